@@ -1,0 +1,105 @@
+"""`hoag.minimize`: from a problem to a result in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.criterion import Criterion, Implicit, Sum
+from hoag.search import Hoag
+from hoag.search.recorder import OnStep
+from hoag.values import Array, Box, InvalidInput, Result
+
+
+def minimize(
+    problem: Any,
+    lam0: npt.ArrayLike | None = None,
+    bounds: Any = (-12.0, 12.0),
+    search: Any = None,
+    callback: OnStep | None = None,
+) -> Result:
+    """min over λ in a box of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
+
+    problem   a problem (see hoag.problem.Problem), a list of them whose f are added (folds), or a
+              criterion such as hoag.Implicit(problem, inner=..., corrected=True)
+    lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
+    bounds    a Box, or a pair (lower, upper) of numbers or arrays
+    search    how to search; default: hoag.search.Hoag(), the algorithm of the paper
+    callback  called with every Step; return True to stop
+    """
+    criterion = _criterion(problem)
+    start = _start(criterion, lam0)
+    domain = _domain(bounds, start.size)
+    if not domain.contains(start):
+        j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
+        raise InvalidInput(
+            f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
+            f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
+        )
+    search = Hoag() if search is None else search
+    result: Result = search.minimize(criterion, domain, start, callback)
+    return result
+
+
+def _criterion(problem: Any) -> Criterion:
+    if isinstance(problem, (list, tuple)):
+        if not problem:
+            raise InvalidInput("The list of problems is empty.")
+        return Sum([_criterion(part) for part in problem])
+    if hasattr(problem, "evaluate"):
+        criterion: Criterion = problem
+        return criterion
+    for name, what in (
+        ("at", "the method at(x, lam) that returns a point"),
+        ("x0", "the vector x0 where the inner solver starts"),
+        ("lam0", "the vector lam0 where the search starts"),
+    ):
+        if not hasattr(problem, name):
+            raise InvalidInput(
+                f"{type(problem).__name__} is not a problem: it has no {name}, {what}. "
+                "See help(hoag.problem)."
+            )
+    _check_starts(problem)
+    return Implicit(problem)
+
+
+def _check_starts(problem: Any) -> None:
+    for name in ("x0", "lam0"):
+        vector = np.asarray(getattr(problem, name))
+        if vector.ndim != 1 or vector.size == 0:
+            raise InvalidInput(
+                f"problem.{name} has shape {vector.shape}; it must be a flat array with at least "
+                "one value."
+            )
+        if not np.all(np.isfinite(vector)):
+            raise InvalidInput(f"problem.{name} holds a NaN or an infinity.")
+
+
+def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:
+    default = np.array(criterion.lam0, dtype=float)
+    start = default if lam0 is None else np.array(lam0, dtype=float)
+    if start.ndim == 0:
+        start = np.full(default.size, float(start))
+    if start.shape != default.shape:
+        raise InvalidInput(
+            f"lam0 has shape {start.shape}; the problem has {default.size} hyperparameters."
+        )
+    if not np.all(np.isfinite(start)):
+        raise InvalidInput(f"lam0[{int(np.flatnonzero(~np.isfinite(start))[0])}] is not finite.")
+    return start
+
+
+def _domain(bounds: Any, size: int) -> Box:
+    if isinstance(bounds, Box):
+        if bounds.size != size:
+            raise InvalidInput(f"The box has {bounds.size} sides; there are {size} of lam.")
+        return bounds
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "bounds must be a pair (lower, upper) of numbers or arrays, or a hoag.Box."
+        ) from None
+    return Box(lower, upper, size=size)

@@ -1,0 +1,205 @@
+"""f(λ) = g(X(λ), λ) with an approximate gradient and the error of that gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from hoag.certificate import certify
+from hoag.inner import InnerSolver, Newton
+from hoag.linear import CG, LinearSolver
+from hoag.problem import Counted, Problem
+from hoag.values import Array, Cost, Evaluation, InnerProblemError, InvalidInput, Solve
+
+
+class Criterion(Protocol):
+    """What a search minimises. `lam0` is where it starts when nobody says otherwise."""
+
+    @property
+    def lam0(self) -> Array: ...
+    def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation: ...
+    def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation: ...
+
+
+class Implicit:
+    """Lines (i) to (iii) of Algorithm 1: implicit differentiation at an approximate solution.
+
+    inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not
+    linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
+    certificate  measure the error of the gradient (see hoag.certificate)
+    corrected    return the refined gradient p⁺ in place of p
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        inner: InnerSolver | None = None,
+        linear: LinearSolver | None = None,
+        certificate: bool = True,
+        corrected: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.inner = inner or Newton()
+        self.linear = linear or CG()
+        self.certificate = certificate or corrected
+        self.corrected = corrected
+
+    @property
+    def lam0(self) -> Array:
+        return self.problem.lam0
+
+    def outer_lipschitz(self) -> float:
+        return outer_lipschitz_of(self.problem)
+
+    def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
+        problem = Counted(self.problem)
+        x0, q0 = warm if warm is not None else (self.problem.x0, None)
+        mu = problem.at(x0, lam).strong_convexity or 1.0
+
+        solve = self.inner.solve(problem, lam, x0, mu * eps)  # (i)
+        x, point = solve.x, solve.point
+        adjoint = self.linear.solve(point.hessian, point.g_x, q0, eps)  # (ii)
+        q = _definite(adjoint, solve, lam).x
+        p = point.g_lam - point.cross.rmatvec(q)  # (iii)
+
+        spent = problem.cost
+        value, grad, correction, error, bound = point.g - q @ point.h_x, p, None, np.nan, np.inf
+        if self.certificate:
+            rigorous = getattr(self.problem, "bound", None)
+            proof = certify(problem, lam, x, point, q, self.linear, rigorous)
+            error = np.inf
+            if proof is not None:
+                value, correction = proof.value, proof.refined - p
+                error, bound = proof.error, proof.bound
+                if self.corrected:
+                    grad, error, bound = proof.refined, proof.refined_error, proof.refined_bound
+                    correction = None
+        extra = problem.cost.passes - spent.passes
+        return Evaluation(
+            lam=lam,
+            value=float(point.g),
+            corrected=float(value),
+            grad=grad,
+            correction=correction,
+            error=error,
+            bound=bound,
+            x=x,
+            warm=(x, q),
+            cost=problem.cost + Cost(certificate=extra),
+            converged=solve.converged and adjoint.converged,
+            note=_note(solve, adjoint),
+        )
+
+    def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
+        """f(λ) alone: no linear solve, no gradient."""
+        problem = Counted(self.problem)
+        x0, q0 = warm if warm is not None else (self.problem.x0, None)
+        mu = problem.at(x0, lam).strong_convexity or 1.0
+        solve = self.inner.solve(problem, lam, x0, mu * eps)
+        return value_only(lam, float(solve.point.g), (solve.x, q0), solve, problem.cost)
+
+
+class Sum:
+    """f = Σ_k f_k, the criterion of K-fold cross-validation.
+
+    The gradient errors of the folds add as vectors where they were measured, the bounds as numbers.
+    """
+
+    def __init__(self, criteria: Sequence[Criterion]) -> None:
+        self.criteria = list(criteria)
+
+    @property
+    def lam0(self) -> Array:
+        return self.criteria[0].lam0
+
+    def outer_lipschitz(self) -> float:
+        return sum(outer_lipschitz_of(criterion) for criterion in self.criteria)
+
+    def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
+        return self._sum("evaluate", lam, eps, warm)
+
+    def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
+        return self._sum("value", lam, eps, warm)
+
+    def _sum(self, method: str, lam: Array, eps: float, warm: Any) -> Evaluation:
+        starts = warm if warm is not None else [None] * len(self.criteria)
+        parts: list[Evaluation] = [
+            getattr(criterion, method)(lam, eps, start)
+            for criterion, start in zip(self.criteria, starts, strict=True)
+        ]
+        corrections = [part.correction for part in parts if part.correction is not None]
+        total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
+        errors = float(np.sum([part.error for part in parts]))
+        return Evaluation(
+            lam=lam,
+            value=float(np.sum([part.value for part in parts])),
+            corrected=float(np.sum([part.corrected for part in parts])),
+            grad=np.sum([part.grad for part in parts], axis=0),
+            correction=total,
+            error=errors if total is None else float(np.linalg.norm(total)),
+            bound=float(np.sum([part.bound for part in parts])),
+            x=tuple(part.x for part in parts),
+            warm=tuple(part.warm for part in parts),
+            cost=sum((part.cost for part in parts), Cost()),
+            converged=all(part.converged for part in parts),
+            note=" ".join(
+                f"Part {k + 1} of {len(parts)}: {part.note}"
+                for k, part in enumerate(parts)
+                if part.note
+            ),
+        )
+
+
+def value_only(lam: Array, value: float, warm: Any, solve: Solve, cost: Cost) -> Evaluation:
+    """An evaluation of which only the value is known."""
+    return Evaluation(
+        lam=lam,
+        value=value,
+        corrected=value,
+        grad=np.full(lam.size, np.nan),
+        correction=None,
+        error=np.nan,
+        bound=np.inf,
+        x=solve.x,
+        warm=warm,
+        cost=cost,
+        converged=solve.converged,
+        note=_note(solve),
+    )
+
+
+def outer_lipschitz_of(part: Any) -> float:
+    if not hasattr(part, "outer_lipschitz"):
+        raise InvalidInput(
+            "C='data' asks the problem for the Lipschitz constant of g, and this problem has no "
+            "method outer_lipschitz(). Give Adaptive(C=...) a number."
+        )
+    return float(part.outer_lipschitz())
+
+
+def _definite(adjoint: Solve, solve: Solve, lam: Array) -> Solve:
+    if adjoint.reason == "indefinite":
+        raise InnerProblemError(
+            f"∇²₁h is not positive definite at the inner solution for lam = "
+            f"{np.array2string(lam, threshold=6)}, where ‖∇₁h‖ = {solve.residual:.1e}: the "
+            "hypergradient is not defined there. Is x a minimum of h and not a saddle point, and "
+            "is every direction of x penalised or seen by the data?"
+        )
+    return adjoint
+
+
+def _note(solve: Solve, adjoint: Solve | None = None) -> str:
+    parts = []
+    if not solve.converged:
+        parts.append(
+            f"The inner solver stopped ({solve.reason}) at ‖∇₁h‖ = {solve.residual:.1e} "
+            f"after {solve.iterations} iterations."
+        )
+    if adjoint is not None and not adjoint.converged:
+        parts.append(
+            f"The linear solver stopped ({adjoint.reason}) at residual {adjoint.residual:.1e} "
+            f"after {adjoint.iterations} iterations."
+        )
+    return " ".join(parts)

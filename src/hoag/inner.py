@@ -1,0 +1,215 @@
+"""Solvers for min over x of h(x, λ), stopped at ‖∇₁h(x, λ)‖ ≤ tol.
+
+Each returns the point at its x, so that what was computed there (A x, the probabilities, ∇₁h) is
+not computed again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+from hoag import linear
+from hoag.problem import Point, Problem
+from hoag.values import ROUNDOFF, Array, InnerProblemError, Solve
+
+
+class InnerSolver(Protocol):
+    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve: ...
+
+
+class Newton:
+    """x ← x − t H⁻¹∇₁h, with H⁻¹∇₁h by a linear solver stopped at `forcing`·‖∇₁h‖.
+
+    The forcing term shrinks with the gradient, so that the last steps converge superlinearly, but
+    never below what `tol` needs. Where the Hessian is not positive definite, conjugate gradients
+    stops at the first direction of negative curvature and what it has, or −∇₁h, is used.
+    """
+
+    # A step must realise this share of the decrease its slope promises (Armijo).
+    SUFFICIENT = 1e-4
+    # Steps are halved at most so often; past it, t·‖d‖ is below rounding.
+    HALVINGS = 50
+
+    def __init__(
+        self,
+        linear_solver: linear.LinearSolver | None = None,
+        forcing: float = 0.1,
+        max_iter: int = 100,
+    ) -> None:
+        self.linear_solver = linear_solver or linear.CG()
+        self.forcing = forcing
+        self.max_iter = max_iter
+
+    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+        x, point = x0, problem.at(x0, lam)
+        size = _gradient_size(point, lam)
+        first = size
+        for k in range(self.max_iter):
+            if size <= tol:
+                return Solve(x, size, k, "tolerance", point)
+            forcing = min(self.forcing, np.sqrt(size / first))
+            goal = max(forcing * size, 0.5 * tol)
+            d = self.linear_solver.solve(point.hessian, -point.h_x, None, goal).x
+            if not float(point.h_x @ d) < 0:
+                d = -point.h_x
+            trial, trial_point = self._line_search(problem, lam, x, point, d)
+            if trial_point is None:
+                at_rounding = abs(float(point.h_x @ d)) <= 100 * ROUNDOFF * (1 + abs(point.h))
+                return Solve(x, size, k, "precision" if at_rounding else "stalled", point)
+            x, point = trial, trial_point
+            size = _gradient_size(point, lam)
+        return Solve(x, size, self.max_iter, "tolerance" if size <= tol else "max_iter", point)
+
+    def _line_search(
+        self, problem: Problem, lam: Array, x: Array, point: Point, d: Array
+    ) -> tuple[Array, Point | None]:
+        slope = float(point.h_x @ d)
+        # Differences of h below this are noise; there a smaller gradient decides instead.
+        noise = 10 * ROUNDOFF * abs(point.h)
+        t = 1.0
+        for _ in range(self.HALVINGS):
+            trial = x + t * d
+            trial_point = problem.at(trial, lam)
+            if -t * slope <= noise:
+                if np.linalg.norm(trial_point.h_x) <= 0.9 * np.linalg.norm(point.h_x):
+                    return trial, trial_point
+                return x, None
+            if trial_point.h <= point.h + self.SUFFICIENT * t * slope:
+                return trial, trial_point
+            t /= 2
+        return x, None
+
+
+class CG:
+    """For quadratic h: x ← x − H⁻¹∇₁h by conjugate gradients stopped at ‖∇₁h‖ ≤ tol.
+
+    The residual that conjugate gradients carries along drifts from the true one, so the gradient
+    is computed at the end, and the solve is started again from there when it is not small enough.
+    """
+
+    RESTARTS = 4
+
+    def __init__(self, linear_solver: linear.LinearSolver | None = None) -> None:
+        self.linear_solver = linear_solver or linear.CG(max_iter=10000)
+
+    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+        x, point = x0, problem.at(x0, lam)
+        size = _gradient_size(point, lam)
+        iterations, reason = 0, "tolerance"
+        for _ in range(self.RESTARTS):
+            if size <= tol:
+                return Solve(x, size, iterations, "tolerance", point)
+            step = self.linear_solver.solve(point.hessian, -point.h_x, None, 0.5 * tol)
+            iterations += step.iterations
+            trial = x + step.x
+            trial_point = problem.at(trial, lam)
+            trial_size = _gradient_size(trial_point, lam)
+            reason = step.reason if not step.converged else "precision"
+            if not trial_size < size:
+                break
+            stuck = trial_size > 0.5 * size
+            x, point, size = trial, trial_point, trial_size
+            if stuck or not step.converged:
+                break
+        return Solve(x, size, iterations, "tolerance" if size <= tol else reason, point)
+
+
+class GradientDescent:
+    """x ← x − t ∇₁h + β (x − x₋), with t found by halving from twice the last.
+
+    β = 0 is gradient descent; β > 0 is heavy ball, restarted when h goes up.
+    """
+
+    def __init__(self, momentum: float = 0.0, max_iter: int = 10000) -> None:
+        self.momentum = momentum
+        self.max_iter = max_iter
+
+    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+        x, point, t = x0, problem.at(x0, lam), 1.0
+        velocity = np.zeros_like(x0)
+        for k in range(self.max_iter):
+            size = _gradient_size(point, lam)
+            if size <= tol:
+                return Solve(x, size, k, "tolerance", point)
+            t *= 2
+            while True:
+                trial = x - t * point.h_x + self.momentum * velocity
+                trial_point = problem.at(trial, lam)
+                if trial_point.h <= point.h - 0.25 * t * size**2:
+                    break
+                if np.any(velocity):
+                    velocity = np.zeros_like(x0)
+                    continue
+                t /= 2
+                if t * size**2 <= ROUNDOFF * abs(point.h):
+                    return Solve(x, size, k, "stalled", point)
+            velocity = trial - x
+            x, point = trial, trial_point
+        size = _gradient_size(point, lam)
+        return Solve(x, size, self.max_iter, "tolerance" if size <= tol else "max_iter", point)
+
+
+class LBFGS:
+    """SciPy's L-BFGS-B, stopped on the Euclidean norm of ∇₁h.
+
+    Its line search compares values of h, so it stalls near ‖∇₁h‖ ≈ √roundoff·scale: such a solve
+    ends with the reason "stalled", and tolerances below about 1e-8 need `Newton`.
+    """
+
+    def __init__(self, max_iter: int = 100, memory: int = 10) -> None:
+        self.max_iter = max_iter
+        self.memory = memory
+
+    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+        best = problem.at(x0, lam)
+        best_x, size = x0, _gradient_size(best, lam)
+        if size <= tol:
+            return Solve(x0, size, 0, "tolerance", best)
+        trials: list[tuple[Array, Any]] = [(x0, best)]
+
+        def value_and_gradient(x: Array) -> tuple[float, Array]:
+            x = x.copy()
+            point = best if np.array_equal(x, x0) else problem.at(x, lam)
+            trials.append((x, point))
+            return float(point.h), point.h_x
+
+        def stop_when_small(x: Array) -> None:
+            nonlocal best, best_x, size
+            best_x, best = next(pair for pair in reversed(trials) if np.array_equal(pair[0], x))
+            trials[:] = [(best_x, best)]
+            size = _gradient_size(best, lam)
+            if size <= tol:
+                raise StopIteration
+
+        options = {
+            "maxiter": self.max_iter,
+            "maxfun": 20 * self.max_iter,
+            "maxcor": self.memory,
+            "ftol": 0.0,
+            "gtol": 0.0,
+        }
+        found = minimize(
+            value_and_gradient,
+            x0,
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop_when_small,
+            options=options,
+        )
+        limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
+        reason = "tolerance" if size <= tol else "max_iter" if limit else "stalled"
+        return Solve(best_x, size, int(found.nit), reason, best)
+
+
+def _gradient_size(point: Point, lam: Array) -> float:
+    size = float(np.linalg.norm(point.h_x))
+    if not np.isfinite(size):
+        raise InnerProblemError(
+            f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: ∇₁h is not "
+            "finite there. Is h bounded below for every λ in the domain, and are the data finite? "
+            "hoag.check_problem(problem) looks for a wrong derivative."
+        )
+    return size

@@ -1,0 +1,93 @@
+"""Solvers for A q = b with A symmetric positive definite, stopped at ‖A q − b‖ ≤ tol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from hoag.values import ROUNDOFF, Array, Solve
+
+# No solver can bring a computed residual below a few roundings of the right-hand side.
+PRECISION = 10 * ROUNDOFF
+
+# A preconditioner looks at A and returns the product v ↦ M⁻¹v.
+Preconditioner = Callable[[Any], Callable[[Array], Array]]
+
+
+class LinearSolver(Protocol):
+    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve: ...
+
+
+class CG:
+    """Conjugate gradients, warm-started at the best multiple of q0, optionally preconditioned.
+
+    Meeting a direction d with dᵀAd ≤ 0 ends the solve with the reason "indefinite" and the last
+    iterate, whose energy is the least so far: a Newton step made from it is a descent direction.
+    """
+
+    def __init__(self, max_iter: int = 1000, preconditioner: Preconditioner | None = None) -> None:
+        self.max_iter = max_iter
+        self.preconditioner = preconditioner
+
+    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        q, r = np.zeros_like(b), b.copy()
+        if q0 is not None and np.any(q0):
+            Aq0 = A @ q0
+            energy = float(q0 @ Aq0)
+            if energy > 0:
+                scale = float(q0 @ b) / energy
+                if np.linalg.norm(b - scale * Aq0) < np.linalg.norm(b):
+                    q, r = scale * q0, b - scale * Aq0
+        precondition = self.preconditioner(A) if self.preconditioner else None
+        floor = PRECISION * float(np.linalg.norm(b))
+        target = max(tol, floor)
+        size = float(np.linalg.norm(r))
+        z = precondition(r) if precondition else r
+        rho, d = float(r @ z), z.copy()
+        for k in range(self.max_iter + 1):
+            if size <= target:
+                return Solve(q, size, k, "tolerance" if size <= tol else "precision", r=-r)
+            if k == self.max_iter:
+                break
+            Ad = A @ d
+            curvature = float(d @ Ad)
+            if not curvature > 0:
+                return Solve(q, size, k, "indefinite", r=-r)
+            step = rho / curvature
+            q = q + step * d
+            r = r - step * Ad
+            size = float(np.linalg.norm(r))
+            z = precondition(r) if precondition else r
+            rho, before = float(r @ z), rho
+            d = z + (rho / before) * d
+        return Solve(q, size, self.max_iter, "max_iter", r=-r)
+
+
+class Cholesky:
+    """A = LLᵀ, for problems with few coefficients.
+
+    An operator that has a cheaper way to its own factor offers it as `A.cholesky()`; from any other
+    the matrix is formed by p products.
+    """
+
+    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        try:
+            factor = A.cholesky() if hasattr(A, "cholesky") else cho_factor(A @ np.eye(b.size))
+        except LinAlgError:
+            return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "indefinite", r=-b)
+        q = cho_solve(factor, b)
+        residual = A @ q - b
+        if np.linalg.norm(residual) > tol:  # one refinement brings it to rounding
+            q = q - cho_solve(factor, residual)
+            residual = A @ q - b
+        size = float(np.linalg.norm(residual))
+        return Solve(q, size, 1, "tolerance" if size <= tol else "precision", r=residual)
+
+
+def jacobi(A: Any) -> Callable[[Array], Array]:
+    """M = diag(A), from an operator that offers `A.diagonal()`."""
+    diagonal = A.diagonal()
+    return lambda v: v / diagonal

@@ -1,0 +1,54 @@
+"""Tolerance sequences ε_k, k = 1, 2, …; any callable k ↦ ε_k will do.
+
+Theorem 2 asks that Σ ε_k < ∞; the paper never goes below 1e-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FLOOR = 1e-12
+
+Schedule = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """ε_k = first · k⁻²."""
+
+    first: float = 0.1
+
+    def __call__(self, k: int) -> float:
+        return max(self.first * float(k) ** -2, FLOOR)
+
+
+@dataclass(frozen=True)
+class Cubic:
+    """ε_k = first · k⁻³."""
+
+    first: float = 0.1
+
+    def __call__(self, k: int) -> float:
+        return max(self.first * float(k) ** -3, FLOOR)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """ε_k = first · rateᵏ; as printed in the paper, so that ε₁ = 0.09."""
+
+    first: float = 0.1
+    rate: float = 0.9
+
+    def __call__(self, k: int) -> float:
+        return max(self.first * self.rate**k, FLOOR)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """ε_k = 1e-12: the gradient to full precision at every step."""
+
+    eps: float = FLOOR
+
+    def __call__(self, k: int) -> float:
+        return self.eps

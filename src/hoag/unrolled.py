@@ -1,0 +1,223 @@
+"""Iterative differentiation: the gradient of g at the N-th iterate of an inner algorithm.
+
+Domke, "Generic methods for optimization-based modeling", 2012. The algorithms here are written
+once, with the operations of hoag.tape, given h_x, Hessian and cross products. Step sizes are
+powers of two chosen from values: constants almost everywhere, so that what comes back is the exact
+derivative of λ ↦ g(x_N(λ), λ).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Protocol
+
+import numpy as np
+
+from hoag.certificate import certify
+from hoag.criterion import value_only
+from hoag.linear import CG, LinearSolver
+from hoag.problem import Counted, Point, Problem
+from hoag.tape import Tape, Var
+from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, Solve
+
+
+class Oracle:
+    """∇₁h(x, λ) as an operation on the tape, and h at plain vectors for choosing steps."""
+
+    def __init__(self, problem: Problem, lam: Var) -> None:
+        self._problem, self._lam = problem, lam
+        self._last: tuple[Array, Point] | None = None
+
+    def point(self, x: Array) -> Point:
+        if self._last is None or self._last[0] is not x:
+            self._last = (x, self._problem.at(x, self._lam.value))
+        return self._last[1]
+
+    def gradient(self, x: Var) -> Var:
+        point = self.point(x.value)
+        if not np.all(np.isfinite(point.h_x)):
+            raise InnerProblemError("The unrolled algorithm diverges: ∇₁h is not finite.")
+
+        def pullback(a: Array) -> tuple[Array, Array]:
+            return point.hessian @ a, point.cross.rmatvec(a)
+
+        return x.tape.apply(point.h_x, [x, self._lam], pullback)
+
+
+class Method(Protocol):
+    def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var: ...
+
+
+class GradientDescent:
+    """x ← x − t ∇₁h + β (x − x₋); β > 0 is heavy ball.
+
+    t is `step`, or the largest power of two below 1/‖∇²₁h(x₀)‖, estimated by power iteration.
+    """
+
+    POWER_ITERATIONS = 10
+
+    def __init__(self, step: float | None = None, momentum: float = 0.0) -> None:
+        self.step, self.momentum = step, momentum
+
+    def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var:
+        t = self.step or self._power_of_two(oracle.point(x.value))
+        before = x
+        for _ in range(n_iter):
+            after = x - oracle.gradient(x) * t
+            if self.momentum:
+                after = after + (x - before) * self.momentum
+            before, x = x, after
+        return x
+
+    def _power_of_two(self, point: Point) -> float:
+        v = np.ones(point.h_x.size) / np.sqrt(point.h_x.size)
+        norm = 0.0
+        for _ in range(self.POWER_ITERATIONS):
+            v = np.asarray(point.hessian @ v)
+            norm = float(np.linalg.norm(v))
+            if norm == 0.0:
+                return 1.0
+            v = v / norm
+        return float(2.0 ** np.floor(np.log2(1.0 / (1.2 * norm))))  # power iteration is from below
+
+
+class LBFGS:
+    """x ← x + t d with d from the two-loop recursion, t halved from 1 until h decreases enough."""
+
+    SUFFICIENT = 1e-4
+
+    def __init__(self, memory: int = 10) -> None:
+        self.memory = memory
+
+    def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var:
+        pairs: deque[tuple[Var, Var]] = deque(maxlen=self.memory)
+        gradient = oracle.gradient(x)
+        first = float(np.linalg.norm(gradient.value))
+        for _ in range(n_iter):
+            if np.linalg.norm(gradient.value) <= 10 * ROUNDOFF * first:
+                break
+            flat = [part for pair in pairs for part in pair]
+            d = x.tape.checkpoint(_two_loop, gradient, *flat)
+            t = self._backtrack(oracle, x.value, gradient.value, d.value, 1.0 if pairs else None)
+            if t is None:
+                break
+            after = x + d * t
+            gradient_after = oracle.gradient(after)
+            s, y = after - x, gradient_after - gradient
+            if float(s.value @ y.value) > 0:
+                pairs.append((s, y))
+            x, gradient = after, gradient_after
+        return x
+
+    def _backtrack(
+        self, oracle: Oracle, x: Array, gradient: Array, d: Array, t: float | None
+    ) -> float | None:
+        if t is None:  # no curvature known yet: the largest power of two with ‖t d‖ ≤ 1
+            t = float(2.0 ** np.floor(-np.log2(np.linalg.norm(d))))
+        h, slope = oracle.point(x).h, float(gradient @ d)
+        for _ in range(60):
+            if oracle.point(x + t * d).h <= h + self.SUFFICIENT * t * slope:
+                return t
+            t /= 2
+        return None
+
+
+def _two_loop(gradient: Any, *flat: Any) -> Any:
+    """−H g, with H the L-BFGS approximation made of pairs (s, y), oldest first."""
+    pairs = list(zip(flat[::2], flat[1::2], strict=True))
+    q, weights = gradient, []
+    for s, y in reversed(pairs):
+        a = (s @ q) / (s @ y)
+        weights.append(a)
+        q = q - y * a
+    if pairs:
+        s, y = pairs[-1]
+        q = q * ((s @ y) / (y @ y))
+    for (s, y), a in zip(pairs, reversed(weights), strict=True):
+        q = q + s * (a - (y @ q) / (s @ y))
+    return -q
+
+
+class ConjugateGradient:
+    """For quadratic h: conjugate gradients on ∇²₁h x = −∇₁h(0), with ∇²₁h d = ∇₁h(d) − ∇₁h(0)."""
+
+    def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var:
+        origin = oracle.gradient(x * 0.0)
+        r = -oracle.gradient(x)
+        d, rho = r, r @ r
+        first = rho.value
+        for _ in range(n_iter):
+            if rho.value <= (10 * ROUNDOFF) ** 2 * first:
+                break
+            Hd = oracle.gradient(d) - origin
+            step = rho / (d @ Hd)
+            x = x + d * step
+            r = r - Hd * step
+            rho, before = r @ r, rho
+            d = r + d * (rho / before)
+        return x
+
+
+class Unrolled:
+    """f_N(λ) = g(x_N(λ), λ) and its exact gradient, as an approximation of f and ∇f.
+
+    The tolerance and the warm start of a search are not used: the derivative of N iterations
+    depends on all of them. `error` compares with the implicit gradient one Newton step further;
+    `bound` is infinite.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: Method | None = None,
+        n_iter: int = 100,
+        linear: LinearSolver | None = None,
+        certificate: bool = True,
+    ) -> None:
+        self.problem = problem
+        self.method = method or LBFGS()
+        self.n_iter = n_iter
+        self.linear = linear or CG()
+        self.certificate = certificate
+
+    @property
+    def lam0(self) -> Array:
+        return self.problem.lam0
+
+    def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
+        problem = Counted(self.problem)
+        tape = Tape()
+        lam_var, x0 = tape.variable(lam), tape.variable(np.array(self.problem.x0, dtype=float))
+        x_var = self.method.run(Oracle(problem, lam_var), x0, self.n_iter)
+        x, point = x_var.value, problem.at(x_var.value, lam)
+        grad = point.g_lam + tape.gradients(x_var, point.g_x, [lam_var])[0]
+
+        spent = problem.cost
+        value, correction, error = point.g, None, np.nan
+        if self.certificate:
+            proof = certify(problem, lam, x, point, np.zeros_like(x), self.linear)
+            error = np.inf
+            if proof is not None:
+                value, correction = proof.value, proof.refined - grad
+                error = float(np.linalg.norm(correction))
+        extra = problem.cost.passes - spent.passes
+        return Evaluation(
+            lam=lam,
+            value=float(point.g),
+            corrected=float(value),
+            grad=grad,
+            correction=correction,
+            error=error,
+            bound=np.inf,
+            x=x,
+            warm=None,
+            cost=problem.cost + Cost(certificate=extra),
+        )
+
+    def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
+        problem = Counted(self.problem)
+        tape = Tape()
+        start = tape.variable(np.array(self.problem.x0, dtype=float))
+        x = self.method.run(Oracle(problem, tape.variable(lam)), start, self.n_iter).value
+        solve = Solve(x, np.nan, self.n_iter, "tolerance")
+        return value_only(lam, float(problem.at(x, lam).g), None, solve, problem.cost)

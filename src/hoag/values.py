@@ -1,0 +1,223 @@
+"""The values that the library's parts hand to each other: all frozen, none with behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+ROUNDOFF = float(np.finfo(np.float64).eps)
+
+
+class InvalidInput(ValueError):
+    """What the caller passed cannot be used; the message says what, where and what to do."""
+
+
+class InnerProblemError(ArithmeticError):
+    """The inner problem has no usable solution at some λ; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was spent. One A@v plus one Aᵀ@u over the training rows is one pass.
+
+    `held_out` counts the same over the held-out rows, `kernels` the kernel matrices built, and
+    `certificate` is the part of `passes` that went into measuring the gradient's error.
+    """
+
+    passes: float = 0.0
+    held_out: float = 0.0
+    kernels: float = 0.0
+    certificate: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.passes + other.passes,
+            self.held_out + other.held_out,
+            self.kernels + other.kernels,
+            self.certificate + other.certificate,
+        )
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(
+            self.passes - other.passes,
+            self.held_out - other.held_out,
+            self.kernels - other.kernels,
+            self.certificate - other.certificate,
+        )
+
+
+@dataclass(frozen=True)
+class Solve:
+    """What an inner or a linear solver found.
+
+    `residual` is ‖∇₁h‖ or ‖Aq − b‖ at `x`; `reason` says why the solver stopped: "tolerance",
+    "precision" (the tolerance is below rounding, which counts as converged), "max_iter",
+    "stalled" (no further decrease was found) or "indefinite" (negative curvature met).
+    An inner solver adds the point at `x`, a linear solver the vector r = Aq − b.
+    """
+
+    x: Array
+    residual: float
+    iterations: int
+    reason: str
+    point: Any = field(default=None, repr=False)
+    r: Any = field(default=None, repr=False)
+
+    @property
+    def converged(self) -> bool:
+        return self.reason in ("tolerance", "precision")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """f(λ) and its approximate gradient p, with the error of p.
+
+    value      g(x, λ) at the computed x
+    corrected  g − q·∇₁h, which is f(λ) up to second order in the inner error; taken at the refined
+               x⁺, q⁺ where the error was measured
+    grad       p (or the refined p⁺), shape (s,)
+    correction p⁺ − p, the estimated error as a vector; None where it was not measured
+    error      sharp estimate of ‖grad − ∇f(λ)‖; nan where it was not measured
+    bound      rigorous bound on the same (up to rounding); inf where none is known
+    x          the inner solution (a tuple of them for a sum of criteria)
+    warm       where the next evaluation may start; only the criterion that made it looks inside
+    note       what did not converge, in a sentence; "" when everything did
+    """
+
+    lam: Array
+    value: float
+    corrected: float
+    grad: Array
+    correction: Array | None
+    error: float
+    bound: float
+    x: Any = field(repr=False)
+    warm: Any = field(repr=False)
+    cost: Cost = Cost()
+    converged: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One evaluation of a search: which, where, at what tolerance and cost since the start."""
+
+    k: int
+    eps: float
+    evaluation: Evaluation
+    cost: Cost
+    seconds: float
+    step_size: float = float("nan")
+    mapping: float = float("nan")
+
+    @property
+    def lam(self) -> Array:
+        return self.evaluation.lam
+
+
+@dataclass(frozen=True)
+class Status:
+    """Why a search stopped: a word for programs, a sentence for people."""
+
+    reason: str
+    sentence: str
+
+    @property
+    def converged(self) -> bool:
+        return self.reason == "converged"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best point a search evaluated: its λ, x, value and gradient belong together."""
+
+    evaluation: Evaluation
+    status: Status
+    trace: tuple[Step, ...] = field(repr=False)
+
+    @property
+    def lam(self) -> Array:
+        return self.evaluation.lam
+
+    @property
+    def x(self) -> Any:
+        return self.evaluation.x
+
+    @property
+    def value(self) -> float:
+        return self.evaluation.value
+
+    @property
+    def grad(self) -> Array:
+        return self.evaluation.grad
+
+    @property
+    def cost(self) -> Cost:
+        return self.trace[-1].cost
+
+    @property
+    def converged(self) -> bool:
+        return self.status.converged
+
+
+@dataclass(frozen=True)
+class Box:
+    """D = [lower₁, upper₁] × … × [lower_s, upper_s]."""
+
+    lower: Array
+    upper: Array
+
+    def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, size: int | None = None) -> None:
+        low, high = np.array(lower, dtype=float), np.array(upper, dtype=float)
+        try:
+            shape = np.broadcast_shapes(low.shape, high.shape, (1,) if size is None else (size,))
+            low, high = np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy()
+        except ValueError:
+            raise InvalidInput(
+                f"The bounds have shapes {low.shape} and {high.shape}, which do not fit "
+                f"{'each other' if size is None else f'{size} hyperparameters'}: give two numbers, "
+                "or one pair of arrays with a value for each hyperparameter."
+            ) from None
+        if low.ndim != 1 or (size is not None and low.size != size):
+            raise InvalidInput(f"The bounds have shape {low.shape}; a box needs flat arrays.")
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise InvalidInput("The bounds must be finite numbers: the domain has to be compact.")
+        empty = np.flatnonzero(low > high)
+        if empty.size:
+            j = int(empty[0])
+            raise InvalidInput(
+                f"The box is empty: lower bound {low[j]:g} exceeds upper bound {high[j]:g} "
+                f"at hyperparameter {j}."
+            )
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+
+    @property
+    def size(self) -> int:
+        return int(self.lower.size)
+
+    def project(self, lam: Array) -> Array:
+        """P_D(λ), the nearest point of the box."""
+        return np.clip(lam, self.lower, self.upper)
+
+    def contains(self, lam: Array) -> bool:
+        return bool(np.all(lam >= self.lower) and np.all(lam <= self.upper))
+
+    def sample(self, rng: np.random.Generator, n: int) -> Array:
+        """n points drawn uniformly, shape (n, s)."""
+        return rng.uniform(self.lower, self.upper, size=(n, self.size))
+
+    def grid(self, per_axis: int) -> Iterator[Array]:
+        """The per_axisˢ points of an equally spaced grid, the last coordinate fastest."""
+        axes = np.linspace(self.lower, self.upper, per_axis)
+        for index in np.ndindex(*(per_axis,) * self.size):
+            yield axes[list(index), np.arange(self.size)]
