@@ -31,8 +31,10 @@ Bound = Callable[[Point, Array, Array], float]
 
 @dataclass(frozen=True)
 class Certificate:
-    """The refined value and gradient p⁺, the error of p and of p⁺, and rigorous bounds on both."""
+    """The refined x⁺, q⁺, value and gradient p⁺, the error of p and of p⁺, and rigorous bounds on both."""
 
+    x: Array
+    q: Array
     value: float
     refined: Array
     error: float
@@ -79,7 +81,7 @@ def certify(
     left = max(_ratio(float(np.linalg.norm(plus.h_x)), h_size), _ratio(refinement.residual, r_size))
     rest = np.inf if bound is None else bound(plus, q_plus, refinement.r)
     value = float(plus.g - q_plus @ plus.h_x)
-    return Certificate(value, refined, error, error + rest, error * left, rest)
+    return Certificate(x_plus, q_plus, value, refined, error, error + rest, error * left, rest)
 
 
 def _ratio(after: float, before: float) -> float:

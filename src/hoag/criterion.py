@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,12 @@ from hoag.problem import Counted, Problem
 from hoag.values import Array, Cost, Evaluation, InnerProblemError, InvalidInput, Solve
 
 
+# The secant of the last two solutions is followed when the search goes on in about the same
+# direction, and no further than it went last time.
+STRAIGHT = 0.9
+FARTHEST = 1.0
+
+
 class Criterion(Protocol):
     """What a search minimises. `lam0` is where it starts when nobody says otherwise."""
 
@@ -21,6 +28,27 @@ class Criterion(Protocol):
     def lam0(self) -> Array: ...
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation: ...
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation: ...
+
+
+@dataclass(frozen=True)
+class Warm:
+    """x and q as they were at some λ, and where they were before that."""
+
+    lam: Array
+    x: Array
+    q: Array | None
+    before: Warm | None = None
+
+    def secant(self, lam: Array) -> float:
+        """t such that λ ≈ λ₁ + t (λ₁ − λ₀); 0 when the search has turned."""
+        if self.before is None:
+            return 0.0
+        last, now = self.lam - self.before.lam, lam - self.lam
+        sizes = float(np.linalg.norm(last) * np.linalg.norm(now))
+        along = float(last @ now)
+        if sizes == 0.0 or along < STRAIGHT * sizes:
+            return 0.0
+        return min(along / float(last @ last), FARTHEST)
 
 
 class Implicit:
@@ -55,7 +83,7 @@ class Implicit:
 
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         problem = Counted(self.problem)
-        x0, q0 = warm if warm is not None else (self.problem.x0, None)
+        x0, q0 = self._start(problem, lam, warm)
         mu = problem.at(x0, lam).strong_convexity or 1.0
 
         solve = self.inner.solve(problem, lam, x0, mu * eps)  # (i)
@@ -64,13 +92,14 @@ class Implicit:
         q = _definite(adjoint, solve, lam).x
         p = point.g_lam - point.cross.rmatvec(q)  # (iii)
 
-        spent = problem.cost
+        spent, known = problem.cost, Warm(lam, x, q)
         value, grad, correction, error, bound = point.g - q @ point.h_x, p, None, np.nan, np.inf
         if self.certificate:
             rigorous = getattr(self.problem, "bound", None)
             proof = certify(problem, lam, x, point, q, self.linear, rigorous)
             error = np.inf
             if proof is not None:
+                known = Warm(lam, proof.x, proof.q)
                 value, correction = proof.value, proof.refined - p
                 error, bound = proof.error, proof.bound
                 if self.corrected:
@@ -86,7 +115,7 @@ class Implicit:
             error=error,
             bound=bound,
             x=x,
-            warm=(x, q),
+            warm=replace(known, before=warm and replace(warm, before=None)),
             cost=problem.cost + Cost(certificate=extra),
             converged=solve.converged and adjoint.converged,
             note=_note(solve, adjoint),
@@ -95,10 +124,30 @@ class Implicit:
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         """f(λ) alone: no linear solve, no gradient."""
         problem = Counted(self.problem)
-        x0, q0 = warm if warm is not None else (self.problem.x0, None)
+        x0, q0 = self._start(problem, lam, warm)
         mu = problem.at(x0, lam).strong_convexity or 1.0
         solve = self.inner.solve(problem, lam, x0, mu * eps)
-        return value_only(lam, float(solve.point.g), (solve.x, q0), solve, problem.cost)
+        return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
+
+
+    def _start(self, problem: Problem, lam: Array, warm: Warm | None) -> tuple[Array, Array | None]:
+        """Where to start at λ: the last x and q, moved along their secant when that is nearer.
+
+        ∇₁h at the last x costs nothing where the problem remembers its rows' part; at the
+        extrapolated x the inner solver needs it anyway.
+        """
+        if warm is None:
+            return self.problem.x0, None
+        t = warm.secant(lam)
+        if t == 0.0 or warm.before is None:
+            return warm.x, warm.q
+        x = warm.x + t * (warm.x - warm.before.x)
+        last = np.linalg.norm(problem.at(warm.x, lam).h_x)
+        if not np.linalg.norm(problem.at(x, lam).h_x) < last:
+            return warm.x, warm.q
+        if warm.q is None or warm.before.q is None:
+            return x, warm.q
+        return x, warm.q + t * (warm.q - warm.before.q)
 
 
 class Sum:

@@ -118,35 +118,26 @@ class CG:
 
 
 class GradientDescent:
-    """x ← x − t ∇₁h + β (x − x₋), with t found by halving from twice the last.
+    """x ← x − t ∇₁h, with t found by halving from twice the last until h falls by ¼ t‖∇₁h‖²."""
 
-    β = 0 is gradient descent; β > 0 is heavy ball, restarted when h goes up.
-    """
-
-    def __init__(self, momentum: float = 0.0, max_iter: int = 10000) -> None:
-        self.momentum = momentum
+    def __init__(self, max_iter: int = 10000) -> None:
         self.max_iter = max_iter
 
     def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
         x, point, t = x0, problem.at(x0, lam), 1.0
-        velocity = np.zeros_like(x0)
         for k in range(self.max_iter):
             size = _gradient_size(point, lam)
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point)
             t *= 2
-            while True:
-                trial = x - t * point.h_x + self.momentum * velocity
-                trial_point = problem.at(trial, lam)
-                if trial_point.h <= point.h - 0.25 * t * size**2:
-                    break
-                if np.any(velocity):
-                    velocity = np.zeros_like(x0)
-                    continue
+            trial = x - t * point.h_x
+            trial_point = problem.at(trial, lam)
+            while not trial_point.h <= point.h - 0.25 * t * size**2:
                 t /= 2
                 if t * size**2 <= ROUNDOFF * abs(point.h):
                     return Solve(x, size, k, "stalled", point)
-            velocity = trial - x
+                trial = x - t * point.h_x
+                trial_point = problem.at(trial, lam)
             x, point = trial, trial_point
         size = _gradient_size(point, lam)
         return Solve(x, size, self.max_iter, "tolerance" if size <= tol else "max_iter", point)

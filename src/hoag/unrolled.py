@@ -70,7 +70,7 @@ class GradientDescent:
         return x
 
     def _power_of_two(self, point: Point) -> float:
-        v = np.ones(point.h_x.size) / np.sqrt(point.h_x.size)
+        v = np.random.default_rng(0).normal(size=point.h_x.size)  # in no symmetry's null space
         norm = 0.0
         for _ in range(self.POWER_ITERATIONS):
             v = np.asarray(point.hessian @ v)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from hoag.criterion import Criterion
 from hoag.schedules import Exponential, Schedule
 from hoag.search.recorder import OnStep, Recorder, Stop
 from hoag.search.steps import Adaptive, StepRule
-from hoag.values import Array, Box, InvalidInput, Result
+from hoag.values import Array, Box, InvalidInput, Result, Step
 
 
 class Hoag:
@@ -22,14 +25,17 @@ class Hoag:
     time_budget  seconds; looked at after every evaluation
     """
 
-    # A step shorter than this moves no hyperparameter that anyone could tell apart.
-    SHORTEST = 1e-9
+    # Stalled: the step size has shrunk by this factor since the start, so many steps were each
+    # shorter than this length, and the gradient mapping is as large as before them.
+    STALL_SHRINK = 1e-3
+    STALL_STEPS = 10
+    STALL_LENGTH = 1e-5
 
     def __init__(
         self,
         schedule: Schedule | None = None,
         step: StepRule | None = None,
-        tol: float = 1e-4,
+        tol: float = 1e-5,
         max_iter: int = 200,
         time_budget: float | None = None,
     ) -> None:
@@ -64,15 +70,9 @@ class Hoag:
             if not np.all(np.isfinite(p)):
                 raise Stop("not_finite", f"Stopped at step {k}: the gradient is not finite.")
             self._stop_if_stationary(k, mapping, now.error / first_L, now.converged, now.note)
+            self._stop_if_stalled(recorder.trace)
             before, warm, eps_before = now, now.warm, eps
             lam = domain.project(lam - p / L)  # (iv)
-            if mapping > self.tol and np.linalg.norm(lam - now.lam) < self.SHORTEST:
-                raise Stop(
-                    "stalled",
-                    f"Stalled after step {k}: the step size fell to {1 / L:.1e} while the gradient "
-                    f"mapping is {mapping:.1e}, above tol = {self.tol:g}. Try Adaptive(C='data') "
-                    "or a larger C.",
-                )
         raise Stop(
             "max_iter",
             f"Stopped after max_iter = {self.max_iter} steps with the gradient mapping at "
@@ -93,3 +93,19 @@ class Hoag:
             f"Converged at step {k}: the gradient mapping is {mapping:.1e} and its error "
             f"{measured}, together at most tol = {self.tol:g}." + (f" {note}" if note else ""),
         )
+
+    def _stop_if_stalled(self, trace: Sequence[Step]) -> None:
+        last = trace[-self.STALL_STEPS - 1 :]
+        collapsed = last[-1].step_size < self.STALL_SHRINK * trace[0].step_size
+        falling = last[-1].mapping < 0.9 * last[0].mapping
+        if len(last) <= self.STALL_STEPS or not collapsed or falling:
+            return
+        moves = [np.linalg.norm(b.lam - a.lam) for a, b in pairwise(last)]
+        if max(moves) < self.STALL_LENGTH and last[-1].mapping > self.tol:
+            raise Stop(
+                "stalled",
+                f"Stalled at step {last[-1].k}: the last {self.STALL_STEPS} steps moved less than "
+                f"{self.STALL_LENGTH:g} each, the step size is down to {last[-1].step_size:.1e}, "
+                f"and the gradient mapping is still {last[-1].mapping:.1e}, above tol = "
+                f"{self.tol:g}. The step rule may be too strict: try Adaptive() with a larger C.",
+            )

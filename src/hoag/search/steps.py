@@ -48,6 +48,10 @@ class Adaptive:
     C is the Lipschitz constant of g in x, a number or "data" for the problem's own. The paper
     displays LΔ² in place of (L/2)Δ²; `descent="displayed"` selects it. On a convex stretch that
     form holds only through the slack, so with a small C the step halves itself to nothing.
+
+    One safeguard is ours: after a failed test L is also at least ‖p_k − p_{k−1}‖/Δ, which ∇f shows
+    it to be. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws λ across the box
+    into a flat region before halving can catch up.
     """
 
     M = 1.0  # ‖p_k − ∇f‖ ≤ M ε_k, the paper's constant
@@ -77,4 +81,7 @@ class Adaptive:
         slack = C * eps_now + eps_before * (C + self.M) * delta
         promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2
         descended = now.value <= before.value + slack - promised
-        return L / self.GROW if descended else L / self.SHRINK
+        if descended:
+            return L / self.GROW
+        shown = float(np.linalg.norm(now.grad - before.grad)) / delta if delta > 0 else 0.0
+        return max(L / self.SHRINK, shown)

@@ -1,0 +1,121 @@
+"""Every kind of problem the library makes, small: contract tests run over all of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hoag import models
+
+FORMATS: dict[str, Callable[[Any], Any]] = {
+    "dense": lambda A: A,
+    "csr": sparse.csr_matrix,
+    "csc": sparse.csc_array,
+}
+PENALTIES = ("shared", "per-class", "per-feature", "per-coefficient", "groups", "partly-free")
+MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge")
+
+
+def rows(rng: np.random.Generator, n: int, d: int) -> Any:
+    """Random rows with zeros among them, so that sparse formats differ from dense ones."""
+    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+
+
+def targets(model: str, A: Any, rng: np.random.Generator) -> Any:
+    n, d = A.shape
+    if model == "logistic":
+        y = np.where(A @ rng.normal(size=d) + 1.5 * rng.normal(size=n) > 0, 1, -1)
+        y[:2] = (1, -1)  # every class is seen in training: an intercept needs that
+        return y
+    if model == "multinomial":
+        y = np.argmax(A @ rng.normal(size=(d, 3)) + rng.normal(size=(n, 3)), axis=1)
+        y[:3] = (0, 1, 2)
+        return y
+    if model == "ridge-2":
+        return A @ rng.normal(size=(d, 2)) + rng.normal(size=(n, 2))
+    return A @ rng.normal(size=d) + rng.normal(size=n)
+
+
+def penalty(name: str, d: int, outputs: int) -> Any:
+    if name == "groups":
+        return np.arange(d) % 2
+    if name == "partly-free":  # the first feature is not penalised
+        return np.arange(d) - 1
+    return name
+
+
+def make(
+    model: str,
+    fmt: str = "dense",
+    penalties: str = "shared",
+    weighted: bool = False,
+    intercept: bool = False,
+    seed: int = 0,
+    n: int = 30,
+    d: int = 4,
+) -> Any:
+    rng = np.random.default_rng(seed)
+    A = rows(rng, 2 * n, d)
+    y = targets(model, A, rng)
+    parts: dict[str, Any] = {}
+    if weighted:
+        weights = rng.uniform(0.2, 2.0, size=2 * n)
+        parts = {"sample_weight": weights[:n], "test_weight": weights[n:]}
+    outputs = {"multinomial": 3, "ridge-2": 2}.get(model, 1)
+    if model != "kernel-ridge":
+        parts |= {"penalties": penalty(penalties, d, outputs), "intercept": intercept}
+    factory = {
+        "logistic": models.logistic,
+        "multinomial": models.multinomial,
+        "ridge": models.ridge,
+        "ridge-2": models.ridge,
+        "kernel-ridge": models.kernel_ridge,
+    }[model]
+    to = FORMATS[fmt]
+    return factory(to(A[:n]), y[:n], to(A[n:]), y[n:], **parts)
+
+
+def settings() -> Iterator[dict[str, Any]]:
+    for model in MODELS:
+        kernel = model == "kernel-ridge"
+        for fmt, penalties, weighted, intercept in itertools.product(
+            FORMATS,
+            ("shared",) if kernel else PENALTIES,
+            (False, True),
+            (False,) if kernel else (False, True),
+        ):
+            yield {
+                "model": model,
+                "fmt": fmt,
+                "penalties": penalties,
+                "weighted": weighted,
+                "intercept": intercept,
+            }
+
+
+def name(setting: dict[str, Any]) -> str:
+    flags = ["weighted"] * setting["weighted"] + ["intercept"] * setting["intercept"]
+    return "-".join([setting["model"], setting["fmt"], setting["penalties"], *flags])
+
+
+ALL = list(settings())
+NAMES = [name(setting) for setting in ALL]
+
+# One of each model, for the tests that take longer.
+ONE_EACH = [
+    {"model": "logistic"},
+    {"model": "multinomial", "penalties": "per-class"},
+    {"model": "ridge", "penalties": "groups"},
+    {"model": "kernel-ridge"},
+]
+ONE_EACH_NAMES = [setting["model"] for setting in ONE_EACH]
+
+
+def random_point(problem: Any, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    lam = problem.lam0 + rng.uniform(-1.5, 1.5, size=problem.lam0.size)
+    return rng.normal(size=problem.x0.size), lam

@@ -1,0 +1,138 @@
+"""hoag.minimize for people: their own problem, their mistakes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import registry
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hoag
+
+
+class Denoise:
+    """A hand-written problem: h = ½‖x − b‖² + ½Σe^λ xⱼ², g = ½‖x − c‖² + λ²/100."""
+
+    def __init__(self, **changes):
+        self.b, self.c = np.array([3.0, 1.0, -2.0]), np.array([1.0, 0.2, -0.5])
+        self.x0, self.lam0 = np.zeros(3), np.zeros(1)
+        self.changes = changes
+
+    def at(self, x, lam):
+        a = np.exp(lam[0])
+        members = {
+            "h": 0.5 * np.sum((x - self.b) ** 2) + 0.5 * a * np.sum(x**2),
+            "h_x": x - self.b + a * x,
+            "hessian": (1 + a) * np.eye(3),
+            "cross": (a * x)[:, None],
+            "g": 0.5 * np.sum((x - self.c) ** 2) + lam[0] ** 2 / 100,
+            "g_x": x - self.c,
+            "g_lam": lam / 50,
+            "strong_convexity": 1 + a,
+        }
+        return SimpleNamespace(**{**members, **self.changes})
+
+
+def test_a_problem_with_plain_arrays_is_solved():
+    hoag.check_problem(Denoise())
+    result = hoag.minimize(Denoise())
+    grid = np.linspace(-3, 3, 20001)
+    x = Denoise().b[:, None] / (1 + np.exp(grid))
+    f = 0.5 * np.sum((x - Denoise().c[:, None]) ** 2, axis=0) + grid**2 / 100
+    assert result.converged
+    assert result.lam[0] == pytest.approx(grid[np.argmin(f)], abs=1e-3)
+    assert isinstance(str(result.status), str)
+
+
+def test_without_strong_convexity_it_works_too():
+    problem = Denoise(strong_convexity=None)
+    assert hoag.minimize(problem).converged
+
+
+def test_a_list_of_problems_is_their_sum():
+    problems = [registry.make("logistic", seed=seed) for seed in range(3)]
+    result = hoag.minimize(problems)
+    assert isinstance(result.x, tuple)
+    assert len(result.x) == 3
+    values = [p.at(x, result.lam).g for p, x in zip(problems, result.x, strict=True)]
+    assert sum(values) == pytest.approx(result.value)
+
+
+def test_lam0_may_be_a_number_and_bounds_arrays():
+    problem = registry.make("ridge", penalties="per-feature")
+    box = (np.full(4, -3.0), np.array([1.0, 2.0, 3.0, 4.0]))
+    result = hoag.minimize(problem, lam0=0.5, bounds=box, search=hoag.search.Hoag(max_iter=3))
+    np.testing.assert_array_equal(result.trace[0].lam, np.full(4, 0.5))
+    assert np.all(result.lam >= box[0])
+    assert np.all(result.lam <= box[1])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: hoag.minimize(Denoise(), lam0=13.0), r"lam0\[0\] = 13 lies outside"),
+        (lambda: hoag.minimize(Denoise(), lam0=[0.0, 1.0]), "1 hyperparameters"),
+        (lambda: hoag.minimize(Denoise(), lam0=np.nan), "not finite"),
+        (lambda: hoag.minimize(Denoise(), bounds=(3, -3)), "box is empty"),
+        (lambda: hoag.minimize(Denoise(), bounds=(-np.inf, 3)), "compact"),
+        (lambda: hoag.minimize(Denoise(), bounds=5), "pair"),
+        (lambda: hoag.minimize(Denoise(), bounds=([0, 0], [1, 1])), "do not fit"),
+        (lambda: hoag.minimize(Denoise(), bounds=hoag.Box([0, 0], [1, 1])), "2 sides"),
+        (lambda: hoag.minimize([]), "empty"),
+        (lambda: hoag.minimize(object()), "is not a problem: it has no at"),
+        (lambda: hoag.minimize(SimpleNamespace(at=None, lam0=np.zeros(1))), "no x0"),
+        (lambda: hoag.minimize(Denoise(h_x=np.zeros(2))), r"point.h_x has shape \(2,\)"),
+        (lambda: hoag.minimize(Denoise(cross=np.zeros((3, 2)))), r"point.cross has shape \(3, 2\)"),
+        (lambda: hoag.minimize(Denoise(g_lam=np.zeros(3))), "point.g_lam has shape"),
+        (lambda: hoag.minimize(Denoise(hessian=np.eye(2))), "point.hessian has shape"),
+        (lambda: hoag.minimize(Denoise(g=np.zeros(3))), "point.g has shape"),
+        (lambda: hoag.search.Hoag(max_iter=0), "at least one"),
+        (lambda: hoag.search.Constant(-1.0), "positive"),
+        (lambda: hoag.search.Adaptive(C="guess"), "'data'"),
+        (lambda: hoag.search.Adaptive(descent="steep"), "displayed"),
+    ],
+)
+def test_errors_say_what_and_where(call, message):
+    with pytest.raises(hoag.InvalidInput, match=message):
+        call()
+
+
+def test_a_start_that_holds_nan_is_refused():
+    problem = Denoise()
+    problem.x0 = np.array([0.0, np.nan, 0.0])
+    with pytest.raises(hoag.InvalidInput, match=r"problem\.x0 holds a NaN"):
+        hoag.minimize(problem)
+    problem = Denoise()
+    problem.lam0 = np.zeros((1, 1))
+    with pytest.raises(hoag.InvalidInput, match=r"problem\.lam0 has shape"):
+        hoag.minimize(problem)
+
+
+def test_a_nan_gradient_is_an_error_that_says_where():
+    with pytest.raises(hoag.InnerProblemError, match="diverges at lam"):
+        hoag.minimize(Denoise(h_x=np.full(3, np.nan)))
+
+
+@given(
+    lower=st.lists(st.floats(-50, 0), min_size=1, max_size=4),
+    width=st.floats(0, 50),
+    shift=st.floats(-100, 100),
+)
+def test_projection_is_the_nearest_point_of_the_box(lower, width, shift):
+    box = hoag.Box(lower, np.array(lower) + width)
+    lam = np.array(lower) + shift
+    near = box.project(lam)
+    assert box.contains(near)
+    corners = box.sample(np.random.default_rng(0), 20)
+    assert np.all(np.linalg.norm(near - lam) <= np.linalg.norm(corners - lam, axis=1) + 1e-9)
+    np.testing.assert_array_equal(box.project(near), near)
+
+
+def test_grid_and_sample():
+    box = hoag.Box([0, 10], [1, 20])
+    grid = list(box.grid(3))
+    assert len(grid) == 9
+    np.testing.assert_array_equal(grid[1], [0, 15])
+    assert all(box.contains(lam) for lam in grid)
+    assert all(box.contains(lam) for lam in box.sample(np.random.default_rng(0), 10))

@@ -1,0 +1,115 @@
+"""The error of every gradient: the bound is never below it, the estimate is near it."""
+
+import numpy as np
+import pytest
+import registry
+
+import hoag
+from hoag.linear import Cholesky
+
+MODELS = ("logistic", "multinomial", "ridge", "kernel-ridge")
+
+
+def draw(rng):
+    """A random problem, λ and ε, over all models, penalties, weights and intercepts."""
+    model = rng.choice(MODELS)
+    setting = {
+        "model": model,
+        "weighted": bool(rng.integers(2)),
+        "n": int(rng.integers(10, 50)),
+        "d": int(rng.integers(1, 6)),
+        "seed": int(rng.integers(2**31)),
+    }
+    if model != "kernel-ridge":
+        setting |= {
+            "penalties": rng.choice(["shared", "per-class", "per-feature", "per-coefficient"]),
+            "intercept": bool(rng.integers(2)),
+        }
+    problem = registry.make(**setting)
+    lam = problem.lam0 + rng.uniform(-3, 3, size=problem.lam0.size)
+    return setting, problem, lam, float(10 ** rng.uniform(-7, 0.5))
+
+
+def test_bound_is_never_below_the_true_error_in_1000_draws():
+    rng = np.random.default_rng(0)
+    finite_wherever_promised, ratios, tightness = True, [], []
+    for _ in range(1000):
+        setting, problem, lam, eps = draw(rng)
+        found = hoag.Implicit(problem).evaluate(lam, eps)
+        truth = hoag.Implicit(problem, linear=Cholesky(), certificate=False).evaluate(
+            lam, 1e-13, found.warm
+        )
+        refined = hoag.Implicit(problem, corrected=True).evaluate(lam, eps)
+        error = np.linalg.norm(found.grad - truth.grad)
+        # What remains in the reference itself is rounding.
+        noise = 1e-11 * (1 + np.linalg.norm(truth.grad))
+        assert found.bound >= error - noise, setting
+        assert refined.bound >= np.linalg.norm(refined.grad - truth.grad) - noise, setting
+        point = problem.at(found.x, lam)
+        mu = point.strong_convexity
+        if mu is None:
+            continue
+        radius = problem.train.radius if setting["model"] != "kernel-ridge" else 0.0
+        if radius * np.linalg.norm(point.h_x) / mu <= 0.5:
+            finite_wherever_promised &= bool(np.isfinite(found.bound))
+            if error > 100 * noise:
+                ratios.append(found.error / error)
+                tightness.append(found.bound / error)
+    assert finite_wherever_promised
+    assert len(ratios) > 300
+    assert np.mean((np.array(ratios) > 0.5) & (np.array(ratios) < 2)) >= 0.9
+    assert np.median(tightness) < 100
+
+
+def test_with_exact_solves_the_estimate_is_the_error():
+    for setting in registry.ONE_EACH:
+        problem = registry.make(**setting, n=40)
+        lam = problem.lam0 - 0.5
+        criterion = hoag.Implicit(problem, linear=Cholesky())
+        found = criterion.evaluate(lam, 1e-3)
+        truth = criterion.evaluate(lam, 1e-13).grad
+        error = np.linalg.norm(found.grad - truth)
+        assert found.error == pytest.approx(error, rel=1e-2, abs=1e-12)
+
+
+def test_bound_covers_intercepts_and_is_tight_there():
+    """A bound that is finite with an unpenalised intercept, where μ = e^λ alone would be wrong."""
+    finite = 0
+    for seed in range(40):
+        problem = registry.make("logistic", intercept=True, seed=seed, n=40)
+        found = hoag.Implicit(problem).evaluate(np.array([-1.0]), 1e-3)
+        assert problem.at(found.x, found.lam).strong_convexity is None
+        finite += np.isfinite(found.bound)
+    assert finite == 40
+
+
+def test_a_users_problem_gets_the_estimate():
+    inner = registry.make("logistic", n=40)
+
+    class Plain:
+        """The same problem with nothing but the required members."""
+
+        x0, lam0 = inner.x0, inner.lam0
+
+        def at(self, x, lam):
+            return inner.at(x, lam)
+
+    lam = np.array([0.2])
+    found = hoag.Implicit(Plain()).evaluate(lam, 1e-2)
+    known = hoag.Implicit(inner).evaluate(lam, 1e-2)
+    assert found.error == pytest.approx(known.error, rel=1e-6)
+    assert found.bound == np.inf
+
+
+def test_it_can_be_switched_off_and_is_counted():
+    problem = registry.make("logistic", n=40)
+    lam = np.array([0.2])
+    on = hoag.Implicit(problem).evaluate(lam, 1e-2)
+    problem = registry.make("logistic", n=40)
+    off = hoag.Implicit(problem, certificate=False).evaluate(lam, 1e-2)
+    assert off.cost.certificate == 0
+    assert np.isnan(off.error)
+    assert off.bound == np.inf
+    assert on.cost.passes - on.cost.certificate == off.cost.passes
+    assert on.cost.certificate > 0
+    np.testing.assert_array_equal(on.grad, off.grad)

@@ -1,0 +1,336 @@
+"""Algorithm 1: Theorem 2, the step rules, why it stops, what it returns."""
+
+import time
+
+import numpy as np
+import pytest
+import registry
+from scipy.optimize import minimize_scalar
+
+import hoag
+from hoag import inner, linear, models, schedules
+from hoag.search import Adaptive, Constant, Hoag
+
+SUMMABLE = [schedules.Quadratic(), schedules.Cubic(), schedules.Exponential()]
+
+
+def test_schedules_are_the_papers():
+    assert schedules.Quadratic()(10) == pytest.approx(1e-3)
+    assert schedules.Cubic()(10) == pytest.approx(1e-4)
+    assert schedules.Exponential()(1) == pytest.approx(0.09)
+    assert schedules.Exact()(7) == 1e-12
+    assert schedules.Exponential()(10000) == 1e-12
+    assert schedules.Cubic()(10**6) == 1e-12
+
+
+def lipschitz(problem, domain):
+    """The largest curvature of f seen on a grid of the box, doubled."""
+    criterion = hoag.Implicit(problem, linear=linear.Cholesky(), certificate=False)
+    rng = np.random.default_rng(0)
+    largest = 0.0
+    for lam in domain.sample(rng, 40):
+        t, w = 1e-4, rng.normal(size=lam.size)
+        w /= np.linalg.norm(w)
+        change = criterion.evaluate(lam + t * w, 1e-11).grad - criterion.evaluate(lam, 1e-11).grad
+        largest = max(largest, float(np.linalg.norm(change)) / t)
+    return 2 * largest
+
+
+THEOREM_2 = [
+    ({"model": "logistic", "n": 60}, (-3, 3)),
+    ({"model": "multinomial", "n": 60}, (-3, 3)),
+    ({"model": "ridge", "n": 20, "d": 8}, (-1, 4)),
+    ({"model": "kernel-ridge", "n": 30, "d": 2}, ([-4, -4], [-1, 1])),
+]
+
+
+@pytest.mark.parametrize("schedule", SUMMABLE, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    ("setting", "bounds"), THEOREM_2, ids=[setting["model"] for setting, _ in THEOREM_2]
+)
+def test_theorem_2_the_gradient_mapping_goes_to_zero(setting, bounds, schedule):
+    """Constant step, summable tolerances: ‖λ − P(λ − ∇f/L)‖ falls by 1e-6 in 2000 steps."""
+    problem = registry.make(**setting)
+    domain = hoag.Box(*bounds, size=problem.lam0.size)
+    L = lipschitz(problem, domain)
+    criterion = hoag.Implicit(problem, certificate=False)
+    true = hoag.Implicit(problem, linear=linear.Cholesky(), certificate=False)
+
+    def mapping(lam):
+        grad = true.evaluate(lam, 1e-12).grad
+        return np.linalg.norm(lam - domain.project(lam - grad / L))
+
+    start = 0.5 * (domain.lower + domain.upper) + 0.4 * (domain.upper - domain.lower)
+    first = mapping(start)
+    found = []
+
+    def small_enough(step):
+        if step.k % 20 == 0 or step.mapping == 0:
+            found.append(mapping(step.lam))
+        return bool(found) and found[-1] <= 1e-6 * first
+
+    search = Hoag(schedule, Constant(L), tol=0.0, max_iter=2000)
+    result = hoag.minimize(criterion, start, domain, search, small_enough)
+    assert result.status.reason == "callback", (first, found[-1])
+
+
+def random_logistic(seed):
+    """A random problem whose f has its minimum inside the box, 1 % below both ends."""
+    rng = np.random.default_rng(seed)
+    while True:
+        n, d = int(rng.integers(40, 150)), int(rng.integers(3, 30))
+        A, w = rng.normal(size=(2 * n, d)), rng.normal(size=d)
+        noise = rng.uniform(0.5, 2) * np.sqrt(d) * rng.normal(size=2 * n)
+        y = np.where(A @ w + noise > 0, 1, -1)
+        problem = models.logistic(A[:n], y[:n], A[n:], y[n:])
+        exact = hoag.Implicit(problem, certificate=False)
+        f = minimize_scalar(
+            lambda v, f=exact: f.evaluate(np.array([v]), 1e-10).value,
+            bounds=(-8, 8),
+            method="bounded",
+            options={"xatol": 1e-7},
+        )
+        ends = [exact.evaluate(np.array([v]), 1e-8).value for v in (-12.0, 12.0)]
+        if f.fun < 0.99 * min(ends):
+            return problem, f.x
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_adaptive_steps_end_at_the_optimum_and_do_not_cycle(seed):
+    problem, best = random_logistic(seed)
+    result = hoag.minimize(problem)
+    assert result.converged, result.status
+    assert abs(result.lam[0] - best) < 1e-3
+    lams = np.array([step.lam[0] for step in result.trace])
+    assert abs(lams[-1] - best) < 1e-3  # the last iterate too: a cycle would keep away from it
+    assert np.max(np.abs(np.diff(lams[-3:]))) < 1e-2
+
+
+def stall_case():
+    rng = np.random.default_rng(0)
+    A, w = rng.normal(size=(200, 20)), rng.normal(size=20)
+    y = np.where(A @ w + 6 * rng.normal(size=200) > 0, 1, -1)
+    return models.logistic(A[:100], y[:100], A[100:], y[100:])
+
+
+def test_the_displayed_rule_stalls_with_a_small_C_and_says_so():
+    """LΔ² equals the whole first-order decrease, so it can only hold through the slack."""
+    problem = stall_case()
+    best = hoag.minimize(problem, lam0=-2.0)
+    assert best.converged
+    search = Hoag(schedules.Exact(), Adaptive(C=1.0, descent="displayed"))
+    stalled = hoag.minimize(problem, lam0=-2.0, search=search)
+    assert stalled.status.reason == "stalled"
+    assert not stalled.converged
+    assert "step size is down to" in str(stalled.status)
+    assert stalled.evaluation.corrected > best.evaluation.corrected
+    assert stalled.trace[-1].mapping > search.tol
+
+
+def test_C_from_the_data():
+    problem = registry.make("logistic", n=50, weighted=True)
+    A, s = problem.test.rows.A, problem.test.weights
+    wanted = np.linalg.norm(A, 2) * np.linalg.norm(s)
+    assert Adaptive(C="data").lipschitz(hoag.Implicit(problem)) == pytest.approx(wanted, rel=1e-6)
+    rng = np.random.default_rng(0)
+    x, other = rng.normal(size=(2, 4))
+    lam = np.zeros(1)
+    change = abs(problem.at(x, lam).g - problem.at(other, lam).g)
+    assert change <= wanted * np.linalg.norm(x - other)
+    result = hoag.minimize(problem, search=Hoag(step=Adaptive(C="data"), max_iter=300))
+    assert result.converged or result.status.reason == "max_iter"
+    with pytest.raises(hoag.InvalidInput, match="squared loss"):
+        hoag.minimize(registry.make("ridge"), search=Hoag(step=Adaptive(C="data")))
+    with pytest.raises(hoag.InvalidInput, match="outer_lipschitz"):
+        hoag.minimize(registry.make("kernel-ridge"), search=Hoag(step=Adaptive(C="data")))
+
+
+def test_the_step_rule_line_by_line():
+    rule = Adaptive(C=2.0)
+    assert rule.first(np.array([3.0, 4.0])) == 5.0
+    assert rule.first(np.zeros(2)) == 1.0
+
+    def evaluation(lam, value):
+        return hoag.Evaluation(
+            np.array([lam]), value, value, np.zeros(1), None, 0.0, 0.0, None, None
+        )
+
+    # Δ = 2, slack = 2·0.1 + 0.2·3·2 = 1.4, (L/2)Δ² = 2L
+    before, L = evaluation(0.0, 10.0), 1.0
+    assert rule.next(L, 2.0, before, evaluation(2.0, 9.39), (0.2, 0.1)) == L / 1.05
+    assert rule.next(L, 2.0, before, evaluation(2.0, 9.41), (0.2, 0.1)) == L / 0.5
+    displayed = Adaptive(C=2.0, descent="displayed")
+    assert displayed.next(L, 2.0, before, evaluation(2.0, 7.39), (0.2, 0.1)) == L / 1.05
+    assert displayed.next(L, 2.0, before, evaluation(2.0, 7.41), (0.2, 0.1)) == L / 0.5
+
+
+@pytest.mark.parametrize("inner_solver", [inner.Newton(), inner.LBFGS()])
+def test_the_result_belongs_to_its_lambda(inner_solver):
+    problem = registry.make("logistic", penalties="per-feature", n=80)
+    criterion = hoag.Implicit(problem, inner=inner_solver)
+    result = hoag.minimize(criterion, lam0=1.0, search=Hoag(max_iter=25))
+    point = problem.at(result.x, result.lam)
+    assert point.g == result.value
+    assert np.linalg.norm(point.h_x) <= np.exp(result.lam.min()) * 0.1
+    truth = hoag.Implicit(problem, certificate=False).evaluate(result.lam, 1e-12)
+    assert np.linalg.norm(result.grad - truth.grad) <= result.evaluation.bound
+    ranks = [step.evaluation.corrected for step in result.trace]
+    assert result.evaluation.corrected == min(ranks)
+
+
+def test_it_stops_for_every_reason_and_says_which():
+    problem = registry.make("logistic", n=60)
+    assert hoag.minimize(problem).status.reason == "converged"
+    few = hoag.minimize(problem, search=Hoag(max_iter=2))
+    assert (few.status.reason, len(few.trace)) == ("max_iter", 2)
+    assert not few.converged
+    once = hoag.minimize(problem, callback=lambda step: True)
+    assert (once.status.reason, len(once.trace)) == ("callback", 1)
+    slow = hoag.minimize(
+        problem, search=Hoag(time_budget=0.02, tol=0.0), callback=lambda step: time.sleep(0.01)
+    )
+    assert slow.status.reason == "time_budget"
+    for result in (few, once, slow):
+        assert str(result.status).endswith(".")
+    corner = hoag.minimize(problem, lam0=12.0, bounds=(11, 12))
+    assert corner.converged
+
+
+class BreaksAfter:
+    """A problem whose held-out loss turns bad after some evaluations."""
+
+    def __init__(self, problem, n, value):
+        self.problem, self.left, self.value = problem, n, value
+        self.x0, self.lam0 = problem.x0, problem.lam0
+
+    def at(self, x, lam):
+        point = self.problem.at(x, lam)
+        outer = self
+
+        class Spoiled:
+            def __getattr__(self, name):
+                if name == "g":
+                    outer.left -= 1
+                    if outer.left < 0:
+                        if isinstance(outer.value, BaseException):
+                            raise outer.value
+                        return outer.value
+                return getattr(point, name)
+
+        return Spoiled()
+
+
+def test_a_number_that_is_not_finite_ends_the_search_without_losing_it():
+    problem = BreaksAfter(registry.make("logistic", n=60), 6, np.nan)
+    result = hoag.minimize(hoag.Implicit(problem, certificate=False))
+    assert result.status.reason == "not_finite"
+    assert "nan" in str(result.status)
+    assert len(result.trace) == 7
+    assert np.isfinite(result.value)
+
+
+def test_a_failure_half_way_keeps_the_trace():
+    error = hoag.InnerProblemError("the bottom fell out")
+    problem = BreaksAfter(registry.make("logistic", n=60), 4, error)
+    result = hoag.minimize(hoag.Implicit(problem, certificate=False))
+    assert result.status.reason == "failed"
+    assert "the bottom fell out" in str(result.status)
+    assert len(result.trace) == 4
+
+    interrupted = BreaksAfter(registry.make("logistic", n=60), 4, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt) as caught:
+        hoag.minimize(hoag.Implicit(interrupted, certificate=False))
+    assert len(caught.value.result.trace) == 4
+
+
+class CountedMatrix:
+    """A matrix that counts its own products, from outside the library."""
+
+    def __init__(self, A, counter, column):
+        self.A, self.counter, self.column = A, counter, column
+
+    def __matmul__(self, v):
+        self.counter[self.column] += 0.5 * (1 if np.ndim(v) == 1 else 1)
+        return self.A @ v
+
+
+@pytest.mark.parametrize("setting", registry.ALL[::7], ids=registry.NAMES[::7])
+@pytest.mark.parametrize("corrected", [False, True])
+def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected):
+    problem = registry.make(**setting)
+    counter = {"passes": 0.0, "held_out": 0.0}
+    if setting["model"] == "kernel-ridge":
+        count_kernel_products(problem, counter)
+    else:
+        for term, column in ((problem.train, "passes"), (problem.test, "held_out")):
+            rows = term.rows
+            rows.squared_norms  # noqa: B018  (reads A, multiplies nothing)
+            rows.A = CountedMatrix(rows.A, counter, column)
+            rows.At = CountedMatrix(rows.At, counter, column)
+    criterion = hoag.Implicit(problem, corrected=corrected)
+    result = hoag.minimize(criterion, search=Hoag(max_iter=8))
+    assert result.trace[-1].cost.passes == pytest.approx(counter["passes"], abs=1e-9)
+    assert result.trace[-1].cost.held_out == pytest.approx(counter["held_out"], abs=1e-9)
+    assert counter["passes"] > 0
+    total = sum(step.evaluation.cost.passes for step in result.trace)
+    assert total == pytest.approx(counter["passes"])
+
+
+def count_kernel_products(problem, counter):
+    from hoag.models.kernel_ridge import Kernel
+
+    class CountedKernel(Kernel):
+        def product(self, matrix, v):
+            counter["passes"] += 1
+            return super().product(matrix, v)
+
+        def test_product(self, matrix, v):
+            counter["held_out"] += 1
+            return super().test_product(matrix, v)
+
+    def kernel(log_width):
+        if problem._last is None or problem._last[0] != log_width:
+            problem._last = (log_width, CountedKernel(problem, float(np.exp(log_width))))
+        return problem._last[1]
+
+    problem.kernel = kernel
+
+
+def test_a_hand_written_problem_is_counted_by_calls():
+    inner_problem = registry.make("logistic", n=60)
+    counter = {"forward": 0, "h_x": 0, "products": 0}
+
+    class Watched:
+        x0, lam0 = inner_problem.x0, inner_problem.lam0
+
+        def at(self, x, lam):
+            point = inner_problem.at(x, lam)
+            seen = set()
+
+            class Watch:
+                def __getattr__(self, name):
+                    if name in ("h", "h_x", "hessian") and not seen & {"h", "h_x", "hessian"}:
+                        counter["forward"] += 1
+                    if name == "h_x" and name not in seen:
+                        counter["h_x"] += 1
+                    seen.add(name)
+                    if name == "hessian":
+                        H = point.hessian @ np.eye(x.size)
+
+                        class Product:
+                            shape, dtype = H.shape, H.dtype
+
+                            def matvec(self, v):
+                                counter["products"] += 1
+                                return H @ v
+
+                            rmatvec = matvec
+
+                        return Product()
+                    return getattr(point, name)
+
+            return Watch()
+
+    result = hoag.minimize(Watched(), search=Hoag(max_iter=5))
+    wanted = 0.5 * counter["forward"] + 0.5 * counter["h_x"] + counter["products"]
+    assert result.cost.passes == wanted

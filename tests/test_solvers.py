@@ -1,0 +1,195 @@
+"""Inner and linear solvers: they reach their tolerance, or say why not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import registry
+from scipy.sparse.linalg import aslinearoperator
+
+import hoag
+from hoag import inner, linear
+
+TOLERANCES = [1e-2, 1e-4, 1e-6, 1e-8, 1e-10]
+
+
+def matrix(rng, p, condition):
+    Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+    return (Q * np.geomspace(1, condition, p)) @ Q.T
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+@pytest.mark.parametrize(
+    "solver",
+    [linear.CG(), linear.CG(preconditioner=linear.jacobi), linear.Cholesky()],
+    ids=["cg", "jacobi", "cholesky"],
+)
+def test_linear_solvers_reach_their_tolerance(solver, tol):
+    rng = np.random.default_rng(0)
+    H = registry.make("logistic", penalties="per-feature", n=60, d=8)
+    point = H.at(*registry.random_point(H, 0))
+    b = rng.normal(size=8)
+    found = solver.solve(point.hessian, b, rng.normal(size=8), tol)
+    assert found.converged
+    residual = point.hessian @ found.x - b
+    assert np.linalg.norm(residual) <= tol * (1 + 1e-6) + 1e-13
+    np.testing.assert_allclose(found.r, residual, atol=1e-12)
+
+
+def test_warm_start_at_the_solution_costs_one_product():
+    rng = np.random.default_rng(1)
+    A = matrix(rng, 20, 1e4)
+    b = rng.normal(size=20)
+    q = np.linalg.solve(A, b)
+    for scale in (1.0, 3.0):  # the best multiple of the start is taken
+        assert linear.CG().solve(A, b, scale * q, 1e-6).iterations == 0
+
+
+def test_jacobi_pays_where_columns_differ_in_scale():
+    rng = np.random.default_rng(2)
+    scales = np.geomspace(1e-3, 1e3, 30)
+    A = matrix(rng, 30, 10) * np.outer(scales, scales)
+    b = rng.normal(size=30)
+
+    class WithDiagonal:
+        shape, dtype = A.shape, A.dtype
+
+        def __matmul__(self, v):
+            return A @ v
+
+        def diagonal(self):
+            return np.diag(A)
+
+    plain = linear.CG(max_iter=10000).solve(A, b, None, 1e-6)
+    better = linear.CG(preconditioner=linear.jacobi).solve(WithDiagonal(), b, None, 1e-6)
+    assert better.converged
+    assert better.iterations < plain.iterations / 2
+
+
+def test_a_tolerance_below_rounding_ends_with_precision():
+    rng = np.random.default_rng(3)
+    A, b = matrix(rng, 10, 100), rng.normal(size=10)
+    for solver in (linear.CG(), linear.Cholesky()):
+        found = solver.solve(A, b, None, 1e-30)
+        assert found.reason == "precision"
+        assert found.converged
+
+
+def test_indefinite_is_said_and_max_iter_too():
+    A = np.diag([1.0, -1.0, 2.0])
+    for solver in (linear.CG(), linear.Cholesky()):
+        assert solver.solve(A, np.array([0.1, 1.0, 0.1]), None, 1e-8).reason == "indefinite"
+    rng = np.random.default_rng(4)
+    found = linear.CG(max_iter=3).solve(matrix(rng, 30, 1e6), rng.normal(size=30), None, 1e-8)
+    assert found.reason == "max_iter"
+    assert not found.converged
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+@pytest.mark.parametrize("setting", registry.ONE_EACH, ids=registry.ONE_EACH_NAMES)
+@pytest.mark.parametrize(
+    "solver",
+    [inner.Newton(), inner.Newton(linear.Cholesky()), inner.LBFGS(10000), inner.GradientDescent()],
+    ids=["newton", "newton-cholesky", "lbfgs", "gradient-descent"],
+)
+def test_inner_solvers_reach_their_tolerance(setting, solver, tol):
+    if tol < 1e-6 and isinstance(solver, (inner.LBFGS, inner.GradientDescent)):
+        pytest.skip("its line search compares values; tight tolerances need Newton")
+    problem = registry.make(**setting)
+    _, lam = registry.random_point(problem, 1)
+    found = solver.solve(problem, lam, problem.x0, tol)
+    assert found.converged
+    assert np.linalg.norm(problem.at(found.x, lam).h_x) <= tol
+    assert found.point.h_x is problem.at(found.x, lam).h_x or np.array_equal(
+        found.point.h_x, problem.at(found.x, lam).h_x
+    )
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+@pytest.mark.parametrize("model", ["ridge", "ridge-2", "kernel-ridge"])
+def test_cg_solves_quadratic_problems(model, tol):
+    problem = registry.make(model)
+    _, lam = registry.random_point(problem, 1)
+    found = inner.CG().solve(problem, lam, problem.x0 + 1.0, tol)
+    assert found.reason == "tolerance"
+    assert np.linalg.norm(problem.at(found.x, lam).h_x) <= tol
+
+
+@pytest.mark.parametrize("setting", registry.ONE_EACH, ids=registry.ONE_EACH_NAMES)
+def test_newton_below_rounding_ends_with_precision(setting):
+    problem = registry.make(**setting)
+    found = inner.Newton().solve(problem, problem.lam0 - 2, problem.x0, 1e-30)
+    assert found.reason == "precision"
+    assert found.residual < 1e-10
+
+
+def test_solvers_say_when_they_stop_early():
+    problem = registry.make("logistic", n=100, d=10)
+    lam = np.array([-6.0])
+    assert inner.LBFGS(3).solve(problem, lam, problem.x0, 1e-6).reason == "max_iter"
+    assert inner.Newton(max_iter=1).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
+    assert inner.GradientDescent(max_iter=3).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
+    stalled = inner.LBFGS(10000).solve(problem, lam, problem.x0, 1e-14)
+    assert stalled.reason == "stalled"
+    assert not stalled.converged
+
+
+class DoubleWell:
+    """h = ¼x⁴ − ½x² + ½e^λ(x − 1)²·0.1, concave near 0: Newton must not run to the maximum."""
+
+    x0, lam0 = np.array([0.05]), np.zeros(1)
+
+    def at(self, x, lam):
+        a, v = 0.1 * np.exp(lam[0]), x[0]
+        return SimpleNamespace(
+            h=v**4 / 4 - v**2 / 2 + a / 2 * (v - 1) ** 2,
+            h_x=np.array([v**3 - v + a * (v - 1)]),
+            hessian=aslinearoperator(np.array([[3 * v**2 - 1 + a]])),
+            cross=aslinearoperator(np.array([[a * (v - 1)]])),
+            g=(v - 0.5) ** 2,
+            g_x=np.array([2 * (v - 0.5)]),
+            g_lam=np.zeros(1),
+            strong_convexity=None,
+        )
+
+
+@pytest.mark.parametrize("solver", [inner.Newton(), inner.Newton(linear.Cholesky())])
+def test_an_indefinite_hessian_on_the_way_is_no_error(solver):
+    problem = DoubleWell()
+    assert problem.at(problem.x0, problem.lam0).hessian @ np.ones(1) < 0
+    found = solver.solve(problem, problem.lam0, problem.x0, 1e-10)
+    assert found.converged
+    assert found.x[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_an_indefinite_hessian_at_the_solution_is_an_error():
+    class Saddle(DoubleWell):
+        x0 = np.array([0.0])
+
+        def at(self, x, lam):
+            point = super().at(x, lam)
+            point.h_x = 0 * point.h_x  # a "solution" at the maximum
+            return point
+
+    with pytest.raises(hoag.InnerProblemError, match="not positive definite"):
+        hoag.minimize(Saddle())
+
+
+def test_an_inner_problem_that_diverges_is_an_error():
+    class Unbounded(DoubleWell):
+        def at(self, x, lam):
+            with np.errstate(over="ignore"):
+                e = np.exp(np.abs(x[0]))
+            return SimpleNamespace(
+                h=-e,
+                h_x=np.array([-e * np.sign(x[0])]),
+                hessian=np.array([[-e]]),
+                cross=np.zeros((1, 1)),
+                g=0.0,
+                g_x=np.zeros(1),
+                g_lam=np.zeros(1),
+                strong_convexity=None,
+            )
+
+    with pytest.raises(hoag.InnerProblemError, match="diverges at lam"):
+        hoag.minimize(Unbounded())

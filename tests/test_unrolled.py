@@ -1,0 +1,90 @@
+"""Iterative differentiation: exact derivatives of N steps, and the limit of many."""
+
+import numpy as np
+import pytest
+import registry
+
+import hoag
+from hoag import unrolled
+from hoag.search import Adaptive, Hoag
+from hoag.tape import Tape
+
+METHODS = {
+    "gradient-descent": unrolled.GradientDescent(),
+    "heavy-ball": unrolled.GradientDescent(momentum=0.6),
+    "lbfgs": unrolled.LBFGS(memory=4),
+    "cg": unrolled.ConjugateGradient(),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("setting", registry.ONE_EACH, ids=registry.ONE_EACH_NAMES)
+def test_gradient_is_that_of_the_iterates(method, setting):
+    if method == "cg" and setting["model"] in ("logistic", "multinomial"):
+        pytest.skip("conjugate gradients is for quadratic h")
+    problem = registry.make(**setting)
+    problem.x0 = 0.1 * np.random.default_rng(0).normal(size=problem.x0.size)
+    lam = problem.lam0 + 0.3
+    criterion = hoag.Unrolled(problem, METHODS[method], n_iter=4)
+    found = criterion.evaluate(lam, 0.0)
+    assert found.bound == np.inf
+    for j, w in enumerate(np.eye(lam.size)):
+        t = 1e-5
+        above, below = (criterion.value(lam + s * t * w, 0.0).value for s in (1, -1))
+        assert found.grad[j] == pytest.approx((above - below) / (2 * t), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_iterations_give_the_implicit_gradient(method):
+    problem = registry.make("ridge", penalties="groups")
+    lam = np.array([0.5, -0.2])
+    truth = hoag.Implicit(problem).evaluate(lam, 1e-12).grad
+    found = hoag.Unrolled(problem, METHODS[method], n_iter=300).evaluate(lam, 0.0)
+    np.testing.assert_allclose(found.grad, truth, rtol=1e-6)
+
+
+def test_the_estimate_sees_how_far_few_iterations_are_from_the_truth():
+    problem = registry.make("logistic", n=60)
+    lam = np.array([-2.0])
+    truth = hoag.Implicit(problem).evaluate(lam, 1e-12).grad
+    for n_iter in (8, 16, 32):
+        method = unrolled.GradientDescent()
+        criterion = hoag.Unrolled(problem, method, n_iter, linear=hoag.linear.Cholesky())
+        found = criterion.evaluate(lam, 0.0)
+        error = np.linalg.norm(found.grad - truth)
+        assert error / 2 <= found.error <= 2 * error
+
+
+def test_a_search_runs_on_it_and_its_cost_is_counted():
+    problem = registry.make("logistic", n=60)
+    criterion = hoag.Unrolled(problem, n_iter=30, certificate=False)
+    search = Hoag(lambda k: 0.0, Adaptive(), max_iter=60)
+    result = hoag.minimize(criterion, search=search)
+    best = hoag.minimize(problem)
+    assert result.value <= best.value * (1 + 1e-3)
+    assert result.cost == problem.ledger.cost - best.cost or result.cost.passes > 0
+    assert result.cost.certificate == 0
+
+
+def test_tape_against_finite_differences():
+    rng = np.random.default_rng(0)
+    u, v = rng.normal(size=(2, 5))
+
+    def function(a, b):
+        c = (a @ b) / (b @ b + 1.0)
+        return (a * c - b * 2.0 + (3.0 - a) * (c / 2.0)) @ (-a + b)
+
+    tape = Tape()
+    a, b = tape.variable(u), tape.variable(v)
+    grads = tape.gradients(function(a, b), 1.0, [a, b])
+    tape = Tape()
+    a, b = tape.variable(u), tape.variable(v)
+    checked = tape.gradients(tape.checkpoint(function, a, b), 1.0, [a, b])
+    for w in np.eye(5):
+        t = 1e-6
+        du = (function(u + t * w, v) - function(u - t * w, v)) / (2 * t)
+        dv = (function(u, v + t * w) - function(u, v - t * w)) / (2 * t)
+        np.testing.assert_allclose([grads[0] @ w, grads[1] @ w], [du, dv], rtol=1e-6)
+        np.testing.assert_allclose([checked[0] @ w, checked[1] @ w], [du, dv], rtol=1e-6)
+    unused = tape.variable(np.ones(2))
+    np.testing.assert_array_equal(tape.gradients(a @ b, 1.0, [unused])[0], np.zeros(2))
