@@ -53,11 +53,16 @@ def test_dense_is_sparse_whatever_the_index_and_float_type(make, fmt):
     S, S_test = registry.FORMATS[fmt](A), registry.FORMATS[fmt](A_TEST)
     for dtype in (np.int32, np.int64):
         for matrix in (S, S_test):
-            matrix.indices, matrix.indptr = matrix.indices.astype(dtype), matrix.indptr.astype(dtype)
+            matrix.indices, matrix.indptr = (
+                matrix.indices.astype(dtype),
+                matrix.indptr.astype(dtype),
+            )
         found = solved(make(S, y, S_test, y_test, intercept=True), lam)
         assert found.value == pytest.approx(wanted.value, rel=1e-9)
         np.testing.assert_allclose(found.grad, wanted.grad, rtol=1e-7)
-    single = solved(make(S.astype(np.float32), y, S_test.astype(np.float32), y_test, intercept=True), lam)
+    single = solved(
+        make(S.astype(np.float32), y, S_test.astype(np.float32), y_test, intercept=True), lam
+    )
     assert single.value == pytest.approx(wanted.value, rel=1e-5)
 
 
@@ -101,9 +106,7 @@ def test_coefficients_are_scikit_learns():
     other = LogisticRegression(C=1 / alpha, tol=1e-10, max_iter=10000).fit(A, CLASSES)
     np.testing.assert_allclose(x[:15].reshape(5, 3).T, other.coef_, atol=1e-5)
     intercepts = problem.train.rows.Q @ x[15:]
-    np.testing.assert_allclose(
-        intercepts, other.intercept_ - other.intercept_.mean(), atol=1e-5
-    )
+    np.testing.assert_allclose(intercepts, other.intercept_ - other.intercept_.mean(), atol=1e-5)
 
     weights = RNG.uniform(0.5, 2, 40)
     x = solved(models.ridge(A, Y, A_TEST, Y_TEST, intercept=True, sample_weight=weights), lam).x
@@ -173,7 +176,10 @@ def test_folds_count_passes_over_all_rows():
     ("call", "message"),
     [
         (lambda: models.logistic(A, LABELS[:-1], A_TEST, LABELS_TEST), "40 rows but y has 39"),
-        (lambda: models.logistic(A, LABELS, A_TEST[:, :4], LABELS_TEST), "5 columns but A_test has 4"),
+        (
+            lambda: models.logistic(A, LABELS, A_TEST[:, :4], LABELS_TEST),
+            "5 columns but A_test has 4",
+        ),
         (lambda: models.logistic(A, CLASSES, A_TEST, CLASSES_TEST), "two classes"),
         (lambda: models.logistic(A, LABELS, A_TEST, LABELS_TEST + 1), "not among the classes"),
         (lambda: models.multinomial(A, np.zeros(40), A_TEST, np.zeros(25)), "at least two classes"),

@@ -128,7 +128,9 @@ def test_solvers_say_when_they_stop_early():
     lam = np.array([-6.0])
     assert inner.LBFGS(3).solve(problem, lam, problem.x0, 1e-6).reason == "max_iter"
     assert inner.Newton(max_iter=1).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
-    assert inner.GradientDescent(max_iter=3).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
+    assert (
+        inner.GradientDescent(max_iter=3).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
+    )
     stalled = inner.LBFGS(10000).solve(problem, lam, problem.x0, 1e-14)
     assert stalled.reason == "stalled"
     assert not stalled.converged

@@ -129,7 +129,6 @@ class Implicit:
         solve = self.inner.solve(problem, lam, x0, mu * eps)
         return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
 
-
     def _start(self, problem: Problem, lam: Array, warm: Warm | None) -> tuple[Array, Array | None]:
         """Where to start at λ: the last x and q, moved along their secant when that is nearer.
 

@@ -178,17 +178,20 @@ class Box:
 
     def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, size: int | None = None) -> None:
         low, high = np.array(lower, dtype=float), np.array(upper, dtype=float)
+        shapes = (low.shape, high.shape)
+        wanted = (
+            (size,) if size is not None else max(shapes, key=lambda shape: np.prod(shape)) or (1,)
+        )
         try:
-            shape = np.broadcast_shapes(low.shape, high.shape, (1,) if size is None else (size,))
-            low, high = np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy()
+            low, high = np.broadcast_to(low, wanted).copy(), np.broadcast_to(high, wanted).copy()
         except ValueError:
+            low = np.empty(())
+        if low.ndim != 1:
             raise InvalidInput(
-                f"The bounds have shapes {low.shape} and {high.shape}, which do not fit "
+                f"The bounds have shapes {shapes[0]} and {shapes[1]}, which do not fit "
                 f"{'each other' if size is None else f'{size} hyperparameters'}: give two numbers, "
-                "or one pair of arrays with a value for each hyperparameter."
-            ) from None
-        if low.ndim != 1 or (size is not None and low.size != size):
-            raise InvalidInput(f"The bounds have shape {low.shape}; a box needs flat arrays.")
+                "or one pair of flat arrays with a value for each hyperparameter."
+            )
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise InvalidInput("The bounds must be finite numbers: the domain has to be compact.")
         empty = np.flatnonzero(low > high)

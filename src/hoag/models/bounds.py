@@ -146,19 +146,21 @@ def _curvature_floor(point: LinearPoint) -> _Floor | None:
     C, E = columns[penalised], columns[unpenalised]
 
     B = LinearOperator((penalised.size, penalised.size), matvec=product, dtype=float)
-    W = np.zeros_like(C)
-    omega = C.copy()
+    # Any W gives a valid bound, and B⁻¹C changes slowly with λ: start from the last one found.
+    W = np.zeros_like(C) if problem.schur_guess is None else problem.schur_guess.copy()
+    omega = C - np.stack([product(w) for w in W.T], axis=1) if W.any() else C.copy()
     # How much of E the term ΩᵀΛ⁻¹Ω may take away: a tenth at first, less when S turns out small.
     for share in (1e-1, 1e-3, 1e-6):
         for j in range(unpenalised.size):
             goal = np.sqrt(share * E[j, j] / unpenalised.size * alpha.min())
             step = CG().solve(B, omega[:, j], None, goal)
             W[:, j] += step.x
-            omega[:, j] -= product(step.x)
+            omega[:, j] = -step.r
         captured = C.T @ W + W.T @ omega  # CᵀW + WᵀC − WᵀBW, with BW = C − Ω
         lost = omega.T @ (omega / alpha[:, None])
         S = E - 0.5 * (captured + captured.T) - lost
         schur = float(np.linalg.eigvalsh(S)[0])
         if schur > max(float(np.trace(lost)), 0.0):
+            problem.schur_guess = W
             return _Schur(alpha, W, omega, schur, (penalised, unpenalised))
     return None

@@ -29,6 +29,7 @@ class LinearProblem:
         self.unpenalised = np.flatnonzero(groups < 0)
         self.x0 = np.zeros(groups.size)
         self.lam0 = np.zeros(int(groups.max()) + 1)
+        self.schur_guess: Array | None = None  # where the next bound may start; see bounds._Schur
 
     def at(self, x: Array, lam: Array) -> LinearPoint:
         return LinearPoint(self, x, lam)

@@ -1,0 +1,33 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+HOAG_DATA ?=
+export HOAG_DATA
+
+.PHONY: demo test lint types bench clean
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/python examples/demo.py
+
+test: .venv/ready
+	$(BIN)/python -m pytest -n 2 --quiet
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+# The figures of the README; needs HOAG_DATA.
+bench: .venv/ready
+	$(BIN)/python benchmarks/paper.py
+	$(BIN)/python benchmarks/certificate.py
+
+clean:
+	rm -rf .venv build dist demo.png
