@@ -18,7 +18,7 @@ from hoag import models
 from hoag.linear import Cholesky
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from test_certificate import draw  # noqa: E402
+from test_certificate import draw
 
 
 def compare(problem: Any, lam: Any, eps: float, reference: Any) -> tuple[float, float, float]:

@@ -87,6 +87,7 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
         (lambda: hoag.minimize(Denoise(g_lam=np.zeros(3))), "point.g_lam has shape"),
         (lambda: hoag.minimize(Denoise(hessian=np.eye(2))), "point.hessian has shape"),
         (lambda: hoag.minimize(Denoise(g=np.zeros(3))), "point.g has shape"),
+        (lambda: hoag.minimize(Denoise(), search=hoag.search.Hoag(lambda k: -1.0)), "schedule"),
         (lambda: hoag.search.Hoag(max_iter=0), "at least one"),
         (lambda: hoag.search.Constant(-1.0), "positive"),
         (lambda: hoag.search.Adaptive(C="guess"), "'data'"),

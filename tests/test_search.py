@@ -250,7 +250,7 @@ class CountedMatrix:
         self.A, self.counter, self.column = A, counter, column
 
     def __matmul__(self, v):
-        self.counter[self.column] += 0.5 * (1 if np.ndim(v) == 1 else 1)
+        self.counter[self.column] += 0.5
         return self.A @ v
 
 

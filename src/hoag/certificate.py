@@ -31,7 +31,7 @@ Bound = Callable[[Point, Array, Array], float]
 
 @dataclass(frozen=True)
 class Certificate:
-    """The refined x⁺, q⁺, value and gradient p⁺, the error of p and of p⁺, and rigorous bounds on both."""
+    """x⁺, q⁺, the value and gradient p⁺ there, the errors of p and of p⁺, and bounds on both."""
 
     x: Array
     q: Array

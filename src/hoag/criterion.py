@@ -14,7 +14,6 @@ from hoag.linear import CG, LinearSolver
 from hoag.problem import Counted, Problem
 from hoag.values import Array, Cost, Evaluation, InnerProblemError, InvalidInput, Solve
 
-
 # The secant of the last two solutions is followed when the search goes on in about the same
 # direction, and no further than it went last time.
 STRAIGHT = 0.9

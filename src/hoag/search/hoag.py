@@ -29,7 +29,7 @@ class Hoag:
     # shorter than this length, and the gradient mapping is as large as before them.
     STALL_SHRINK = 1e-3
     STALL_STEPS = 10
-    STALL_LENGTH = 1e-5
+    STALL_LENGTH = 1e-3
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Hoag:
         L = first_L = np.nan
         before, warm, eps_before = None, None, np.nan
         for k in range(1, self.max_iter + 1):
-            eps = float(self.schedule(k))
+            eps = self._tolerance(k)
             now = recorder.evaluate(lam, eps, warm)  # (i), (ii), (iii)
             p = now.grad
             if before is None:
@@ -78,6 +78,12 @@ class Hoag:
             f"Stopped after max_iter = {self.max_iter} steps with the gradient mapping at "
             f"{recorder.trace[-1].mapping:.1e}, above tol = {self.tol:g}.",
         )
+
+    def _tolerance(self, k: int) -> float:
+        eps = float(self.schedule(k))
+        if not (np.isfinite(eps) and eps >= 0):
+            raise InvalidInput(f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.")
+        return eps
 
     def _stop_if_stationary(
         self, k: int, mapping: float, error: float, solved: bool, note: str

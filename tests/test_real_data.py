@@ -1,0 +1,74 @@
+"""The paper's text data: passes to a relative suboptimality of 1e-3. Needs HOAG_DATA."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hoag
+from hoag import inner, models
+from hoag.search import Hoag
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import data
+import paper
+
+ROOT = data.folder()
+pytestmark = pytest.mark.skipif(ROOT is None, reason="HOAG_DATA is not set")
+
+
+@pytest.fixture(scope="module", params=["imdb", "20news"])
+def text(request):
+    load = {"imdb": data.imdb, "20news": data.news}[request.param]
+    parts = data.thirds(*load(ROOT), seed=0)[:4]
+    truth = paper.Truth(models.logistic(*parts), paper.BRACKETS[request.param])
+    return request.param, parts, truth
+
+
+# Passes of the author's 2016 code, whose inner test is looser, and of a prototype with L-BFGS.
+AUTHOR = {"imdb": 250, "20news": 818}
+PROTOTYPE = {"imdb": 360, "20news": 1100}
+
+
+@pytest.mark.parametrize(
+    ("solver", "limits"), [(inner.LBFGS(), PROTOTYPE), (inner.Newton(), AUTHOR)]
+)
+def test_passes_to_one_in_a_thousand(text, solver, limits):
+    name, parts, truth = text
+    criterion = hoag.Implicit(models.logistic(*parts), inner=solver, certificate=False)
+    row = paper.run(truth, criterion, hoag.schedules.Exponential(), 2000)
+    assert row["reached"]
+    assert row["passes"] <= limits[name]
+
+
+def test_a_certified_run_with_the_refined_gradient_costs_no_more(text):
+    name, parts, truth = text
+    criterion = hoag.Implicit(models.logistic(*parts), corrected=True)
+    row = paper.run(truth, criterion, hoag.schedules.Exponential(first=3.0), 2000)
+    assert row["reached"]
+    assert row["passes"] < AUTHOR[name]
+
+
+def test_the_estimate_is_near_the_truth_on_text_rows(text):
+    _, parts, truth = text
+    problem = models.logistic(*parts)
+    exact = hoag.Implicit(problem, certificate=False)
+    near = []
+    for shift in (-1.0, 0.7, 3.0):
+        for eps in (1e-1, 1e-2):
+            lam = np.array([truth.lam + shift])
+            found = hoag.Implicit(problem).evaluate(lam, eps)
+            error = np.linalg.norm(found.grad - exact.evaluate(lam, 1e-6, found.warm).grad)
+            near.append(error / 2 <= found.error <= 2 * error)
+            assert error <= found.bound < np.inf
+    assert np.mean(near) >= 0.8
+
+
+def test_the_displayed_step_rule_stalls_far_from_the_optimum(text):
+    _, parts, truth = text
+    search = Hoag(step=hoag.search.Adaptive(C=1.0, descent="displayed"), max_iter=200)
+    criterion = hoag.Implicit(models.logistic(*parts), certificate=False)
+    result = hoag.minimize(criterion, search=search)
+    assert result.status.reason == "stalled"
+    assert truth.suboptimality(float(result.lam[0])) > 1e-3
