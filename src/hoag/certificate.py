@@ -31,10 +31,11 @@ Bound = Callable[[Point, Array, Array], float]
 
 @dataclass(frozen=True)
 class Certificate:
-    """x⁺, q⁺, the value and gradient p⁺ there, the errors of p and of p⁺, and bounds on both."""
+    """x⁺ and q⁺; g, the corrected value g − q·∇₁h and p⁺ there; errors and bounds of p and p⁺."""
 
     x: Array
     q: Array
+    g: float
     value: float
     refined: Array
     error: float
@@ -80,8 +81,9 @@ def certify(
     error = float(np.linalg.norm(refined - p))
     left = max(_ratio(float(np.linalg.norm(plus.h_x)), h_size), _ratio(refinement.residual, r_size))
     rest = np.inf if bound is None else bound(plus, q_plus, refinement.r)
-    value = float(plus.g - q_plus @ plus.h_x)
-    return Certificate(x_plus, q_plus, value, refined, error, error + rest, error * left, rest)
+    g = float(plus.g)
+    value = g - float(q_plus @ plus.h_x)
+    return Certificate(x_plus, q_plus, g, value, refined, error, error + rest, error * left, rest)
 
 
 def _ratio(after: float, before: float) -> float:

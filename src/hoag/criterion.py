@@ -56,7 +56,7 @@ class Implicit:
     inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not
     linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
     certificate  measure the error of the gradient (see hoag.certificate)
-    corrected    return the refined gradient p⁺ in place of p
+    corrected    return the refined x⁺ and gradient p⁺ in place of x and p
     """
 
     def __init__(
@@ -92,7 +92,8 @@ class Implicit:
         p = point.g_lam - point.cross.rmatvec(q)  # (iii)
 
         spent, known = problem.cost, Warm(lam, x, q)
-        value, grad, correction, error, bound = point.g - q @ point.h_x, p, None, np.nan, np.inf
+        g, value, grad = float(point.g), float(point.g - q @ point.h_x), p
+        correction, error, bound = None, np.nan, np.inf
         if self.certificate:
             rigorous = getattr(self.problem, "bound", None)
             proof = certify(problem, lam, x, point, q, self.linear, rigorous)
@@ -102,13 +103,13 @@ class Implicit:
                 value, correction = proof.value, proof.refined - p
                 error, bound = proof.error, proof.bound
                 if self.corrected:
-                    grad, error, bound = proof.refined, proof.refined_error, proof.refined_bound
-                    correction = None
+                    x, g, grad, correction = proof.x, proof.g, proof.refined, None
+                    error, bound = proof.refined_error, proof.refined_bound
         extra = problem.cost.passes - spent.passes
         return Evaluation(
             lam=lam,
-            value=float(point.g),
-            corrected=float(value),
+            value=g,
+            corrected=value,
             grad=grad,
             correction=correction,
             error=error,
