@@ -57,10 +57,12 @@ def make(
     seed: int = 0,
     n: int = 30,
     d: int = 4,
+    scale: float = 1.0,
 ) -> Any:
     rng = np.random.default_rng(seed)
     A = rows(rng, 2 * n, d)
     y = targets(model, A, rng)
+    A = scale * A
     parts: dict[str, Any] = {}
     if weighted:
         weights = rng.uniform(0.2, 2.0, size=2 * n)

@@ -45,6 +45,48 @@ def test_a_problem_with_plain_arrays_is_solved():
     assert isinstance(str(result.status), str)
 
 
+def test_every_linear_solver_works_on_it():
+    for solver in (hoag.linear.CG(preconditioner=hoag.linear.jacobi), hoag.linear.Cholesky()):
+        assert hoag.minimize(hoag.Implicit(Denoise(), linear=solver)).converged
+
+    class NoDiagonal:
+        shape, dtype = (3, 3), np.dtype(float)
+
+        def matvec(self, v):
+            return 2.0 * v
+
+        rmatvec = matvec
+
+    jacobi = hoag.linear.CG(preconditioner=hoag.linear.jacobi)
+    with pytest.raises(hoag.InvalidInput, match="diagonal"):
+        hoag.minimize(hoag.Implicit(Denoise(hessian=NoDiagonal()), linear=jacobi))
+
+
+def test_results_do_not_share_memory_with_the_problem():
+    problem = registry.make("logistic")
+    result = hoag.minimize(problem, lam0=12.0)
+    result.x[:] = 99.0
+    np.testing.assert_array_equal(problem.x0, np.zeros(4))
+    x = np.ones(4)
+    point = problem.at(x, np.zeros(1))
+    wanted = problem.at(np.ones(4), np.zeros(1)).h_x
+    x[:] = 5.0
+    np.testing.assert_array_equal(problem.at(np.ones(4), np.zeros(1)).h_x, wanted)
+    assert point.h > 0
+
+
+def test_readme_examples_run():
+    import re
+    from pathlib import Path
+
+    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    assert len(blocks) >= 3
+    names = {"print": lambda *args: None, "problem": registry.make("logistic"), "hoag": hoag}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+
+
 def test_without_strong_convexity_it_works_too():
     problem = Denoise(strong_convexity=None)
     assert hoag.minimize(problem).converged
@@ -90,6 +132,9 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
         (lambda: hoag.minimize(Denoise(), search=hoag.search.Hoag(lambda k: -1.0)), "schedule"),
         (lambda: hoag.search.Hoag(max_iter=0), "at least one"),
         (lambda: hoag.search.Constant(-1.0), "positive"),
+        (lambda: hoag.search.Hoag(tol=-1.0), "tol"),
+        (lambda: hoag.search.Adaptive(C=np.nan), "number"),
+        (lambda: hoag.minimize(Denoise(strong_convexity=0.0)), "strong_convexity is 0"),
         (lambda: hoag.search.Adaptive(C="guess"), "'data'"),
         (lambda: hoag.search.Adaptive(descent="steep"), "displayed"),
     ],

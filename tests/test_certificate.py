@@ -5,9 +5,10 @@ import pytest
 import registry
 
 import hoag
-from hoag.linear import Cholesky
+from hoag.linear import CG, Cholesky
 
-MODELS = ("logistic", "multinomial", "ridge", "kernel-ridge")
+MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge")
+PENALTIES = ("shared", "per-class", "per-feature", "per-coefficient", "groups", "partly-free")
 
 
 def draw(rng):
@@ -22,7 +23,7 @@ def draw(rng):
     }
     if model != "kernel-ridge":
         setting |= {
-            "penalties": rng.choice(["shared", "per-class", "per-feature", "per-coefficient"]),
+            "penalties": rng.choice(PENALTIES[: 6 if setting["d"] > 1 else 4]),
             "intercept": bool(rng.integers(2)),
         }
     problem = registry.make(**setting)
@@ -32,13 +33,20 @@ def draw(rng):
 
 def test_bound_is_never_below_the_true_error_in_1000_draws():
     rng = np.random.default_rng(0)
-    finite_wherever_promised, ratios, tightness = True, [], []
+    finite_wherever_promised, ratios, tightness, without_reference = True, [], [], 0
     for _ in range(1000):
         setting, problem, lam, eps = draw(rng)
         found = hoag.Implicit(problem).evaluate(lam, eps)
-        truth = hoag.Implicit(problem, linear=Cholesky(), certificate=False).evaluate(
-            lam, 1e-13, found.warm
-        )
+        # Free coefficients of a multinomial model have a singular Hessian: no factor there.
+        singular = setting["model"] == "multinomial" and setting["penalties"] == "partly-free"
+        solver = CG(10000) if singular else Cholesky()
+        reference = hoag.Implicit(problem, linear=solver, certificate=False)
+        try:
+            truth = reference.evaluate(lam, 1e-13, found.warm)
+        except hoag.InnerProblemError:  # separable by a free coefficient: X(λ) is at infinity
+            assert singular
+            without_reference += 1
+            continue
         refined = hoag.Implicit(problem, corrected=True).evaluate(lam, eps)
         error = np.linalg.norm(found.grad - truth.grad)
         # What remains in the reference itself is rounding.
@@ -55,8 +63,9 @@ def test_bound_is_never_below_the_true_error_in_1000_draws():
             if error > 100 * noise:
                 ratios.append(found.error / error)
                 tightness.append(found.bound / error)
+    assert without_reference <= 5
     assert finite_wherever_promised
-    assert len(ratios) > 300
+    assert len(ratios) > 200
     assert np.mean((np.array(ratios) > 0.5) & (np.array(ratios) < 2)) >= 0.9
     assert np.median(tightness) < 100
 
@@ -72,15 +81,37 @@ def test_with_exact_solves_the_estimate_is_the_error():
         assert found.error == pytest.approx(error, rel=1e-2, abs=1e-12)
 
 
-def test_bound_covers_intercepts_and_is_tight_there():
-    """A bound that is finite with an unpenalised intercept, where μ = e^λ alone would be wrong."""
-    finite = 0
+def test_bound_covers_intercepts():
+    """Finite and valid with an unpenalised intercept, where μ = e^λ alone would be wrong."""
+    ratios = []
     for seed in range(40):
         problem = registry.make("logistic", intercept=True, seed=seed, n=40)
         found = hoag.Implicit(problem).evaluate(np.array([-1.0]), 1e-3)
         assert problem.at(found.x, found.lam).strong_convexity is None
-        finite += np.isfinite(found.bound)
-    assert finite == 40
+        truth = hoag.Implicit(problem, linear=Cholesky()).evaluate(found.lam, 1e-13, found.warm)
+        error = np.linalg.norm(found.grad - truth.grad)
+        assert error <= found.bound < np.inf
+        ratios.append(found.bound / max(error, 1e-12))
+    assert np.median(ratios) < 1000
+
+
+@pytest.mark.parametrize("model", ["logistic", "multinomial"])
+def test_bound_holds_for_solvers_that_gave_up_and_for_confident_rows(model):
+    """Separable rows at large scales, and solvers cut short: never NaN, never below."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        scale = 10 ** rng.uniform(0, 3)
+        problem = registry.make(model, seed=int(rng.integers(2**31)), n=15, d=5, scale=scale)
+        lam = np.array([rng.uniform(-3, 3)])
+        short = hoag.Implicit(
+            problem, inner=hoag.inner.LBFGS(int(rng.integers(1, 4))), linear=hoag.linear.CG(2)
+        ).evaluate(lam, 1e-8)
+        full = hoag.Implicit(problem).evaluate(lam, 1e-8)
+        truth = hoag.Implicit(problem, linear=Cholesky()).evaluate(lam, 1e-13, full.warm).grad
+        for found in (short, full):
+            assert not np.isnan(found.bound)
+            error = np.linalg.norm(found.grad - truth)
+            assert found.bound >= error - 1e-9 * (1 + np.linalg.norm(truth))
 
 
 def test_a_users_problem_gets_the_estimate():

@@ -153,13 +153,37 @@ def test_any_shape_and_scale_gives_a_finite_certified_gradient(n, d, scale, inte
     if constant:
         rows[:, 0] = 0.0
     y = np.append(rng.integers(0, 2, n - 1), 1) if n > 1 else np.array([1])
+    if intercept and np.unique(y).size == 1:
+        with pytest.raises(hoag.InvalidInput, match="no training row"):
+            models.logistic(rows, y, rows_test, [0, 1], classes=[0, 1], intercept=True)
+        return
     problem = models.logistic(rows, y, rows_test, [0, 1], classes=[0, 1], intercept=intercept)
-    both = np.unique(y).size == 2
-    if intercept and not both:
-        return  # the intercept of a single class runs to infinity
     found = hoag.Implicit(problem).evaluate(np.array([data.draw(st.floats(-3, 3))]), 1e-6)
     assert np.all(np.isfinite(found.grad))
     assert np.isfinite(found.error)
+
+
+def test_confident_rows_keep_their_curvature():
+    """Against 50 digits, where p − p² and p·v − p(p·v) cancel in double precision."""
+    from decimal import Decimal, getcontext
+
+    getcontext().prec = 50
+    z, v = [60.0, 0.0, -3.0], [1e4, -2e4, 3e3]
+    e = [Decimal(value).exp() for value in z]
+    p = [value / sum(e) for value in e]
+    mean = sum(a * Decimal(b) for a, b in zip(p, v, strict=True))
+    wanted = [float(a * (Decimal(b) - mean)) for a, b in zip(p, v, strict=True)]
+    trace = float(sum(a * (1 - a) for a in p))
+    at = losses.Multinomial().at(np.array([0]), np.array([z]))
+    np.testing.assert_allclose(at.curve(np.array([v]))[0], wanted, rtol=1e-12)
+    assert at.ceiling[0] == pytest.approx(trace, rel=1e-12)
+
+
+def test_kernel_ridge_does_not_care_where_the_origin_is():
+    lam = np.array([-1.0, -3.0])
+    here = solved(models.kernel_ridge(A, Y, A_TEST, Y_TEST), lam)
+    far = solved(models.kernel_ridge(A + 2.0**20, Y, A_TEST + 2.0**20, Y_TEST), lam)
+    np.testing.assert_allclose(far.grad, here.grad, rtol=1e-6)
 
 
 def test_folds_count_passes_over_all_rows():

@@ -177,6 +177,21 @@ def test_an_indefinite_hessian_at_the_solution_is_an_error():
         hoag.minimize(Saddle())
 
 
+def test_cg_on_a_problem_that_is_not_quadratic_does_not_claim_convergence():
+    problem = registry.make("logistic", n=60)
+    found = inner.CG().solve(problem, np.array([-3.0]), problem.x0, 1e-10)
+    assert not found.converged
+
+
+def test_cholesky_on_a_hopeless_matrix_does_not_claim_convergence():
+    from scipy.linalg import hilbert
+
+    found = linear.Cholesky().solve(
+        hilbert(12), np.random.default_rng(0).normal(size=12), None, 1e-8
+    )
+    assert not found.converged
+
+
 def test_an_inner_problem_that_diverges_is_an_error():
     class Unbounded(DoubleWell):
         def at(self, x, lam):

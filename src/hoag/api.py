@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criterion import Criterion, Implicit, Sum
+from hoag.problem import check_starts
 from hoag.search import Hoag
 from hoag.search.recorder import OnStep
 from hoag.values import Array, Box, InvalidInput, Result
@@ -26,7 +27,8 @@ def minimize(
               criterion such as hoag.Implicit(problem, inner=..., corrected=True)
     lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
     bounds    a Box, or a pair (lower, upper) of numbers or arrays
-    search    how to search; default: hoag.search.Hoag(), the algorithm of the paper
+    search    how to search, and when to stop; default: hoag.search.Hoag(), the algorithm of the
+              paper. Hoag(tol=1e-3, max_iter=50) stops sooner.
     callback  called with every Step; return True to stop
     """
     criterion = _criterion(problem)
@@ -39,6 +41,8 @@ def minimize(
             f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
         )
     search = Hoag() if search is None else search
+    if isinstance(search, type) or not hasattr(search, "minimize"):
+        raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
     result: Result = search.minimize(criterion, domain, start, callback)
     return result
 
@@ -51,30 +55,8 @@ def _criterion(problem: Any) -> Criterion:
     if hasattr(problem, "evaluate"):
         criterion: Criterion = problem
         return criterion
-    for name, what in (
-        ("at", "the method at(x, lam) that returns a point"),
-        ("x0", "the vector x0 where the inner solver starts"),
-        ("lam0", "the vector lam0 where the search starts"),
-    ):
-        if not hasattr(problem, name):
-            raise InvalidInput(
-                f"{type(problem).__name__} is not a problem: it has no {name}, {what}. "
-                "See help(hoag.problem)."
-            )
-    _check_starts(problem)
+    check_starts(problem)
     return Implicit(problem)
-
-
-def _check_starts(problem: Any) -> None:
-    for name in ("x0", "lam0"):
-        vector = np.asarray(getattr(problem, name))
-        if vector.ndim != 1 or vector.size == 0:
-            raise InvalidInput(
-                f"problem.{name} has shape {vector.shape}; it must be a flat array with at least "
-                "one value."
-            )
-        if not np.all(np.isfinite(vector)):
-            raise InvalidInput(f"problem.{name} holds a NaN or an infinity.")
 
 
 def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import aslinearoperator
 
-from hoag.problem import Problem
+from hoag.problem import Plain, Problem, check_starts
 from hoag.values import Array, InvalidInput
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.
@@ -29,6 +28,12 @@ def check_problem(
     Returns the relative discrepancy of each member; raises `InvalidInput` that names the wrong
     ones. Without x and λ, random points near problem.x0 and problem.lam0 are taken.
     """
+    if isinstance(problem, type):
+        raise InvalidInput(
+            f"{problem.__name__} is a class: give an instance, {problem.__name__}()."
+        )
+    check_starts(problem)
+    problem = Plain(problem)
     rng = np.random.default_rng(seed)
     x0, lam0 = np.asarray(problem.x0, dtype=float), np.asarray(problem.lam0, dtype=float)
     x = x0 + rng.normal(size=x0.size) if x is None else np.array(x, dtype=float)
@@ -56,7 +61,7 @@ def _comparisons(
     """(member, relative discrepancy, what it disagrees with) along the directions v and w."""
     x_before, lam_before = x.copy(), lam.copy()
     point = problem.at(x, lam)
-    hessian, cross = aslinearoperator(point.hessian), aslinearoperator(point.cross)
+    hessian, cross = point.hessian, point.cross
     u = _unit(rng, x.size)
 
     def along_x(name: str) -> Callable[[float], Any]:
@@ -69,7 +74,7 @@ def _comparisons(
     symmetric = _relative(float(u @ Hv), float(v @ hessian.matvec(u)), _size(Hv))
     Dw = cross.matvec(w)
     adjoint = _relative(float(v @ Dw), float(w @ cross.rmatvec(v)), _size(Dw))
-    mu = getattr(point, "strong_convexity", None)
+    mu = point.strong_convexity
     convex = 0.0
     if mu is not None:
         convex = max(float(mu) - float(v @ Hv), 0.0) / max(abs(float(mu)), 1e-300)
@@ -101,13 +106,14 @@ def _differences(function: Callable[[float], Any], claimed: Any) -> float:
         # What the difference cannot see: rounding of the values, and zeros of the derivative.
         noise = 1e-9 * (_size(plus) + _size(minus))
         scale = max(_size(claimed), _size(difference), noise)
-        off = _size(difference - claimed) / scale if scale > 0 else 0.0
+        off = 0.0 if scale == 0 else _size(difference - claimed) / scale
         best = min(best, off if np.isfinite(off) else np.inf)
     return best
 
 
 def _relative(a: float, b: float, scale: float) -> float:
-    return abs(a - b) / scale if scale > 0 else 0.0
+    off = 0.0 if scale == 0 else abs(a - b) / scale
+    return off if np.isfinite(off) else np.inf
 
 
 def _size(v: Any) -> float:

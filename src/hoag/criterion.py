@@ -11,7 +11,7 @@ import numpy as np
 from hoag.certificate import certify
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, LinearSolver
-from hoag.problem import Counted, Problem
+from hoag.problem import Counted, Point, Problem
 from hoag.values import Array, Cost, Evaluation, InnerProblemError, InvalidInput, Solve
 
 # The secant of the last two solutions is followed when the search goes on in about the same
@@ -25,11 +25,12 @@ class Criterion(Protocol):
 
     @property
     def lam0(self) -> Array: ...
+    def outer_lipschitz(self) -> tuple[float, Cost]: ...
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation: ...
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Warm:
     """x and q as they were at some λ, and where they were before that."""
 
@@ -56,7 +57,8 @@ class Implicit:
     inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not
     linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
     certificate  measure the error of the gradient (see hoag.certificate)
-    corrected    return the refined x⁺ and gradient p⁺ in place of x and p
+    corrected    return the refined x⁺ and gradient p⁺ in place of x and p; `error` stays that of
+                 p, which p⁺ is usually ten times below
     """
 
     def __init__(
@@ -77,13 +79,18 @@ class Implicit:
     def lam0(self) -> Array:
         return self.problem.lam0
 
-    def outer_lipschitz(self) -> float:
-        return outer_lipschitz_of(self.problem)
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        """The Lipschitz constant of g as the problem knows it, and what finding it cost."""
+        return counted_lipschitz(self.problem)
 
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
-        problem = Counted(self.problem)
+        """f(λ) and p at λ, shape (s,), both systems solved to the tolerance ε.
+
+        `warm` is the `warm` of an earlier Evaluation, to start from; None starts at problem.x0.
+        """
+        problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
         x0, q0 = self._start(problem, lam, warm)
-        mu = problem.at(x0, lam).strong_convexity or 1.0
+        mu = _convexity(problem.at(x0, lam))
 
         solve = self.inner.solve(problem, lam, x0, mu * eps)  # (i)
         x, point = solve.x, solve.point
@@ -104,7 +111,7 @@ class Implicit:
                 error, bound = proof.error, proof.bound
                 if self.corrected:
                     x, g, grad, correction = proof.x, proof.g, proof.refined, None
-                    error, bound = proof.refined_error, proof.refined_bound
+                    bound = proof.refined_bound
         extra = problem.cost.passes - spent.passes
         return Evaluation(
             lam=lam,
@@ -122,10 +129,10 @@ class Implicit:
         )
 
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
-        """f(λ) alone: no linear solve, no gradient."""
-        problem = Counted(self.problem)
+        """f(λ) alone, to the tolerance ε: no linear solve, no gradient."""
+        problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
         x0, q0 = self._start(problem, lam, warm)
-        mu = problem.at(x0, lam).strong_convexity or 1.0
+        mu = _convexity(problem.at(x0, lam))
         solve = self.inner.solve(problem, lam, x0, mu * eps)
         return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
 
@@ -136,7 +143,7 @@ class Implicit:
         extrapolated x the inner solver needs it anyway.
         """
         if warm is None:
-            return self.problem.x0, None
+            return np.array(self.problem.x0, dtype=float), None
         t = warm.secant(lam)
         if t == 0.0 or warm.before is None:
             return warm.x, warm.q
@@ -157,13 +164,27 @@ class Sum:
 
     def __init__(self, criteria: Sequence[Criterion]) -> None:
         self.criteria = list(criteria)
+        if not self.criteria:
+            raise InvalidInput("Sum needs at least one criterion.")
+        for part in self.criteria:
+            if not hasattr(part, "evaluate"):
+                raise InvalidInput(
+                    f"Sum adds criteria; {type(part).__name__} is none. Wrap each problem in "
+                    "hoag.Implicit(problem), or give the list of problems to hoag.minimize."
+                )
+        sizes = {np.size(part.lam0) for part in self.criteria}
+        if len(sizes) > 1:
+            raise InvalidInput(
+                f"The criteria to add have different numbers of hyperparameters: {sorted(sizes)}."
+            )
 
     @property
     def lam0(self) -> Array:
         return self.criteria[0].lam0
 
-    def outer_lipschitz(self) -> float:
-        return sum(outer_lipschitz_of(criterion) for criterion in self.criteria)
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        parts = [criterion.outer_lipschitz() for criterion in self.criteria]
+        return sum(part[0] for part in parts), sum((part[1] for part in parts), Cost())
 
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         return self._sum("evaluate", lam, eps, warm)
@@ -200,6 +221,26 @@ class Sum:
         )
 
 
+def checked_lam(lam: Any, problem: Problem) -> Array:
+    """λ as a flat array of its own, of the size that the problem has."""
+    checked = np.atleast_1d(np.array(lam, dtype=float))
+    if checked.shape != np.shape(problem.lam0):
+        raise InvalidInput(
+            f"lam has shape {checked.shape}; this problem's has {np.shape(problem.lam0)}."
+        )
+    return checked
+
+
+def counted_lipschitz(problem: Any) -> tuple[float, Cost]:
+    if not hasattr(problem, "outer_lipschitz"):
+        raise InvalidInput(
+            "C='data' asks the problem for the Lipschitz constant of g, and this problem has no "
+            "method outer_lipschitz(). Give Adaptive(C=...) a number."
+        )
+    counted = Counted(problem)
+    return float(problem.outer_lipschitz()), counted.cost
+
+
 def value_only(lam: Array, value: float, warm: Any, solve: Solve, cost: Cost) -> Evaluation:
     """An evaluation of which only the value is known."""
     return Evaluation(
@@ -218,16 +259,25 @@ def value_only(lam: Array, value: float, warm: Any, solve: Solve, cost: Cost) ->
     )
 
 
-def outer_lipschitz_of(part: Any) -> float:
-    if not hasattr(part, "outer_lipschitz"):
+def _convexity(point: Point) -> float:
+    """μ where it is known; 1 where it is not, so that ε bounds ‖∇₁h‖ itself."""
+    mu = point.strong_convexity
+    if mu is None:
+        return 1.0
+    if not mu > 0:
         raise InvalidInput(
-            "C='data' asks the problem for the Lipschitz constant of g, and this problem has no "
-            "method outer_lipschitz(). Give Adaptive(C=...) a number."
+            f"point.strong_convexity is {mu}; give a number μ > 0 with ∇²₁h ⪰ μI, or None."
         )
-    return float(part.outer_lipschitz())
+    return float(mu)
 
 
 def _definite(adjoint: Solve, solve: Solve, lam: Array) -> Solve:
+    if adjoint.reason == "not_finite":
+        raise InnerProblemError(
+            f"The linear system for the gradient overflows at lam = "
+            f"{np.array2string(lam, threshold=6)}: a product with ∇²₁h or ∇₁g is not finite. "
+            "Rescale the data (features of size 1), or check ∇²₁h and ∇₁g."
+        )
     if adjoint.reason == "indefinite":
         raise InnerProblemError(
             f"∇²₁h is not positive definite at the inner solution for lam = "

@@ -114,7 +114,13 @@ class CG:
             x, point, size = trial, trial_point, trial_size
             if stuck or not step.converged:
                 break
-        return Solve(x, size, iterations, "tolerance" if size <= tol else reason, point)
+        if size <= tol:
+            reason = "tolerance"
+        elif reason == "precision":  # only if ∇₁h = Hx − b is at the rounding of its two parts
+            Hx = point.hessian @ x
+            parts = float(np.linalg.norm(Hx) + np.linalg.norm(Hx - point.h_x))
+            reason = "precision" if size <= 1e4 * ROUNDOFF * parts else "stalled"
+        return Solve(x, size, iterations, reason, point)
 
 
 class GradientDescent:
@@ -169,7 +175,8 @@ class LBFGS:
 
         def stop_when_small(x: Array) -> None:
             nonlocal best, best_x, size
-            best_x, best = next(pair for pair in reversed(trials) if np.array_equal(pair[0], x))
+            tried = [pair for pair in reversed(trials) if np.array_equal(pair[0], x)]
+            best_x, best = tried[0] if tried else (x.copy(), problem.at(x.copy(), lam))
             trials[:] = [(best_x, best)]
             size = _gradient_size(best, lam)
             if size <= tol:

@@ -8,10 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hoag.values import ROUNDOFF, Array, Solve
+from hoag.values import ROUNDOFF, Array, InvalidInput, Solve
 
 # No solver can bring a computed residual below a few roundings of the right-hand side.
 PRECISION = 10 * ROUNDOFF
+
+# Residuals of a singular system this far down are rounding, in which curvature has no sign.
+SINGULAR = 1e-9
 
 # A preconditioner looks at A and returns the product v ↦ M⁻¹v.
 Preconditioner = Callable[[Any], Callable[[Array], Array]]
@@ -45,6 +48,8 @@ class CG:
         floor = PRECISION * float(np.linalg.norm(b))
         target = max(tol, floor)
         size = float(np.linalg.norm(r))
+        if not np.isfinite(size):
+            return Solve(q, size, 0, "not_finite", r=-r)
         z = precondition(r) if precondition else r
         rho, d = float(r @ z), z.copy()
         for k in range(self.max_iter + 1):
@@ -54,8 +59,12 @@ class CG:
                 break
             Ad = A @ d
             curvature = float(d @ Ad)
+            if not np.isfinite(curvature):
+                return Solve(q, size, k, "not_finite", r=-r)
             if not curvature > 0:
-                return Solve(q, size, k, "indefinite", r=-r)
+                # A singular but consistent system ends here too, once only rounding is left.
+                rounding = size <= SINGULAR * float(np.linalg.norm(b))
+                return Solve(q, size, k, "precision" if rounding else "indefinite", r=-r)
             step = rho / curvature
             q = q + step * d
             r = r - step * Ad
@@ -69,25 +78,40 @@ class CG:
 class Cholesky:
     """A = LLᵀ, for problems with few coefficients.
 
-    An operator that has a cheaper way to its own factor offers it as `A.cholesky()`; from any other
-    the matrix is formed by p products.
+    An operator that keeps or counts its own factor offers b ↦ A⁻¹b as `A.cholesky()`; from any
+    other the matrix is formed by p products.
     """
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
         try:
-            factor = A.cholesky() if hasattr(A, "cholesky") else cho_factor(A @ np.eye(b.size))
+            inverse = A.cholesky() if hasattr(A, "cholesky") else factored(A @ np.eye(b.size))
         except LinAlgError:
             return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "indefinite", r=-b)
-        q = cho_solve(factor, b)
+        q = inverse(b)
         residual = A @ q - b
         if np.linalg.norm(residual) > tol:  # one refinement brings it to rounding
-            q = q - cho_solve(factor, residual)
+            q = q - inverse(residual)
             residual = A @ q - b
         size = float(np.linalg.norm(residual))
-        return Solve(q, size, 1, "tolerance" if size <= tol else "precision", r=residual)
+        if size <= tol:
+            return Solve(q, size, 1, "tolerance", r=residual)
+        at_rounding = size <= 100 * PRECISION * float(np.linalg.norm(b))
+        return Solve(q, size, 1, "precision" if at_rounding else "stalled", r=residual)
+
+
+def factored(matrix: Array) -> Callable[[Array], Array]:
+    """b ↦ A⁻¹b by a Cholesky factor of a dense matrix."""
+    factor = cho_factor(matrix)
+    return lambda b: np.asarray(cho_solve(factor, b))
 
 
 def jacobi(A: Any) -> Callable[[Array], Array]:
     """M = diag(A), from an operator that offers `A.diagonal()`."""
+    if not hasattr(A, "diagonal"):
+        raise InvalidInput(
+            "The Jacobi preconditioner needs the diagonal of ∇²₁h: give point.hessian as an array, "
+            "or as an operator with a method diagonal()."
+        )
     diagonal = A.diagonal()
+    diagonal = np.where(diagonal > 0, diagonal, 1.0)  # a column of zeros that nothing penalises
     return lambda v: v / diagonal

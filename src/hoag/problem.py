@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -64,7 +65,10 @@ class Problem(Protocol):
 
 
 class Ledger:
-    """A running account of work: problems write, `Counted` reads the difference."""
+    """A running account of work: problems write, `Counted` reads the difference.
+
+    Threads that share one problem would count each other's work: give each its own.
+    """
 
     def __init__(self) -> None:
         self.cost = Cost()
@@ -81,6 +85,7 @@ class Counted:
         self._own_prices = hasattr(problem, "ledger")
         self._ledger: Ledger = problem.ledger if self._own_prices else Ledger()  # type: ignore[attr-defined]
         self._start = self._ledger.cost
+        self._recent: deque[tuple[Array, Array, Point]] = deque(maxlen=2)
 
     @property
     def x0(self) -> Array:
@@ -95,10 +100,57 @@ class Counted:
         return self._ledger.cost - self._start
 
     def at(self, x: Array, lam: Array) -> Point:
+        """problem.at(x, lam); the last two points are remembered, so nothing is computed twice."""
+        for known_x, known_lam, point in self._recent:
+            if np.array_equal(known_x, x) and np.array_equal(known_lam, lam):
+                return point
+        x = x.copy()
         point = self.problem.at(x, lam)
-        if self._own_prices:
-            return point
-        return _PricedPoint(point, self._ledger, np.size(x), np.size(lam))
+        if not self._own_prices:
+            point = _PricedPoint(point, self._ledger, np.size(x), np.size(lam))
+        self._recent.append((x, lam, point))
+        return point
+
+
+class Plain:
+    """`problem` with its shapes checked at every point, whatever it offers beside that."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self._ledger = problem, Ledger()
+
+    @property
+    def x0(self) -> Array:
+        return np.asarray(self.problem.x0, dtype=float)
+
+    @property
+    def lam0(self) -> Array:
+        return np.asarray(self.problem.lam0, dtype=float)
+
+    def at(self, x: Array, lam: Array) -> Point:
+        return _PricedPoint(self.problem.at(x, lam), self._ledger, np.size(x), np.size(lam))
+
+
+def check_starts(problem: Any) -> None:
+    """A problem has at(x, lam), and flat, finite vectors x0 and lam0."""
+    for name, what in (
+        ("at", "the method at(x, lam) that returns a point"),
+        ("x0", "the vector x0 where the inner solver starts"),
+        ("lam0", "the vector lam0 where the search starts"),
+    ):
+        if not hasattr(problem, name):
+            raise InvalidInput(
+                f"{type(problem).__name__} is not a problem: it has no {name}, {what}. "
+                "See help(hoag.problem)."
+            )
+    for name in ("x0", "lam0"):
+        vector = np.asarray(getattr(problem, name), dtype=float)
+        if vector.ndim != 1 or vector.size == 0:
+            raise InvalidInput(
+                f"problem.{name} has shape {vector.shape}; it must be a flat array with at least "
+                "one value."
+            )
+        if not np.all(np.isfinite(vector)):
+            raise InvalidInput(f"problem.{name} holds a NaN or an infinity.")
 
 
 class _PricedPoint:
@@ -120,18 +172,40 @@ class _PricedPoint:
     def _held_out(self) -> None:
         self._ledger.charge(held_out=0.5)
 
+    def _member(self, name: str) -> Any:
+        try:
+            return getattr(self._point, name)
+        except AttributeError as error:
+            if hasattr(type(self._point), name):
+                raise  # it exists, and failed inside
+            raise InvalidInput(
+                f"problem.at(x, lam) returns a {type(self._point).__name__} without the member "
+                f"{name}; see help(hoag.problem.Point)."
+            ) from error
+
+    def _array(self, name: str) -> Array:
+        try:
+            return np.asarray(self._member(name), dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"point.{name} is not a number or an array of numbers.") from None
+
     def _vector(self, name: str, size: int) -> Array:
-        vector = np.asarray(getattr(self._point, name), dtype=float)
+        vector = self._array(name)
         _check_shape(name, vector.shape, (size,))
         return vector
 
     def _number(self, name: str) -> float:
-        number = np.asarray(getattr(self._point, name), dtype=float)
+        number = self._array(name)
         _check_shape(name, number.shape, ())
         return float(number)
 
     def _operator(self, name: str, shape: tuple[int, int]) -> LinearOperator:
-        operator = aslinearoperator(getattr(self._point, name))
+        member = self._member(name)
+        if isinstance(member, (list, tuple)):
+            member = self._array(name)
+        if np.ndim(member) not in (0, 2):
+            raise InvalidInput(f"point.{name} has shape {np.shape(member)}; it should be {shape}.")
+        operator = aslinearoperator(member)
         _check_shape(name, operator.shape, shape)
         return operator
 
@@ -150,12 +224,7 @@ class _PricedPoint:
     def hessian(self) -> LinearOperator:
         _ = self._forward
         matrix = self._operator("hessian", (self._p, self._p))
-
-        def product(v: Array) -> Array:
-            self._ledger.charge(passes=1.0)
-            return np.asarray(matrix.matvec(v))
-
-        return LinearOperator(matrix.shape, matvec=product, rmatvec=product, dtype=float)
+        return _PricedHessian(matrix, self._point.hessian, self._ledger)
 
     @cached_property
     def cross(self) -> LinearOperator:
@@ -179,6 +248,23 @@ class _PricedPoint:
     @property
     def strong_convexity(self) -> float | None:
         return getattr(self._point, "strong_convexity", None)
+
+
+class _PricedHessian(LinearOperator):  # type: ignore[misc]
+    """A Hessian whose products are charged; it offers what the user's own one offers."""
+
+    def __init__(self, operator: LinearOperator, original: Any, ledger: Ledger) -> None:
+        super().__init__(float, operator.shape)
+        self._operator, self._ledger = operator, ledger
+        for name in ("diagonal", "cholesky"):
+            if hasattr(original, name):
+                setattr(self, name, getattr(original, name))
+
+    def _matvec(self, v: Array) -> Array:
+        self._ledger.charge(passes=1.0)
+        return np.asarray(self._operator.matvec(np.ravel(v)))
+
+    _rmatvec = _matvec
 
 
 def _check_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:

@@ -14,11 +14,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from hoag.certificate import certify
-from hoag.criterion import value_only
+from hoag.criterion import checked_lam, counted_lipschitz, value_only
 from hoag.linear import CG, LinearSolver
 from hoag.problem import Counted, Point, Problem
 from hoag.tape import Tape, Var
 from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, Solve
+
+# A method stops before its N iterations when the gradient has shrunk so far: differences of
+# gradients are rounding then, and to differentiate through them amplifies it without limit.
+CONVERGED = float(np.sqrt(ROUNDOFF))
+# The adjoint starts from nothing here, so the estimate is only as good as this relative residual.
+RELATIVE_RESIDUAL = 1e-6
 
 
 class Oracle:
@@ -51,7 +57,7 @@ class Method(Protocol):
 class GradientDescent:
     """x ← x − t ∇₁h + β (x − x₋); β > 0 is heavy ball.
 
-    t is `step`, or the largest power of two below 1/‖∇²₁h(x₀)‖, estimated by power iteration.
+    t is `step`, or a power of two below 1/‖∇²₁h(x₀)‖, estimated by power iteration.
     """
 
     POWER_ITERATIONS = 10
@@ -94,7 +100,7 @@ class LBFGS:
         gradient = oracle.gradient(x)
         first = float(np.linalg.norm(gradient.value))
         for _ in range(n_iter):
-            if np.linalg.norm(gradient.value) <= 10 * ROUNDOFF * first:
+            if np.linalg.norm(gradient.value) <= CONVERGED * first:
                 break
             flat = [part for pair in pairs for part in pair]
             d = x.tape.checkpoint(_two_loop, gradient, *flat)
@@ -147,7 +153,7 @@ class ConjugateGradient:
         d, rho = r, r @ r
         first = rho.value
         for _ in range(n_iter):
-            if rho.value <= (10 * ROUNDOFF) ** 2 * first:
+            if rho.value <= CONVERGED**2 * first:
                 break
             Hd = oracle.gradient(d) - origin
             step = rho / (d @ Hd)
@@ -184,8 +190,11 @@ class Unrolled:
     def lam0(self) -> Array:
         return self.problem.lam0
 
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        return counted_lipschitz(self.problem)
+
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
-        problem = Counted(self.problem)
+        problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
         tape = Tape()
         lam_var, x0 = tape.variable(lam), tape.variable(np.array(self.problem.x0, dtype=float))
         x_var = self.method.run(Oracle(problem, lam_var), x0, self.n_iter)
@@ -195,7 +204,8 @@ class Unrolled:
         spent = problem.cost
         value, correction, error = point.g, None, np.nan
         if self.certificate:
-            proof = certify(problem, lam, x, point, np.zeros_like(x), self.linear)
+            zero = np.zeros_like(x)
+            proof = certify(problem, lam, x, point, zero, self.linear, tol=RELATIVE_RESIDUAL)
             error = np.inf
             if proof is not None:
                 value, correction = proof.value, proof.refined - grad

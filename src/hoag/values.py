@@ -1,4 +1,4 @@
-"""The values that the library's parts hand to each other: all frozen, none with behaviour."""
+"""The values that the library's parts hand to each other, all of them frozen."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ class Cost:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solve:
     """What an inner or a linear solver found.
 
     `residual` is ‖∇₁h‖ or ‖Aq − b‖ at `x`; `reason` says why the solver stopped: "tolerance",
     "precision" (the tolerance is below rounding, which counts as converged), "max_iter",
-    "stalled" (no further decrease was found) or "indefinite" (negative curvature met).
+    "stalled" (no further decrease was found), "indefinite" (negative curvature met) or
+    "not_finite" (a product overflowed).
     An inner solver adds the point at `x`, a linear solver the vector r = Aq − b.
     """
 
@@ -74,7 +75,7 @@ class Solve:
         return self.reason in ("tolerance", "precision")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """f(λ) and its approximate gradient p, with the error of p.
 
@@ -83,7 +84,7 @@ class Evaluation:
                x⁺, q⁺ where the error was measured
     grad       p (or the refined p⁺), shape (s,)
     correction p⁺ − p, the estimated error as a vector; None where it was not measured
-    error      sharp estimate of ‖grad − ∇f(λ)‖; nan where it was not measured
+    error      estimate of ‖p − ∇f(λ)‖; nan where it was not measured
     bound      rigorous bound on the same (up to rounding); inf where none is known
     x          the inner solution (a tuple of them for a sum of criteria)
     warm       where the next evaluation may start; only the criterion that made it looks inside
@@ -104,7 +105,7 @@ class Evaluation:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One evaluation of a search: which, where, at what tolerance and cost since the start."""
 
@@ -136,9 +137,13 @@ class Status:
         return self.sentence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
-    """The best point a search evaluated: its λ, x, value and gradient belong together."""
+    """Where a search converged, or the best point that it evaluated.
+
+    λ, x, value and gradient belong together; `value` is g at the computed x, `corrected` is nearer
+    to f(λ). For a sum of criteria x is a tuple.
+    """
 
     evaluation: Evaluation
     status: Status
@@ -157,6 +162,10 @@ class Result:
         return self.evaluation.value
 
     @property
+    def corrected(self) -> float:
+        return self.evaluation.corrected
+
+    @property
     def grad(self) -> Array:
         return self.evaluation.grad
 
@@ -169,7 +178,7 @@ class Result:
         return self.status.converged
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Box:
     """D = [lower₁, upper₁] × … × [lower_s, upper_s]."""
 
@@ -199,7 +208,8 @@ class Box:
             j = int(empty[0])
             raise InvalidInput(
                 f"The box is empty: lower bound {low[j]:g} exceeds upper bound {high[j]:g} "
-                f"at hyperparameter {j}."
+                f"at hyperparameter {j}. Bounds are (lower, upper), each a number or an array, not "
+                "a list of pairs."
             )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)

@@ -51,7 +51,9 @@ def linear_model(point: LinearPoint, q: Array, r: Array) -> float:
     q_noise = point.train.curvature_trace * np.linalg.norm(q) + np.linalg.norm(alpha * q)
     root = np.sqrt(floor.smallest)
     nu = floor.dual(point.h_x) + ROUNDING * h_noise / root
-    residual = floor.dual(r) + ROUNDING * (q_noise + np.linalg.norm(point.g_x)) / root
+    held_out = float(np.sqrt(np.sum(problem.test.rows.squared_norms)))
+    g_noise = held_out * np.linalg.norm(point.test.slope)
+    residual = floor.dual(r) + ROUNDING * (q_noise + g_noise) / root
 
     kappa = problem.train.radius / root
     if floor.everywhere:
@@ -66,12 +68,13 @@ def linear_model(point: LinearPoint, q: Array, r: Array) -> float:
     q_weight = problem.by_group(alpha * q**2)
     x_weight = problem.by_group(alpha * x**2)
     q_data = np.sqrt(max(float(q @ (point.g_x + r)) - q_weight.sum(), 0.0))  # ‖q‖_M
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         outer = np.exp(rho_test) * point.test.curvature_trace / floor.smallest * d
         q_error = np.exp(rho / 2) * (np.expm1(rho) * q_data + residual + outer)
     q_size, x_size = np.sqrt(q_weight.max()), np.sqrt(x_weight.max())
     rounding = ROUNDING * x_size * np.sqrt(q_weight.sum())
-    return float(d * q_size + (x_size + d) * q_error + rounding)
+    bound = float(d * q_size + (x_size + d) * q_error + rounding)
+    return bound if np.isfinite(bound) else np.inf  # 0·∞ where e^ρ overflows
 
 
 class _Floor(Protocol):
@@ -160,7 +163,7 @@ def _curvature_floor(point: LinearPoint) -> _Floor | None:
         lost = omega.T @ (omega / alpha[:, None])
         S = E - 0.5 * (captured + captured.T) - lost
         schur = float(np.linalg.eigvalsh(S)[0])
-        if schur > max(float(np.trace(lost)), 0.0):
+        if schur > float(np.trace(lost)) + ROUNDING * float(np.trace(E)):
             problem.schur_guess = W
             return _Schur(alpha, W, omega, schur, (penalised, unpenalised))
     return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.metrics.pairwise import euclidean_distances
 
@@ -20,7 +22,8 @@ class KernelRidgeProblem:
 
     K is the kernel exp(−γ‖a − b‖²) between training rows, K′ between held-out and training rows;
     λ = (log γ, log α). Sample weights s scale both sides by √s, as scikit-learn's KernelRidge does,
-    so that its dual coefficients are √s·x. One K@v is one pass; a Cholesky factor is n/6 of them.
+    so that its dual coefficients are √s·x. One K@v is one pass, a Cholesky factor n/6 of them and a
+    solve with it one.
     """
 
     def __init__(
@@ -35,6 +38,10 @@ class KernelRidgeProblem:
     ) -> None:
         n, features = A.shape
         self.ledger = Ledger()
+        if not sparse.issparse(A) and not sparse.issparse(A_test):
+            # Distances do not change when both move; far from the origin their computation cancels.
+            centre = A.mean(axis=0)
+            A, A_test = A - centre, A_test - centre
         self.distances = euclidean_distances(A, squared=True)
         self.test_distances = euclidean_distances(A_test, A, squared=True)
         self.root_weights = np.ones(n) if weights is None else np.sqrt(weights)
@@ -42,6 +49,7 @@ class KernelRidgeProblem:
         self.y_test = y_test
         self.test_weights = np.ones(y_test.size) if test_weights is None else test_weights
         self.share = 1.0 if unit is None else n * n / unit
+        self.test_share = self.share * y_test.size / n
         self.x0 = np.zeros(n)
         self.lam0 = np.array([-np.log(features), 0.0])
         self._last: tuple[float, Kernel] | None = None
@@ -69,13 +77,13 @@ class KernelRidgeProblem:
         """
         kernel, alpha = point.kernel, point.alpha
         x_size, q_size = np.linalg.norm(point.x), np.linalg.norm(q)
-        scale = np.linalg.norm(kernel.K) + alpha
+        scale = kernel.norm + alpha
+        residual = np.linalg.norm(np.sqrt(self.test_weights) * point.residual)
         h_noise = ROUNDING * (scale * x_size + np.linalg.norm(self.b))
-        q_noise = ROUNDING * (scale * q_size + np.linalg.norm(point.g_x))
+        q_noise = ROUNDING * (scale * q_size + kernel.test_norm * residual)
         d = (np.linalg.norm(point.h_x) + h_noise) / alpha
         test_norm, slope_norm = kernel.test_norm, kernel.test_slope_norm
         q_error = (np.linalg.norm(r) + q_noise + 2 * test_norm**2 * d) / alpha
-        residual = np.linalg.norm(np.sqrt(self.test_weights) * point.residual)
         cross_x = np.linalg.norm(point.width_slope)
         width = kernel.slope_norm * d * q_size + (cross_x + kernel.slope_norm * d) * q_error
         ridge = alpha * (d * q_size + (x_size + d) * q_error)
@@ -87,7 +95,7 @@ class KernelRidgeProblem:
                 + slope_norm * (residual + test_norm * d)
             )
         )
-        rounding = ROUNDING * q_size * (cross_x + alpha * x_size)
+        rounding = ROUNDING * q_size * x_size * (kernel.slope_norm + alpha)
         return float(np.hypot(width + direct, ridge) + rounding)
 
 
@@ -102,16 +110,23 @@ class Kernel:
         self._factor: tuple[float, Any] | None = None
 
     @cached_property
+    def norm(self) -> float:
+        return float(np.linalg.norm(self.K))
+
+    @cached_property
     def K_test(self) -> Array:
         problem = self._problem
+        problem.ledger.charge(kernels=problem.test_share)
         return np.asarray(np.exp(-self._gamma * problem.test_distances) * problem.root_weights)
 
     @cached_property
     def slope(self) -> Array:
+        self._problem.ledger.charge(kernels=self._problem.share)
         return np.asarray(-self._gamma * self._problem.distances * self.K)
 
     @cached_property
     def test_slope(self) -> Array:
+        self._problem.ledger.charge(kernels=self._problem.test_share)
         return np.asarray(-self._gamma * self._problem.test_distances * self.K_test)
 
     @cached_property
@@ -131,16 +146,22 @@ class Kernel:
         return np.asarray(matrix @ v)
 
     def test_product(self, matrix: Array, v: Array) -> Array:
-        self._problem.ledger.charge(held_out=self._problem.share)
+        self._problem.ledger.charge(held_out=self._problem.test_share)
         return np.asarray(matrix @ v)
 
-    def factor(self, alpha: float) -> Any:
-        """The Cholesky factor of K + αI; the last is remembered."""
+    def inverse(self, alpha: float) -> Callable[[Array], Array]:
+        """b ↦ (K + αI)⁻¹b by a Cholesky factor, n/6 passes; the last is remembered."""
+        charge, share, n = self._problem.ledger.charge, self._problem.share, len(self.K)
         if self._factor is None or self._factor[0] != alpha:
-            n = len(self.K)
-            self._problem.ledger.charge(passes=self._problem.share * n / 6)
+            charge(passes=share * n / 6)
             self._factor = (alpha, cho_factor(self.K + alpha * np.eye(n)))
-        return self._factor[1]
+        factor = self._factor[1]
+
+        def solve(b: Array) -> Array:
+            charge(passes=share)
+            return np.asarray(cho_solve(factor, b))
+
+        return solve
 
 
 class KernelRidgePoint:
@@ -225,5 +246,5 @@ class KernelHessian(LinearOperator):  # type: ignore[misc]
     def diagonal(self) -> Array:
         return np.asarray(np.diag(self._kernel.K) + self._alpha)
 
-    def cholesky(self) -> Any:
-        return self._kernel.factor(self._alpha)
+    def cholesky(self) -> Callable[[Array], Array]:
+        return self._kernel.inverse(self._alpha)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, svds
 
 from hoag.models import bounds
@@ -143,15 +144,20 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ² + αⱼ, for half a pass."""
         return self._point.train.curvature_diagonal + self._point.alpha
 
-    def cholesky(self) -> tuple[Array, bool]:
-        """The factor, formed from p products once for each point."""
-        return self._factor
+    def cholesky(self) -> Callable[[Array], Array]:
+        """b ↦ H⁻¹b, by a factor that is formed from p products once for each point."""
+        return self._inverse
 
     @cached_property
-    def _factor(self) -> tuple[Array, bool]:
-        p = self.shape[0]
+    def _inverse(self) -> Callable[[Array], Array]:
+        p, rows = self.shape[0], self._point.problem.train.rows
+        a_pass = 4.0 * max(rows.entries, 1)  # in floating point operations
         dense = self @ np.eye(p)
-        rows = self._point.problem.train.rows
-        rows.charge(p**3 / (12.0 * max(rows.entries, 1)))  # p³/3 flops; a pass is 4 an entry
-        factor, lower = cho_factor(0.5 * (dense + dense.T))
-        return factor, lower
+        rows.charge(p**3 / 3 / a_pass)
+        factor = cho_factor(0.5 * (dense + dense.T))
+
+        def solve(b: Array) -> Array:
+            rows.charge(2 * p**2 / a_pass)
+            return np.asarray(cho_solve(factor, b))
+
+        return solve

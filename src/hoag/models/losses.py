@@ -113,11 +113,23 @@ class _MultinomialAt:
         return slope
 
     @cached_property
+    def _top(self) -> npt.NDArray[np.intp]:
+        return np.asarray(np.argmax(self.z, axis=1)[:, None])
+
+    @cached_property
     def ceiling(self) -> Array:
-        # diag(p) − ppᵀ has norm at most ½ and at most its trace.
-        return np.asarray(np.clip(1.0 - np.sum(self._p**2, axis=1), 0.0, 0.5))
+        # diag(p) − ppᵀ has norm at most ½ and at most its trace Σ p(1 − p), where 1 − p of the
+        # likeliest class is the sum of the others: a confident row keeps its tiny curvature.
+        rest = self._p.copy()
+        np.put_along_axis(rest, self._top, 0.0, axis=1)
+        top = np.take_along_axis(self._p, self._top, axis=1)[:, 0]
+        trace = top * rest.sum(axis=1) + np.sum(rest * (1.0 - rest), axis=1)
+        return np.asarray(np.minimum(0.5, trace))
 
     def curve(self, v: Array) -> Array:
+        # (diag(p) − ppᵀ) ignores a common shift of v; the likeliest class is moved to 0, so that
+        # p·v is a sum of small terms and nothing cancels.
+        v = v - np.take_along_axis(v, self._top, axis=1)
         pv = self._p * v
         return np.asarray(pv - self._p * pv.sum(axis=1, keepdims=True))
 

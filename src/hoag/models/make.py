@@ -48,8 +48,13 @@ def logistic(
     if len(classes) != 2:
         raise InvalidInput(
             f"The binary model needs two classes; the labels have {len(classes)}. "
-            "Use multinomial() for more."
+            + (
+                "Use multinomial() for more."
+                if len(classes) > 2
+                else "Name both with classes=[...] if these rows happen to show only one."
+            )
         )
+    _check_classes(y, classes, sample_weight, intercept)
     return _linear_problem(
         (Logistic(), Logistic()),
         (A, _signs(y, classes, "y"), sample_weight),
@@ -83,6 +88,7 @@ def multinomial(
     K = len(classes)
     if K < 2:
         raise InvalidInput("The multinomial model needs at least two classes; y has one.")
+    _check_classes(y, classes, sample_weight, intercept)
     return _linear_problem(
         (Multinomial(), Multinomial()),
         (A, _codes(y, classes, "y"), sample_weight),
@@ -260,7 +266,24 @@ def _check_sizes(A: Any, y: Any, A_test: Any, y_test: Any) -> None:
 
 
 def _classes(y: Any, classes: Any) -> npt.NDArray[Any]:
-    return np.unique(np.asarray(y if classes is None else classes))
+    labels = np.asarray(y if classes is None else classes)
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise InvalidInput("The labels hold a NaN or an infinity.")
+    return np.unique(labels)
+
+
+def _check_classes(y: Any, classes: npt.NDArray[Any], weights: Any, intercept: bool) -> None:
+    """Without a row of some class, its intercept would run to minus infinity."""
+    if not intercept:
+        return
+    seen = np.asarray(y) if weights is None else np.asarray(y)[np.asarray(weights) > 0]
+    missing = np.setdiff1d(classes, seen)
+    if missing.size:
+        raise InvalidInput(
+            f"The class {missing[0]!r} has no training row with a positive weight, so its "
+            "intercept has no finite value. Use intercept=False, or splits that keep every class "
+            "in training."
+        )
 
 
 def _codes(y: Any, classes: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:

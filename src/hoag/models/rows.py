@@ -57,12 +57,18 @@ class Rows:
 
     @cached_property
     def squared_norms(self) -> Array:
-        """‖aᵢ‖², the 1 of the intercept included."""
+        """‖aᵢ‖², the 1 of the intercept included; computed once, for half a pass."""
+        self.charge(0.5)
         if sparse.issparse(self.A):
             squares = np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
         else:
             squares = np.einsum("ij,ij->i", self.A, self.A)
         return squares + (0.0 if self.Q is None else 1.0)
+
+    @cached_property
+    def squared_transpose(self) -> Any:
+        """aᵢⱼ² as the transpose is stored: kept, because a preconditioner asks at every point."""
+        return self.At.multiply(self.At).tocsr() if sparse.issparse(self.At) else self.At**2
 
 
 class DataTerm:
@@ -77,9 +83,9 @@ class DataTerm:
     def at(self, x: Array) -> DataTermAt:
         if self._last is not None and np.array_equal(self._last[0], x):
             return self._last[1]
-        term = DataTermAt(self, x)
-        self._last = (x.copy(), term)
-        return term
+        x = x.copy()  # the caller may change his; what is computed later must not
+        self._last = (x, DataTermAt(self, x))
+        return self._last[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last": None}
@@ -130,8 +136,7 @@ class DataTermAt:
             columns = [self.loss.curve(np.broadcast_to(e, shape)) @ e for e in units]
             curvature = term.row_weights * np.stack(columns, axis=1)
         rows.charge(0.5)
-        squares = rows.At.multiply(rows.At) if sparse.issparse(rows.At) else rows.At**2
-        diagonal = np.asarray(squares @ curvature).ravel()
+        diagonal = np.asarray(rows.squared_transpose @ curvature).ravel()
         if rows.Q is None:
             return diagonal
         if rows.outputs == 1:

@@ -10,20 +10,28 @@ import numpy as np
 from hoag.criterion import Criterion
 from hoag.schedules import Exponential, Schedule
 from hoag.search.recorder import OnStep, Recorder, Stop
-from hoag.search.steps import Adaptive, StepRule
-from hoag.values import Array, Box, InvalidInput, Result, Step
+from hoag.search.steps import Adaptive, StepRule, gradient_error
+from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Step
 
 
 class Hoag:
     """λ_{k+1} = P_D(λ_k − p_k/L), with p_k computed only to the tolerance ε_k.
 
+    Where the error of p_k was measured and is as large as p_k, λ stays for the next, smaller ε.
+
     schedule     k ↦ ε_k, for k = 1, 2, …
     step         Adaptive() as in the paper's experiments, or Constant(L) as in Theorem 2
-    tol          stop when the gradient mapping ‖λ − P_D(λ − p/L₁)‖, plus the measured error of p
-                 over L₁, is at most tol; L₁ is the first L, so a shrinking step does not count
+    tol          stop when the gradient mapping ‖λ − P_D(λ − p/L₁)‖ plus the error of p over L₁ is
+                 at most tol. L₁ = ‖p₁‖ is the first L, so a shrinking step does not count: tol is
+                 relative to the first gradient, or to 1e-3 of the first loss where that is
+                 larger, so that a start near the optimum can stop. An error that was not measured
+                 counts as ε_k.
     max_iter     the most evaluations
     time_budget  seconds; looked at after every evaluation
     """
+
+    # tol is relative to the first gradient, or to this share of the first loss where that is more.
+    LEAST_SCALE = 1e-3
 
     # Stalled: the step size has shrunk by this factor since the start, so many steps were each
     # shorter than this length, and the gradient mapping is as large as before them.
@@ -39,8 +47,17 @@ class Hoag:
         max_iter: int = 200,
         time_budget: float | None = None,
     ) -> None:
-        if max_iter < 1:
-            raise InvalidInput(f"max_iter={max_iter}: at least one evaluation is needed.")
+        if int(max_iter) != max_iter or max_iter < 1:
+            raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
+        for name, value in (("schedule", schedule), ("step", step)):
+            if isinstance(value, type):
+                raise InvalidInput(f"{name}={value.__name__} is a class: write {value.__name__}().")
+        if schedule is not None and not callable(schedule):
+            raise InvalidInput(f"schedule={schedule!r}: give a function k ↦ ε_k.")
+        if step is not None and not hasattr(step, "next"):
+            raise InvalidInput(f"step={step!r}: give Adaptive() or Constant(L).")
+        if not tol >= 0:
+            raise InvalidInput(f"tol={tol}: it must be a number ≥ 0.")
         self.schedule = schedule or Exponential()
         self.step = step or Adaptive()
         self.tol = tol
@@ -54,29 +71,36 @@ class Hoag:
         return recorder.run(lambda recorder: self._descend(recorder, domain, lam0))
 
     def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:
-        C = self.step.lipschitz(recorder.criterion)
-        L = first_L = np.nan
-        before, warm, eps_before = None, None, np.nan
+        C = recorder.outer_lipschitz() if self.step.needs_lipschitz else np.nan
+        L, scale, warm = np.nan, np.nan, None
+        origin: tuple[float, Evaluation, float] | None = None  # L, p, ε of the last step taken
         for k in range(1, self.max_iter + 1):
             eps = self._tolerance(k)
             now = recorder.evaluate(lam, eps, warm)  # (i), (ii), (iii)
             p = now.grad
-            if before is None:
-                L = first_L = self.step.first(p)
+            if origin is None:
+                L = self.step.first(p)
+                scale = max(float(np.linalg.norm(p)), self.LEAST_SCALE * abs(now.value)) or 1.0
             else:
-                L = self.step.next(L, C, before, now, (eps_before, eps))
-            mapping = float(np.linalg.norm(lam - domain.project(lam - p / first_L)))
+                L = self.step.next(origin[0], C, origin[1], now, (origin[2], eps))
+            mapping = float(np.linalg.norm(lam - domain.project(lam - p / scale)))
             recorder.record(now, eps, 1 / L, mapping)
-            if not np.all(np.isfinite(p)):
-                raise Stop("not_finite", f"Stopped at step {k}: the gradient is not finite.")
-            self._stop_if_stationary(k, mapping, now.error / first_L, now.converged, now.note)
+            note = f"{_on_bounds(lam, p, domain)} {now.note}".strip()
+            self._stop_if_stationary(k, mapping, gradient_error(now, eps) / scale, note)
+            recorder.stop_if_asked()
             self._stop_if_stalled(recorder.trace)
-            before, warm, eps_before = now, now.warm, eps
+            warm = now.warm
+            if now.error >= np.linalg.norm(p):
+                continue  # the direction is not known yet: stay, and let ε shrink
+            origin = (L, now, eps)
             lam = domain.project(lam - p / L)  # (iv)
+        last = recorder.trace[-1]
+        error = gradient_error(last.evaluation, last.eps) / scale
         raise Stop(
             "max_iter",
             f"Stopped after max_iter = {self.max_iter} steps with the gradient mapping at "
-            f"{recorder.trace[-1].mapping:.1e}, above tol = {self.tol:g}.",
+            f"{last.mapping:.1e} and its error at {error:.1e}, together above tol = {self.tol:g}. "
+            f"{last.evaluation.note}".rstrip(),
         )
 
     def _tolerance(self, k: int) -> float:
@@ -85,19 +109,13 @@ class Hoag:
             raise InvalidInput(f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.")
         return eps
 
-    def _stop_if_stationary(
-        self, k: int, mapping: float, error: float, solved: bool, note: str
-    ) -> None:
-        known = 0.0 if np.isnan(error) else error
-        if mapping + known > self.tol:
+    def _stop_if_stationary(self, k: int, mapping: float, error: float, note: str) -> None:
+        if not mapping + error <= self.tol:
             return
-        if not solved and np.isnan(error):  # nothing says that this gradient is right
-            return
-        measured = "not measured" if np.isnan(error) else f"{error:.1e}"
         raise Stop(
             "converged",
             f"Converged at step {k}: the gradient mapping is {mapping:.1e} and its error "
-            f"{measured}, together at most tol = {self.tol:g}." + (f" {note}" if note else ""),
+            f"{error:.1e}, together at most tol = {self.tol:g}. {note}".rstrip(),
         )
 
     def _stop_if_stalled(self, trace: Sequence[Step]) -> None:
@@ -113,5 +131,19 @@ class Hoag:
                 f"Stalled at step {last[-1].k}: the last {self.STALL_STEPS} steps moved less than "
                 f"{self.STALL_LENGTH:g} each, the step size is down to {last[-1].step_size:.1e}, "
                 f"and the gradient mapping is still {last[-1].mapping:.1e}, above tol = "
-                f"{self.tol:g}. The step rule may be too strict: try Adaptive() with a larger C.",
+                f"{self.tol:g}. The step rule asks for more descent than g shows at these "
+                "tolerances: try Adaptive() with a larger C, or a tighter schedule. "
+                f"{last[-1].evaluation.note}".rstrip(),
             )
+
+
+def _on_bounds(lam: Array, p: Array, domain: Box) -> str:
+    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
+    low = np.flatnonzero((lam <= domain.lower) & (p > 0))
+    high = np.flatnonzero((lam >= domain.upper) & (p < 0))
+    if low.size + high.size == 0:
+        return ""
+    if low.size + high.size > 1:
+        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
+    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
+    return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 
 from hoag.criterion import Criterion
-from hoag.values import Array, Cost, Evaluation, InnerProblemError, Result, Status, Step
+from hoag.values import (
+    Array,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    InvalidInput,
+    Result,
+    Status,
+    Step,
+)
 
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
+
+
+# Losses that differ by less than this, relatively, are not told apart.
+SAME = 1e-7
 
 
 class Stop(Exception):
@@ -39,6 +52,7 @@ class Recorder:
         self.criterion, self.on_step, self.time_budget = criterion, on_step, time_budget
         self.trace: list[Step] = []
         self._cost = Cost()
+        self._asked: Stop | None = None
         self._start = time.perf_counter()
 
     def run(self, search: Callable[[Recorder], None]) -> Result:
@@ -67,6 +81,17 @@ class Recorder:
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         return self._count(self.criterion.value(lam, eps, warm))
 
+    def outer_lipschitz(self) -> float:
+        """The Lipschitz constant of g, where the criterion knows it; what it costs is counted."""
+        if not hasattr(self.criterion, "outer_lipschitz"):
+            raise InvalidInput(
+                "C='data' asks for the Lipschitz constant of g, and this criterion has no method "
+                "outer_lipschitz(). Give Adaptive(C=...) a number."
+            )
+        constant, cost = self.criterion.outer_lipschitz()
+        self._cost = self._cost + cost
+        return float(constant)
+
     def _count(self, evaluation: Evaluation) -> Evaluation:
         self._cost = self._cost + evaluation.cost
         return evaluation
@@ -78,29 +103,57 @@ class Recorder:
         step_size: float = np.nan,
         mapping: float = np.nan,
     ) -> None:
-        """Append a step, tell the callback, and stop when it, the clock or a number says so."""
+        """Append a step and tell the callback; stop when a number is not finite."""
         seconds = time.perf_counter() - self._start
         step = Step(len(self.trace) + 1, eps, evaluation, self._cost, seconds, step_size, mapping)
         self.trace.append(step)
+        where = np.array2string(evaluation.lam, threshold=6)
         if not np.isfinite(evaluation.value):
             raise Stop(
                 "not_finite",
-                f"Stopped at step {step.k}: the outer loss is {evaluation.value} at lam = "
-                f"{np.array2string(evaluation.lam, threshold=6)}.",
+                f"Stopped at step {step.k}: the outer loss is {evaluation.value} at lam = {where}.",
+            )
+        if not np.isnan(mapping) and not np.all(np.isfinite(evaluation.grad)):
+            raise Stop(
+                "not_finite",
+                f"Stopped at step {step.k}: the gradient is not finite at lam = {where}.",
             )
         if self.on_step is not None and self.on_step(step):
-            raise Stop("callback", f"Stopped by the callback after step {step.k}.")
-        if self.time_budget is not None and seconds >= self.time_budget:
-            raise Stop(
+            self._asked = Stop("callback", f"Stopped by the callback after step {step.k}.")
+        elif self.time_budget is not None and seconds >= self.time_budget:
+            self._asked = Stop(
                 "time_budget",
                 f"Stopped after step {step.k}: the time budget of {self.time_budget:g} s is used.",
             )
 
+    def stop_if_asked(self) -> None:
+        """Stop when the callback or the clock said so at the last step."""
+        if self._asked is not None:
+            raise self._asked
+
     def result(self, status: Status) -> Result:
-        """The best point of the trace, ranked by g − q·∇₁h; among finite ones if there are any."""
+        """The point with the least g − q·∇₁h, plus what that correction was, for it is uncertain.
 
-        def rank(step: Step) -> float:
-            corrected = step.evaluation.corrected
-            return corrected if np.isfinite(corrected) else np.inf
+        A search that converged returns where it converged. Where another point of the trace is
+        lower by more than both uncertainties, it has not: f has other basins and flat regions.
+        """
+        best, last = min(self.trace, key=lambda step: _range(step)[1]), self.trace[-1]
+        if status.converged and _range(best)[1] < _range(last)[0]:
+            status = Status(
+                "left_behind",
+                f"{status} But the loss was lower at step {best.k}, which is returned: "
+                f"{best.evaluation.corrected:.6g} against {last.evaluation.corrected:.6g}. Search "
+                "again from there, with lam0=result.lam.",
+            )
+        elif status.converged:
+            best = last
+        return Result(best.evaluation, status, tuple(self.trace))
 
-        return Result(min(self.trace, key=rank).evaluation, status, tuple(self.trace))
+
+def _range(step: Step) -> tuple[float, float]:
+    """f(λ) lies about here: the corrected value, give or take the correction."""
+    value, corrected = step.evaluation.value, step.evaluation.corrected
+    if not np.isfinite(corrected):
+        return np.inf, np.inf
+    width = max(abs(corrected - value), SAME * abs(corrected))
+    return corrected - width, corrected + width

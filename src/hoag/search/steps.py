@@ -6,13 +6,21 @@ from typing import Protocol
 
 import numpy as np
 
-from hoag.criterion import Criterion, outer_lipschitz_of
 from hoag.values import Array, Evaluation, InvalidInput
+
+# ‖p_k − ∇f‖ ≤ M ε_k, the paper's constant.
+M = 1.0
+
+
+def gradient_error(evaluation: Evaluation, eps: float) -> float:
+    """The error of p as it was measured, or M ε where it was not."""
+    return M * eps if np.isnan(evaluation.error) else evaluation.error
 
 
 class StepRule(Protocol):
+    @property
+    def needs_lipschitz(self) -> bool: ...
     def first(self, p: Array) -> float: ...
-    def lipschitz(self, criterion: Criterion) -> float: ...
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
     ) -> float: ...
@@ -21,6 +29,8 @@ class StepRule(Protocol):
 class Constant:
     """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz."""
 
+    needs_lipschitz = False
+
     def __init__(self, L: float) -> None:
         if not (np.isfinite(L) and L > 0):
             raise InvalidInput(f"Constant(L={L}): L must be a positive number.")
@@ -28,9 +38,6 @@ class Constant:
 
     def first(self, p: Array) -> float:
         return self.L
-
-    def lipschitz(self, criterion: Criterion) -> float:
-        return 0.0
 
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
@@ -47,41 +54,47 @@ class Adaptive:
 
     C is the Lipschitz constant of g in x, a number or "data" for the problem's own. The paper
     displays LΔ² in place of (L/2)Δ²; `descent="displayed"` selects it. On a convex stretch that
-    form holds only through the slack, so with a small C the step halves itself to nothing.
+    form holds only through the slack, so with a small C the step halves itself to nothing. The
+    slack takes ε_k for a bound on ‖x_k − X(λ_k)‖, which it is where the strong convexity of h is
+    known; elsewhere ε_k bounds ‖∇₁h‖.
 
-    One safeguard is ours: after a failed test L is also at least ‖p_k − p_{k−1}‖/Δ, which ∇f shows
-    it to be. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws λ across the box
-    into a flat region before halving can catch up.
+    Two things are ours. g_k stands for f(λ_k), and is taken as g − q·∇₁h, which is nearer to it: at
+    loose tolerances g alone may not move at all between two steps. And there is a safeguard: ∇f changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its
+    Lipschitz constant is at least `shown`: after a failed test L is at least that, and never less
+    than half of it, where steps would diverge. Without it, a start near a stationary point
+    (L₁ = ‖p₁‖ tiny) throws λ across the box into a flat region before halving can catch up.
     """
 
-    M = 1.0  # ‖p_k − ∇f‖ ≤ M ε_k, the paper's constant
     SHRINK = 0.5  # the paper's α
     GROW = 1.05  # the paper's β
 
     def __init__(self, C: float | str = 1.0, descent: str = "proved") -> None:
-        if isinstance(C, str) and C != "data":
-            raise InvalidInput(f"Adaptive(C={C!r}): give a number, or 'data'.")
+        if C != "data" and (isinstance(C, str) or not (np.isfinite(C) and C >= 0)):
+            raise InvalidInput(f"Adaptive(C={C!r}): give a number ≥ 0, or 'data'.")
         if descent not in ("proved", "displayed"):
             raise InvalidInput(f"descent={descent!r}: use 'proved' (L/2 Δ²) or 'displayed' (LΔ²).")
         self.C = C
         self.descent = descent
 
+    @property
+    def needs_lipschitz(self) -> bool:
+        return self.C == "data"
+
     def first(self, p: Array) -> float:
         """L₁ = ‖p₁‖, so that the first step has length at most 1."""
         return float(np.linalg.norm(p)) or 1.0
-
-    def lipschitz(self, criterion: Criterion) -> float:
-        return outer_lipschitz_of(criterion) if isinstance(self.C, str) else self.C
 
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
     ) -> float:
         delta = float(np.linalg.norm(now.lam - before.lam))
+        if delta == 0:
+            return L
+        C = C if isinstance(self.C, str) else self.C
         eps_before, eps_now = eps
-        slack = C * eps_now + eps_before * (C + self.M) * delta
+        slack = C * eps_now + eps_before * (C + M) * delta
         promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2
-        descended = now.value <= before.value + slack - promised
-        if descended:
-            return L / self.GROW
-        shown = float(np.linalg.norm(now.grad - before.grad)) / delta if delta > 0 else 0.0
-        return max(L / self.SHRINK, shown)
+        descended = now.corrected <= before.corrected + slack - promised
+        errors = gradient_error(before, eps_before) + gradient_error(now, eps_now)
+        shown = (float(np.linalg.norm(now.grad - before.grad)) - errors) / delta
+        return max(L / self.GROW, shown / 2) if descended else max(L / self.SHRINK, shown)
