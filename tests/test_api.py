@@ -101,6 +101,38 @@ def test_a_list_of_problems_is_their_sum():
     assert sum(values) == pytest.approx(result.value)
 
 
+def test_evaluate_takes_a_number_or_a_list():
+    criterion = hoag.Implicit(registry.make("logistic"))
+    wanted = criterion.evaluate(np.array([0.5]), 1e-6).grad
+    for lam in (0.5, [0.5]):
+        np.testing.assert_allclose(criterion.evaluate(lam, 1e-6).grad, wanted)
+
+
+def test_a_bound_that_holds_lambda_back_is_named():
+    result = hoag.minimize(Denoise(), bounds=(-3, -1), lam0=-2.0)
+    assert result.converged
+    assert "lam[0] = -1 is on its upper bound" in str(result.status)
+
+
+def test_convergence_in_a_worse_place_is_not_called_convergence():
+    class TwoBasins(Denoise):
+        """f falls steeply at the start and is flat, and higher, beyond: g = w(λ)."""
+
+        def at(self, x, lam):
+            point = super().at(x, lam)
+            t = lam[0]
+            point.g = float(-np.exp(-((t + 0.5) ** 2) * 8) + 2)
+            point.g_x = 0 * x
+            point.g_lam = np.array([16 * (t + 0.5) * np.exp(-((t + 0.5) ** 2) * 8)])
+            return point
+
+    search = hoag.search.Hoag(step=hoag.search.Constant(0.05))
+    result = hoag.minimize(TwoBasins(), lam0=-0.3, search=search)
+    assert not result.converged
+    assert result.lam[0] == -0.3
+    assert "lower at step 1" in str(result.status)
+
+
 def test_lam0_may_be_a_number_and_bounds_arrays():
     problem = registry.make("ridge", penalties="per-feature")
     box = (np.full(4, -3.0), np.array([1.0, 2.0, 3.0, 4.0]))
@@ -131,6 +163,18 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
         (lambda: hoag.minimize(Denoise(g=np.zeros(3))), "point.g has shape"),
         (lambda: hoag.minimize(Denoise(), search=hoag.search.Hoag(lambda k: -1.0)), "schedule"),
         (lambda: hoag.search.Hoag(max_iter=0), "at least one"),
+        (lambda: hoag.search.Hoag(max_iter=2.5), "whole number"),
+        (lambda: hoag.search.Hoag(schedule=hoag.schedules.Exponential), "is a class"),
+        (lambda: hoag.search.Hoag(schedule=1e-3), "function"),
+        (lambda: hoag.search.Hoag(step=0.1), "Adaptive"),
+        (lambda: hoag.minimize(Denoise(), search=hoag.search.Hoag), "instance"),
+        (lambda: hoag.Sum([]), "at least one"),
+        (lambda: hoag.Sum([Denoise()]), "Wrap each problem"),
+        (
+            lambda: hoag.minimize([registry.make("ridge"), registry.make("kernel-ridge")]),
+            "different numbers",
+        ),
+        (lambda: hoag.Implicit(Denoise()).evaluate([0.0, 1.0], 1e-3), r"lam has shape \(2,\)"),
         (lambda: hoag.search.Constant(-1.0), "positive"),
         (lambda: hoag.search.Hoag(tol=-1.0), "tol"),
         (lambda: hoag.search.Adaptive(C=np.nan), "number"),

@@ -61,6 +61,47 @@ def test_the_wrong_member_is_named(name, change):
     assert not named & others
 
 
+@pytest.mark.parametrize("name", ["h_x", "hessian", "cross", "g_x", "g_lam"])
+def test_a_nan_is_a_wrong_derivative(name):
+    with pytest.raises(hoag.InvalidInput, match=name):
+        hoag.check_problem(Broken(**{name: lambda v: v * np.nan}))
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "message"),
+    [
+        ({"cross": lambda D: D.T}, r"point.cross has shape \(2, 3\)"),
+        ({"cross": lambda D: D[:, 0]}, r"point.cross has shape \(3,\)"),
+        ({"h_x": lambda v: v[:, None]}, "point.h_x has shape"),
+        ({"g_lam": lambda v: 0.0}, "point.g_lam has shape"),
+        ({"h": lambda v: "three"}, "point.h is not a number"),
+    ],
+)
+def test_wrong_shapes_are_named(spoiled, message):
+    with pytest.raises(hoag.InvalidInput, match=message):
+        hoag.check_problem(Broken(**spoiled))
+
+
+def test_a_missing_member_is_named():
+    class Short(Broken):
+        def at(self, x, lam):
+            point = super().at(x, lam)
+            del point.cross
+            return point
+
+    with pytest.raises(hoag.InvalidInput, match="without the member cross"):
+        hoag.check_problem(Short())
+    with pytest.raises(hoag.InvalidInput, match="is a class"):
+        hoag.check_problem(Broken)
+    with pytest.raises(hoag.InvalidInput, match="is not a problem"):
+        hoag.check_problem(5)
+
+
+def test_lists_will_do():
+    problem = Broken(hessian=lambda H: H.tolist(), cross=lambda D: D.tolist(), h_x=list)
+    assert max(hoag.check_problem(problem).values()) < 1e-6
+
+
 def test_asymmetric_hessian_and_wrong_transpose():
     tilt = np.array([[0, 1e-2, 0], [0, 0, 0], [0, 0, 0]])
     with pytest.raises(hoag.InvalidInput, match="hessian"):

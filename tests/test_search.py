@@ -104,6 +104,7 @@ def test_adaptive_steps_end_at_the_optimum_and_do_not_cycle(seed):
     lams = np.array([step.lam[0] for step in result.trace])
     assert abs(lams[-1] - best) < 1e-3  # the last iterate too: a cycle would keep away from it
     assert np.max(np.abs(np.diff(lams[-3:]))) < 1e-2
+    assert len(lams) < 80
 
 
 @pytest.mark.parametrize("certificate", [True, False])
@@ -191,15 +192,22 @@ def test_the_step_rule_line_by_line():
     assert rule.first(np.array([3.0, 4.0])) == 5.0
     assert rule.first(np.zeros(2)) == 1.0
 
-    def evaluation(lam, value):
+    def evaluation(lam, value, grad=0.0, error=0.0):
         return hoag.Evaluation(
-            np.array([lam]), value, value, np.zeros(1), None, 0.0, 0.0, None, None
+            np.array([lam]), value, value, np.array([grad]), None, error, 0.0, None, None
         )
 
     # Δ = 2, slack = 2·0.1 + 0.2·3·2 = 1.4, (L/2)Δ² = 2L
     before, L = evaluation(0.0, 10.0), 1.0
     assert rule.next(L, 2.0, before, evaluation(2.0, 9.39), (0.2, 0.1)) == L / 1.05
     assert rule.next(L, 2.0, before, evaluation(2.0, 9.41), (0.2, 0.1)) == L / 0.5
+    # ∇f changed by 8 over Δ = 2, give or take the errors 1 + 1: L is at least 3.
+    before = evaluation(0.0, 10.0, -5.0, 1.0)
+    for value in (9.39, 9.41):
+        assert rule.next(L, 2.0, before, evaluation(2.0, value, 3.0, 1.0), (0.2, 0.1)) == 3.0
+    unmeasured = evaluation(2.0, 9.39, 3.0, np.nan)  # counts as ε
+    assert rule.next(L, 2.0, before, unmeasured, (0.2, 0.1)) == pytest.approx((8 - 1 - 0.1) / 2)
+    before = evaluation(0.0, 10.0)
     displayed = Adaptive(C=2.0, descent="displayed")
     assert displayed.next(L, 2.0, before, evaluation(2.0, 7.39), (0.2, 0.1)) == L / 1.05
     assert displayed.next(L, 2.0, before, evaluation(2.0, 7.41), (0.2, 0.1)) == L / 0.5

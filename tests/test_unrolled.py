@@ -55,6 +55,17 @@ def test_the_estimate_sees_how_far_few_iterations_are_from_the_truth():
         assert error / 2 <= found.error <= 2 * error
 
 
+def test_more_iterations_than_needed_do_no_harm():
+    """Once converged, differences of gradients are rounding: not to be differentiated through."""
+    problem = registry.make("logistic", n=60, d=8)
+    lam = np.array([0.0])
+    truth = hoag.Implicit(problem).evaluate(lam, 1e-11).grad
+    for n_iter in (30, 100, 400):
+        found = hoag.Unrolled(problem, n_iter=n_iter).evaluate(lam, 0.0)
+        np.testing.assert_allclose(found.grad, truth, rtol=1e-4)
+        assert found.error < 1e-3 * np.linalg.norm(truth)
+
+
 def test_a_search_runs_on_it_and_its_cost_is_counted():
     problem = registry.make("logistic", n=60)
     criterion = hoag.Unrolled(problem, n_iter=30, certificate=False)

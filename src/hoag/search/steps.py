@@ -59,10 +59,11 @@ class Adaptive:
     known; elsewhere ε_k bounds ‖∇₁h‖.
 
     Two things are ours. g_k stands for f(λ_k), and is taken as g − q·∇₁h, which is nearer to it: at
-    loose tolerances g alone may not move at all between two steps. And there is a safeguard: ∇f changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its
-    Lipschitz constant is at least `shown`: after a failed test L is at least that, and never less
-    than half of it, where steps would diverge. Without it, a start near a stationary point
-    (L₁ = ‖p₁‖ tiny) throws λ across the box into a flat region before halving can catch up.
+    loose tolerances g alone may not move at all between two steps. And there is a safeguard: ∇f
+    changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its Lipschitz constant is at
+    least `shown`, and so is L. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws
+    λ across the box into a flat region before halving can catch up, and near the optimum the step
+    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant.
     """
 
     SHRINK = 0.5  # the paper's α
@@ -97,4 +98,4 @@ class Adaptive:
         descended = now.corrected <= before.corrected + slack - promised
         errors = gradient_error(before, eps_before) + gradient_error(now, eps_now)
         shown = (float(np.linalg.norm(now.grad - before.grad)) - errors) / delta
-        return max(L / self.GROW, shown / 2) if descended else max(L / self.SHRINK, shown)
+        return max(L / (self.GROW if descended else self.SHRINK), shown)
