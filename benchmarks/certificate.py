@@ -1,6 +1,6 @@
 """How near the certificate is to the truth.
 
-python benchmarks/certificate.py             random problems of every model
+python benchmarks/certificate.py             random problems of every model; unscaled columns
 HOAG_DATA=... python benchmarks/certificate.py     and IMDB rows, at several λ and tolerances
 """
 
@@ -11,9 +11,11 @@ from pathlib import Path
 
 import data
 import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
 
 import hoag
-from hoag import models
+from hoag import linear, models
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from test_certificate import draw, exact
@@ -49,6 +51,25 @@ def random_problems(n: int = 1000) -> None:
         )
 
 
+def unscaled_columns() -> None:
+    """breast_cancer as it comes: columns from 1e-3 to 1e3, where the estimate is at its worst."""
+    A, y = load_breast_cancer(return_X_y=True)
+    train, test = train_test_split(np.arange(len(y)), random_state=0, stratify=y)
+    problem = models.logistic(A[train], y[train], A[test], y[test])
+    reference = hoag.Implicit(problem, linear=linear.Cholesky(), certificate=False)
+    print("\n| breast_cancer, unscaled: λ | ε | linear solver | true error | estimate |")
+    print("|---|---|---|---|---|")
+    for value in (-6.0, 0.0, 6.0):
+        for name, solver in (
+            ("CG", linear.CG()),
+            ("CG, Jacobi", linear.CG(preconditioner=linear.jacobi)),
+        ):
+            lam = np.array([value])
+            found = hoag.Implicit(problem, linear=solver).evaluate(lam, 0.1)
+            error = abs(found.grad[0] - reference.evaluate(lam, 1e-13, found.warm).grad[0])
+            print(f"| {value:g} | 0.1 | {name} | {error:.1e} | {found.error:.1e} |")
+
+
 def imdb() -> None:
     root = data.folder()
     if root is None:
@@ -72,4 +93,5 @@ def imdb() -> None:
 
 if __name__ == "__main__":
     random_problems()
+    unscaled_columns()
     imdb()

@@ -125,7 +125,8 @@ class Hoag:
         if len(last) <= self.STALL_STEPS or not collapsed or falling:
             return
         moves = [np.linalg.norm(b.lam - a.lam) for a, b in pairwise(last)]
-        if max(moves) < self.STALL_LENGTH and last[-1].mapping > self.tol:
+        waited = min(moves) == 0  # for a smaller ε, which is no collapse
+        if max(moves) < self.STALL_LENGTH and last[-1].mapping > self.tol and not waited:
             raise Stop(
                 "stalled",
                 f"Stalled at step {last[-1].k}: the last {self.STALL_STEPS} steps moved less than "
