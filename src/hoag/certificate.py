@@ -22,7 +22,8 @@ from hoag.linear import LinearSolver
 from hoag.problem import Point, Problem
 from hoag.values import Array
 
-# Solved to this relative residual, the estimate is within a factor 2 in 94–99 % of draws.
+# Solved to this relative residual, the estimate is within a factor 2 in 94–100 % of draws
+# (benchmarks/certificate.py).
 RELATIVE_RESIDUAL = 0.1
 
 # problem.bound: (point, q, Hq − ∇₁g) ↦ a bound on the error of ∇₂g − ∇²₁,₂hᵀq.

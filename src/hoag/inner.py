@@ -161,7 +161,7 @@ class LBFGS:
         self.memory = memory
 
     def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
-        best = problem.at(x0, lam)
+        start = best = problem.at(x0, lam)
         best_x, size = x0, _gradient_size(best, lam)
         if size <= tol:
             return Solve(x0, size, 0, "tolerance", best)
@@ -169,7 +169,7 @@ class LBFGS:
 
         def value_and_gradient(x: Array) -> tuple[float, Array]:
             x = x.copy()
-            point = best if np.array_equal(x, x0) else problem.at(x, lam)
+            point = start if np.array_equal(x, x0) else problem.at(x, lam)
             trials.append((x, point))
             return float(point.h), point.h_x
 

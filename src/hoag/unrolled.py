@@ -32,12 +32,9 @@ class Oracle:
 
     def __init__(self, problem: Problem, lam: Var) -> None:
         self._problem, self._lam = problem, lam
-        self._last: tuple[Array, Point] | None = None
 
     def point(self, x: Array) -> Point:
-        if self._last is None or self._last[0] is not x:
-            self._last = (x, self._problem.at(x, self._lam.value))
-        return self._last[1]
+        return self._problem.at(x, self._lam.value)
 
     def gradient(self, x: Var) -> Var:
         point = self.point(x.value)
@@ -195,9 +192,7 @@ class Unrolled:
 
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
-        tape = Tape()
-        lam_var, x0 = tape.variable(lam), tape.variable(np.array(self.problem.x0, dtype=float))
-        x_var = self.method.run(Oracle(problem, lam_var), x0, self.n_iter)
+        tape, lam_var, x_var = self._run(problem, lam)
         x, point = x_var.value, problem.at(x_var.value, lam)
         grad = point.g_lam + tape.gradients(x_var, point.g_x, [lam_var])[0]
 
@@ -225,9 +220,13 @@ class Unrolled:
         )
 
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
-        problem = Counted(self.problem)
-        tape = Tape()
-        start = tape.variable(np.array(self.problem.x0, dtype=float))
-        x = self.method.run(Oracle(problem, tape.variable(lam)), start, self.n_iter).value
+        problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
+        x = self._run(problem, lam)[2].value
         solve = Solve(x, np.nan, self.n_iter, "tolerance")
         return value_only(lam, float(problem.at(x, lam).g), None, solve, problem.cost)
+
+    def _run(self, problem: Counted, lam: Array) -> tuple[Tape, Var, Var]:
+        """The tape with λ and x_N on it. `problem` remembers points, so none is computed twice."""
+        tape = Tape()
+        lam_var, start = tape.variable(lam), tape.variable(np.array(problem.x0, dtype=float))
+        return tape, lam_var, self.method.run(Oracle(problem, lam_var), start, self.n_iter)

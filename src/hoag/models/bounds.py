@@ -23,8 +23,8 @@ from hoag.values import ROUNDOFF, Array
 if TYPE_CHECKING:
     from hoag.models.linear import LinearPoint
 
-# Sums of n products are computed to about √n roundings of their largest part; measured on dense
-# and sparse rows, the true error of ∇₁h stayed below 4 roundings of ‖A‖_F‖slope‖.
+# The computed Aᵀr was off by at most 0.13 roundings of ‖A‖_F‖r‖ in 48 products of dense and sparse
+# rows, up to 5000 × 50, against extended precision; the rest of the factor is a margin.
 ROUNDING = 16 * ROUNDOFF
 
 # Past so many unpenalised coefficients (an intercept for each class, say) no bound is tried.

@@ -87,14 +87,8 @@ class KernelRidgeProblem:
         cross_x = np.linalg.norm(point.width_slope)
         width = kernel.slope_norm * d * q_size + (cross_x + kernel.slope_norm * d) * q_error
         ridge = alpha * (d * q_size + (x_size + d) * q_error)
-        direct = (
-            2
-            * d
-            * (
-                np.linalg.norm(point.outer_slope) * test_norm
-                + slope_norm * (residual + test_norm * d)
-            )
-        )
+        outer_x = np.linalg.norm(point.outer_slope)
+        direct = 2 * d * (outer_x * test_norm + slope_norm * (residual + test_norm * d))
         rounding = ROUNDING * q_size * x_size * (kernel.slope_norm + alpha)
         return float(np.hypot(width + direct, ridge) + rounding)
 

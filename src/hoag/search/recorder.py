@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 
 from hoag.criterion import Criterion
-from hoag.values import (
-    Array,
-    Cost,
-    Evaluation,
-    InnerProblemError,
-    InvalidInput,
-    Result,
-    Status,
-    Step,
-)
+from hoag.values import Array, Cost, Evaluation, InnerProblemError, Result, Status, Step
 
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
@@ -82,12 +73,7 @@ class Recorder:
         return self._count(self.criterion.value(lam, eps, warm))
 
     def outer_lipschitz(self) -> float:
-        """The Lipschitz constant of g, where the criterion knows it; what it costs is counted."""
-        if not hasattr(self.criterion, "outer_lipschitz"):
-            raise InvalidInput(
-                "C='data' asks for the Lipschitz constant of g, and this criterion has no method "
-                "outer_lipschitz(). Give Adaptive(C=...) a number."
-            )
+        """The Lipschitz constant of g as the criterion knows it; what it costs is counted."""
         constant, cost = self.criterion.outer_lipschitz()
         self._cost = self._cost + cost
         return float(constant)
