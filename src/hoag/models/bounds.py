@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hoag.models.linear import LinearPoint
 
 # The computed Aᵀr was off by at most 0.13 roundings of ‖A‖_F‖r‖ in 48 products of dense and sparse
-# rows, up to 5000 × 50, against extended precision; the rest of the factor is a margin.
+# rows, up to 5000 of them, against extended precision; the rest of the factor is a margin.
 ROUNDING = 16 * ROUNDOFF
 
 # Past so many unpenalised coefficients (an intercept for each class, say) no bound is tried.
