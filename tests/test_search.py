@@ -167,7 +167,7 @@ def test_the_displayed_rule_stalls_with_a_small_C_and_says_so():
 
 def test_C_from_the_data():
     problem = registry.make("logistic", n=50, weighted=True)
-    A, s = problem.test.rows.A, problem.test.weights
+    A, s = problem.test.rows.matrix.A, problem.test.weights
     wanted = np.linalg.norm(A, 2) * np.linalg.norm(s)
     constant, cost = hoag.Implicit(problem).outer_lipschitz()
     assert constant == pytest.approx(wanted, rel=1e-6)
@@ -314,10 +314,10 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected
         count_kernel_products(problem, counter)
     else:
         for term, column in ((problem.train, "passes"), (problem.test, "held_out")):
-            rows = term.rows
-            rows.squared_norms  # noqa: B018  (reads A, multiplies nothing)
-            rows.A = CountedMatrix(rows.A, counter, column)
-            rows.At = CountedMatrix(rows.At, counter, column)
+            term.squared_norms  # noqa: B018  (reads A, multiplies nothing)
+            matrix = term.rows.matrix
+            matrix.A = CountedMatrix(matrix.A, counter, column)
+            matrix.At = CountedMatrix(matrix.At, counter, column)
     criterion = hoag.Implicit(problem, inner=inner_solver, corrected=corrected)
     spent = problem.ledger.cost
     result = hoag.minimize(criterion, search=Hoag(max_iter=8))

@@ -46,13 +46,13 @@ def linear_model(point: LinearPoint, q: Array, r: Array) -> float:
     floor = _curvature_floor(point)
     if floor is None:
         return np.inf
-    frobenius = float(np.sqrt(np.sum(problem.train.rows.squared_norms)))
-    h_noise = frobenius * np.linalg.norm(point.train.slope) + np.linalg.norm(alpha * x)
+    h_noise = problem.train.frobenius * np.linalg.norm(point.train.slope) + np.linalg.norm(
+        alpha * x
+    )
     q_noise = point.train.curvature_trace * np.linalg.norm(q) + np.linalg.norm(alpha * q)
     root = np.sqrt(floor.smallest)
     nu = floor.dual(point.h_x) + ROUNDING * h_noise / root
-    held_out = float(np.sqrt(np.sum(problem.test.rows.squared_norms)))
-    g_noise = held_out * np.linalg.norm(point.test.slope)
+    g_noise = problem.test.frobenius * np.linalg.norm(point.test.slope)
     residual = floor.dual(r) + ROUNDING * (q_noise + g_noise) / root
 
     kappa = problem.train.radius / root

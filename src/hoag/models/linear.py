@@ -19,15 +19,23 @@ from hoag.values import Array, InvalidInput
 class LinearProblem:
     """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = Σᵢ s′ᵢ loss′(y′ᵢ, a′ᵢᵀx).
 
-    Made by `logistic`, `multinomial` and `ridge`. group(j) = −1 means that xⱼ is not penalised.
+    Made by `logistic`, `multinomial` and `ridge`. group(j) = −1 means that xⱼ is not penalised,
+    or by a fixed ½ floor·xⱼ².
     """
 
     def __init__(
-        self, train: DataTerm, test: DataTerm, groups: npt.NDArray[np.intp], ledger: Ledger
+        self,
+        train: DataTerm,
+        test: DataTerm,
+        groups: npt.NDArray[np.intp],
+        ledger: Ledger,
+        floor: float = 0.0,
     ) -> None:
         self.train, self.test, self.groups, self.ledger = train, test, groups, ledger
-        self.penalised = np.flatnonzero(groups >= 0)
-        self.unpenalised = np.flatnonzero(groups < 0)
+        self.floor = floor
+        self.tuned = np.flatnonzero(groups >= 0)
+        self.penalised = self.tuned if floor == 0.0 else np.arange(groups.size)
+        self.unpenalised = np.flatnonzero((groups < 0) & (floor == 0.0))
         self.x0 = np.zeros(groups.size)
         self.lam0 = np.zeros(int(groups.max()) + 1)
         self.schur_guess: Array | None = None  # where the next bound may start; see bounds._Schur
@@ -36,12 +44,12 @@ class LinearProblem:
         return LinearPoint(self, x, lam)
 
     def alpha(self, lam: Array) -> Array:
-        """exp(λ[group(j)]) for every coefficient, 0 where it is not penalised."""
-        return np.where(self.groups >= 0, np.exp(lam)[self.groups], 0.0)
+        """exp(λ[group(j)]) for every coefficient; the floor, usually 0, where λ does not reach."""
+        return np.where(self.groups >= 0, np.exp(lam)[self.groups], self.floor)
 
     def by_group(self, values: Array) -> Array:
         """Σ over the coefficients of each group."""
-        kept = self.penalised
+        kept = self.tuned
         sums = np.bincount(self.groups[kept], weights=values[kept], minlength=self.lam0.size)
         return sums.astype(np.float64)
 
@@ -56,20 +64,27 @@ class LinearProblem:
                 "C='data' needs a held-out loss with bounded slope; the squared loss has none, "
                 "so give Adaptive(C=...) a number."
             )
-        rows = self.test.rows
+        test, rows = self.test, self.test.rows
+        counted = test.weights > 0  # other rows are only there for the training term
         if min(rows.n, rows.size) < 2:
-            return slope * float(np.sqrt(rows.squared_norms.sum() * np.sum(self.test.weights**2)))
+            return slope * test.frobenius * float(np.linalg.norm(test.weights))
+
+        def forward(v: Array) -> Array:
+            return (test.forward(np.ravel(v)).T * counted).T.ravel()
+
+        def backward(u: Array) -> Array:
+            shape = (rows.n,) if rows.outputs == 1 else (rows.n, rows.outputs)
+            return test.backward((np.reshape(u, shape).T * counted).T)
+
         matrix = LinearOperator(
             (rows.n * rows.outputs, rows.size),
-            matvec=lambda v: rows.forward(np.ravel(v)).ravel(),
-            rmatvec=lambda u: rows.backward(
-                np.ravel(u) if rows.outputs == 1 else np.reshape(u, (rows.n, rows.outputs))
-            ),
+            matvec=forward,
+            rmatvec=backward,
             dtype=float,
         )
         start = np.ones(min(matrix.shape))
         norm = float(svds(matrix, k=1, return_singular_vectors=False, v0=start)[0])
-        return slope * norm * float(np.linalg.norm(self.test.weights))
+        return slope * norm * float(np.linalg.norm(test.weights))
 
 
 class LinearPoint:
@@ -102,7 +117,8 @@ class LinearPoint:
     @cached_property
     def cross(self) -> LinearOperator:
         """∂∇₁h/∂λ_k = αⱼxⱼ in the rows j of group k, 0 elsewhere."""
-        problem, scaled = self.problem, self.alpha * self.x
+        problem = self.problem
+        scaled = np.where(problem.groups >= 0, self.alpha * self.x, 0.0)
         return LinearOperator(
             (self.x.size, self.lam.size),
             matvec=lambda v: scaled * np.ravel(v)[problem.groups],
@@ -124,7 +140,7 @@ class LinearPoint:
 
     @property
     def strong_convexity(self) -> float | None:
-        return float(np.exp(self.lam.min())) if self.problem.unpenalised.size == 0 else None
+        return float(self.alpha.min()) if self.problem.unpenalised.size == 0 else None
 
 
 class LinearHessian(LinearOperator):  # type: ignore[misc]
@@ -150,14 +166,14 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
 
     @cached_property
     def _inverse(self) -> Callable[[Array], Array]:
-        p, rows = self.shape[0], self._point.problem.train.rows
-        a_pass = 4.0 * max(rows.entries, 1)  # in floating point operations
+        p, train = self.shape[0], self._point.problem.train
+        a_pass = 4.0 * max(train.rows.entries, 1)  # in floating point operations
         dense = self @ np.eye(p)
-        rows.charge(p**3 / 3 / a_pass)
+        train.charge(p**3 / 3 / a_pass)
         factor = cho_factor(0.5 * (dense + dense.T))
 
         def solve(b: Array) -> Array:
-            rows.charge(2 * p**2 / a_pass)
+            train.charge(2 * p**2 / a_pass)
             return np.asarray(cho_solve(factor, b))
 
         return solve

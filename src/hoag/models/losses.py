@@ -11,6 +11,9 @@ and the loss itself has, for the certificate,
 
     self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; 0 for a quadratic
     lipschitz          a bound on ‖slope‖, or None
+
+A loss that only judges held-out rows (Brier, Huber) needs no curve; its ceiling is a bound on the
+norm of ∂²loss/∂z² that holds everywhere, which is what a self_concordance of 0 says.
 """
 
 from __future__ import annotations
@@ -25,21 +28,32 @@ from scipy.special import expit, logsumexp
 from hoag.values import Array
 
 
-class LossAt(Protocol):
+class OuterLossAt(Protocol):
     @property
     def value(self) -> Array: ...
     @property
     def slope(self) -> Array: ...
     @property
     def ceiling(self) -> Array: ...
+
+
+class LossAt(OuterLossAt, Protocol):
     def curve(self, v: Array) -> Array: ...
 
 
-class Loss(Protocol):
+class OuterLoss(Protocol):
+    """What may judge held-out rows."""
+
     @property
     def self_concordance(self) -> float: ...
     @property
     def lipschitz(self) -> float | None: ...
+    def at(self, y: npt.NDArray[Any], z: Array) -> OuterLossAt: ...
+
+
+class Loss(OuterLoss, Protocol):
+    """What may fit a model."""
+
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
 
@@ -166,3 +180,95 @@ class _SquaredAt:
 
     def curve(self, v: Array) -> Array:
         return 2 * self.scale * v
+
+
+class Brier:
+    """(1 − P(y))² for two classes: w² with w = σ(−m) at the margin m = y z, with y = ±1."""
+
+    self_concordance = 0.0
+    lipschitz = 8.0 / 27.0  # 2w²(1 − w) is largest at w = ⅔
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> OuterLossAt:
+        return _BrierAt(y, z)
+
+
+class _BrierAt:
+    def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
+        self.y, self._wrong = y, np.asarray(expit(-y * z))
+
+    @cached_property
+    def value(self) -> Array:
+        return self._wrong**2
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(-2.0 * self.y * self._wrong**2 * (1.0 - self._wrong))
+
+    @cached_property
+    def ceiling(self) -> Array:
+        # |w²(1 − w)(4 − 6w)| is at most 0.1541, near w = 0.39.
+        return np.full(len(self.y), 0.1542)
+
+
+class MultinomialBrier:
+    """Σ_c (P(c) − [c = y])², with y the number of the class; twice `Brier` for two classes."""
+
+    self_concordance = 0.0
+    lipschitz = float(np.sqrt(2.0))  # 2‖J‖‖d‖ with J = diag(p) − ppᵀ of norm ≤ ½ and ‖d‖ ≤ √2
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> OuterLossAt:
+        return _MultinomialBrierAt(y, z)
+
+
+class _MultinomialBrierAt:
+    def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
+        self._p = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+        self._d = self._p.copy()
+        self._d[np.arange(len(y)), y] -= 1.0
+
+    @cached_property
+    def value(self) -> Array:
+        return np.asarray(np.sum(self._d**2, axis=1))
+
+    @cached_property
+    def slope(self) -> Array:
+        pd = self._p * self._d
+        return np.asarray(2.0 * (pd - self._p * pd.sum(axis=1, keepdims=True)))
+
+    @cached_property
+    def ceiling(self) -> Array:
+        # 2‖JJ‖ + 2‖Σ d_c ∇²p_c‖ ≤ ½ + 2(0.72 + 0.5), by ∇²p_c = p_c((e_c − p)(e_c − p)ᵀ − J).
+        return np.full(len(self._p), 3.0)
+
+
+class Huber:
+    """Σ over outputs of r² up to |r| = δ and 2δ|r| − δ² beyond, r = z − y: few outliers decide."""
+
+    self_concordance = 0.0
+    lipschitz = None
+
+    def __init__(self, delta: float) -> None:
+        self.delta = delta
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> OuterLossAt:
+        return _HuberAt(y, z, self.delta)
+
+
+class _HuberAt:
+    def __init__(self, y: npt.NDArray[Any], z: Array, delta: float) -> None:
+        self._residual, self._delta = z - y, delta
+
+    @cached_property
+    def value(self) -> Array:
+        size = np.abs(self._residual)
+        inner = np.minimum(size, self._delta)
+        losses = inner * (2 * size - inner)
+        return losses if losses.ndim == 1 else np.asarray(losses.sum(axis=1))
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(2.0 * np.clip(self._residual, -self._delta, self._delta))
+
+    @cached_property
+    def ceiling(self) -> Array:
+        return np.full(len(self._residual), 2.0)

@@ -4,17 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.models.losses import Loss, LossAt
+from hoag.models.losses import Loss, LossAt, OuterLoss
 from hoag.values import Array
 
 # Called with the number of passes that some work cost.
 Charge = Callable[[float], None]
+
+# Row norms are taken over blocks of about so many entries.
+BLOCK_ENTRIES = 1e6
+
+
+class Matrix:
+    """A and Aᵀ, made once and shared by every fold.
+
+    Sparse rows are kept together with their transpose: both products then run along rows.
+    `scale` multiplies A without a copy of it.
+    """
+
+    def __init__(self, A: Any, scale: float = 1.0) -> None:
+        self.A, self.scale = A, scale
+        self.At = A.T.tocsr() if sparse.issparse(A) else A.T
+        self.entries = int(A.nnz if sparse.issparse(A) else A.size)
+
+    def forward(self, v: Array) -> Array:
+        return np.asarray(self.A @ (v if self.scale == 1.0 else self.scale * v))
+
+    def backward(self, r: Array) -> Array:
+        product = np.asarray(self.At @ r)
+        return product if self.scale == 1.0 else self.scale * product
+
+    @cached_property
+    def squared_norms(self) -> Array:
+        """‖aᵢ‖² for every row, by blocks of rows, so that no second matrix is made."""
+        n, blocks = self.A.shape[0], []
+        height = max(1, int(n * BLOCK_ENTRIES / max(self.entries, 1)))
+        for start in range(0, n, height):
+            block = self.scale * self.A[start : start + height]
+            if sparse.issparse(block):
+                blocks.append(np.asarray(block.multiply(block).sum(axis=1)).ravel())
+            else:
+                blocks.append(np.einsum("ij,ij->i", block, block))
+        return np.concatenate(blocks)
+
+    @cached_property
+    def squared_transpose(self) -> Any:
+        """aᵢⱼ² as the transpose is stored: kept, because a preconditioner asks at every point."""
+        At = self.At if self.scale == 1.0 else self.scale * self.At
+        return At.multiply(At).tocsr() if sparse.issparse(At) else At**2
 
 
 class Rows:
@@ -24,58 +66,54 @@ class Rows:
     model are determined only up to a common shift, so there Q is an orthonormal basis of the
     vectors that sum to zero, shape (K, K − 1), and the Hessian stays positive definite.
 
-    Sparse rows are kept together with their transpose: both products then run along rows.
+    The z of the last x is remembered, for the two data terms that share these rows.
     """
 
-    def __init__(self, A: Any, outputs: int, intercept_basis: Array | None, charge: Charge) -> None:
-        self.A = A
-        self.At = A.T.tocsr() if sparse.issparse(A) else A.T
-        self.n, self.features = A.shape
+    def __init__(self, matrix: Matrix, outputs: int, intercept_basis: Array | None) -> None:
+        self.matrix = matrix
+        self.n, self.features = matrix.A.shape
         self.outputs = outputs
         self.Q = intercept_basis
         self.weights = self.features * outputs  # the number of entries of W
-        self.entries = (A.nnz if sparse.issparse(A) else A.size) * outputs
+        self.entries = matrix.entries * outputs
         self.size = self.weights + (0 if self.Q is None else self.Q.shape[1])
-        self.charge = charge
+        self.last: tuple[Array, Array] | None = None  # x and its z
 
     def forward(self, x: Array) -> Array:
         """aᵢᵀx for every row: (n,) for one output, else (n, K)."""
-        self.charge(0.5)
         if self.outputs == 1:
-            z = self.A @ x[: self.weights]
+            z = self.matrix.forward(x[: self.weights])
             return np.asarray(z if self.Q is None else z + x[-1])
-        z = self.A @ x[: self.weights].reshape(self.features, self.outputs)
+        z = self.matrix.forward(x[: self.weights].reshape(self.features, self.outputs))
         return np.asarray(z if self.Q is None else z + self.Q @ x[self.weights :])
 
     def backward(self, r: Array) -> Array:
         """Σᵢ rᵢ aᵢ, flat like x."""
-        self.charge(0.5)
-        gradient = np.asarray(self.At @ r).ravel()
+        gradient = self.matrix.backward(r).ravel()
         if self.Q is None:
             return gradient
         return np.concatenate([gradient, self.Q.T @ np.atleast_1d(r.sum(axis=0))])
 
-    @cached_property
-    def squared_norms(self) -> Array:
-        """‖aᵢ‖², the 1 of the intercept included; computed once, for half a pass."""
-        self.charge(0.5)
-        if sparse.issparse(self.A):
-            squares = np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
-        else:
-            squares = np.einsum("ij,ij->i", self.A, self.A)
-        return squares + (0.0 if self.Q is None else 1.0)
-
-    @cached_property
-    def squared_transpose(self) -> Any:
-        """aᵢⱼ² as the transpose is stored: kept, because a preconditioner asks at every point."""
-        return self.At.multiply(self.At).tocsr() if sparse.issparse(self.At) else self.At**2
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "last": None}
 
 
 class DataTerm:
-    """Σᵢ sᵢ loss(yᵢ, aᵢᵀx). The last x is remembered: λ may change while x stays."""
+    """Σᵢ sᵢ loss(yᵢ, aᵢᵀx). The last x is remembered: λ may change while x stays.
 
-    def __init__(self, rows: Rows, loss: Loss, y: npt.NDArray[Any], weights: Array | None) -> None:
-        self.rows, self.loss, self.y = rows, loss, y
+    Every product is charged here, so that a training and a held-out term may share their rows,
+    each with zero weight on the other's.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        loss: Loss | OuterLoss,
+        y: npt.NDArray[Any],
+        weights: Array | None,
+        charge: Charge,
+    ) -> None:
+        self.rows, self.loss, self.y, self.charge = rows, loss, y, charge
         self.weights = np.ones(rows.n) if weights is None else weights
         self.row_weights = self.weights if rows.outputs == 1 else self.weights[:, None]
         self._last: tuple[Array, DataTermAt] | None = None
@@ -87,14 +125,43 @@ class DataTerm:
         self._last = (x, DataTermAt(self, x))
         return self._last[1]
 
+    def predict(self, x: Array) -> Array:
+        """aᵢᵀx, which the other term of these rows may have computed already."""
+        last = self.rows.last
+        if last is not None and np.array_equal(last[0], x):
+            return last[1]
+        z = self.forward(x)
+        self.rows.last = (x, z)
+        return z
+
+    def forward(self, v: Array) -> Array:
+        self.charge(0.5)
+        return self.rows.forward(v)
+
+    def backward(self, r: Array) -> Array:
+        self.charge(0.5)
+        return self.rows.backward(r)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last": None}
 
     @cached_property
+    def squared_norms(self) -> Array:
+        """‖aᵢ‖², the 1 of the intercept included; computed once, for half a pass."""
+        if "squared_norms" not in self.rows.matrix.__dict__:
+            self.charge(0.5)
+        return self.rows.matrix.squared_norms + (0.0 if self.rows.Q is None else 1.0)
+
+    @cached_property
     def radius(self) -> float:
         """R: along a unit step in x the log of every curvature changes by at most R."""
-        counted = self.rows.squared_norms[self.weights > 0]
+        counted = self.squared_norms[self.weights > 0]
         return self.loss.self_concordance * float(np.sqrt(counted.max(initial=0.0)))
+
+    @cached_property
+    def frobenius(self) -> float:
+        """‖A‖_F over the rows that count."""
+        return float(np.sqrt(np.sum(self.squared_norms[self.weights > 0])))
 
 
 class DataTermAt:
@@ -105,7 +172,8 @@ class DataTermAt:
 
     @cached_property
     def loss(self) -> LossAt:
-        return self._term.loss.at(self._term.y, self._term.rows.forward(self._x))
+        term = self._term
+        return cast(LossAt, term.loss.at(term.y, term.predict(self._x)))
 
     @cached_property
     def value(self) -> float:
@@ -117,12 +185,12 @@ class DataTermAt:
 
     @cached_property
     def gradient(self) -> Array:
-        return self._term.rows.backward(self.slope)
+        return self._term.backward(self.slope)
 
     def curve(self, v: Array) -> Array:
         """∇² v = Aᵀ (s · loss″ · A v)."""
-        rows = self._term.rows
-        return rows.backward(self._term.row_weights * self.loss.curve(rows.forward(v)))
+        term = self._term
+        return term.backward(term.row_weights * self.loss.curve(term.forward(v)))
 
     @cached_property
     def curvature_diagonal(self) -> Array:
@@ -135,8 +203,8 @@ class DataTermAt:
             units = np.eye(rows.outputs)
             columns = [self.loss.curve(np.broadcast_to(e, shape)) @ e for e in units]
             curvature = term.row_weights * np.stack(columns, axis=1)
-        rows.charge(0.5)
-        diagonal = np.asarray(rows.squared_transpose @ curvature).ravel()
+        term.charge(0.5)
+        diagonal = np.asarray(rows.matrix.squared_transpose @ curvature).ravel()
         if rows.Q is None:
             return diagonal
         if rows.outputs == 1:
@@ -150,4 +218,4 @@ class DataTermAt:
     @cached_property
     def curvature_trace(self) -> float:
         """Σᵢ sᵢ ‖lossᵢ″‖ ‖aᵢ‖² ≥ ‖∇²‖."""
-        return float(np.sum(self._term.weights * self.loss.ceiling * self._term.rows.squared_norms))
+        return float(np.sum(self._term.weights * self.loss.ceiling * self._term.squared_norms))

@@ -1,0 +1,106 @@
+"""One problem for each split of the rows, all of them on one copy of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import check_cv
+
+from hoag.models import make as makers
+from hoag.models.linear import LinearProblem
+from hoag.models.penalties import Penalties, group_numbers
+from hoag.models.rows import DataTerm, Matrix, Rows
+from hoag.models.targets import Target, binary, labels, multiclass, regression
+from hoag.problem import Charger, Ledger, Problem
+from hoag.values import Array, InvalidInput
+
+Splits = Iterable[tuple[Any, Any]]
+
+# Where a class has no training row its intercept would run to minus infinity; a penalty on the
+# intercepts of this share of the summed weights stops it where the class has probability 1e-5.
+MISSING_CLASS = 1e-6
+
+
+def folds(
+    make: Callable[..., Problem],
+    A: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    sample_weight: Any = None,
+    **options: Any,
+) -> list[Problem]:
+    """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
+
+    `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
+    The folds of a linear model share one matrix and its transpose, with zero weights on the rows
+    that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
+    row of a class that its fold has not seen in training is not counted.
+    """
+    A, y = makers.matrix(A, "A"), np.asarray(y)
+    classifier = make in (makers.logistic, makers.multinomial)
+    weights = makers.row_weights(sample_weight, A.shape[0], "sample_weight")
+    if A.shape[0] != len(y):
+        raise InvalidInput(f"A has {A.shape[0]} rows but y has {len(y)} values.")
+    splits = check_cv(cv, y, classifier=classifier).split(A, y, groups)
+    intercept = options.pop("intercept", False)
+    if make is makers.ridge:
+        target = regression(y, intercept)
+    elif classifier:
+        encode = binary if make is makers.logistic else multiclass
+        target = encode(y, labels(y, options.pop("classes", None)), intercept)
+    else:
+        unit = float(A.shape[0]) ** 2 if make is makers.kernel_ridge else None
+        return [
+            make(
+                *(A[train], y[train], A[test], y[test]),
+                sample_weight=weights[train],
+                test_weight=weights[test],
+                **({} if unit is None else {"unit": unit}),
+                **options,
+            )
+            for train, test in splits
+        ]
+    return list(linear_folds(Matrix(A), target, splits, weights, **options))
+
+
+def linear_folds(
+    matrix: Matrix, target: Target, splits: Splits, weights: Array, penalties: Penalties = "shared"
+) -> list[LinearProblem]:
+    """The folds of a linear model on one matrix."""
+    problems: list[LinearProblem] = []
+    for train, test in splits:
+        rows, ledger = Rows(matrix, target.outputs, target.basis), Ledger()
+        inside = weights * _times_drawn(train, rows.n)
+        outside = weights * _times_drawn(test, rows.n)
+        if not np.any(inside > 0):
+            raise InvalidInput(
+                f"Split {len(problems) + 1} of cv has no training row with a positive weight."
+            )
+        floor = 0.0
+        unseen = target.missing(inside)
+        if target.basis is not None and unseen.size:
+            floor = MISSING_CLASS * float(inside.sum())
+            outside = np.where(target.of_class(unseen), 0.0, outside)
+        problems.append(
+            LinearProblem(
+                DataTerm(rows, target.loss, target.y, inside, Charger(ledger, "passes")),
+                DataTerm(rows, target.outer, target.y, outside, Charger(ledger, "held_out")),
+                group_numbers(penalties, rows.features, rows.outputs, rows.size - rows.weights),
+                ledger,
+                floor,
+            )
+        )
+    if not problems:
+        raise InvalidInput("cv gives no split of the rows.")
+    return problems
+
+
+def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:
+    """How often each of the n rows occurs in a split, given as indices or as a mask."""
+    rows = np.asarray(rows)
+    return rows.astype(np.intp) if rows.dtype == bool else np.bincount(rows, minlength=n)
