@@ -107,7 +107,10 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One evaluation of a search: which, where, at what tolerance and cost since the start."""
+    """One evaluation of a search: which, where, at what tolerance and cost since the start.
+
+    A callback sees the whole evaluation; in a trace only the best and the last step keep their x.
+    """
 
     k: int
     eps: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Recorder:
     ) -> None:
         self.criterion, self.on_step, self.time_budget = criterion, on_step, time_budget
         self.trace: list[Step] = []
+        self._kept = -1  # the index of the best step so far
         self._cost = Cost()
         self._asked: Stop | None = None
         self._start = time.perf_counter()
@@ -92,7 +94,7 @@ class Recorder:
         """Append a step and tell the callback; stop when a number is not finite."""
         seconds = time.perf_counter() - self._start
         step = Step(len(self.trace) + 1, eps, evaluation, self._cost, seconds, step_size, mapping)
-        self.trace.append(step)
+        self._append(step)
         where = np.array2string(evaluation.lam, threshold=6)
         if not np.isfinite(evaluation.value):
             raise Stop(
@@ -112,18 +114,32 @@ class Recorder:
                 f"Stopped after step {step.k}: the time budget of {self.time_budget:g} s is used.",
             )
 
+    def _append(self, step: Step) -> None:
+        """Solutions may be large: only the best and the last step keep x and their warm start."""
+        self.trace.append(step)
+        best = self._best_index()
+        for k in {self._kept, len(self.trace) - 2} - {best, -1}:
+            light = replace(self.trace[k].evaluation, x=None, warm=None)
+            self.trace[k] = replace(self.trace[k], evaluation=light)
+        self._kept = best
+
+    def _best_index(self) -> int:
+        """The step with the least g − q·∇₁h, plus what that correction was, for it is uncertain."""
+        candidates = {self._kept, len(self.trace) - 1} - {-1}
+        return min(sorted(candidates), key=lambda k: _range(self.trace[k])[1])
+
     def stop_if_asked(self) -> None:
         """Stop when the callback or the clock said so at the last step."""
         if self._asked is not None:
             raise self._asked
 
     def result(self, status: Status) -> Result:
-        """The point with the least g − q·∇₁h, plus what that correction was, for it is uncertain.
+        """The best point of the trace, and the status.
 
         A search that converged returns where it converged. Where another point of the trace is
         lower by more than both uncertainties, it has not: f has other basins and flat regions.
         """
-        best, last = min(self.trace, key=lambda step: _range(step)[1]), self.trace[-1]
+        best, last = self.trace[self._kept], self.trace[-1]
         if status.converged and _range(best)[1] < _range(last)[0]:
             status = Status(
                 "left_behind",
