@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from hoag.certificate import certify
 from hoag.inner import InnerSolver, Newton
@@ -160,10 +161,13 @@ class Sum:
     """f = Σ_k f_k, the criterion of K-fold cross-validation.
 
     The gradient errors of the folds add as vectors where they were measured, the bounds as numbers.
+    `n_jobs` of them are evaluated at a time, through joblib: threads, unless its configuration
+    names another backend. The default, None, is one, or what that configuration says.
     """
 
-    def __init__(self, criteria: Sequence[Criterion]) -> None:
+    def __init__(self, criteria: Sequence[Criterion], n_jobs: int | None = None) -> None:
         self.criteria = list(criteria)
+        self.n_jobs = n_jobs
         if not self.criteria:
             raise InvalidInput("Sum needs at least one criterion.")
         for part in self.criteria:
@@ -194,10 +198,10 @@ class Sum:
 
     def _sum(self, method: str, lam: Array, eps: float, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
-        parts: list[Evaluation] = [
-            getattr(criterion, method)(lam, eps, start)
+        parts: list[Evaluation] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(getattr(criterion, method))(lam, eps, start)
             for criterion, start in zip(self.criteria, starts, strict=True)
-        ]
+        )
         corrections = [part.correction for part in parts if part.correction is not None]
         total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
         errors = float(np.sum([part.error for part in parts]))

@@ -161,19 +161,38 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
         return self._point.train.curvature_diagonal + self._point.alpha
 
     def cholesky(self) -> Callable[[Array], Array]:
-        """b ↦ H⁻¹b, by a factor that is formed from p products once for each point."""
+        """b ↦ H⁻¹b, by a factor that is formed once for each point."""
         return self._inverse
 
     @cached_property
     def _inverse(self) -> Callable[[Array], Array]:
-        p, train = self.shape[0], self._point.problem.train
+        train, alpha = self._point.problem.train, self._point.alpha
+        rows, quadratic = train.rows, train.loss.self_concordance == 0
+        if rows.outputs == 1:
+            d = train.weights * self._point.train.loss.curve(np.ones(rows.n))
+            return self._factored((train.constant_gram if quadratic else train.gram(d)), alpha)
+        if not quadratic:
+            return self._factored(self @ np.eye(alpha.size), np.zeros_like(alpha))
+        # Several targets: x is (features, K) with a row of intercepts, and targets do not mix.
+        columns = alpha.reshape(-1, rows.outputs).T
+        if np.all(columns == columns[0]):
+            solve = self._factored(train.constant_gram, columns[0])
+            return lambda b: solve(b.reshape(-1, rows.outputs)).ravel()
+        solves = [self._factored(train.constant_gram, column) for column in columns]
+        return lambda b: np.stack(
+            [solve(c) for solve, c in zip(solves, b.reshape(-1, rows.outputs).T, strict=True)],
+            axis=1,
+        ).ravel()
+
+    def _factored(self, data: Array, alpha: Array) -> Callable[[Array], Array]:
+        """b ↦ (data + diag(alpha))⁻¹b."""
+        train, p = self._point.problem.train, alpha.size
         a_pass = 4.0 * max(train.rows.entries, 1)  # in floating point operations
-        dense = self @ np.eye(p)
         train.charge(p**3 / 3 / a_pass)
-        factor = cho_factor(0.5 * (dense + dense.T))
+        factor = cho_factor(0.5 * (data + data.T) + np.diag(alpha))
 
         def solve(b: Array) -> Array:
-            train.charge(2 * p**2 / a_pass)
+            train.charge(2 * p**2 * (1 if b.ndim == 1 else b.shape[1]) / a_pass)
             return np.asarray(cho_solve(factor, b))
 
         return solve

@@ -58,6 +58,13 @@ class Matrix:
         At = self.At if self.scale == 1.0 else self.scale * self.At
         return At.multiply(At).tocsr() if sparse.issparse(At) else At**2
 
+    def gram(self, d: Array) -> Array:
+        """Aᵀ diag(d) A, dense, shape (features, features)."""
+        weighted = (self.At * d) if not sparse.issparse(self.At) else self.At.multiply(d[None, :])
+        product = weighted @ self.A
+        dense = product.toarray() if sparse.issparse(product) else product
+        return np.asarray(self.scale**2 * dense)
+
 
 class Rows:
     """z = A W + 1 (Q b)ᵀ for x = (W, b): W of shape (d, K) row by row, then the intercepts b.
@@ -151,6 +158,23 @@ class DataTerm:
         if "squared_norms" not in self.rows.matrix.__dict__:
             self.charge(0.5)
         return self.rows.matrix.squared_norms + (0.0 if self.rows.Q is None else 1.0)
+
+    def gram(self, d: Array) -> Array:
+        """Σᵢ dᵢ aᵢaᵢᵀ, the 1 of the intercept included; 2np² operations, so p/2 passes."""
+        rows = self.rows
+        self.charge(rows.features / 2 / rows.outputs)
+        inner = rows.matrix.gram(d)
+        if rows.Q is None:
+            return inner
+        border = rows.matrix.backward(d)
+        return np.block([[inner, border[:, None]], [border[None, :], np.sum(d)]])
+
+    @cached_property
+    def constant_gram(self) -> Array:
+        """The same for a loss of constant curvature: it depends neither on x nor on λ."""
+        nothing = np.zeros(1) if self.rows.outputs == 1 else np.zeros((1, self.rows.outputs))
+        curvature = float(cast(Loss, self.loss).at(nothing, nothing).ceiling[0])
+        return self.gram(curvature * self.weights)
 
     @cached_property
     def radius(self) -> float:

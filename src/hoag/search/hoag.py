@@ -26,6 +26,9 @@ class Hoag:
                  relative to the first gradient, or to 1e-3 of the first loss where that is
                  larger, so that a start near the optimum can stop. An error that was not measured
                  counts as ε_k.
+    gain         stop also when the loss can fall by no more than this share of itself, judged from
+                 the last steps: AHEAD times the decrease (L/2)(‖λ − P_D(λ − p/L)‖ + error/L)²
+                 that one more promises. 0: never for this reason
     max_iter     the most evaluations
     time_budget  seconds; looked at after every evaluation
     """
@@ -39,11 +42,17 @@ class Hoag:
     STALL_STEPS = 10
     STALL_LENGTH = 1e-3
 
+    # Steps of gradient descent gain less and less; together about so many times the next one, with
+    # L the least of the last few, for a step that was just halved says little about the curvature.
+    AHEAD = 5.0
+    LAST_STEPS = 5
+
     def __init__(
         self,
         schedule: Schedule | None = None,
         step: StepRule | None = None,
         tol: float = 1e-5,
+        gain: float = 0.0,
         max_iter: int = 200,
         time_budget: float | None = None,
     ) -> None:
@@ -60,7 +69,10 @@ class Hoag:
             raise InvalidInput(f"tol={tol}: it must be a number ≥ 0.")
         self.schedule = schedule or Exponential()
         self.step = step or Adaptive()
+        if not gain >= 0:
+            raise InvalidInput(f"gain={gain}: it must be a number ≥ 0.")
         self.tol = tol
+        self.gain = gain
         self.max_iter = max_iter
         self.time_budget = time_budget
 
@@ -87,6 +99,7 @@ class Hoag:
             recorder.record(now, eps, 1 / L, mapping)
             note = f"{_on_bounds(lam, p, domain)} {now.note}".strip()
             self._stop_if_stationary(k, mapping, gradient_error(now, eps) / scale, note)
+            self._stop_if_no_gain(recorder.trace, domain, note)
             recorder.stop_if_asked()
             self._stop_if_stalled(recorder.trace)
             warm = now.warm
@@ -117,6 +130,18 @@ class Hoag:
             f"Converged at step {k}: the gradient mapping is {mapping:.1e} and its error "
             f"{error:.1e}, together at most tol = {self.tol:g}. {note}".rstrip(),
         )
+
+    def _stop_if_no_gain(self, trace: Sequence[Step], domain: Box, note: str) -> None:
+        now, eps = trace[-1].evaluation, trace[-1].eps
+        L = min(1 / step.step_size for step in trace[-self.LAST_STEPS :])
+        step = float(np.linalg.norm(now.lam - domain.project(now.lam - now.grad / L)))
+        ahead = self.AHEAD * L / 2 * (step + gradient_error(now, eps) / L) ** 2
+        if ahead <= self.gain * abs(now.corrected):
+            raise Stop(
+                "converged",
+                f"Converged at step {trace[-1].k}: the loss is {now.corrected:.6g} and can fall by "
+                f"about {ahead:.1e} more, at most gain = {self.gain:g} of it. {note}".rstrip(),
+            )
 
     def _stop_if_stalled(self, trace: Sequence[Step]) -> None:
         last = trace[-self.STALL_STEPS - 1 :]
