@@ -17,7 +17,7 @@ FORMATS: dict[str, Callable[[Any], Any]] = {
     "csc": sparse.csc_array,
 }
 PENALTIES = ("shared", "per-class", "per-feature", "per-coefficient", "groups", "partly-free")
-MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge")
+MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge", "kernel-widths")
 
 
 def rows(rng: np.random.Generator, n: int, d: int) -> Any:
@@ -68,7 +68,9 @@ def make(
         weights = rng.uniform(0.2, 2.0, size=2 * n)
         parts = {"sample_weight": weights[:n], "test_weight": weights[n:]}
     outputs = {"multinomial": 3, "ridge-2": 2}.get(model, 1)
-    if model != "kernel-ridge":
+    if model == "kernel-widths":
+        parts |= {"widths": "per-feature"}
+    elif model != "kernel-ridge":
         parts |= {"penalties": penalty(penalties, d, outputs), "intercept": intercept}
     factory = {
         "logistic": models.logistic,
@@ -76,6 +78,7 @@ def make(
         "ridge": models.ridge,
         "ridge-2": models.ridge,
         "kernel-ridge": models.kernel_ridge,
+        "kernel-widths": models.kernel_ridge,
     }[model]
     to = FORMATS[fmt]
     return factory(to(A[:n]), y[:n], to(A[n:]), y[n:], **parts)
@@ -83,9 +86,9 @@ def make(
 
 def settings() -> Iterator[dict[str, Any]]:
     for model in MODELS:
-        kernel = model == "kernel-ridge"
+        kernel = model.startswith("kernel")
         for fmt, penalties, weighted, intercept in itertools.product(
-            FORMATS,
+            ("dense",) if model == "kernel-widths" else FORMATS,
             ("shared",) if kernel else PENALTIES,
             (False, True),
             (False,) if kernel else (False, True),
@@ -113,6 +116,7 @@ ONE_EACH = [
     {"model": "multinomial", "penalties": "per-class"},
     {"model": "ridge", "penalties": "groups"},
     {"model": "kernel-ridge"},
+    {"model": "kernel-widths"},
 ]
 ONE_EACH_NAMES = [setting["model"] for setting in ONE_EACH]
 

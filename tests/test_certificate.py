@@ -7,7 +7,7 @@ import registry
 import hoag
 from hoag.linear import CG, Cholesky
 
-MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge")
+MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge", "kernel-widths")
 PENALTIES = ("shared", "per-class", "per-feature", "per-coefficient", "groups", "partly-free")
 
 
@@ -21,7 +21,7 @@ def draw(rng):
         "d": int(rng.integers(1, 6)),
         "seed": int(rng.integers(2**31)),
     }
-    if model != "kernel-ridge":
+    if not model.startswith("kernel"):
         setting |= {
             "penalties": rng.choice(PENALTIES[: 6 if setting["d"] > 1 else 4]),
             "intercept": bool(rng.integers(2)),
@@ -65,7 +65,7 @@ def test_bound_is_never_below_the_true_error_in_1000_draws():
         mu = point.strong_convexity
         if mu is None:
             continue
-        radius = problem.train.radius if setting["model"] != "kernel-ridge" else 0.0
+        radius = problem.train.radius if "kernel" not in setting["model"] else 0.0
         if radius * np.linalg.norm(point.h_x) / mu <= 0.5:
             finite_wherever_promised &= bool(np.isfinite(found.bound))
             if error > 100 * noise:

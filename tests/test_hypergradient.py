@@ -129,7 +129,11 @@ def test_theorem_1_the_error_is_of_order_epsilon(setting):
         refined.append(np.median(refined_errors))
     assert slope(EPS, plain) == pytest.approx(1, abs=0.1)
     assert slope(EPS[:4], refined[:4]) == pytest.approx(2, abs=0.2)
-    if setting["model"] in ("ridge", "kernel-ridge"):  # quadratic: exact solves leave rounding only
+    if setting["model"] in (
+        "ridge",
+        "kernel-ridge",
+        "kernel-widths",
+    ):  # quadratic: exact solves leave rounding only
         x, point, q = perturbed(problem, lam, X, H, 0.1, rng)
         proof = certify(problem, lam, x, point, q, Cholesky())
         np.testing.assert_allclose(proof.refined, truth, rtol=1e-9)

@@ -293,6 +293,9 @@ def test_a_failure_half_way_keeps_the_trace():
     assert len(caught.value.result.trace) == 4
 
 
+KERNELS = [{"model": "kernel-ridge", "weighted": True}, {"model": "kernel-widths"}]
+
+
 class CountedMatrix:
     """A matrix that counts its own products, from outside the library."""
 
@@ -304,13 +307,15 @@ class CountedMatrix:
         return self.A @ v
 
 
-@pytest.mark.parametrize("setting", registry.ALL[::7], ids=registry.NAMES[::7])
+@pytest.mark.parametrize(
+    "setting", [*registry.ALL[::7], *KERNELS], ids=[*registry.NAMES[::7], "kernel", "widths"]
+)
 @pytest.mark.parametrize("corrected", [False, True])
 @pytest.mark.parametrize("inner_solver", [inner.Newton(), inner.LBFGS()], ids=["newton", "lbfgs"])
 def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected, inner_solver):
     problem = registry.make(**setting)
     counter = {"passes": 0.0, "held_out": 0.0}
-    if setting["model"] == "kernel-ridge":
+    if setting["model"].startswith("kernel"):
         count_kernel_products(problem, counter)
     else:
         for term, column in ((problem.train, "passes"), (problem.test, "held_out")):
@@ -337,15 +342,20 @@ class CountingArray(np.ndarray):
 
     def __matmul__(self, v):
         if self.ndim == 2:
-            self.on_product()
+            self.on_product(1 if np.ndim(v) == 1 else np.shape(v)[1])
         return np.asarray(self) @ np.asarray(v)
 
 
 def count_kernel_products(problem, counter):
-    for name, column in (("distances", "passes"), ("test_distances", "held_out")):
-        array = getattr(problem, name).view(CountingArray)
-        array.on_product = lambda c=column: counter.__setitem__(c, counter[c] + 1)
-        setattr(problem, name, array)
+    for name, column in (("widths", "passes"), ("test_widths", "held_out")):
+        widths = getattr(problem, name)
+
+        def exponent(gamma, original=widths.exponent, column=column):
+            array = original(gamma).view(CountingArray)
+            array.on_product = lambda n: counter.__setitem__(column, counter[column] + n)
+            return array
+
+        widths.exponent = exponent
 
 
 def test_a_hand_written_problem_is_counted_by_calls():

@@ -1,4 +1,4 @@
-"""Kernel ridge regression with an RBF kernel, its width and its ridge both tuned."""
+"""Kernel ridge regression with an RBF kernel, its widths and its ridge tuned."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
-from sklearn.metrics.pairwise import euclidean_distances
 
 from hoag.models.bounds import ROUNDING
+from hoag.models.losses import OuterLoss, OuterLossAt, Squared
+from hoag.models.widths import FeatureWidths, SharedWidth, Widths
 from hoag.problem import Ledger
-from hoag.values import Array
+from hoag.values import Array, InvalidInput
 
 
 class KernelRidgeProblem:
-    """h = ½ xᵀ(K(e^λ₁) + e^λ₂ I)x − yᵀx,  g = Σᵢ s′ᵢ (y′ᵢ − (K′(e^λ₁)x)ᵢ)².
+    """h = ½ xᵀ(K(γ) + αI)x − yᵀx,  g = Σᵢ s′ᵢ loss(y′ᵢ, (K′(γ)x)ᵢ), by default (y′ − K′x)².
 
-    K is the kernel exp(−γ‖a − b‖²) between training rows, K′ between held-out and training rows;
-    λ = (log γ, log α). Sample weights s scale both sides by √s, as scikit-learn's KernelRidge does,
-    so that its dual coefficients are √s·x. One K@v is one pass, a Cholesky factor n/6 of them and a
-    solve with it one.
+    K is the kernel exp(−Σⱼ γⱼ(aⱼ − bⱼ)²) between training rows, K′ between held-out and training
+    rows; λ = (log γ, log α), with one γ for all features or one for each. Sample weights s scale
+    both sides by √s, as scikit-learn's KernelRidge does, so that its dual coefficients are √s·x.
+    One K@v is one pass, a Cholesky factor n/6 of them and a solve with it one.
     """
 
     def __init__(
@@ -32,35 +33,45 @@ class KernelRidgeProblem:
         y: Array,
         A_test: Any,
         y_test: Array,
-        weights: Array | None,
-        test_weights: Array | None,
+        weights: Array,
+        test_weights: Array,
         unit: float | None,
+        widths: str = "shared",
+        outer: OuterLoss | None = None,
     ) -> None:
         n, features = A.shape
         self.ledger = Ledger()
-        if not sparse.issparse(A) and not sparse.issparse(A_test):
+        if widths not in ("shared", "per-feature"):
+            raise InvalidInput(f"widths={widths!r}: use 'shared' or 'per-feature'.")
+        is_sparse = sparse.issparse(A) or sparse.issparse(A_test)
+        if widths == "per-feature" and is_sparse:
+            raise InvalidInput(
+                "widths='per-feature' needs dense rows, and these are sparse: it computes with all "
+                "differences between rows. Use widths='shared', or A.toarray() if it fits."
+            )
+        if not is_sparse:
             # Distances do not change when both move; far from the origin their computation cancels.
             centre = A.mean(axis=0)
             A, A_test = A - centre, A_test - centre
-        self.distances = euclidean_distances(A, squared=True)
-        self.test_distances = euclidean_distances(A_test, A, squared=True)
-        self.root_weights = np.ones(n) if weights is None else np.sqrt(weights)
+        kind: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
+        self.widths, self.test_widths = kind(A, A), kind(A_test, A)
+        self.root_weights = np.sqrt(weights)
         self.b = self.root_weights * y
-        self.y_test = y_test
-        self.test_weights = np.ones(y_test.size) if test_weights is None else test_weights
+        self.y_test, self.test_weights = y_test, test_weights
+        self.outer = outer or Squared(1.0)
         self.share = 1.0 if unit is None else n * n / unit
         self.test_share = self.share * y_test.size / n
         self.x0 = np.zeros(n)
-        self.lam0 = np.array([-np.log(features), 0.0])
-        self._last: tuple[float, Kernel] | None = None
+        self.lam0 = np.append(np.full(self.widths.size, -np.log(features)), 0.0)
+        self._last: tuple[Array, Kernel] | None = None
 
     def at(self, x: Array, lam: Array) -> KernelRidgePoint:
         return KernelRidgePoint(self, x, lam)
 
-    def kernel(self, log_width: float) -> Kernel:
-        """The matrices at one width; the last is remembered."""
-        if self._last is None or self._last[0] != log_width:
-            self._last = (log_width, Kernel(self, float(np.exp(log_width))))
+    def kernel(self, log_widths: Array) -> Kernel:
+        """The matrices at one γ; the last is remembered."""
+        if self._last is None or not np.array_equal(self._last[0], log_widths):
+            self._last = (log_widths.copy(), Kernel(self, np.exp(log_widths)))
         return self._last[1]
 
     def dual_coef(self, x: Array) -> Array:
@@ -71,35 +82,36 @@ class KernelRidgeProblem:
         return {**self.__dict__, "_last": None}
 
     def bound(self, point: KernelRidgePoint, q: Array, r: Array) -> float:
-        """bound ≥ ‖p − ∇f‖ from residuals alone, since h and g are quadratic in x.
+        """bound ≥ ‖p − ∇f‖ from residuals alone, since h is quadratic in x and loss″ ≤ 2.
 
         With d = ‖∇₁h‖/α ≥ ‖x − X‖ and ‖q − q*‖ ≤ (‖r‖ + 2‖√s′K′‖² d)/α.
         """
         kernel, alpha = point.kernel, point.alpha
         x_size, q_size = np.linalg.norm(point.x), np.linalg.norm(q)
         scale = kernel.norm + alpha
-        residual = np.linalg.norm(np.sqrt(self.test_weights) * point.residual)
+        residual = np.linalg.norm(np.sqrt(self.test_weights) * point.outer.slope) / 2
         h_noise = ROUNDING * (scale * x_size + np.linalg.norm(self.b))
         q_noise = ROUNDING * (scale * q_size + kernel.test_norm * residual)
         d = (np.linalg.norm(point.h_x) + h_noise) / alpha
         test_norm, slope_norm = kernel.test_norm, kernel.test_slope_norm
         q_error = (np.linalg.norm(r) + q_noise + 2 * test_norm**2 * d) / alpha
-        cross_x = np.linalg.norm(point.width_slope)
+        cross_x = np.linalg.norm(point.width_slopes)
         width = kernel.slope_norm * d * q_size + (cross_x + kernel.slope_norm * d) * q_error
         ridge = alpha * (d * q_size + (x_size + d) * q_error)
-        outer_x = np.linalg.norm(point.outer_slope)
+        outer_x = np.linalg.norm(np.sqrt(self.test_weights)[:, None] * point.test_slopes)
         direct = 2 * d * (outer_x * test_norm + slope_norm * (residual + test_norm * d))
-        rounding = ROUNDING * q_size * x_size * (kernel.slope_norm + alpha)
+        sizes = kernel.slope_scale * (q_size + 2 * test_norm * residual)
+        rounding = ROUNDING * x_size * (sizes + q_size * alpha)
         return float(np.hypot(width + direct, ridge) + rounding)
 
 
 class Kernel:
     """K, K′ and their derivatives in log γ, at one γ; rows and columns scaled by √s."""
 
-    def __init__(self, problem: KernelRidgeProblem, gamma: float) -> None:
+    def __init__(self, problem: KernelRidgeProblem, gamma: Array) -> None:
         self._problem, self._gamma = problem, gamma
         w = problem.root_weights
-        self.K = np.exp(-gamma * problem.distances) * np.outer(w, w)
+        self.K = np.exp(-problem.widths.exponent(gamma)) * np.outer(w, w)
         problem.ledger.charge(kernels=problem.share)
         self._factor: tuple[float, Any] | None = None
 
@@ -111,21 +123,31 @@ class Kernel:
     def K_test(self) -> Array:
         problem = self._problem
         problem.ledger.charge(kernels=problem.test_share)
-        return np.asarray(np.exp(-self._gamma * problem.test_distances) * problem.root_weights)
+        exponent = problem.test_widths.exponent(self._gamma)
+        K_test: Array = np.exp(-exponent) * problem.root_weights
+        return K_test
 
-    @cached_property
-    def slope(self) -> Array:
-        self._problem.ledger.charge(kernels=self._problem.share)
-        return np.asarray(-self._gamma * self._problem.distances * self.K)
+    def slopes(self, x: Array) -> Array:
+        """(dK/d log γⱼ) x, shape (n, widths)."""
+        problem = self._problem
+        problem.ledger.charge(kernels=problem.share, passes=problem.widths.products * problem.share)
+        return problem.widths.slopes(self.K, x, self._gamma)
 
-    @cached_property
-    def test_slope(self) -> Array:
-        self._problem.ledger.charge(kernels=self._problem.test_share)
-        return np.asarray(-self._gamma * self._problem.test_distances * self.K_test)
+    def test_slopes(self, x: Array) -> Array:
+        """(dK′/d log γⱼ) x, shape (held out, widths)."""
+        problem, products = self._problem, self._problem.widths.products
+        problem.ledger.charge(kernels=problem.test_share, held_out=products * problem.test_share)
+        return problem.test_widths.slopes(self.K_test, x, self._gamma)
 
     @cached_property
     def slope_norm(self) -> float:
-        return float(np.linalg.norm(self.slope))
+        self._problem.ledger.charge(kernels=self._problem.widths.size * self._problem.share)
+        return self._problem.widths.slope_norm(self.K, self._gamma)
+
+    @cached_property
+    def slope_scale(self) -> float:
+        """The size of the terms that `slopes` adds up, for their rounding."""
+        return self._problem.widths.slope_scale(self.K, self._gamma)
 
     @cached_property
     def test_norm(self) -> float:
@@ -133,7 +155,10 @@ class Kernel:
 
     @cached_property
     def test_slope_norm(self) -> float:
-        return float(np.linalg.norm(np.sqrt(self._problem.test_weights)[:, None] * self.test_slope))
+        problem, size = self._problem, self._problem.widths.size
+        problem.ledger.charge(kernels=size * problem.test_share)
+        weighted = np.sqrt(problem.test_weights)[:, None] * self.K_test
+        return problem.test_widths.slope_norm(weighted, self._gamma)
 
     def product(self, matrix: Array, v: Array) -> Array:
         self._problem.ledger.charge(passes=self._problem.share)
@@ -163,11 +188,11 @@ class KernelRidgePoint:
 
     def __init__(self, problem: KernelRidgeProblem, x: Array, lam: Array) -> None:
         self.problem, self.x, self.lam = problem, x, lam
-        self.alpha = float(np.exp(lam[1]))
+        self.alpha = float(np.exp(lam[-1]))
 
     @cached_property
     def kernel(self) -> Kernel:
-        return self.problem.kernel(float(self.lam[0]))
+        return self.problem.kernel(self.lam[:-1])
 
     @cached_property
     def _Hx(self) -> Array:
@@ -186,38 +211,39 @@ class KernelRidgePoint:
         return KernelHessian(self)
 
     @cached_property
-    def width_slope(self) -> Array:
-        """∂∇₁h/∂λ₁ = (dK/d log γ) x."""
-        return self.kernel.product(self.kernel.slope, self.x)
+    def width_slopes(self) -> Array:
+        """∂∇₁h/∂ log γⱼ = (dK/d log γⱼ) x, shape (n, widths)."""
+        return self.kernel.slopes(self.x)
 
     @cached_property
     def cross(self) -> LinearOperator:
-        return aslinearoperator(np.stack([self.width_slope, self.alpha * self.x], axis=1))
+        return aslinearoperator(np.column_stack([self.width_slopes, self.alpha * self.x]))
 
     @cached_property
-    def residual(self) -> Array:
-        kernel = self.kernel
-        return self.problem.y_test - kernel.test_product(kernel.K_test, self.x)
+    def outer(self) -> OuterLossAt:
+        kernel, problem = self.kernel, self.problem
+        return problem.outer.at(problem.y_test, kernel.test_product(kernel.K_test, self.x))
 
     @cached_property
-    def outer_slope(self) -> Array:
-        """√s′ (dK′/d log γ) x."""
-        slope = self.kernel.test_product(self.kernel.test_slope, self.x)
-        return np.asarray(np.sqrt(self.problem.test_weights) * slope)
+    def test_slopes(self) -> Array:
+        """(dK′/d log γⱼ) x, shape (held out, widths)."""
+        return self.kernel.test_slopes(self.x)
 
     @cached_property
     def g(self) -> float:
-        return float(np.sum(self.problem.test_weights * self.residual**2))
+        return float(np.sum(self.problem.test_weights * self.outer.value))
+
+    @cached_property
+    def _outer_slope(self) -> Array:
+        return self.problem.test_weights * self.outer.slope
 
     @cached_property
     def g_x(self) -> Array:
-        weighted = self.problem.test_weights * self.residual
-        return -2 * self.kernel.test_product(self.kernel.K_test.T, weighted)
+        return self.kernel.test_product(self.kernel.K_test.T, self._outer_slope)
 
     @cached_property
     def g_lam(self) -> Array:
-        weighted = np.sqrt(self.problem.test_weights) * self.residual
-        return np.array([-2 * float(weighted @ self.outer_slope), 0.0])
+        return np.append(self._outer_slope @ self.test_slopes, 0.0)
 
     @property
     def strong_convexity(self) -> float:

@@ -107,11 +107,13 @@ def kernel_ridge(
     *,
     sample_weight: Any = None,
     test_weight: Any = None,
+    widths: str = "shared",
     unit: float | None = None,
 ) -> KernelRidgeProblem:
-    """(K(e^λ₁) + e^λ₂ I) x = y,  g = Σᵢ s′ᵢ (y′ᵢ − (K′(e^λ₁)x)ᵢ)², with λ = (log γ, log α).
+    """(K(γ) + αI) x = y,  g = Σᵢ s′ᵢ (y′ᵢ − (K′(γ)x)ᵢ)², with λ = (log γ, log α).
 
-    The kernel is scikit-learn's exp(−γ‖a − b‖²).
+    The kernel is scikit-learn's exp(−γ‖a − b‖²); widths="per-feature" gives every feature its own
+    γⱼ, exp(−Σⱼ γⱼ(aⱼ − bⱼ)²), for dense rows.
     """
     y, y_test = numbers(y, "y"), numbers(y_test, "y_test")
     if y.ndim != 1 or y_test.ndim != 1:
@@ -120,7 +122,7 @@ def kernel_ridge(
     _check_sizes(A, y, A_test, y_test)
     weights = row_weights(sample_weight, A.shape[0], "sample_weight")
     test_weights = row_weights(test_weight, A_test.shape[0], "test_weight")
-    return KernelRidgeProblem(A, y, A_test, y_test, weights, test_weights, unit)
+    return KernelRidgeProblem(A, y, A_test, y_test, weights, test_weights, unit, widths)
 
 
 def _hold_out(
