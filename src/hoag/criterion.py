@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from hoag.certificate import certify
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, LinearSolver
-from hoag.problem import Counted, Point, Problem
+from hoag.problem import Counted, Point, Problem, checked_lam
 from hoag.values import Array, Cost, Evaluation, InnerProblemError, InvalidInput, Solve
 
 # The secant of the last two solutions is followed when the search goes on in about the same
@@ -223,16 +223,6 @@ class Sum:
                 if part.note
             ),
         )
-
-
-def checked_lam(lam: Any, problem: Problem) -> Array:
-    """λ as a flat array of its own, of the size that the problem has."""
-    checked = np.atleast_1d(np.array(lam, dtype=float))
-    if checked.shape != np.shape(problem.lam0):
-        raise InvalidInput(
-            f"lam has shape {checked.shape}; this problem's has {np.shape(problem.lam0)}."
-        )
-    return checked
 
 
 def counted_lipschitz(problem: Any) -> tuple[float, Cost]:

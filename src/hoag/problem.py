@@ -140,6 +140,16 @@ class Plain:
         return _PricedPoint(self.problem.at(x, lam), self._ledger, np.size(x), np.size(lam))
 
 
+def checked_lam(lam: Any, problem: Any) -> Array:
+    """λ as a flat array of its own, of the size that the problem (or criterion) has."""
+    checked = np.atleast_1d(np.array(lam, dtype=float))
+    if checked.shape != np.shape(problem.lam0):
+        raise InvalidInput(
+            f"lam has shape {checked.shape}; this problem's has {np.shape(problem.lam0)}."
+        )
+    return checked
+
+
 def check_starts(problem: Any) -> None:
     """A problem has at(x, lam), and flat, finite vectors x0 and lam0."""
     for name, what in (

@@ -1,0 +1,271 @@
+"""Leave-one-out and generalised cross-validation of ridge regression, in closed form.
+
+With G = AᵀSA + Λ, hᵢ = sᵢ aᵢᵀG⁻¹aᵢ and rᵢ the residual of the fit on all rows, the residual of the
+fit without row i is eᵢ = rᵢ/(1 − hᵢ), and
+
+    f(λ) = Σᵢ sᵢ loss(eᵢ)
+
+GCV puts the mean of h in place of each hᵢ. An intercept is a projection: rows and targets are
+centred by their weighted means, and hᵢ has sᵢ/Σs more. The derivatives are exact too. With
+B = A G⁻¹, θ = G⁻¹AᵀSy, uᵢ = ∂f/∂rᵢ and vᵢ = ∂f/∂hᵢ,
+
+    ∂f/∂λⱼ = αⱼ (θⱼ (Bᵀu)ⱼ − Σᵢ sᵢ vᵢ B²ᵢⱼ)
+
+summed over the coefficients of a group. For p ≤ n the factor is that of G, else that of
+M = I + √S A Λ⁻¹ Aᵀ√S, by which √S B = M⁻¹ √S A Λ⁻¹ and 1 − hᵢ = (M⁻¹)ᵢᵢ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from hoag.models.losses import OuterLoss, Squared
+from hoag.models.rows import BLOCK_ENTRIES, Matrix
+from hoag.problem import checked_lam
+from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, InvalidInput
+
+
+class Fit(NamedTuple):
+    """θ (p, K), the residuals r (n, K), h (n,), and what their derivatives need."""
+
+    theta: Array
+    residual: Array
+    leverage: Array
+    condition: float
+    derivative: Any  # (u, v) ↦ αⱼ(θⱼ(Bᵀu)ⱼ − Σᵢ sᵢvᵢB²ᵢⱼ), shapes (n, K), (n,) ↦ (p, K)
+
+
+class LeaveOneOut:
+    """The criterion Σᵢ sᵢ loss(yᵢ, prediction of the fit without row i) for ridge regression.
+
+    y       one or several targets, shape (n,) or (n, K)
+    groups  the group of each coefficient, shape (p, K), as `hoag.models.penalties` numbers them
+    gcv     put the mean leverage in place of each row's own
+    outer   the loss, of (yᵢ, prediction); squares by default
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        y: Array,
+        weights: Array,
+        groups: npt.NDArray[np.intp],
+        intercept: bool = True,
+        gcv: bool = False,
+        outer: OuterLoss | None = None,
+    ) -> None:
+        self.flat = y.ndim == 1
+        self.y = y[:, None] if self.flat else y
+        self.matrix, self.weights, self.groups, self.gcv = matrix, weights, groups, gcv
+        self.outer = outer or Squared(1.0)
+        self.n, self.p = matrix.A.shape
+        if np.any(weights <= 0):
+            raise InvalidInput("Leave-one-out needs positive weights: drop the rows without one.")
+        self.lam0 = np.zeros(int(groups.max()) + 1)
+        self.share = weights / weights.sum() if intercept else np.zeros(self.n)
+        self.mean = matrix.backward(self.share) if intercept else np.zeros(self.p)
+        self.centred = self.y - self.share @ self.y
+        self._flops = 0.0
+        same = np.all(groups == groups[:, :1])
+        # Targets with the same penalties share a factor.
+        self._blocks = [slice(None)] if same else [slice(k, k + 1) for k in range(self.y.shape[1])]
+        wide = self.p > self.n and np.all(groups >= 0)
+        self._solve = self._dual if wide else self._primal
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        raise InvalidInput("The leave-one-out loss has no bounded slope: give C a number.")
+
+    def evaluate(self, lam: Array, eps: float = 0.0, warm: Any = None) -> Evaluation:
+        """f(λ) and its exact gradient; there is no tolerance to meet."""
+        lam = checked_lam(lam, self)
+        value, fits = self._value(lam)
+        gradient = np.zeros(lam.size)
+        for fit, block, (u, v) in fits:
+            groups = self.groups[:, block]
+            tuned = groups >= 0
+            parts = fit.derivative(u, v)[tuned]
+            gradient += np.bincount(groups[tuned], weights=parts, minlength=lam.size)
+        condition = max(fit.condition for fit, *_ in fits)
+        error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
+        return self._evaluation(lam, value, gradient, error, fits)
+
+    def value(self, lam: Array, eps: float = 0.0, warm: Any = None) -> Evaluation:
+        lam = checked_lam(lam, self)
+        value, fits = self._value(lam)
+        return self._evaluation(lam, value, np.full(lam.size, np.nan), np.nan, fits)
+
+    def predictions(self, lam: Array) -> Array:
+        """What the fit without row i predicts for row i, shape of y."""
+        predicted = np.concatenate(
+            [
+                self.y[:, block] - fit.residual / (1.0 - self._leverage(fit))[:, None]
+                for fit, block, _ in self._value(lam)[1]
+            ],
+            axis=1,
+        )
+        return predicted[:, 0] if self.flat else predicted
+
+    def _evaluation(
+        self, lam: Array, value: float, gradient: Array, error: float, fits: Any
+    ) -> Evaluation:
+        theta = np.concatenate([fit.theta for fit, *_ in fits], axis=1)
+        a_pass = 4.0 * max(self.matrix.entries, 1)
+        cost, self._flops = Cost(passes=self._flops / a_pass), 0.0
+        return Evaluation(
+            lam=lam,
+            value=value,
+            corrected=value,
+            grad=gradient,
+            correction=None,
+            error=error,
+            bound=np.inf,
+            x=theta,
+            warm=None,
+            cost=cost,
+        )
+
+    def _leverage(self, fit: Fit) -> Array:
+        mean = np.full(self.n, fit.leverage.mean()) if self.gcv else fit.leverage
+        return np.minimum(mean, 1.0 - ROUNDOFF)
+
+    def _value(self, lam: Array) -> tuple[float, list[Any]]:
+        total, fits = 0.0, []
+        for block in self._blocks:
+            groups = self.groups[:, block.start or 0]
+            alpha = np.where(groups >= 0, np.exp(lam)[groups], 0.0)
+            try:
+                fit = self._solve(alpha, block)
+            except LinAlgError:
+                raise InnerProblemError(
+                    "The ridge problem is singular to rounding at lam = "
+                    f"{np.array2string(lam, threshold=6)}: raise the lower bound."
+                ) from None
+            gap = 1.0 - self._leverage(fit)
+            error = fit.residual / gap[:, None]
+            y = self.y[:, block]
+            flat = y.shape[1] == 1
+            at = self.outer.at(y[:, 0] if flat else y, (y - error)[:, 0] if flat else y - error)
+            total += float(np.sum(self.weights * at.value))
+            # slope is ∂loss/∂prediction, and the prediction is y − e
+            slope = -self.weights[:, None] * at.slope.reshape(self.n, -1)
+            u = slope / gap[:, None]
+            v = np.sum(u * error, axis=1)
+            fits.append((fit, block, (u, np.full(self.n, v.mean()) if self.gcv else v)))
+        return total, fits
+
+    def _primal(self, alpha: Array, block: slice) -> Fit:
+        """By the factor of G, p × p."""
+        y, s = self.centred[:, block], self.weights[:, None]
+        factor = cho_factor(np.diag(alpha) + self._gram)
+        self._flops += self.p**3 / 3 + 2.0 * self.n * self.p**2
+        theta = cho_solve(factor, self._backward(s * y))
+        residual = y - self._forward(theta)
+        leverage = self.share.copy()
+        for rows, A in self._row_blocks():
+            B = cho_solve(factor, A.T).T
+            leverage[rows] += self.weights[rows] * np.einsum("ij,ij->i", A, B)
+
+        def derivative(u: Array, v: Array) -> Array:
+            squares = np.zeros(self.p)
+            for rows, A in self._row_blocks():
+                B = cho_solve(factor, A.T).T
+                squares += (self.weights[rows] * v[rows]) @ B**2
+            self._flops += 2.0 * self.n * self.p**2
+            Bu = cho_solve(factor, self._backward(u))
+            return np.asarray(_split(alpha, theta, Bu, squares))
+
+        return Fit(theta, residual, leverage, _condition(factor), derivative)
+
+    def _dual(self, alpha: Array, block: slice) -> Fit:
+        """By the factor of M, n × n; in it rows are scaled by √s and centred."""
+        root = np.sqrt(self.weights)
+        if self.lam0.size == 1:
+            M = self._dual_gram / alpha[0]
+        else:
+            M = np.zeros((self.n, self.n))
+            for columns, R in self._column_blocks():
+                M += (R / alpha[columns]) @ R.T
+            self._flops += 2.0 * self.n**2 * self.p
+        factor = cho_factor(M + np.eye(self.n))
+        inverse = cho_solve(factor, np.eye(self.n))
+        self._flops += self.n**3
+        scaled = inverse @ (root[:, None] * self.centred[:, block])  # √s r
+        theta = np.concatenate(
+            [(R.T @ scaled) / alpha[columns, None] for columns, R in self._column_blocks()]
+        )
+        residual = scaled / root[:, None]
+        leverage = 1.0 - np.diag(inverse) + self.share
+
+        def derivative(u: Array, v: Array) -> Array:
+            w, Z = inverse @ (u / root[:, None]), (inverse * v) @ inverse
+            Bu, squares = np.empty_like(theta), np.empty(self.p)
+            for columns, R in self._column_blocks():
+                a = alpha[columns]
+                Bu[columns] = (R.T @ w) / a[:, None]
+                squares[columns] = np.einsum("ij,ij->j", R, Z @ R) / a**2
+            self._flops += 2.0 * self.n**2 * (self.n + self.p)
+            return np.asarray(_split(alpha, theta, Bu, squares))
+
+        return Fit(theta, residual, leverage, _condition(factor), derivative)
+
+    @cached_property
+    def _gram(self) -> Array:
+        """(A − 1 meanᵀ)ᵀ S (A − 1 meanᵀ), which does not change with λ."""
+        self._flops += 2.0 * self.n * self.p**2
+        root = self.mean * np.sqrt(self.weights.sum())
+        return self.matrix.gram(self.weights) - np.outer(root, root)
+
+    @cached_property
+    def _dual_gram(self) -> Array:
+        """The same on the other side, where one penalty scales all of it."""
+        self._flops += 2.0 * self.n**2 * self.p
+        gram = np.zeros((self.n, self.n))
+        for _, R in self._column_blocks():
+            gram += R @ R.T
+        return gram
+
+    def _forward(self, theta: Array) -> Array:
+        return self.matrix.forward(theta) - self.mean @ theta
+
+    def _backward(self, u: Array) -> Array:
+        """(A − 1 meanᵀ)ᵀ u."""
+        return self.matrix.backward(u) - np.outer(self.mean, u.sum(axis=0))
+
+    def _row_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Centred rows, dense, some at a time."""
+        height = max(1, int(BLOCK_ENTRIES / max(self.p, 1)))
+        for start in range(0, self.n, height):
+            rows = slice(start, start + height)
+            yield rows, self.matrix.scale * _dense(self.matrix.A[rows]) - self.mean
+
+    def _column_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """√S (A − 1 meanᵀ), dense, some columns at a time."""
+        width, root = max(1, int(BLOCK_ENTRIES / self.n)), np.sqrt(self.weights)[:, None]
+        for start in range(0, self.p, width):
+            columns = slice(start, start + width)
+            A = self.matrix.scale * _dense(self.matrix.At[columns]).T
+            yield columns, root * (A - self.mean[columns])
+
+
+def _split(alpha: Array, theta: Array, Bu: Array, squares: Array) -> Array:
+    """αⱼ(θⱼ(Bᵀu)ⱼ − Σᵢ…), the second part given to the first target: all share their groups."""
+    parts = alpha[:, None] * theta * Bu
+    parts[:, 0] -= alpha * squares
+    return parts
+
+
+def _dense(block: Any) -> Array:
+    return np.asarray(block.toarray() if sparse.issparse(block) else block)
+
+
+def _condition(factor: Any) -> float:
+    """A cheap estimate: the ratio of the extreme pivots."""
+    pivots = np.diag(factor[0]) ** 2
+    return float(pivots.max() / pivots.min())

@@ -1,0 +1,111 @@
+"""Leave-one-out in closed form against fits without each row, and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import Ridge, RidgeCV
+
+import hoag
+from hoag.models.leave_one_out import LeaveOneOut
+from hoag.models.losses import Huber
+from hoag.models.penalties import group_numbers
+from hoag.models.rows import Matrix
+
+
+def data(n, p, targets, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.7) + 0.5
+    y = A @ rng.normal(size=(p, targets)) + rng.normal(size=(n, targets)) + 3.0
+    return A, y[:, 0] if targets == 1 else y, rng.uniform(0.3, 2.0, size=n)
+
+
+def criterion(A, y, weights, penalties, scale=1.0, **options):
+    outputs = 1 if y.ndim == 1 else y.shape[1]
+    groups = group_numbers(penalties, A.shape[1], outputs, 0).reshape(-1, outputs)
+    return LeaveOneOut(Matrix(A, scale), y, weights, groups, **options)
+
+
+SHAPES = [(30, 4, 1), (30, 4, 3), (8, 12, 1), (8, 12, 2)]
+PENALTIES = ["shared", "per-class", "per-feature", "per-coefficient"]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_is_the_loss_of_the_fits_without_each_row(shape, intercept):
+    A, y, weights = data(*shape)
+    loo = criterion(A, y, weights, "shared", intercept=intercept)
+    lam = np.array([0.7])
+    losses = np.zeros(len(y))
+    predicted = np.zeros_like(y)
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        model = Ridge(alpha=np.exp(0.7), fit_intercept=intercept, tol=1e-12)
+        model.fit(A[rest], y[rest], weights[rest])
+        predicted[i] = model.predict(A[i : i + 1])[0]
+        losses[i] = np.sum((y[i] - predicted[i]) ** 2)
+    assert loo.value(lam).value == pytest.approx(weights @ losses, rel=1e-9)
+    np.testing.assert_allclose(loo.predictions(lam), predicted, rtol=1e-8)
+
+
+@pytest.mark.parametrize("fmt", ["dense", "sparse"])
+@pytest.mark.parametrize("gcv", [False, True])
+@pytest.mark.parametrize("penalties", PENALTIES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_gradient_is_that_of_the_value(shape, penalties, gcv, fmt):
+    A, y, weights = data(*shape)
+    A = sparse.csr_array(A) if fmt == "sparse" else A
+    loo = criterion(A, y, weights, penalties, scale=0.5, gcv=gcv)
+    rng = np.random.default_rng(1)
+    lam = rng.uniform(-1, 2, size=loo.lam0.size)
+    found = loo.evaluate(lam)
+    assert found.value == loo.value(lam).value
+    step = 1e-5
+    for j in range(lam.size):
+        e = step * (np.arange(lam.size) == j)
+        slope = (loo.value(lam + e).value - loo.value(lam - e).value) / (2 * step)
+        assert found.grad[j] == pytest.approx(slope, rel=1e-5, abs=1e-6 * abs(found.value))
+    assert found.error < 1e-8 * abs(found.value)
+
+
+@pytest.mark.parametrize("shape", [(30, 4, 1), (8, 12, 1), (30, 4, 2)])
+def test_another_loss_and_an_unpenalised_feature(shape):
+    A, y, weights = data(*shape)
+    penalties = np.arange(shape[1]) // 2 - 1
+    if shape[1] > shape[0]:
+        penalties = penalties + 1
+    loo = criterion(A, y, weights, penalties, outer=Huber(0.5))
+    lam = np.linspace(-1, 1, loo.lam0.size)
+    grad, step = loo.evaluate(lam).grad, 1e-6
+    for j in range(lam.size):
+        e = step * (np.arange(lam.size) == j)
+        slope = (loo.value(lam + e).value - loo.value(lam - e).value) / (2 * step)
+        assert grad[j] == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_gcv_is_the_textbook_formula():
+    A, y, _ = data(30, 4, 1)
+    A, y = A - A.mean(axis=0), y - y.mean()
+    alpha = 1.3
+    H = A @ np.linalg.solve(A.T @ A + alpha * np.eye(4), A.T)
+    expected = np.sum((y - H @ y) ** 2) / (1 - np.trace(H) / 30) ** 2
+    loo = criterion(A, y, np.ones(30), "shared", intercept=False, gcv=True)
+    assert loo.value(np.log([alpha])).value == pytest.approx(expected)
+
+
+def test_the_search_finds_what_a_fine_grid_of_scikit_learn_finds():
+    A, y, _ = data(40, 5, 1)
+    result = hoag.minimize(criterion(A, y, np.ones(40), "shared"))
+    grid = np.exp(np.linspace(result.lam[0] - 1, result.lam[0] + 1, 41))
+    theirs = RidgeCV(alphas=grid).fit(A, y)
+    assert result.converged
+    assert result.value / 40 == pytest.approx(-theirs.best_score_, rel=1e-5)
+    assert np.log(theirs.alpha_) == pytest.approx(result.lam[0], abs=0.06)
+
+
+def test_rows_without_weight_are_refused():
+    A, y, weights = data(30, 4, 1)
+    weights[0] = 0
+    with pytest.raises(hoag.InvalidInput, match="positive weights"):
+        criterion(A, y, weights, "shared")
