@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from hoag.certificate import certify
-from hoag.criterion import checked_lam, counted_lipschitz, value_only
+from hoag.criterion import counted_lipschitz, value_only
 from hoag.linear import CG, LinearSolver
-from hoag.problem import Counted, Point, Problem
+from hoag.problem import Counted, Point, Problem, checked_lam
 from hoag.tape import Tape, Var
 from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, Solve
 
