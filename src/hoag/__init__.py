@@ -1,5 +1,7 @@
 """Continuous hyperparameters tuned by gradient, each gradient with a bound on its error."""
 
+from typing import TYPE_CHECKING, Any
+
 from hoag import inner, linear, models, schedules, search
 from hoag.api import minimize
 from hoag.check import check_problem
@@ -17,6 +19,9 @@ from hoag.values import (
     Step,
 )
 
+if TYPE_CHECKING:
+    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -26,7 +31,10 @@ __all__ = [
     "Implicit",
     "InnerProblemError",
     "InvalidInput",
+    "KernelRidgeCV",
+    "LogisticRegressionCV",
     "Result",
+    "RidgeCV",
     "Solve",
     "Status",
     "Step",
@@ -40,3 +48,16 @@ __all__ = [
     "schedules",
     "search",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators are imported when they are first asked for."""
+    if name in ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"):
+        from hoag import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'hoag' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -58,6 +58,7 @@ class Implicit:
     inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not
     linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
     certificate  measure the error of the gradient (see hoag.certificate)
+    bound        with the certificate: ask the problem for a rigorous bound, too
     corrected    return the refined x⁺ and gradient p⁺ in place of x and p; `error` stays that of
                  p, which p⁺ is usually ten times below
     """
@@ -69,12 +70,14 @@ class Implicit:
         linear: LinearSolver | None = None,
         certificate: bool = True,
         corrected: bool = False,
+        bound: bool = True,
     ) -> None:
         self.problem = problem
         self.inner = inner or Newton()
         self.linear = linear or CG()
         self.certificate = certificate or corrected
         self.corrected = corrected
+        self.bound = bound
 
     @property
     def lam0(self) -> Array:
@@ -103,7 +106,7 @@ class Implicit:
         g, value, grad = float(point.g), float(point.g - q @ point.h_x), p
         correction, error, bound = None, np.nan, np.inf
         if self.certificate:
-            rigorous = getattr(self.problem, "bound", None)
+            rigorous = getattr(self.problem, "bound", None) if self.bound else None
             proof = certify(problem, lam, x, point, q, self.linear, rigorous)
             error = np.inf
             if proof is not None:

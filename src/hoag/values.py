@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,18 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 ROUNDOFF = float(np.finfo(np.float64).eps)
+
+
+class Settings:
+    """Settings given to the constructor and kept under their names; shown where they matter."""
+
+    def __repr__(self) -> str:
+        shown = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            if parameter.default is inspect.Parameter.empty or value != parameter.default:
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class InvalidInput(ValueError):

@@ -172,7 +172,7 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
             d = train.weights * self._point.train.loss.curve(np.ones(rows.n))
             return self._factored((train.constant_gram if quadratic else train.gram(d)), alpha)
         if not quadratic:
-            return self._factored(self @ np.eye(alpha.size), np.zeros_like(alpha))
+            return self._factored(self._blocks(), alpha)
         # Several targets: x is (features, K) with a row of intercepts, and targets do not mix.
         columns = alpha.reshape(-1, rows.outputs).T
         if np.all(columns == columns[0]):
@@ -183,6 +183,23 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
             [solve(c) for solve, c in zip(solves, b.reshape(-1, rows.outputs).T, strict=True)],
             axis=1,
         ).ravel()
+
+    def _blocks(self) -> Array:
+        """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
+        train = self._point.problem.train
+        rows, K = train.rows, train.rows.outputs
+        width = rows.features + (rows.Q is not None)
+        whole = np.empty((width, K, width, K))
+        for k, unit in enumerate(np.eye(K)):
+            column = train.row_weights * self._point.train.loss.curve(np.tile(unit, (rows.n, 1)))
+            for l in range(k + 1):  # noqa: E741
+                whole[:, k, :, l] = whole[:, l, :, k] = train.gram(column[:, l])
+        if rows.Q is None:
+            return whole.reshape(rows.size, rows.size)
+        p, size = rows.features, rows.weights
+        inner = whole[:p, :, :p, :].reshape(size, size)
+        border = whole[:p, :, p, :].reshape(size, K) @ rows.Q
+        return np.block([[inner, border], [border.T, rows.Q.T @ whole[p, :, p, :] @ rows.Q]])
 
     def _factored(self, data: Array, alpha: Array) -> Callable[[Array], Array]:
         """b ↦ (data + diag(alpha))⁻¹b."""

@@ -154,15 +154,20 @@ def _hold_out(
     )
 
 
+def check_sparse(A: Any, name: str) -> None:
+    """scikit-learn fits a malformed matrix silently, or crashes on it."""
+    if not sparse.issparse(A) or A.format not in ("csr", "csc"):
+        return
+    if A.indptr[-1] != A.data.size or A.indices.size != A.data.size:
+        raise InvalidInput(f"{name} is a malformed sparse matrix: its arrays disagree in size.")
+    try:
+        A.check_format(full_check=True)
+    except ValueError as error:
+        raise InvalidInput(f"{name} is a malformed sparse matrix: {error}.") from None
+
+
 def matrix(A: Any, name: str) -> Any:
-    if sparse.issparse(A) and A.format in ("csr", "csc"):
-        # scikit-learn fits a malformed matrix silently, or crashes on it.
-        if A.indptr[-1] != A.data.size or A.indices.size != A.data.size:
-            raise InvalidInput(f"{name} is a malformed sparse matrix: its arrays disagree in size.")
-        try:
-            A.check_format(full_check=True)
-        except ValueError as error:
-            raise InvalidInput(f"{name} is a malformed sparse matrix: {error}.") from None
+    check_sparse(A, name)
     return check_array(A, accept_sparse="csr", dtype=np.float64, input_name=name)
 
 

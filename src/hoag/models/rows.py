@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from hoag.values import Array
 Charge = Callable[[float], None]
 
 # Row norms are taken over blocks of about so many entries.
-BLOCK_ENTRIES = 1e6
+BLOCK_ENTRIES = 2.5e5
 
 
 class Matrix:
@@ -32,6 +33,13 @@ class Matrix:
         self.At = A.T.tocsr() if sparse.issparse(A) else A.T
         self.entries = int(A.nnz if sparse.issparse(A) else A.size)
 
+    def scaled(self, factor: float) -> Matrix:
+        """The same matrix times a number; nothing is copied."""
+        other = copy.copy(self)
+        other.__dict__ = {k: v for k, v in self.__dict__.items() if not k.startswith("squared")}
+        other.scale = self.scale * factor
+        return other
+
     def forward(self, v: Array) -> Array:
         return np.asarray(self.A @ (v if self.scale == 1.0 else self.scale * v))
 
@@ -41,16 +49,25 @@ class Matrix:
 
     @cached_property
     def squared_norms(self) -> Array:
-        """‖aᵢ‖² for every row, by blocks of rows, so that no second matrix is made."""
-        n, blocks = self.A.shape[0], []
+        """‖aᵢ‖² for every row."""
+        ones = np.ones(self.A.shape[1])
+        return np.concatenate([squares @ ones for _, squares in self._squared_blocks()])
+
+    def column_squares(self, weights: Array) -> Array:
+        """Σᵢ sᵢ aᵢⱼ² for every column."""
+        total = np.zeros(self.A.shape[1])
+        for rows, squares in self._squared_blocks():
+            total += np.asarray(squares.T @ weights[rows])
+        return total
+
+    def _squared_blocks(self) -> Iterator[tuple[slice, Any]]:
+        """aᵢⱼ², some rows at a time, so that no second matrix is made."""
+        n = self.A.shape[0]
         height = max(1, int(n * BLOCK_ENTRIES / max(self.entries, 1)))
         for start in range(0, n, height):
-            block = self.scale * self.A[start : start + height]
-            if sparse.issparse(block):
-                blocks.append(np.asarray(block.multiply(block).sum(axis=1)).ravel())
-            else:
-                blocks.append(np.einsum("ij,ij->i", block, block))
-        return np.concatenate(blocks)
+            rows = slice(start, start + height)
+            block = self.scale * self.A[rows]
+            yield rows, block.multiply(block).tocsr() if sparse.issparse(block) else block**2
 
     @cached_property
     def squared_transpose(self) -> Any:
@@ -60,10 +77,11 @@ class Matrix:
 
     def gram(self, d: Array) -> Array:
         """Aᵀ diag(d) A, dense, shape (features, features)."""
-        weighted = (self.At * d) if not sparse.issparse(self.At) else self.At.multiply(d[None, :])
+        d = self.scale * d  # half of scale² here and half below: neither overflows
+        weighted = self.At.multiply(d[None, :]) if sparse.issparse(self.At) else self.At * d
         product = weighted @ self.A
         dense = product.toarray() if sparse.issparse(product) else product
-        return np.asarray(self.scale**2 * dense)
+        return np.asarray(self.scale * dense)
 
 
 class Rows:

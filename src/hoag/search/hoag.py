@@ -11,10 +11,10 @@ from hoag.criterion import Criterion
 from hoag.schedules import Exponential, Schedule
 from hoag.search.recorder import OnStep, Recorder, Stop
 from hoag.search.steps import Adaptive, StepRule, gradient_error
-from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Step
+from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Settings, Step
 
 
-class Hoag:
+class Hoag(Settings):
     """λ_{k+1} = P_D(λ_k − p_k/L), with p_k computed only to the tolerance ε_k.
 
     Where the error of p_k was measured and is as large as p_k, λ stays for the next, smaller ε.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hoag.values import Array, Evaluation, InvalidInput
+from hoag.values import Array, Evaluation, InvalidInput, Settings
 
 # ‖p_k − ∇f‖ ≤ M ε_k, the paper's constant.
 M = 1.0
@@ -26,7 +26,7 @@ class StepRule(Protocol):
     ) -> float: ...
 
 
-class Constant:
+class Constant(Settings):
     """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz."""
 
     needs_lipschitz = False
@@ -45,8 +45,8 @@ class Constant:
         return self.L
 
 
-class Adaptive:
-    """Enlarge the step by GROW when the descent that L promises was seen, else halve it.
+class Adaptive(Settings):
+    """Enlarge the step by `grow` when the descent that L promises was seen, else halve it.
 
     With Δ = ‖λ_k − λ_{k−1}‖ and the L that made this step, the test is
 
@@ -63,19 +63,32 @@ class Adaptive:
     changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its Lipschitz constant is at
     least `shown`, and so is L. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws
     λ across the box into a flat region before halving can catch up, and near the optimum the step
-    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant.
+    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant;
+    a larger `grow` than the paper's β = 1.05 then makes nearly all of them so. No hyperparameter
+    moves by more than `longest` in one step.
     """
 
     SHRINK = 0.5  # the paper's α
-    GROW = 1.05  # the paper's β
 
-    def __init__(self, C: float | str = 1.0, descent: str = "proved") -> None:
+    def __init__(
+        self,
+        C: float | str = 1.0,
+        descent: str = "proved",
+        grow: float = 1.05,
+        longest: float = np.inf,
+    ) -> None:
         if C != "data" and (isinstance(C, str) or not (np.isfinite(C) and C >= 0)):
             raise InvalidInput(f"Adaptive(C={C!r}): give a number ≥ 0, or 'data'.")
         if descent not in ("proved", "displayed"):
             raise InvalidInput(f"descent={descent!r}: use 'proved' (L/2 Δ²) or 'displayed' (LΔ²).")
+        if not (np.isfinite(grow) and grow > 1):
+            raise InvalidInput(f"Adaptive(grow={grow!r}): give a number above 1.")
         self.C = C
         self.descent = descent
+        if not longest > 0:
+            raise InvalidInput(f"Adaptive(longest={longest!r}): give a positive number.")
+        self.grow = grow
+        self.longest = longest
 
     @property
     def needs_lipschitz(self) -> bool:
@@ -98,4 +111,5 @@ class Adaptive:
         descended = now.corrected <= before.corrected + slack - promised
         errors = gradient_error(before, eps_before) + gradient_error(now, eps_now)
         shown = (float(np.linalg.norm(now.grad - before.grad)) - errors) / delta
-        return max(L / (self.GROW if descended else self.SHRINK), shown)
+        short = float(np.max(np.abs(now.grad))) / self.longest
+        return max(L / (self.grow if descended else self.SHRINK), shown, short)

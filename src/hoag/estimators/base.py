@@ -1,0 +1,242 @@
+"""What the estimators share: reading the data, tuning, reporting."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
+from hoag.estimators.tuning import Task, close, translated, warn_about
+from hoag.models.make import check_sparse
+from hoag.schedules import Exponential
+from hoag.search import Adaptive, Hoag
+from hoag.values import Array, Box, InvalidInput, Result, Step
+
+
+class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """fit: make a criterion of the data, minimise it over λ, fit the model at the best λ.
+
+    A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
+    """
+
+    def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
+        self._check_parameters()
+        X, y = self._read(X, y)
+        weights = _row_weights(sample_weight, X)
+        splits, scoring_params = self._splits(X, y, sample_weight, params)
+        task = self._task(X, y, weights, splits)
+        method = self._search()
+        listeners = Listeners(
+            self,
+            {"X": X, "y": y},
+            getattr(method, "max_iter", None),
+            lambda step: task.averaged(step.evaluation.x),
+        )
+
+        def on_step(step: Step) -> bool:
+            return listeners.on_step(step, translated(step, task))
+
+        try:
+            result: Result = method.minimize(task.criterion, task.box, task.start, on_step)
+        finally:
+            listeners.close()
+        self.n_iter_ = len(result.trace)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        result, self.lam_interval_ = close(task, result, self.tol, np.random.default_rng(seed))
+        self.result_ = translated(result, task)
+        self.lam_, self.criterion_ = self.result_.lam, self.result_.corrected
+        fitted = task.refit(result) if self.refit else task.averaged(result.x)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        if self.scoring is not None:
+            self.scores_ = self._scores(X, y, splits, task, result, scoring_params)
+        listeners.finish(fitted)
+        warn_about(task, result, self.tol)
+        return self
+
+    def _scores(
+        self, X: Any, y: Any, splits: Any, task: Task, result: Result, params: dict[str, Any]
+    ) -> dict[str, Array]:
+        """Scorers on each held-out part, for the model of its fold at the best λ."""
+        rows: list[dict[str, float]] = []
+        if task.predictions is not None:
+            held_out = _Predicted(task.predictions(result.lam))
+            rows.append(self._score(held_out, X, y, params))
+        else:
+            for (_, test), model in zip(splits, task.models(result.x), strict=True):
+                fold = copy.copy(self)
+                for name, value in model.items():
+                    setattr(fold, name, value)
+                own = {key: _rows_of(value, test, X.shape[0]) for key, value in params.items()}
+                rows.append(self._score(fold, X[test], y[test], own))
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> dict[str, float]:
+        found = self._scorer()(model, X, y, **params)
+        name = self.scoring if isinstance(self.scoring, str) else "score"
+        return found if isinstance(found, dict) else {name: found}
+
+    def _scorer(self) -> Any:
+        scoring = self.scoring
+        if isinstance(scoring, tuple):
+            scoring = list(scoring)
+        return check_scoring(self, scoring=scoring)
+
+    def _splits(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """The splits of the rows, and what the scorers are called with."""
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **weight, **params)
+            splitting = routed.splitter.split
+            scoring = routed.scorer.score if self.scoring is not None else {}
+        else:
+            unknown = set(params) - {"groups"}
+            if unknown:
+                raise TypeError(
+                    f"{type(self).__name__}.fit got {sorted(unknown)}: without metadata routing it "
+                    "takes X, y, sample_weight and groups. Switch routing on with "
+                    "sklearn.set_config(enable_metadata_routing=True)."
+                )
+            splitting, scoring = params, weight
+        if self._closed_form():
+            return None, scoring
+        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
+        return list(cv.split(X, y, **splitting)), scoring
+
+    def _closed_form(self) -> bool:
+        """Whether the criterion needs no splits."""
+        return False
+
+    def get_metadata_routing(self) -> Any:
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if hasattr(self.cv, "split"):
+            router.add(
+                splitter=self.cv,
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+        else:  # a number or an iterable: such a splitter asks for nothing
+            router.add(
+                splitter=check_cv(3),
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+        if self.scoring is not None:
+            router.add(
+                scorer=self._scorer(),
+                method_mapping=MethodMapping().add(caller="fit", callee="score"),
+            )
+        return router
+
+    def _search(self) -> Any:
+        if self.search is not None:
+            if isinstance(self.search, type) or not hasattr(self.search, "minimize"):
+                raise InvalidInput(
+                    f"search={self.search!r}: give an instance, such as hoag.search.Hoag()."
+                )
+            return self.search
+        return Hoag(
+            schedule=Exponential(first=1.0, rate=0.8),
+            step=Adaptive(grow=4.0, longest=2.0),
+            gain=self.tol,
+            max_iter=self.max_iter,
+            time_budget=self.time_budget,
+        )
+
+    def _box(self, shift: Array, auto: Box, start: Array) -> tuple[Box, Array]:
+        """The bounds that the user gave, in the library's units, or those from the data."""
+        bounds, grid = self.bounds, self._grid()
+        if grid is not None:
+            if not (isinstance(bounds, str) and bounds == "auto"):
+                name, *_ = grid
+                raise InvalidInput(
+                    f"Both {name} and bounds are given, and both say where to look: leave one out."
+                )
+            bounds = grid[1]
+        if isinstance(bounds, str):
+            if bounds != "auto":
+                raise InvalidInput(f"bounds={bounds!r}: use 'auto' or a pair (lower, upper).")
+            return auto, start
+        if not isinstance(bounds, Box):
+            try:
+                lower, upper = bounds
+            except (TypeError, ValueError):
+                raise InvalidInput(
+                    "bounds must be 'auto', a pair (lower, upper) of numbers or arrays in log "
+                    "units, such as (-12, 12), or a hoag.Box."
+                ) from None
+            bounds = Box(lower, upper, size=shift.size)
+        if bounds.size != shift.size:
+            raise InvalidInput(
+                f"The box has {bounds.size} sides; there are {shift.size} hyperparameters."
+            )
+        box = Box(bounds.lower - shift, bounds.upper - shift)
+        return box, box.project(start)
+
+    def _grid(self) -> tuple[str, Any] | None:
+        """A grid in scikit-learn's manner, as (its name, the bounds that it spans)."""
+        return None
+
+    def _check_parameters(self) -> None:
+        if not (isinstance(self.tol, Real) and float(self.tol) > 0):
+            raise InvalidInput(f"tol={self.tol!r}: give a positive number, such as 1e-4.")
+        if not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
+            raise InvalidInput(f"max_iter={self.max_iter!r}: give a whole number, at least one.")
+        budget = self.time_budget
+        if budget is not None and not (isinstance(budget, Real) and float(budget) >= 0):
+            raise InvalidInput(f"time_budget={budget!r}: give seconds, or None.")
+        if self.callback is not None and not callable(self.callback):
+            raise InvalidInput(f"callback={self.callback!r} is not callable.")
+
+    def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        check_sparse(X, "X")
+        return validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor whose predictions are known already."""
+
+    def __init__(self, predictions: Array) -> None:
+        self.predictions = predictions
+
+    def fit(self, X: Any, y: Any) -> Any:
+        return self
+
+    def predict(self, X: Any) -> Array:
+        return self.predictions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def _row_weights(sample_weight: Any, X: Any) -> Array:
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        raise InvalidInput("sample_weight must not be negative.")
+    if not np.any(weights > 0):
+        raise InvalidInput("sample_weight is zero for every row: there is nothing to fit.")
+    return np.asarray(weights)
+
+
+def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
+    """The part of a per-row argument that belongs to some rows."""
+    array = np.asarray(value) if value is not None else None
+    return array[rows] if array is not None and array.shape[:1] == (n,) else value

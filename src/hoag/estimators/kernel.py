@@ -1,0 +1,191 @@
+"""KernelRidgeCV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.validation import check_is_fitted
+
+from hoag import inner, linear
+from hoag.criterion import Implicit, Sum
+from hoag.estimators.base import TunedEstimator
+from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.linear import check_criterion, outer_loss, regression_units, with_features
+from hoag.estimators.tuning import Task, warn_refit
+from hoag.estimators.units import WEIGHT, Units, units
+from hoag.models.kernel_ridge import KernelRidgeProblem
+from hoag.values import Array, Box, InvalidInput, Result
+
+# "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
+# mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below
+# the first width and nearly the identity above the second; a ridge of the trace times e^−20 is
+# none, and of the trace times e² leaves nothing of the fit.
+WIDTHS = (-8.0, 6.0)
+RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
+# Where to start: γ = 1/(mean squared distance), and a ridge well below the trace.
+START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
+
+
+class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
+    """Kernel ridge regression whose RBF widths and ridge minimise the cross-validated error.
+
+        (K + α S⁻¹) c = y,   K = exp(−Σⱼ γⱼ(aⱼ − bⱼ)²),   λ = (log γ, log α)
+
+    There is no intercept: centre y if its mean is not small beside its spread.
+
+    Parameters
+    ----------
+    widths : {"shared", "per-feature"}
+        One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
+    cv : None (5-fold), int, splitter or iterable
+    criterion : {"squared_error", "huber"}
+    bounds : "auto", pair (lower, upper) or hoag.Box
+        Of λ = (log γ, …, log α).
+    scoring, search, tol, max_iter, time_budget, refit, n_jobs, random_state, verbose, callback :
+        as in LogisticRegressionCV
+
+    Attributes
+    ----------
+    dual_coef_, X_fit_ : as in scikit-learn's KernelRidge
+    alpha_, gamma_ : float; gamma_ is an array (n_features,) for "per-feature"
+    lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
+    """
+
+    def __init__(
+        self,
+        *,
+        widths: str = "shared",
+        cv: Any = None,
+        criterion: str = "squared_error",
+        scoring: Any = None,
+        search: Any = None,
+        bounds: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        time_budget: float | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.widths = widths
+        self.cv = cv
+        self.criterion = criterion
+        self.scoring = scoring
+        self.search = search
+        self.bounds = bounds
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_budget = time_budget
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+        """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
+        self._tune(X, y, sample_weight, params)
+        with np.errstate(over="ignore"):
+            gamma, self.alpha_ = np.exp(self.lam_[:-1]), float(np.exp(self.lam_[-1]))
+        self.gamma_ = float(gamma[0]) if self.widths == "shared" else gamma
+        return self
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
+        X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
+        check_criterion(self.criterion)
+        self.X_fit_ = X
+        u = units(X, weights, centre=True)
+        y, u = regression_units(y, u, centre=False)
+        outer = outer_loss(self.criterion, y)
+        n, A = len(y), u.matrix.A * u.matrix.scale
+
+        def problem(train: Any, test: Any) -> KernelRidgeProblem:
+            s = u.weights
+            parts = (A[train], y[train], A[test], y[test], s[train], s[test], float(n) ** 2)
+            return KernelRidgeProblem(*parts, self.widths, outer)
+
+        problems = [problem(train, test) for train, test in splits]
+        judged = sum(float(p.test_weights.sum()) for p in problems)
+        if judged == 0:
+            raise InvalidInput("No held-out row of cv has a positive weight.")
+        solver = linear.Cholesky()
+        criterion, proof = (
+            Sum(
+                [Implicit(p, inner.CG(solver), solver, corrected=True, bound=b) for p in problems],
+                self.n_jobs,
+            )
+            for b in (False, True)
+        )
+        widths = problems[0].lam0.size - 1
+        shift = np.append(np.full(widths, -2 * np.log(u.c)), np.log(u.total / WEIGHT))
+        # With a width for each feature every squared difference is a share of the whole.
+        many = np.log(widths) if widths > 1 else 0.0
+        lower = np.append(np.full(widths, WIDTHS[0]), RIDGES[0])
+        upper = np.append(np.full(widths, WIDTHS[1] + many), RIDGES[1])
+        start = np.append(np.full(widths, START[0]), START[1])
+        box, start = self._box(shift, Box(lower, upper), start)
+
+        def models(x: Any) -> list[dict[str, Any]]:
+            return [
+                self._attributes(u, n, train, p, part)
+                for (train, _), p, part in zip(splits, problems, x, strict=True)
+            ]
+
+        def refit(result: Result) -> dict[str, Any]:
+            rows = np.flatnonzero(u.weights > 0)
+            whole = problem(rows, rows[:1])
+            solve = inner.CG(solver).solve(whole, result.lam, whole.x0, 1e-10 * WEIGHT)
+            warn_refit(solve)
+            return self._attributes(u, n, rows, whole, solve.x)
+
+        per_row = u.y_scale**2 / judged
+        return Task(criterion, box, start, shift, per_row, models, refit, proof)
+
+    def _attributes(
+        self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array
+    ) -> dict[str, Any]:
+        dual = np.zeros(n)
+        np.add.at(dual, np.arange(n)[rows], u.y_scale * problem.dual_coef(x))
+        return {"dual_coef_": dual}
+
+    def predict(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        if self.widths == "shared":
+            return np.asarray(rbf_kernel(X, self.X_fit_, gamma=self.gamma_) @ self.dual_coef_)
+        root = np.sqrt(self.gamma_)
+        return np.asarray(rbf_kernel(X * root, self.X_fit_ * root, gamma=1.0) @ self.dual_coef_)
+
+    def to_sklearn(self) -> Any:
+        """The fitted model as a plain sklearn KernelRidge; behind a scaler for many widths."""
+        from sklearn.kernel_ridge import KernelRidge
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        check_is_fitted(self)
+        shared = self.widths == "shared"
+        gamma = self.gamma_ if shared else 1.0
+        model = KernelRidge(alpha=self.alpha_, kernel="rbf", gamma=gamma)
+        model.dual_coef_ = self.dual_coef_.copy()
+        model.X_fit_ = self.X_fit_ if shared else self.X_fit_ * np.sqrt(self.gamma_)
+        if shared:
+            return with_features(model, self)
+        model.n_features_in_ = self.n_features_in_
+        scaler = StandardScaler(with_mean=False)
+        scaler.scale_, scaler.var_ = 1 / np.sqrt(self.gamma_), 1 / self.gamma_
+        scaler.mean_, scaler.n_samples_seen_ = np.zeros_like(self.gamma_), len(self.dual_coef_)
+        return make_pipeline(with_features(scaler, self), model)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.widths == "shared"
+        return tags

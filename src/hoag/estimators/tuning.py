@@ -1,0 +1,172 @@
+"""From a criterion in the library's units to a result in the user's."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hoag.criterion import Criterion
+from hoag.values import (
+    Array,
+    Box,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    Result,
+    Solve,
+    Step,
+)
+
+# Statuses that the user asked for: no warning.
+ASKED = ("converged", "callback")
+
+# f is probed this far from its minimum for its curvature, in λ.
+PROBE = 0.3
+# Past so many hyperparameters the curvatures are estimated from as many random directions.
+MOST_PROBES = 4
+# The tolerance of those probes, beside the last one of the search.
+PROBE_TIGHTER = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A criterion, where to look, and how its λ, its value and its solutions read outside.
+
+    λ = λ′ + shift, and the mean loss of a held-out row is `per_row` times the criterion. `models`
+    makes fitted attributes of each fold from the x of an evaluation, `refit` those of the model on
+    all rows. `predictions`, for a criterion without folds, is λ′ ↦ predictions held out.
+    """
+
+    criterion: Criterion
+    box: Box
+    start: Array
+    shift: Array
+    per_row: float
+    models: Callable[[Any], list[dict[str, Any]]]
+    refit: Callable[[Result], dict[str, Any]]
+    proof: Criterion | None = None  # the same criterion with rigorous bounds, asked once at the end
+    predictions: Callable[[Array], Array] | None = None
+
+    def averaged(self, x: Any) -> dict[str, Any]:
+        """The mean of the folds' models: what stands in where there is no fit on all rows."""
+        models = self.models(x)
+        return {name: np.mean([m[name] for m in models], axis=0) for name in models[0]}
+
+
+def translated(value: Any, task: Task) -> Any:
+    """An evaluation, a step or a result in the user's units; solutions stay behind."""
+    if isinstance(value, Evaluation):
+        return replace(
+            value,
+            lam=value.lam + task.shift,
+            value=task.per_row * value.value,
+            corrected=task.per_row * value.corrected,
+            grad=task.per_row * value.grad,
+            correction=None if value.correction is None else task.per_row * value.correction,
+            error=task.per_row * value.error,
+            bound=task.per_row * value.bound,
+            x=None,
+            warm=None,
+        )
+    if isinstance(value, Step):
+        return replace(value, evaluation=translated(value.evaluation, task))
+    if isinstance(value, Result):
+        trace = tuple(translated(step, task) for step in value.trace)
+        return replace(value, evaluation=translated(value.evaluation, task), trace=trace)
+    raise TypeError(type(value))
+
+
+def close(task: Task, result: Result, tol: float, rng: np.random.Generator) -> tuple[Result, Array]:
+    """The result with a rigorous bound at its λ, and where f stays within `tol`; both counted.
+
+    A rigorous bound may cost more than the evaluation it is for, so it is asked for once.
+    """
+    best, last, start = result.evaluation, result.trace[-1], time.perf_counter()
+    try:
+        if task.proof is not None:
+            best = task.proof.evaluate(best.lam, last.eps, best.warm)
+        curvature, cost = _curvatures(task, best, last.eps, rng)
+    except InnerProblemError:
+        return result, np.full((best.lam.size, 2), np.nan)
+    if task.proof is not None:
+        cost = cost + best.cost
+    seconds = last.seconds + time.perf_counter() - start
+    step = Step(last.k + 1, last.eps, best, last.cost + cost, seconds)
+    result = replace(result, evaluation=best, trace=(*result.trace, step))
+    return result, _interval(task, best, curvature, tol)
+
+
+def _interval(task: Task, best: Evaluation, curvature: Array, tol: float) -> Array:
+    """Where f(λ + teⱼ) ≈ f + t pⱼ + ½ t² cⱼ is at most (1 + tol) f, within the box; (s, 2)."""
+    room, curvature = tol * abs(best.corrected), np.maximum(curvature, 0.0)
+    ends = []
+    for side in (-1.0, 1.0):
+        slope = side * best.grad
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # the positive root of ½ct² + slope·t = room, written so that c = 0 is no exception
+            reach = 2 * room / (slope + np.sqrt(slope**2 + 2 * curvature * room))
+        reach = np.where(np.isfinite(reach) & (reach >= 0), reach, np.inf)
+        ends.append(task.box.project(best.lam + side * reach))
+    return np.stack(ends, axis=1) + task.shift[:, None]
+
+
+def _curvatures(
+    task: Task, best: Evaluation, eps: float, rng: np.random.Generator
+) -> tuple[Array, Cost]:
+    """∂²f/∂λⱼ² from differences of the gradient a little further on, and what they cost.
+
+    Few hyperparameters are moved one by one; many all at once, by random signs z, for the mean of
+    z∘∇²f z is the diagonal of ∇²f.
+    """
+    size = best.lam.size
+    few = size <= MOST_PROBES
+    found, cost = [], Cost()
+    for k in range(min(size, MOST_PROBES)):
+        z = np.eye(size)[k] if few else rng.choice([-1.0, 1.0], size=size)
+        outside = (best.lam + PROBE * z > task.box.upper) | (best.lam + PROBE * z < task.box.lower)
+        lam = task.box.project(best.lam + PROBE * np.where(outside, -z, z))
+        there = task.criterion.evaluate(lam, PROBE_TIGHTER * eps, best.warm)
+        cost, moved = cost + there.cost, lam - best.lam
+        change = there.grad - best.grad
+        found.append(np.divide(change, moved, out=np.zeros(size), where=moved != 0))
+    return np.sum(found, axis=0) if few else np.mean(found, axis=0), cost
+
+
+def warn_about(task: Task, result: Result, tol: float) -> None:
+    """Say that the search did not converge, or which bound it ran into."""
+    if result.status.reason not in ASKED:
+        warnings.warn(str(result.status), ConvergenceWarning, stacklevel=4)
+    best, box = result.evaluation, task.box
+    worth = tol * abs(best.corrected)
+    low = np.flatnonzero((best.lam <= box.lower) & (best.grad > worth))
+    high = np.flatnonzero((best.lam >= box.upper) & (best.grad < -worth))
+    at = [(j, "lower") for j in low] + [(j, "upper") for j in high]
+    if not at or np.all(box.lower == box.upper):
+        return
+    j, side = at[0]
+    bound = float((best.lam + task.shift)[j])
+    others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
+    direction = "smaller" if side == "lower" else "larger"
+    warnings.warn(
+        f"lam_[{j}] = {bound:.4g} is on its {side} bound{others}, and the held-out loss still "
+        f"falls beyond it: the best penalty is {direction} than the bounds allow. Widen them with "
+        "bounds=(lower, upper), in log units.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def warn_refit(solve: Solve) -> None:
+    if not solve.converged:
+        warnings.warn(
+            f"The last fit, on all rows, stopped ({solve.reason}) at ‖∇h‖ = {solve.residual:.1e} "
+            f"after {solve.iterations} iterations: the coefficients may be inexact.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,106 @@
+"""The units in which an estimator computes: whatever the data's, the search sees the same numbers.
+
+A′ = (X − mean)/c with one number c, rows of mean square norm 1; weights s′ that sum to WEIGHT; and
+y′ = (y − ȳ)/σ for a regression. One penalty for all is then the same model with
+
+    λ = λ′ + log(c² Σs / WEIGHT)
+
+so scaling X, y or the weights moves λ and nothing else. Columns are not scaled one by one: that
+would be another penalty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoag.models.rows import Matrix
+from hoag.values import Array, Box
+
+# What the weights of all rows sum to: losses and gradients are those of a data set of this size,
+# for which the tolerance sequences of the paper were made.
+WEIGHT = 1000.0
+
+# A column with less than this share of the mean energy is constant up to rounding.
+CONSTANT = 1e-24
+
+# "auto" bounds. Where λ is this far above the log of a group's energy, its coefficients are zero
+# for all purposes; this far below that of its least column, they are not penalised; and no penalty
+# may be below rounding beside the energy of the whole group.
+ABOVE, BELOW, ROUNDING = 6.0, 14.0, 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A′, s′ and y′, and the way back from them."""
+
+    matrix: Matrix
+    weights: Array
+    mean: Array
+    c: float
+    total: float
+    y_mean: Any = 0.0
+    y_scale: float = 1.0
+
+    @property
+    def log_shift(self) -> float:
+        """λ − λ′ for a linear model."""
+        return 2 * float(np.log(self.c)) + float(np.log(self.total / WEIGHT))
+
+    def coefficients(self, x: Array, outputs: int, basis: Array | None) -> tuple[Array, Array]:
+        """x′ as coefficients (K, p) and intercepts (K,) for X and y as they were given."""
+        size = self.mean.size * outputs
+        coef = x[:size].reshape(-1, outputs).T * self.y_scale / self.c
+        intercept = np.zeros(outputs) if basis is None else self.y_scale * (basis @ x[size:])
+        if basis is not None:
+            intercept = intercept - coef @ self.mean + self.y_mean
+        return coef, intercept
+
+
+def units(X: Any, weights: Array, centre: bool) -> Units:
+    """X in the library's units; dense rows are centred when there is an intercept to absorb it."""
+    total = float(weights.sum())
+    share = weights / total
+    values = X.data if sparse.issparse(X) else X
+    biggest = float(np.max(np.abs(values), initial=0.0))
+    power = float(2.0 ** np.floor(np.log2(biggest))) if biggest > 0 else 1.0
+    mean = np.zeros(X.shape[1])
+    if centre and not sparse.issparse(X):
+        A = X / power
+        mean = share @ A
+        A -= mean
+        unscaled = Matrix(A)
+    else:
+        unscaled = Matrix(X, 1.0 / power)
+    spread = float(np.sqrt(share @ unscaled.squared_norms)) or 1.0
+    matrix = unscaled.scaled(1.0 / spread)
+    return Units(matrix, WEIGHT * share, mean * power, power * spread, total)
+
+
+def column_energies(units: Units, curvature: float) -> Array:
+    """Σᵢ s′ᵢ loss″ a′ᵢⱼ² for every column; the mean of the others where a column is constant."""
+    energies = curvature * units.matrix.column_squares(units.weights)
+    usual = float(energies.mean()) or 1.0
+    varying = energies > CONSTANT * usual
+    if not np.any(varying):
+        return np.full(energies.size, usual)
+    return np.where(varying, energies, energies[varying].mean())
+
+
+def auto_box(energies: Array, groups: npt.NDArray[np.intp]) -> tuple[Box, Array]:
+    """Bounds and start for every group, from the energies of its columns; groups is (p, K)."""
+    size = int(groups.max()) + 1
+    features, _ = np.nonzero(groups >= 0)
+    numbers = groups[groups >= 0]
+    values = energies[features]
+    total = np.bincount(numbers, weights=values, minlength=size)
+    mean = total / np.bincount(numbers, minlength=size)
+    least = np.full(size, np.inf)
+    np.minimum.at(least, numbers, values)
+    upper = np.log(total) + ABOVE
+    lower = np.maximum(np.log(least) - BELOW, np.log(total) - ROUNDING)
+    return Box(lower, upper), np.clip(np.log(mean), lower, upper)
