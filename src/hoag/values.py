@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -165,6 +165,8 @@ class Result:
     status: Status
     trace: tuple[Step, ...] = field(repr=False)
 
+    MANY: ClassVar[int] = 20
+
     @property
     def lam(self) -> Array:
         return self.evaluation.lam
@@ -192,6 +194,44 @@ class Result:
     @property
     def converged(self) -> bool:
         return self.status.converged
+
+    def to_frame(self) -> Any:
+        """The trace as a pandas DataFrame, one row for each step.
+
+        Up to `MANY` hyperparameters have a column each, lam_0, lam_1, …; more of them are arrays
+        in one column, lam.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "Result.to_frame() needs pandas: pip install pandas. Without it, result.trace is "
+                "the same as a tuple of hoag.Step."
+            ) from None
+        rows = []
+        for step in self.trace:
+            found, lam = step.evaluation, step.lam
+            many = lam.size > self.MANY
+            rows.append(
+                {"step": step.k}
+                | ({"lam": lam} if many else {f"lam_{j}": v for j, v in enumerate(lam)})
+                | {
+                    "value": found.value,
+                    "corrected": found.corrected,
+                    "grad_norm": float(np.linalg.norm(found.grad)),
+                    "error": found.error,
+                    "bound": found.bound,
+                    "eps": step.eps,
+                    "passes": step.cost.passes,
+                    "held_out_passes": step.cost.held_out,
+                    "kernels": step.cost.kernels,
+                    "certificate_passes": step.cost.certificate,
+                    "seconds": step.seconds,
+                    "step_size": step.step_size,
+                    "converged": found.converged,
+                }
+            )
+        return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Estimators in scikit-learn's manner, tuned by gradient."""
 
 from hoag.estimators.kernel import KernelRidgeCV
-from hoag.estimators.linear import LogisticRegressionCV, RidgeCV
+from hoag.estimators.logistic import LogisticRegressionCV
+from hoag.estimators.ridge import RidgeCV
 
 __all__ = ["KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"]

@@ -154,8 +154,8 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             time_budget=self.time_budget,
         )
 
-    def _box(self, shift: Array, auto: Box, start: Array) -> tuple[Box, Array]:
-        """The bounds that the user gave, in the library's units, or those from the data."""
+    def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
+        """The bounds that the user gave, or those from the data."""
         bounds, grid = self.bounds, self._grid()
         if grid is not None:
             if not (isinstance(bounds, str) and bounds == "auto"):
@@ -176,13 +176,12 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     "bounds must be 'auto', a pair (lower, upper) of numbers or arrays in log "
                     "units, such as (-12, 12), or a hoag.Box."
                 ) from None
-            bounds = Box(lower, upper, size=shift.size)
-        if bounds.size != shift.size:
+            bounds = Box(lower, upper, size=auto.size)
+        if bounds.size != auto.size:
             raise InvalidInput(
-                f"The box has {bounds.size} sides; there are {shift.size} hyperparameters."
+                f"The box has {bounds.size} sides; there are {auto.size} hyperparameters."
             )
-        box = Box(bounds.lower - shift, bounds.upper - shift)
-        return box, box.project(start)
+        return bounds, bounds.project(start)
 
     def _grid(self) -> tuple[str, Any] | None:
         """A grid in scikit-learn's manner, as (its name, the bounds that it spans)."""
@@ -240,3 +239,10 @@ def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
     """The part of a per-row argument that belongs to some rows."""
     array = np.asarray(value) if value is not None else None
     return array[rows] if array is not None and array.shape[:1] == (n,) else value
+
+
+def with_features(model: Any, estimator: Any) -> Any:
+    model.n_features_in_ = estimator.n_features_in_
+    if hasattr(estimator, "feature_names_in_"):
+        model.feature_names_in_ = estimator.feature_names_in_
+    return model

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag import inner, linear
 from hoag.criterion import Implicit, Sum
-from hoag.estimators.base import TunedEstimator
+from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.linear import check_criterion, outer_loss, regression_units, with_features
+from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.tuning import Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.models.kernel_ridge import KernelRidgeProblem
@@ -107,11 +107,12 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         y, u = regression_units(y, u, centre=False)
         outer = outer_loss(self.criterion, y)
         n, A = len(y), u.matrix.A * u.matrix.scale
+        shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
 
         def problem(train: Any, test: Any) -> KernelRidgeProblem:
             s = u.weights
             parts = (A[train], y[train], A[test], y[test], s[train], s[test], float(n) ** 2)
-            return KernelRidgeProblem(*parts, self.widths, outer)
+            return KernelRidgeProblem(*parts, self.widths, outer, shift)
 
         problems = [problem(train, test) for train, test in splits]
         judged = sum(float(p.test_weights.sum()) for p in problems)
@@ -126,13 +127,14 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             for b in (False, True)
         )
         widths = problems[0].lam0.size - 1
-        shift = np.append(np.full(widths, -2 * np.log(u.c)), np.log(u.total / WEIGHT))
         # With a width for each feature every squared difference is a share of the whole.
         many = np.log(widths) if widths > 1 else 0.0
-        lower = np.append(np.full(widths, WIDTHS[0]), RIDGES[0])
-        upper = np.append(np.full(widths, WIDTHS[1] + many), RIDGES[1])
-        start = np.append(np.full(widths, START[0]), START[1])
-        box, start = self._box(shift, Box(lower, upper), start)
+        corners = ((WIDTHS[0], RIDGES[0]), (WIDTHS[1] + many, RIDGES[1]), START)
+        lower, upper, start = (
+            np.append(np.full(widths, width + shift[0]), ridge + shift[1])
+            for width, ridge in corners
+        )
+        box, start = self._box(Box(lower, upper), start)
 
         def models(x: Any) -> list[dict[str, Any]]:
             return [
@@ -148,7 +150,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             return self._attributes(u, n, rows, whole, solve.x)
 
         per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, shift, per_row, models, refit, proof)
+        return Task(criterion, box, start, per_row, models, refit, proof)
 
     def _attributes(
         self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array

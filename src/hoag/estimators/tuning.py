@@ -36,17 +36,16 @@ PROBE_TIGHTER = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A criterion, where to look, and how its λ, its value and its solutions read outside.
+    """A criterion, where to look, and how its value and its solutions read outside.
 
-    λ = λ′ + shift, and the mean loss of a held-out row is `per_row` times the criterion. `models`
-    makes fitted attributes of each fold from the x of an evaluation, `refit` those of the model on
-    all rows. `predictions`, for a criterion without folds, is λ′ ↦ predictions held out.
+    The mean loss of a held-out row is `per_row` times the criterion. `models` makes the fitted
+    attributes of each fold from the x of an evaluation, `refit` those of the model on all rows.
+    `predictions`, for a criterion without folds, is λ ↦ predictions held out.
     """
 
     criterion: Criterion
     box: Box
     start: Array
-    shift: Array
     per_row: float
     models: Callable[[Any], list[dict[str, Any]]]
     refit: Callable[[Result], dict[str, Any]]
@@ -64,7 +63,6 @@ def translated(value: Any, task: Task) -> Any:
     if isinstance(value, Evaluation):
         return replace(
             value,
-            lam=value.lam + task.shift,
             value=task.per_row * value.value,
             corrected=task.per_row * value.corrected,
             grad=task.per_row * value.grad,
@@ -113,7 +111,7 @@ def _interval(task: Task, best: Evaluation, curvature: Array, tol: float) -> Arr
             reach = 2 * room / (slope + np.sqrt(slope**2 + 2 * curvature * room))
         reach = np.where(np.isfinite(reach) & (reach >= 0), reach, np.inf)
         ends.append(task.box.project(best.lam + side * reach))
-    return np.stack(ends, axis=1) + task.shift[:, None]
+    return np.stack(ends, axis=1)
 
 
 def _curvatures(
@@ -150,7 +148,7 @@ def warn_about(task: Task, result: Result, tol: float) -> None:
     if not at or np.all(box.lower == box.upper):
         return
     j, side = at[0]
-    bound = float((best.lam + task.shift)[j])
+    bound = float(best.lam[j])
     others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
     direction = "smaller" if side == "lower" else "larger"
     warnings.warn(

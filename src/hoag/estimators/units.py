@@ -91,7 +91,7 @@ def column_energies(units: Units, curvature: float) -> Array:
     return np.where(varying, energies, energies[varying].mean())
 
 
-def auto_box(energies: Array, groups: npt.NDArray[np.intp]) -> tuple[Box, Array]:
+def auto_box(energies: Array, groups: npt.NDArray[np.intp], log_shift: float) -> tuple[Box, Array]:
     """Bounds and start for every group, from the energies of its columns; groups is (p, K)."""
     size = int(groups.max()) + 1
     features, _ = np.nonzero(groups >= 0)
@@ -103,4 +103,5 @@ def auto_box(energies: Array, groups: npt.NDArray[np.intp]) -> tuple[Box, Array]
     np.minimum.at(least, numbers, values)
     upper = np.log(total) + ABOVE
     lower = np.maximum(np.log(least) - BELOW, np.log(total) - ROUNDING)
-    return Box(lower, upper), np.clip(np.log(mean), lower, upper)
+    start = np.clip(np.log(mean), lower, upper)
+    return Box(lower + log_shift, upper + log_shift), start + log_shift

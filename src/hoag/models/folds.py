@@ -69,7 +69,12 @@ def folds(
 
 
 def linear_folds(
-    matrix: Matrix, target: Target, splits: Splits, weights: Array, penalties: Penalties = "shared"
+    matrix: Matrix,
+    target: Target,
+    splits: Splits,
+    weights: Array,
+    penalties: Penalties = "shared",
+    shift: float = 0.0,
 ) -> list[LinearProblem]:
     """The folds of a linear model on one matrix."""
     problems: list[LinearProblem] = []
@@ -93,6 +98,7 @@ def linear_folds(
                 group_numbers(penalties, rows.features, rows.outputs, rows.size - rows.weights),
                 ledger,
                 floor,
+                shift,
             )
         )
     if not problems:

@@ -24,7 +24,8 @@ class KernelRidgeProblem:
     K is the kernel exp(−Σⱼ γⱼ(aⱼ − bⱼ)²) between training rows, K′ between held-out and training
     rows; λ = (log γ, log α), with one γ for all features or one for each. Sample weights s scale
     both sides by √s, as scikit-learn's KernelRidge does, so that its dual coefficients are √s·x.
-    One K@v is one pass, a Cholesky factor n/6 of them and a solve with it one.
+    One K@v is one pass, a Cholesky factor n/6 of them and a solve with it one. A caller whose rows
+    and weights are in other units than his λ gives two shifts: γ = exp(λ − shift₁) and α likewise.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class KernelRidgeProblem:
         unit: float | None,
         widths: str = "shared",
         outer: OuterLoss | None = None,
+        shift: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         n, features = A.shape
         self.ledger = Ledger()
@@ -59,6 +61,7 @@ class KernelRidgeProblem:
         self.b = self.root_weights * y
         self.y_test, self.test_weights = y_test, test_weights
         self.outer = outer or Squared(1.0)
+        self.shift = shift
         self.share = 1.0 if unit is None else n * n / unit
         self.test_share = self.share * y_test.size / n
         self.x0 = np.zeros(n)
@@ -68,10 +71,14 @@ class KernelRidgeProblem:
     def at(self, x: Array, lam: Array) -> KernelRidgePoint:
         return KernelRidgePoint(self, x, lam)
 
-    def kernel(self, log_widths: Array) -> Kernel:
+    def width_and_ridge(self, lam: Array) -> tuple[Array, float]:
+        """γ and α in the units of the rows given."""
+        return np.exp(lam[:-1] - self.shift[0]), float(np.exp(lam[-1] - self.shift[1]))
+
+    def kernel(self, gamma: Array) -> Kernel:
         """The matrices at one γ; the last is remembered."""
-        if self._last is None or not np.array_equal(self._last[0], log_widths):
-            self._last = (log_widths.copy(), Kernel(self, np.exp(log_widths)))
+        if self._last is None or not np.array_equal(self._last[0], gamma):
+            self._last = (gamma, Kernel(self, gamma))
         return self._last[1]
 
     def dual_coef(self, x: Array) -> Array:
@@ -188,11 +195,11 @@ class KernelRidgePoint:
 
     def __init__(self, problem: KernelRidgeProblem, x: Array, lam: Array) -> None:
         self.problem, self.x, self.lam = problem, x, lam
-        self.alpha = float(np.exp(lam[-1]))
+        self.gamma, self.alpha = problem.width_and_ridge(lam)
 
     @cached_property
     def kernel(self) -> Kernel:
-        return self.problem.kernel(self.lam[:-1])
+        return self.problem.kernel(self.gamma)
 
     @cached_property
     def _Hx(self) -> Array:

@@ -49,6 +49,7 @@ class LeaveOneOut:
     groups  the group of each coefficient, shape (p, K), as `hoag.models.penalties` numbers them
     gcv     put the mean leverage in place of each row's own
     outer   the loss, of (yᵢ, prediction); squares by default
+    shift   the penalty is exp(λ − shift), for callers with units of their own
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class LeaveOneOut:
         intercept: bool = True,
         gcv: bool = False,
         outer: OuterLoss | None = None,
+        shift: float = 0.0,
     ) -> None:
+        self.shift = shift
         self.flat = y.ndim == 1
         self.y = y[:, None] if self.flat else y
         self.matrix, self.weights, self.groups, self.gcv = matrix, weights, groups, gcv
@@ -139,7 +142,7 @@ class LeaveOneOut:
         total, fits = 0.0, []
         for block in self._blocks:
             groups = self.groups[:, block.start or 0]
-            alpha = np.where(groups >= 0, np.exp(lam)[groups], 0.0)
+            alpha = np.where(groups >= 0, np.exp(lam - self.shift)[groups], 0.0)
             try:
                 fit = self._solve(alpha, block)
             except LinAlgError:

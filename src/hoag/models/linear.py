@@ -20,7 +20,8 @@ class LinearProblem:
     """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = Σᵢ s′ᵢ loss′(y′ᵢ, a′ᵢᵀx).
 
     Made by `logistic`, `multinomial` and `ridge`. group(j) = −1 means that xⱼ is not penalised,
-    or by a fixed ½ floor·xⱼ².
+    or by a fixed ½ floor·xⱼ². A caller who computes in other units than he names λ in gives a
+    `shift`: the penalty is exp(λ − shift).
     """
 
     def __init__(
@@ -30,9 +31,10 @@ class LinearProblem:
         groups: npt.NDArray[np.intp],
         ledger: Ledger,
         floor: float = 0.0,
+        shift: float = 0.0,
     ) -> None:
         self.train, self.test, self.groups, self.ledger = train, test, groups, ledger
-        self.floor = floor
+        self.floor, self.shift = floor, shift
         self.tuned = np.flatnonzero(groups >= 0)
         self.penalised = self.tuned if floor == 0.0 else np.arange(groups.size)
         self.unpenalised = np.flatnonzero((groups < 0) & (floor == 0.0))
@@ -45,7 +47,7 @@ class LinearProblem:
 
     def alpha(self, lam: Array) -> Array:
         """exp(λ[group(j)]) for every coefficient; the floor, usually 0, where λ does not reach."""
-        return np.where(self.groups >= 0, np.exp(lam)[self.groups], self.floor)
+        return np.where(self.groups >= 0, np.exp(lam - self.shift)[self.groups], self.floor)
 
     def by_group(self, values: Array) -> Array:
         """Σ over the coefficients of each group."""

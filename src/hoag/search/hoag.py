@@ -139,8 +139,9 @@ class Hoag(Settings):
         if ahead <= self.gain * abs(now.corrected):
             raise Stop(
                 "converged",
-                f"Converged at step {trace[-1].k}: the loss is {now.corrected:.6g} and can fall by "
-                f"about {ahead:.1e} more, at most gain = {self.gain:g} of it. {note}".rstrip(),
+                f"Converged at step {trace[-1].k}: the loss can still fall by about "
+                f"{ahead / (abs(now.corrected) or 1.0):.1e} of itself, at most gain = "
+                f"{self.gain:g}. {note}".rstrip(),
             )
 
     def _stop_if_stalled(self, trace: Sequence[Step]) -> None:

@@ -144,8 +144,8 @@ class Recorder:
             status = Status(
                 "left_behind",
                 f"{status} But the loss was lower at step {best.k}, which is returned: "
-                f"{best.evaluation.corrected:.6g} against {last.evaluation.corrected:.6g}. Search "
-                "again from there, with lam0=result.lam.",
+                f"{best.evaluation.corrected / last.evaluation.corrected:.4g} times this one. "
+                "Search again from there, with lam0=result.lam.",
             )
         elif status.converged:
             best = last
