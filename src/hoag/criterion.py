@@ -59,6 +59,8 @@ class Implicit:
     linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
     certificate  measure the error of the gradient (see hoag.certificate)
     bound        with the certificate: ask the problem for a rigorous bound, too
+    extrapolate  start on the secant of the last two solutions where that is nearer; it doubles
+                 the memory of a warm start
     corrected    return the refined x⁺ and gradient p⁺ in place of x and p; `error` stays that of
                  p, which p⁺ is usually ten times below
     """
@@ -71,6 +73,7 @@ class Implicit:
         certificate: bool = True,
         corrected: bool = False,
         bound: bool = True,
+        extrapolate: bool = True,
     ) -> None:
         self.problem = problem
         self.inner = inner or Newton()
@@ -78,6 +81,7 @@ class Implicit:
         self.certificate = certificate or corrected
         self.corrected = corrected
         self.bound = bound
+        self.extrapolate = extrapolate
 
     @property
     def lam0(self) -> Array:
@@ -126,7 +130,7 @@ class Implicit:
             error=error,
             bound=bound,
             x=x,
-            warm=replace(known, before=warm and replace(warm, before=None)),
+            warm=replace(known, before=self._before(warm)),
             cost=problem.cost + Cost(certificate=extra),
             converged=solve.converged and adjoint.converged,
             note=_note(solve, adjoint),
@@ -139,6 +143,9 @@ class Implicit:
         mu = _convexity(problem.at(x0, lam))
         solve = self.inner.solve(problem, lam, x0, mu * eps)
         return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
+
+    def _before(self, warm: Warm | None) -> Warm | None:
+        return replace(warm, before=None) if self.extrapolate and warm is not None else None
 
     def _start(self, problem: Problem, lam: Array, warm: Warm | None) -> tuple[Array, Array | None]:
         """Where to start at λ: the last x and q, moved along their secant when that is nearer.

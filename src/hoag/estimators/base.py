@@ -147,7 +147,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 )
             return self.search
         return Hoag(
-            schedule=Exponential(first=1.0, rate=0.8),
+            schedule=Exponential(first=0.03, rate=0.5),
             step=Adaptive(grow=4.0, longest=2.0),
             gain=self.tol,
             max_iter=self.max_iter,

@@ -10,11 +10,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
 
 from hoag import inner, linear
-from hoag.criterion import Implicit, Sum
 from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
-from hoag.estimators.tuning import Task, warn_refit
+from hoag.estimators.tuning import Task, cross_validated, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.models.kernel_ridge import KernelRidgeProblem
 from hoag.values import Array, Box, InvalidInput, Result
@@ -119,13 +118,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         if judged == 0:
             raise InvalidInput("No held-out row of cv has a positive weight.")
         solver = linear.Cholesky()
-        criterion, proof = (
-            Sum(
-                [Implicit(p, inner.CG(solver), solver, corrected=True, bound=b) for p in problems],
-                self.n_jobs,
-            )
-            for b in (False, True)
-        )
+        criterion, proof = cross_validated(problems, inner.CG(solver), solver, self.n_jobs)
         widths = problems[0].lam0.size - 1
         # With a width for each feature every squared difference is a share of the whole.
         many = np.log(widths) if widths > 1 else 0.0

@@ -10,9 +10,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from hoag import inner, linear
-from hoag.criterion import Implicit, Sum
 from hoag.estimators.base import TunedEstimator
-from hoag.estimators.tuning import Task, warn_refit
+from hoag.estimators.tuning import Task, cross_validated, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies
 from hoag.models.folds import linear_folds
 from hoag.models.penalties import group_numbers
@@ -38,13 +37,7 @@ class LinearEstimator(TunedEstimator):
         quadratic = target.loss.self_concordance == 0
         solver = _linear_solver(u, target, quadratic)
         inside = inner.CG(solver) if quadratic else inner.Newton(solver)
-        criterion, proof = (
-            Sum(
-                [Implicit(p, inside, solver, corrected=True, bound=b) for p in problems],
-                self.n_jobs,
-            )
-            for b in (False, True)
-        )
+        criterion, proof = cross_validated(problems, inside, solver, self.n_jobs)
         groups = group_matrix(self._penalties(), u, target)
         box, start = self._box(*auto_box(column_energies(u, curvature), groups, u.log_shift))
         judged = sum(float(p.test.weights.sum()) for p in problems)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hoag.criterion import Criterion
+from hoag.criterion import Criterion, Implicit, Sum
+from hoag.inner import InnerSolver
+from hoag.linear import LinearSolver
+from hoag.problem import Problem
 from hoag.values import (
     Array,
     Box,
@@ -30,8 +33,6 @@ ASKED = ("converged", "callback")
 PROBE = 0.3
 # Past so many hyperparameters the curvatures are estimated from as many random directions.
 MOST_PROBES = 4
-# The tolerance of those probes, beside the last one of the search.
-PROBE_TIGHTER = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,22 @@ class Task:
         """The mean of the folds' models: what stands in where there is no fit on all rows."""
         models = self.models(x)
         return {name: np.mean([m[name] for m in models], axis=0) for name in models[0]}
+
+
+def cross_validated(
+    problems: Sequence[Problem], inner: InnerSolver, linear: LinearSolver, n_jobs: int | None
+) -> tuple[Criterion, Criterion]:
+    """Σ over the folds, with refined gradients: for the search, and with rigorous bounds.
+
+    A search of a few long steps gains nothing from the secant of its solutions, and does without
+    the memory for it.
+    """
+
+    def summed(bound: bool) -> Criterion:
+        options = {"corrected": True, "bound": bound, "extrapolate": False}
+        return Sum([Implicit(problem, inner, linear, **options) for problem in problems], n_jobs)
+
+    return summed(bound=False), summed(bound=True)
 
 
 def translated(value: Any, task: Task) -> Any:
@@ -129,7 +146,7 @@ def _curvatures(
         z = np.eye(size)[k] if few else rng.choice([-1.0, 1.0], size=size)
         outside = (best.lam + PROBE * z > task.box.upper) | (best.lam + PROBE * z < task.box.lower)
         lam = task.box.project(best.lam + PROBE * np.where(outside, -z, z))
-        there = task.criterion.evaluate(lam, PROBE_TIGHTER * eps, best.warm)
+        there = task.criterion.evaluate(lam, eps, best.warm)
         cost, moved = cost + there.cost, lam - best.lam
         change = there.grad - best.grad
         found.append(np.divide(change, moved, out=np.zeros(size), where=moved != 0))

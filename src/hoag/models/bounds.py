@@ -148,7 +148,7 @@ def _curvature_floor(point: LinearPoint) -> _Floor | None:
     columns = np.stack([hessian_times(j, 1.0) for j in unpenalised], axis=1)
     C, E = columns[penalised], columns[unpenalised]
 
-    B = LinearOperator((penalised.size, penalised.size), matvec=product, dtype=float)
+    B = LinearOperator((alpha.size, alpha.size), matvec=product, dtype=float)
     # Any W gives a valid bound, and B⁻¹C changes slowly with λ: start from the last one found.
     W = np.zeros_like(C) if problem.schur_guess is None else problem.schur_guess.copy()
     omega = C - np.stack([product(w) for w in W.T], axis=1) if W.any() else C.copy()

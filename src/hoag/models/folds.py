@@ -78,6 +78,8 @@ def linear_folds(
 ) -> list[LinearProblem]:
     """The folds of a linear model on one matrix."""
     problems: list[LinearProblem] = []
+    intercepts = 0 if target.basis is None else target.basis.shape[1]
+    groups = group_numbers(penalties, matrix.A.shape[1], target.outputs, intercepts)
     for train, test in splits:
         rows, ledger = Rows(matrix, target.outputs, target.basis), Ledger()
         inside = weights * _times_drawn(train, rows.n)
@@ -95,7 +97,7 @@ def linear_folds(
             LinearProblem(
                 DataTerm(rows, target.loss, target.y, inside, Charger(ledger, "passes")),
                 DataTerm(rows, target.outer, target.y, outside, Charger(ledger, "held_out")),
-                group_numbers(penalties, rows.features, rows.outputs, rows.size - rows.weights),
+                groups,
                 ledger,
                 floor,
                 shift,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,15 +36,25 @@ class LinearProblem:
     ) -> None:
         self.train, self.test, self.groups, self.ledger = train, test, groups, ledger
         self.floor, self.shift = floor, shift
-        self.tuned = np.flatnonzero(groups >= 0)
-        self.penalised = self.tuned if floor == 0.0 else np.arange(groups.size)
+        self.tuned = _where(groups >= 0)
+        self.penalised = self.tuned if floor == 0.0 else slice(groups.size)
         self.unpenalised = np.flatnonzero((groups < 0) & (floor == 0.0))
-        self.x0 = np.zeros(groups.size)
+        self.x0 = np.broadcast_to(0.0, groups.size)  # zeros that need no memory
         self.lam0 = np.zeros(int(groups.max()) + 1)
+        self._last: DataTermAt | None = None
         self.schur_guess: Array | None = None  # where the next bound may start; see bounds._Schur
 
     def at(self, x: Array, lam: Array) -> LinearPoint:
         return LinearPoint(self, x, lam)
+
+    def train_at(self, x: Array) -> DataTermAt:
+        """The training term at x. The last one is remembered: λ may change while x stays."""
+        if self._last is None or not np.array_equal(self._last.x, x):
+            self._last = self.train.at(x)
+        return self._last
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}
 
     def alpha(self, lam: Array) -> Array:
         """exp(λ[group(j)]) for every coefficient; the floor, usually 0, where λ does not reach."""
@@ -89,6 +100,12 @@ class LinearProblem:
         return slope * norm * float(np.linalg.norm(test.weights))
 
 
+def _where(mask: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.intp]:
+    """The places where mask holds: a slice where they come first, for it needs no memory."""
+    count = int(np.sum(mask))
+    return slice(count) if np.all(mask[:count]) else np.flatnonzero(mask)
+
+
 class LinearPoint:
     """h and g of a linear model at one (x, λ)."""
 
@@ -98,7 +115,7 @@ class LinearPoint:
 
     @cached_property
     def train(self) -> DataTermAt:
-        return self.problem.train.at(self.x)
+        return self.problem.train_at(self.x)
 
     @cached_property
     def test(self) -> DataTermAt:
@@ -114,13 +131,15 @@ class LinearPoint:
 
     @cached_property
     def hessian(self) -> LinearHessian:
-        return LinearHessian(self)
+        return LinearHessian(self.problem.train, self.train, self.alpha)
 
     @cached_property
     def cross(self) -> LinearOperator:
         """∂∇₁h/∂λ_k = αⱼxⱼ in the rows j of group k, 0 elsewhere."""
         problem = self.problem
-        scaled = np.where(problem.groups >= 0, self.alpha * self.x, 0.0)
+        scaled = self.alpha * self.x
+        if problem.floor:
+            scaled = np.where(problem.groups >= 0, scaled, 0.0)
         return LinearOperator(
             (self.x.size, self.lam.size),
             matvec=lambda v: scaled * np.ravel(v)[problem.groups],
@@ -148,19 +167,20 @@ class LinearPoint:
 class LinearHessian(LinearOperator):  # type: ignore[misc]
     """∇²₁h = Aᵀ diag(s loss″) A + diag(α)."""
 
-    def __init__(self, point: LinearPoint) -> None:
-        super().__init__(float, (point.x.size, point.x.size))
-        self._point = point
+    def __init__(self, term: DataTerm, at: DataTermAt, alpha: Array) -> None:
+        # Not the point itself, which holds this operator: such a circle keeps its vectors alive.
+        super().__init__(float, (alpha.size, alpha.size))
+        self._term, self._at, self._alpha = term, at, alpha
 
     def _matvec(self, v: Array) -> Array:
         v = np.ravel(v)
-        return self._point.train.curve(v) + self._point.alpha * v
+        return self._at.curve(v) + self._alpha * v
 
     _rmatvec = _matvec
 
     def diagonal(self) -> Array:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ² + αⱼ, for half a pass."""
-        return self._point.train.curvature_diagonal + self._point.alpha
+        return self._at.curvature_diagonal + self._alpha
 
     def cholesky(self) -> Callable[[Array], Array]:
         """b ↦ H⁻¹b, by a factor that is formed once for each point."""
@@ -168,10 +188,10 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
 
     @cached_property
     def _inverse(self) -> Callable[[Array], Array]:
-        train, alpha = self._point.problem.train, self._point.alpha
+        train, alpha = self._term, self._alpha
         rows, quadratic = train.rows, train.loss.self_concordance == 0
         if rows.outputs == 1:
-            d = train.weights * self._point.train.loss.curve(np.ones(rows.n))
+            d = train.weights * self._at.loss.curve(np.ones(rows.n))
             return self._factored((train.constant_gram if quadratic else train.gram(d)), alpha)
         if not quadratic:
             return self._factored(self._blocks(), alpha)
@@ -188,12 +208,12 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
 
     def _blocks(self) -> Array:
         """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
-        train = self._point.problem.train
+        train = self._term
         rows, K = train.rows, train.rows.outputs
         width = rows.features + (rows.Q is not None)
         whole = np.empty((width, K, width, K))
         for k, unit in enumerate(np.eye(K)):
-            column = train.row_weights * self._point.train.loss.curve(np.tile(unit, (rows.n, 1)))
+            column = train.row_weights * self._at.loss.curve(np.tile(unit, (rows.n, 1)))
             for l in range(k + 1):  # noqa: E741
                 whole[:, k, :, l] = whole[:, l, :, k] = train.gram(column[:, l])
         if rows.Q is None:
@@ -205,7 +225,7 @@ class LinearHessian(LinearOperator):  # type: ignore[misc]
 
     def _factored(self, data: Array, alpha: Array) -> Callable[[Array], Array]:
         """b ↦ (data + diag(alpha))⁻¹b."""
-        train, p = self._point.problem.train, alpha.size
+        train, p = self._term, alpha.size
         a_pass = 4.0 * max(train.rows.entries, 1)  # in floating point operations
         train.charge(p**3 / 3 / a_pass)
         factor = cho_factor(0.5 * (data + data.T) + np.diag(alpha))

@@ -124,7 +124,7 @@ class Rows:
 
 
 class DataTerm:
-    """Σᵢ sᵢ loss(yᵢ, aᵢᵀx). The last x is remembered: λ may change while x stays.
+    """Σᵢ sᵢ loss(yᵢ, aᵢᵀx).
 
     Every product is charged here, so that a training and a held-out term may share their rows,
     each with zero weight on the other's.
@@ -141,14 +141,9 @@ class DataTerm:
         self.rows, self.loss, self.y, self.charge = rows, loss, y, charge
         self.weights = np.ones(rows.n) if weights is None else weights
         self.row_weights = self.weights if rows.outputs == 1 else self.weights[:, None]
-        self._last: tuple[Array, DataTermAt] | None = None
 
     def at(self, x: Array) -> DataTermAt:
-        if self._last is not None and np.array_equal(self._last[0], x):
-            return self._last[1]
-        x = x.copy()  # the caller may change his; what is computed later must not
-        self._last = (x, DataTermAt(self, x))
-        return self._last[1]
+        return DataTermAt(self, x.copy())  # the caller may change his x; later results must not
 
     def predict(self, x: Array) -> Array:
         """aᵢᵀx, which the other term of these rows may have computed already."""
@@ -166,9 +161,6 @@ class DataTerm:
     def backward(self, r: Array) -> Array:
         self.charge(0.5)
         return self.rows.backward(r)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last": None}
 
     @cached_property
     def squared_norms(self) -> Array:
@@ -210,12 +202,12 @@ class DataTermAt:
     """The data term at one x; A x is computed once and shared by all that follows."""
 
     def __init__(self, term: DataTerm, x: Array) -> None:
-        self._term, self._x = term, x
+        self._term, self.x = term, x
 
     @cached_property
     def loss(self) -> LossAt:
         term = self._term
-        return cast(LossAt, term.loss.at(term.y, term.predict(self._x)))
+        return cast(LossAt, term.loss.at(term.y, term.predict(self.x)))
 
     @cached_property
     def value(self) -> float:

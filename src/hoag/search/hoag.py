@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -105,7 +106,7 @@ class Hoag(Settings):
             warm = now.warm
             if now.error >= np.linalg.norm(p):
                 continue  # the direction is not known yet: stay, and let ε shrink
-            origin = (L, now, eps)
+            origin = (L, replace(now, x=None, warm=None), eps)
             lam = domain.project(lam - p / L)  # (iv)
         last = recorder.trace[-1]
         error = gradient_error(last.evaluation, last.eps) / scale

@@ -115,11 +115,12 @@ class Recorder:
             )
 
     def _append(self, step: Step) -> None:
-        """Solutions may be large: only the best and the last step keep x and their warm start."""
+        """Solutions may be large: the best and the last step keep x, the last its warm start."""
         self.trace.append(step)
         best = self._best_index()
-        for k in {self._kept, len(self.trace) - 2} - {best, -1}:
-            light = replace(self.trace[k].evaluation, x=None, warm=None)
+        for k in {self._kept, len(self.trace) - 2} - {-1, len(self.trace) - 1}:
+            evaluation = self.trace[k].evaluation
+            light = replace(evaluation, x=evaluation.x if k == best else None, warm=None)
             self.trace[k] = replace(self.trace[k], evaluation=light)
         self._kept = best
 
