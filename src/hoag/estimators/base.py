@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.tuning import Task, close, translated, warn_about
 from hoag.models.make import check_sparse
-from hoag.schedules import Exponential
+from hoag.schedules import Quadratic
 from hoag.search import Adaptive, Hoag
 from hoag.values import Array, Box, InvalidInput, Result, Step
 
@@ -64,6 +64,16 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         listeners.finish(fitted)
         warn_about(task, result, self.tol)
         return self
+
+    def criterion_at(self, lam: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The criterion at another λ, solved tightly: the mean held-out loss on these data."""
+        reader = clone(self)
+        X, y = reader._read(X, y)
+        weights = _row_weights(sample_weight, X)
+        splits, _ = reader._splits(X, y, None, {})
+        task = reader._task(X, y, weights, splits)
+        lam = np.atleast_1d(np.asarray(lam, dtype=float))
+        return float(task.per_row * task.criterion.value(lam, 1e-6).value)
 
     def _scores(
         self, X: Any, y: Any, splits: Any, task: Task, result: Result, params: dict[str, Any]
@@ -147,7 +157,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 )
             return self.search
         return Hoag(
-            schedule=Exponential(first=0.03, rate=0.5),
+            schedule=Quadratic(first=0.03),
             step=Adaptive(grow=4.0, longest=2.0),
             gain=self.tol,
             max_iter=self.max_iter,

@@ -32,7 +32,7 @@ ASKED = ("converged", "callback")
 # f is probed this far from its minimum for its curvature, in λ.
 PROBE = 0.3
 # Past so many hyperparameters the curvatures are estimated from as many random directions.
-MOST_PROBES = 4
+MOST_PROBES = 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,286 @@
+"""Pictures of a search, in the manner of scikit-learn's Display objects; needs matplotlib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+
+from hoag.values import Array, InvalidInput, Result
+
+PATH, BEST, BAND = "#0072B2", "#D55E00", "#56B4E9"
+
+# Up to so many hyperparameters each is a line; more are a heat map.
+LINES = 12
+
+
+class TuningDisplay:
+    """How λ was found: its path, the held-out loss with its certificate, the loss by passes.
+
+    One hyperparameter: the loss over λ, as the values and slopes of the steps give it, in a band
+    of what those may be off. Two: contours with the path. Many: a heat map, or an image when the
+    features form one.
+
+    Parameters
+    ----------
+    result : hoag.Result
+    interval : array (s, 2) or None
+        Where the criterion is within tol of its best (`lam_interval_`).
+    names : list of str
+        The hyperparameters' names.
+    image : array (images, height, width) or None
+        The penalties found, as images.
+    surface : tuple (x, y, values) or None
+        The criterion on a grid, for contours of two hyperparameters; without it the contours are
+        those of a quadratic fitted to the steps.
+
+    Attributes
+    ----------
+    figure_, axes_ : the figure and its three axes, after `plot`
+    """
+
+    def __init__(
+        self,
+        result: Result,
+        *,
+        interval: Array | None = None,
+        names: list[str] | None = None,
+        image: Array | None = None,
+        surface: tuple[Array, Array, Array] | None = None,
+    ) -> None:
+        self.result, self.interval, self.image, self.surface = result, interval, image, surface
+        size = result.lam.size
+        self.names = names or (["λ"] if size == 1 else [f"λ[{j}]" for j in range(size)])
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        image_shape: tuple[int, int] | None = None,
+        axes: Any = None,
+        grid: int = 15,
+    ) -> TuningDisplay:
+        """Plot the search of a fitted estimator of this library.
+
+        X, y         for two hyperparameters: evaluate the true criterion on a grid × grid of
+                     points around the path, for its contours
+        image_shape  (height, width), when the features are the pixels of an image
+        axes         three matplotlib axes to draw on
+        """
+        if not hasattr(estimator, "result_"):
+            raise InvalidInput(
+                f"This {type(estimator).__name__} has no result_: fit it first, with an estimator "
+                "of hoag."
+            )
+        size = estimator.lam_.size
+        surface = None
+        if X is not None and size == 2:
+            surface = _surface(estimator, X, y, grid)
+        display = cls(
+            estimator.result_,
+            interval=estimator.lam_interval_,
+            names=_names(estimator),
+            image=None if image_shape is None else _images(estimator, image_shape),
+            surface=surface,
+        )
+        return display.plot(axes)
+
+    def plot(self, axes: Any = None) -> TuningDisplay:
+        """Draw on three axes, or on a new figure."""
+        if axes is None:
+            plt = _pyplot()
+            self.figure_, axes = plt.subplots(1, 3, figsize=(13.5, 3.9), layout="constrained")
+        axes = np.ravel(axes)
+        if axes.size != 3:
+            raise InvalidInput(f"plot() draws on three axes; {axes.size} were given.")
+        self.axes_, self.figure_ = axes, axes[0].figure
+        lam = np.array([step.lam for step in self.result.trace])
+        if self.image is not None:
+            self._draw_image(axes[0])
+        elif lam.shape[1] == 2:
+            self._draw_contours(axes[0], lam)
+        elif lam.shape[1] <= LINES:
+            self._draw_lines(axes[0], lam)
+        else:
+            self._draw_heat_map(axes[0], lam)
+        if lam.shape[1] == 1:
+            self._draw_curve(axes[1], lam[:, 0])
+        else:
+            self._draw_loss_by_step(axes[1])
+        self._draw_passes(axes[2])
+        return self
+
+    def _loss(self) -> tuple[Array, Array]:
+        """The corrected loss of every step, and how far the uncorrected one is from it."""
+        found = [step.evaluation for step in self.result.trace]
+        loss = np.array([evaluation.corrected for evaluation in found])
+        return loss, np.abs(loss - np.array([evaluation.value for evaluation in found]))
+
+    def _draw_lines(self, ax: Any, lam: Array) -> None:
+        steps = np.arange(1, len(lam) + 1)
+        for j, path in enumerate(lam.T):
+            color = PATH if lam.shape[1] == 1 else None
+            (line,) = ax.plot(steps, path, "o-", ms=4, lw=1.2, color=color, label=self.names[j])
+            if self.interval is not None and lam.shape[1] == 1:
+                low, high = self.interval[j]
+                ax.axhspan(low, high, color=line.get_color(), alpha=0.15, lw=0)
+                ax.text(
+                    *(0.98, 0.95, f"within tol of the best:\n{low:.3g} to {high:.3g}"),
+                    transform=ax.transAxes,
+                    ha="right",
+                    va="top",
+                    fontsize="small",
+                )
+        if lam.shape[1] > 1:
+            ax.legend(fontsize="x-small", ncols=2)
+        ax.set(xlabel="step", ylabel="λ", title="Path of λ")
+        _whole_steps(ax)
+
+    def _draw_heat_map(self, ax: Any, lam: Array) -> None:
+        order = np.argsort(lam[-1], kind="stable")
+        extent = (0.5, len(lam) + 0.5, 0, lam.shape[1])
+        picture = ax.imshow(
+            lam.T[order], aspect="auto", origin="lower", extent=extent, interpolation="nearest"
+        )
+        ax.figure.colorbar(picture, ax=ax, label="λ")
+        ax.set(xlabel="step", ylabel="hyperparameters, by their last λ", title="Path of λ")
+        _whole_steps(ax)
+
+    def _draw_image(self, ax: Any) -> None:
+        images = np.asarray(self.image)
+        columns = int(np.ceil(np.sqrt(len(images))))
+        blank = np.full((-len(images) % columns, *images.shape[1:]), np.nan)
+        tiles = np.concatenate([images, blank])
+        tiles = np.pad(tiles, ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+        rows = [np.hstack(list(tiles[k : k + columns])) for k in range(0, len(tiles), columns)]
+        picture = ax.imshow(np.vstack(rows)[:-1, :-1])
+        ax.figure.colorbar(picture, ax=ax, label="λ")
+        ax.set(xticks=[], yticks=[], title="λ of every feature")
+
+    def _draw_contours(self, ax: Any, lam: Array) -> None:
+        x, y, values = self.surface if self.surface is not None else self._quadratic(lam)
+        rise = values - np.nanmin(values)
+        top = float(np.nanmax(rise)) or 1.0
+        levels = np.geomspace(top / 500, top, 12)
+        contours = ax.contourf(x, y, rise, levels=levels, cmap="viridis_r", extend="min")
+        bar = ax.figure.colorbar(contours, ax=ax, format="%.1e")
+        bar.set_label("loss above the least" + ("" if self.surface is not None else ", modelled"))
+        ax.plot(lam[:, 0], lam[:, 1], "o-", color="white", mec="black", ms=5, lw=1.2)
+        ax.plot(*self.result.lam, "*", color=BEST, ms=14, mec="black")
+        ax.set(xlabel=self.names[0], ylabel=self.names[1], title="Path of λ")
+
+    def _quadratic(self, lam: Array) -> tuple[Array, Array, Array]:
+        """c + bᵀd + ½ dᵀHd by least squares from losses and gradients, near ones weighing more."""
+        best = self.result.lam
+        rows, right = [], []
+        for step in self.result.trace:
+            d, found = step.lam - best, step.evaluation
+            weight = 1.0 / (0.3 + float(d @ d))
+            u, v = d
+            rows += [
+                [weight * t for t in (1.0, u, v, 0.5 * u * u, u * v, 0.5 * v * v)],
+                [weight * t for t in (0.0, 1.0, 0.0, u, v, 0.0)],
+                [weight * t for t in (0.0, 0.0, 1.0, 0.0, u, v)],
+            ]
+            right += [weight * found.corrected, *(weight * found.grad)]
+        c, b0, b1, h00, h01, h11 = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
+        x, y = _around(lam)
+        u, v = np.meshgrid(x - best[0], y - best[1])
+        values = c + b0 * u + b1 * v + 0.5 * (h00 * u**2 + 2 * h01 * u * v + h11 * v**2)
+        return x, y, values
+
+    def _draw_curve(self, ax: Any, lam: Array) -> None:
+        loss, off = self._loss()
+        slopes = np.array([step.evaluation.grad[0] for step in self.result.trace])
+        errors = np.nan_to_num([step.evaluation.error for step in self.result.trace], posinf=0.0)
+        # Where a step returned to a λ, the last and most precise evaluation counts.
+        order = {value: k for k, value in enumerate(lam)}
+        x = np.array(sorted(order))
+        last = np.array([order[value] for value in x])
+        if x.size > 1:
+            t = np.linspace(x[0], x[-1], 400)
+            curve = CubicHermiteSpline(x, loss[last], slopes[last])(t)
+            nearest = np.argmin(np.abs(t[:, None] - x), axis=1)
+            reach = np.abs(t - x[nearest])
+            band = off[last][nearest] + errors[last][nearest] * reach
+            ax.fill_between(t, curve - band, curve + band, color=BAND, alpha=0.4, lw=0,
+                            label=f"± certificate, ≤ {band.max():.0e}")  # fmt: skip
+            ax.plot(t, curve, color=PATH, lw=1)
+        ax.errorbar(lam, loss, yerr=off, fmt="o", ms=4, color=PATH, label="steps")
+        best = self.result.evaluation
+        ax.plot(best.lam, best.corrected, "*", color=BEST, ms=13, mec="black", label="chosen")
+        if self.interval is not None:
+            ax.axvspan(*self.interval[0], color=BEST, alpha=0.12, lw=0)
+        ax.legend(fontsize="small")
+        ax.set(xlabel=self.names[0], ylabel="mean held-out loss", title="Held-out loss")
+
+    def _draw_loss_by_step(self, ax: Any) -> None:
+        loss, off = self._loss()
+        steps = np.arange(1, len(loss) + 1)
+        ax.fill_between(steps, loss - off, loss + off, color=BAND, alpha=0.4, lw=0,
+                        label=f"± certificate, ≤ {off.max():.0e}")  # fmt: skip
+        ax.plot(steps, loss, "o-", ms=4, lw=1.2, color=PATH, label="steps")
+        ax.legend(fontsize="small")
+        ax.set(xlabel="step", ylabel="mean held-out loss", title="Held-out loss")
+        _whole_steps(ax)
+
+    def _draw_passes(self, ax: Any) -> None:
+        loss, _ = self._loss()
+        passes = np.array([step.cost.passes for step in self.result.trace])
+        best = np.minimum.accumulate(loss)
+        ax.step(passes, best, where="post", color="0.6", lw=1.2, label="best so far")
+        ax.plot(passes, loss, "o", ms=4, color=PATH, label="steps")
+        ax.legend(fontsize="small")
+        ax.set(xlabel="passes over the data", ylabel="mean held-out loss", title="Loss by cost")
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("hoag.plot needs matplotlib: pip install 'hoag[plot]'.") from None
+    return plt
+
+
+def _whole_steps(ax: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _names(estimator: Any) -> list[str]:
+    size = estimator.lam_.size
+    if hasattr(estimator, "gamma_"):
+        widths = ["log γ"] if size == 2 else [f"log γ[{j}]" for j in range(size - 1)]
+        return [*widths, "log α"]
+    return ["λ = log α"] if size == 1 else [f"λ[{j}]" for j in range(size)]
+
+
+def _images(estimator: Any, shape: tuple[int, int]) -> Array:
+    pixels = int(np.prod(shape))
+    lam = estimator.lam_[:-1] if hasattr(estimator, "gamma_") else estimator.lam_
+    if lam.size % pixels or estimator.n_features_in_ != pixels:
+        raise InvalidInput(
+            f"image_shape={shape} has {pixels} pixels; the model has {estimator.n_features_in_} "
+            f"features and {lam.size} hyperparameters. It needs one for each feature or each "
+            "coefficient."
+        )
+    return np.asarray(lam.reshape(pixels, -1).T.reshape(-1, *shape))
+
+
+def _around(lam: Array, margin: float = 0.15, points: int = 80) -> tuple[Array, Array]:
+    low, high = lam.min(axis=0), lam.max(axis=0)
+    room = np.maximum(margin * (high - low), 0.3)
+    x, y = np.linspace(low - room, high + room, points).T
+    return x, y
+
+
+def _surface(estimator: Any, X: Any, y: Any, grid: int) -> tuple[Array, Array, Array]:
+    lam = np.array([step.lam for step in estimator.result_.trace])
+    x_axis, y_axis = _around(lam, points=grid)
+    values = np.array([[estimator.criterion_at((u, v), X, y) for u in x_axis] for v in y_axis])
+    return x_axis, y_axis, values
