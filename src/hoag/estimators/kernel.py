@@ -22,7 +22,7 @@ from hoag.values import Array, Box, InvalidInput, Result
 # mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below
 # the first width and nearly the identity above the second; a ridge of the trace times e^−20 is
 # none, and of the trace times e² leaves nothing of the fit.
-WIDTHS = (-8.0, 6.0)
+WIDTHS = (-12.0, 6.0)
 RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
 # Where to start: γ = 1/(mean squared distance), and a ridge well below the trace.
 START = (-np.log(2.0), np.log(WEIGHT) - 6.0)

@@ -139,8 +139,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InvalidInput(
-                "A classifier needs two classes or more; y has only one class: "
-                f"{self.classes_[0]!r}."
+                f"A classifier needs two classes or more; y has only one class: {self.classes_[0]}."
             )
         return X, y
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hoag.criterion import Criterion, Implicit, Sum
+from hoag.estimators.callbacks import HAS_CALLBACKS
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Problem
@@ -33,6 +34,10 @@ ASKED = ("converged", "callback")
 PROBE = 0.3
 # Past so many hyperparameters the curvatures are estimated from as many random directions.
 MOST_PROBES = 2
+
+
+# How far a warning is from the line that called fit: warn_about, _tune, fit, and a wrapper.
+LEVEL = 5 if HAS_CALLBACKS else 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +161,7 @@ def _curvatures(
 def warn_about(task: Task, result: Result, tol: float) -> None:
     """Say that the search did not converge, or which bound it ran into."""
     if result.status.reason not in ASKED:
-        warnings.warn(str(result.status), ConvergenceWarning, stacklevel=4)
+        warnings.warn(str(result.status), ConvergenceWarning, stacklevel=LEVEL)
     best, box = result.evaluation, task.box
     worth = tol * abs(best.corrected)
     low = np.flatnonzero((best.lam <= box.lower) & (best.grad > worth))
@@ -170,10 +175,10 @@ def warn_about(task: Task, result: Result, tol: float) -> None:
     direction = "smaller" if side == "lower" else "larger"
     warnings.warn(
         f"lam_[{j}] = {bound:.4g} is on its {side} bound{others}, and the held-out loss still "
-        f"falls beyond it: the best penalty is {direction} than the bounds allow. Widen them with "
+        f"falls beyond it: the best value is {direction} than the bounds allow. Widen them with "
         "bounds=(lower, upper), in log units.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=LEVEL,
     )
 
 
@@ -183,5 +188,5 @@ def warn_refit(solve: Solve) -> None:
             f"The last fit, on all rows, stopped ({solve.reason}) at ‖∇h‖ = {solve.residual:.1e} "
             f"after {solve.iterations} iterations: the coefficients may be inexact.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=LEVEL + 1,
         )

@@ -31,7 +31,7 @@ CONSTANT = 1e-24
 # "auto" bounds. Where λ is this far above the log of a group's energy, its coefficients are zero
 # for all purposes; this far below that of its least column, they are not penalised; and no penalty
 # may be below rounding beside the energy of the whole group.
-ABOVE, BELOW, ROUNDING = 6.0, 14.0, 30.0
+ABOVE, BELOW, ROUNDING = 10.0, 14.0, 30.0
 
 
 @dataclass(frozen=True, eq=False)

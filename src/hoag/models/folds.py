@@ -11,6 +11,7 @@ from sklearn.model_selection import check_cv
 
 from hoag.models import make as makers
 from hoag.models.linear import LinearProblem
+from hoag.models.losses import Multinomial
 from hoag.models.penalties import Penalties, group_numbers
 from hoag.models.rows import DataTerm, Matrix, Rows
 from hoag.models.targets import Target, binary, labels, multiclass, regression
@@ -22,6 +23,9 @@ Splits = Iterable[tuple[Any, Any]]
 # Where a class has no training row its intercept would run to minus infinity; a penalty on the
 # intercepts of this share of the summed weights stops it where the class has probability 1e-5.
 MISSING_CLASS = 1e-6
+# A feature that a multinomial model does not penalise is determined only up to a common shift of
+# the classes; a penalty of this share settles it, far below what the data say.
+FREE = 1e-10
 
 
 def folds(
@@ -80,6 +84,9 @@ def linear_folds(
     problems: list[LinearProblem] = []
     intercepts = 0 if target.basis is None else target.basis.shape[1]
     groups = group_numbers(penalties, matrix.A.shape[1], target.outputs, intercepts)
+    undetermined = isinstance(target.loss, Multinomial) and np.any(
+        groups[: -intercepts or None] < 0
+    )
     for train, test in splits:
         rows, ledger = Rows(matrix, target.outputs, target.basis), Ledger()
         inside = weights * _times_drawn(train, rows.n)
@@ -88,7 +95,7 @@ def linear_folds(
             raise InvalidInput(
                 f"Split {len(problems) + 1} of cv has no training row with a positive weight."
             )
-        floor = 0.0
+        floor = FREE * float(inside.sum()) if undetermined else 0.0
         unseen = target.missing(inside)
         if target.basis is not None and unseen.size:
             floor = MISSING_CLASS * float(inside.sum())

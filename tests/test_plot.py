@@ -1,0 +1,80 @@
+"""Pictures of searches: what is drawn is what the search did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.preprocessing import scale
+
+import hoag
+from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+from hoag.plot import TuningDisplay  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_one_hyperparameter_is_a_curve_through_the_steps():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LogisticRegressionCV().fit(scale(X), y)
+    display = TuningDisplay.from_estimator(model)
+    path, loss, passes = display.axes_
+    lam = np.array([step.lam[0] for step in model.result_.trace])
+    np.testing.assert_array_equal(path.lines[0].get_ydata(), lam)
+    curve = next(line for line in loss.lines if len(line.get_xdata()) == 400)
+    at = np.interp(lam[0], curve.get_xdata(), curve.get_ydata())
+    assert at == pytest.approx(model.result_.trace[0].evaluation.corrected, rel=1e-3)
+    costs = [step.cost.passes for step in model.result_.trace]
+    np.testing.assert_array_equal(passes.lines[1].get_xdata(), costs)
+    assert "within tol" in path.texts[0].get_text()
+
+
+def test_two_are_contours_whose_least_is_at_the_best():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = scale(X)[::4], scale(y)[::4]
+    model = KernelRidgeCV(cv=3).fit(X, y)
+    for data in ((), (X, y)):
+        display = TuningDisplay.from_estimator(model, *data, grid=9)
+        assert display.axes_[0].get_xlabel() == "log γ"
+        assert display.axes_[0].get_ylabel() == "log α"
+    u, v, values = display.surface
+    assert values.min() >= model.criterion_ * (1 - 1e-6)
+    row, column = np.unravel_index(np.argmin(values), values.shape)
+    assert u[column] == pytest.approx(model.lam_[0], abs=u[1] - u[0])
+    assert v[row] == pytest.approx(model.lam_[1], abs=v[1] - v[0])
+
+
+@pytest.mark.filterwarnings("default")
+def test_many_are_lines_a_heat_map_or_an_image():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300] / 16, y[:300]
+    few = LogisticRegressionCV(penalties="per-class", cv=2, max_iter=2).fit(X, y)
+    assert len(TuningDisplay.from_estimator(few).axes_[0].lines) == 10
+    each = LogisticRegressionCV(penalties="per-feature", cv=2, max_iter=2).fit(X, y)
+    heat = TuningDisplay.from_estimator(each).axes_[0].images[0].get_array()
+    assert heat.shape == (64, each.n_iter_ + 1)
+    picture = TuningDisplay.from_estimator(each, image_shape=(8, 8)).axes_[0].images[0]
+    np.testing.assert_array_equal(picture.get_array(), each.lam_.reshape(8, 8))
+    with pytest.raises(hoag.InvalidInput, match="pixels"):
+        TuningDisplay.from_estimator(each, image_shape=(7, 8))
+
+
+def test_it_draws_on_axes_given_and_refuses_others():
+    X, y = load_diabetes(return_X_y=True)
+    model = RidgeCV().fit(X, y)
+    _, axes = plt.subplots(3, 1)
+    display = TuningDisplay.from_estimator(model, axes=axes)
+    assert display.figure_ is axes[0].figure
+    with pytest.raises(hoag.InvalidInput, match="three axes"):
+        display.plot(axes[0])
+    with pytest.raises(hoag.InvalidInput, match="fit it first"):
+        TuningDisplay.from_estimator(RidgeCV())
