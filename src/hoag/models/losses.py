@@ -5,6 +5,7 @@
     value      loss(yᵢ, zᵢ)                          (n,)
     slope      ∂loss/∂z                              like z
     curve(v)   ∂²loss/∂z² · v, row by row            like z
+    forms(V)   vᵀ ∂²loss/∂z² v for the columns v      (n, columns of V)
     ceiling    the largest eigenvalue of ∂²loss/∂z²  (n,), or a bound on it
 
 and the loss itself has, for the certificate,
@@ -39,6 +40,7 @@ class OuterLossAt(Protocol):
 
 class LossAt(OuterLossAt, Protocol):
     def curve(self, v: Array) -> Array: ...
+    def forms(self, V: Array) -> Array: ...
 
 
 class OuterLoss(Protocol):
@@ -89,6 +91,9 @@ class _LogisticAt:
 
     def curve(self, v: Array) -> Array:
         return self.ceiling * v
+
+    def forms(self, V: Array) -> Array:
+        return np.asarray(self.ceiling[:, None] * V[0] ** 2)
 
 
 class Multinomial:
@@ -147,6 +152,9 @@ class _MultinomialAt:
         pv = self._p * v
         return np.asarray(pv - self._p * pv.sum(axis=1, keepdims=True))
 
+    def forms(self, V: Array) -> Array:
+        return np.asarray(self._p @ V**2 - (self._p @ V) ** 2)
+
 
 class Squared:
     """scale · Σ over outputs of (y − z)²; ½ in h, as in scikit-learn's Ridge, and 1 in g."""
@@ -180,6 +188,9 @@ class _SquaredAt:
 
     def curve(self, v: Array) -> Array:
         return 2 * self.scale * v
+
+    def forms(self, V: Array) -> Array:
+        return np.tile(2 * self.scale * np.sum(V**2, axis=0), (len(self.residual), 1))
 
 
 class Brier:

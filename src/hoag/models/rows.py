@@ -230,24 +230,13 @@ class DataTermAt:
     def curvature_diagonal(self) -> Array:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ², the diagonal of ∇²."""
         term, rows = self._term, self._term.rows
-        shape = np.shape(self.loss.slope)
-        if rows.outputs == 1:
-            curvature = term.weights * self.loss.curve(np.ones(shape))
-        else:
-            units = np.eye(rows.outputs)
-            columns = [self.loss.curve(np.broadcast_to(e, shape)) @ e for e in units]
-            curvature = term.row_weights * np.stack(columns, axis=1)
+        weights = term.weights[:, None]
+        curvature = weights * self.loss.forms(np.eye(rows.outputs))
         term.charge(0.5)
         diagonal = np.asarray(rows.matrix.squared_transpose @ curvature).ravel()
         if rows.Q is None:
             return diagonal
-        if rows.outputs == 1:
-            return np.append(diagonal, curvature.sum())
-        tail = [
-            np.sum(term.row_weights * self.loss.curve(np.broadcast_to(q, shape)) * q)
-            for q in rows.Q.T
-        ]
-        return np.concatenate([diagonal, tail])
+        return np.concatenate([diagonal, np.sum(weights * self.loss.forms(rows.Q), axis=0)])
 
     @cached_property
     def curvature_trace(self) -> float:
