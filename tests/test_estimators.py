@@ -79,7 +79,7 @@ def test_the_model_is_scikit_learns_at_the_same_C(to, data, intercept, class_wei
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
     options = {"fit_intercept": intercept, "class_weight": class_weight}
     ours = LogisticRegressionCV(**options).fit(to(X), y, weights)
-    theirs = LogisticRegression(C=ours.C_, tol=1e-12, max_iter=10000, **options)
+    theirs = LogisticRegression(C=ours.C_, solver="newton-cg", tol=1e-12, max_iter=10000, **options)
     theirs.fit(X, y, weights)
     for name in ("coef_", "intercept_"):
         expected, found = getattr(theirs, name), getattr(ours, name)
@@ -168,6 +168,7 @@ def test_an_unpenalised_feature_and_one_penalty_for_each_coefficient():
     assert each.alpha_.shape == each.C_.shape == each.coef_.shape == (3, 4)
 
 
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_one_width_for_each_feature_finds_the_one_that_matters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
@@ -176,6 +177,61 @@ def test_one_width_for_each_feature_finds_the_one_that_matters():
     assert model.gamma_.shape == (4,)
     assert model.gamma_[0] > 20 * model.gamma_[1:].max()
     assert model.criterion_ < 0.3 * KernelRidgeCV().fit(X, y).criterion_
+
+
+def test_scorers_see_the_model_of_this_fit():
+    X, y = regression_data()
+    model = KernelRidgeCV(scoring="r2").fit(X, y)
+    first = model.scores_["r2"]
+    again = model.fit(1000 * X, y)
+    np.testing.assert_allclose(again.scores_["r2"], first, atol=1e-3)
+    assert not hasattr(model.set_params(scoring=None).fit(X, y), "scores_")
+    weights = np.ones(len(y))
+    weights[:4] = 0
+    loo = RidgeCV(scoring="r2").fit(X, y, weights)
+    assert loo.scores_["r2"][0] > 0.2
+
+
+def test_a_scorer_that_cannot_judge_a_fold_does_not_lose_the_model():
+    X, y = binary_data()
+    splits = [(np.arange(100), np.flatnonzero(y == 1)[:3]), (np.arange(50, 150), np.arange(50))]
+    with pytest.warns(UserWarning, match="Scoring failed on 3 held-out rows"):
+        model = LogisticRegressionCV(cv=splits, scoring=["neg_log_loss"]).fit(X, y)
+    assert np.isnan(model.scores_["neg_log_loss"][0])
+    assert model.scores_["neg_log_loss"][1] < 0
+
+
+def test_columns_of_any_scale_and_constant_ones_do_not_stop_leave_one_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=80)
+    plain = RidgeCV(penalties="per-feature").fit(X, y).criterion_
+    for other in (X * 10.0 ** np.linspace(-4, 4, 5), np.c_[X, np.full(80, 1e6 + 1 / 3)]):
+        found = RidgeCV(penalties="per-feature").fit(other, y)
+        assert found.criterion_ == pytest.approx(plain, rel=1e-3)
+    free = RidgeCV(penalties=[0, -1, -1]).fit(np.c_[X[:, :2], X[:, 1]], y)
+    assert np.isfinite(free.criterion_)
+    nothing = RidgeCV().fit(np.full((60, 3), 0.1), rng.normal(size=60))
+    np.testing.assert_array_equal(nothing.coef_, 0.0)
+
+
+def test_it_does_not_stop_on_a_slope():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 5)) * np.exp(rng.normal(size=5))
+    w = rng.normal(size=5) * (rng.random(5) < 0.6)
+    y = np.digitize(X @ w + rng.normal(size=80), [-1, 1])
+    model = LogisticRegressionCV(penalties="per-class").fit(X, y)
+    slopes = np.abs(model.result_.grad) / model.criterion_
+    inside = model.lam_interval_[:, 0] < model.lam_interval_[:, 1]
+    assert model.result_.converged
+    assert np.all(slopes[inside] <= 1.1e-4)  # tol for every unit of λ
+
+
+def test_it_looks_around_first_where_that_is_cheap():
+    X, y = load_breast_cancer(return_X_y=True)  # unscaled: the loss has two minima
+    model = LogisticRegressionCV(max_iter=200).fit(X, y)
+    grid = [model.criterion_at(lam, X, y) for lam in np.linspace(-9, 9, 7)]
+    assert model.criterion_ <= min(grid)
 
 
 # ---------------------------------------------------------------- units
@@ -268,7 +324,8 @@ def test_the_trace_is_in_the_users_units_and_certified():
     assert frame["lam_0"].iloc[-1] == model.lam_[0]
     assert np.all(np.diff(frame["passes"]) >= 0)
     last = model.result_.evaluation
-    assert last.error <= last.bound < 1e-3 * model.criterion_
+    assert 0 < last.bound < 1e-6 * model.criterion_
+    assert last.error < 1e-6 * model.criterion_
     assert model.scores_["roc_auc"].shape == (5,)
 
 
@@ -465,6 +522,11 @@ def test_any_search_will_do(search):
         ({"penalties": "each"}, "not known"),
         ({"penalties": np.array([0, 2])}, "group numbers"),
         ({"Cs": [0.0, 1.0]}, "positive, finite"),
+        ({"Cs": 2.5}, "whole number"),
+        ({"bounds": ("a", "b")}, "not numbers"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, "negative"),
+        ({"cv": [(np.arange(10**4), [0])]}, "rows that X"),
+        ({"cv": [([], [0])]}, "no training rows"),
         ({"criterion": "accuracy"}, "use 'log_loss' or 'brier'"),
     ],
 )

@@ -63,6 +63,7 @@ class TuningDisplay:
         image_shape: tuple[int, int] | None = None,
         axes: Any = None,
         grid: int = 15,
+        **params: Any,
     ) -> TuningDisplay:
         """Plot the search of a fitted estimator of this library.
 
@@ -70,6 +71,7 @@ class TuningDisplay:
                      points around the path, for its contours
         image_shape  (height, width), when the features are the pixels of an image
         axes         three matplotlib axes to draw on
+        params       sample_weight and groups, as they were given to fit, for the true criterion
         """
         if not hasattr(estimator, "result_"):
             raise InvalidInput(
@@ -79,7 +81,7 @@ class TuningDisplay:
         size = estimator.lam_.size
         surface = None
         if X is not None and size == 2:
-            surface = _surface(estimator, X, y, grid)
+            surface = _surface(estimator, X, y, grid, params)
         display = cls(
             estimator.result_,
             interval=estimator.lam_interval_,
@@ -208,7 +210,7 @@ class TuningDisplay:
             reach = np.abs(t - x[nearest])
             band = off[last][nearest] + errors[last][nearest] * reach
             ax.fill_between(t, curve - band, curve + band, color=BAND, alpha=0.4, lw=0,
-                            label=f"± certificate, ≤ {band.max():.0e}")  # fmt: skip
+                            label=f"± estimated error, ≤ {band.max():.0e}")  # fmt: skip
             ax.plot(t, curve, color=PATH, lw=1)
         ax.errorbar(lam, loss, yerr=off, fmt="o", ms=4, color=PATH, label="steps")
         best = self.result.evaluation
@@ -222,7 +224,7 @@ class TuningDisplay:
         loss, off = self._loss()
         steps = np.arange(1, len(loss) + 1)
         ax.fill_between(steps, loss - off, loss + off, color=BAND, alpha=0.4, lw=0,
-                        label=f"± certificate, ≤ {off.max():.0e}")  # fmt: skip
+                        label=f"± estimated error, ≤ {off.max():.0e}")  # fmt: skip
         ax.plot(steps, loss, "o-", ms=4, lw=1.2, color=PATH, label="steps")
         ax.legend(fontsize="small")
         ax.set(xlabel="step", ylabel="mean held-out loss", title="Held-out loss")
@@ -254,9 +256,13 @@ def _whole_steps(ax: Any) -> None:
 
 def _names(estimator: Any) -> list[str]:
     size = estimator.lam_.size
+    features = list(getattr(estimator, "feature_names_in_", []))
     if hasattr(estimator, "gamma_"):
-        widths = ["log γ"] if size == 2 else [f"log γ[{j}]" for j in range(size - 1)]
+        each = features or list(range(size - 1))
+        widths = ["log γ"] if size == 2 else [f"log γ[{name}]" for name in each]
         return [*widths, "log α"]
+    if len(features) == size > 1:
+        return [f"λ[{name}]" for name in features]
     return ["λ = log α"] if size == 1 else [f"λ[{j}]" for j in range(size)]
 
 
@@ -279,8 +285,10 @@ def _around(lam: Array, margin: float = 0.15, points: int = 80) -> tuple[Array, 
     return x, y
 
 
-def _surface(estimator: Any, X: Any, y: Any, grid: int) -> tuple[Array, Array, Array]:
+def _surface(
+    estimator: Any, X: Any, y: Any, grid: int, params: dict[str, Any]
+) -> tuple[Array, Array, Array]:
     lam = np.array([step.lam for step in estimator.result_.trace])
     x_axis, y_axis = _around(lam, points=grid)
-    values = np.array([[estimator.criterion_at((u, v), X, y) for u in x_axis] for v in y_axis])
-    return x_axis, y_axis, values
+    values = [[estimator.criterion_at((u, v), X, y, **params) for u in x_axis] for v in y_axis]
+    return x_axis, y_axis, np.array(values)

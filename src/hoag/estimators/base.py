@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,12 +13,11 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
-from hoag.estimators.tuning import Task, close, translated, warn_about
+from hoag.estimators.tuning import Task, close, scouted, translated, warn_about
 from hoag.models.make import check_sparse
 from hoag.schedules import Quadratic
 from hoag.search import Adaptive, Hoag
@@ -32,16 +32,17 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
         self._check_parameters()
+        self.__dict__.pop("scores_", None)  # of an earlier fit
         X, y = self._read(X, y)
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
-        task = self._task(X, y, weights, splits)
+        task = scouted(self._task(X, y, weights, splits))
         method = self._search()
         listeners = Listeners(
             self,
             {"X": X, "y": y},
             getattr(method, "max_iter", None),
-            lambda step: task.averaged(step.evaluation.x),
+            lambda step: self._named(step.lam) | task.averaged(step.evaluation.x),
         )
 
         def on_step(step: Step) -> bool:
@@ -52,25 +53,35 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             listeners.close()
         self.n_iter_ = len(result.trace)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        result, self.lam_interval_ = close(task, result, self.tol, np.random.default_rng(seed))
+        result, self.lam_interval_ = close(task, result, self.tol)
         self.result_ = translated(result, task)
         self.lam_, self.criterion_ = self.result_.lam, self.result_.corrected
-        fitted = task.refit(result) if self.refit else task.averaged(result.x)
+        fitted = self._named(self.lam_)
+        fitted |= task.refit(result) if self.refit else task.averaged(result.x)
         for name, value in fitted.items():
             setattr(self, name, value)
         if self.scoring is not None:
             self.scores_ = self._scores(X, y, splits, task, result, scoring_params)
         listeners.finish(fitted)
-        warn_about(task, result, self.tol)
+        given = self._grid() is not None or not isinstance(self.bounds, str)
+        warn_about(task, result, 0.0 if given else self.tol, given)
         return self
 
-    def criterion_at(self, lam: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The criterion at another λ, solved tightly: the mean held-out loss on these data."""
+    def _named(self, lam: Array) -> dict[str, Any]:
+        """λ by the names that scikit-learn has for it: alpha_, C_, gamma_."""
+        raise NotImplementedError
+
+    def criterion_at(
+        self, lam: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    ) -> float:
+        """The criterion at another λ, solved tightly: the mean held-out loss on these data.
+
+        Give sample_weight and groups as they were given to fit.
+        """
         reader = clone(self)
         X, y = reader._read(X, y)
         weights = _row_weights(sample_weight, X)
-        splits, _ = reader._splits(X, y, None, {})
+        splits, _ = reader._splits(X, y, sample_weight, params)
         task = reader._task(X, y, weights, splits)
         lam = np.atleast_1d(np.asarray(lam, dtype=float))
         return float(task.per_row * task.criterion.value(lam, 1e-6).value)
@@ -81,8 +92,9 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Scorers on each held-out part, for the model of its fold at the best λ."""
         rows: list[dict[str, float]] = []
         if task.predictions is not None:
-            held_out = _Predicted(task.predictions(result.lam))
-            rows.append(self._score(held_out, X, y, params))
+            kept, predictions = task.predictions(result.lam)
+            own = {key: _rows_of(value, kept, X.shape[0]) for key, value in params.items()}
+            rows.append(self._score(_Predicted(predictions), X[kept], y[kept], own))
         else:
             for (_, test), model in zip(splits, task.models(result.x), strict=True):
                 fold = copy.copy(self)
@@ -93,8 +105,18 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> dict[str, float]:
-        found = self._scorer()(model, X, y, **params)
         name = self.scoring if isinstance(self.scoring, str) else "score"
+        try:
+            found = self._scorer()(model, X, y, **params)
+        except ValueError as error:  # of a scorer that cannot judge these rows; the model is fine
+            warnings.warn(
+                f"Scoring failed on {X.shape[0]} held-out rows, and is nan there: {error}",
+                UserWarning,
+                stacklevel=2,
+            )
+            several = not isinstance(self.scoring, str) and not callable(self.scoring)
+            names = list(self.scoring) if several else [name]
+            return dict.fromkeys(names, float("nan"))
         return found if isinstance(found, dict) else {name: found}
 
     def _scorer(self) -> Any:
@@ -124,7 +146,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if self._closed_form():
             return None, scoring
         cv = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
-        return list(cv.split(X, y, **splitting)), scoring
+        return _checked_splits(cv.split(X, y, **splitting), X.shape[0]), scoring
 
     def _closed_form(self) -> bool:
         """Whether the criterion needs no splits."""
@@ -159,6 +181,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return Hoag(
             schedule=Quadratic(first=0.03),
             step=Adaptive(grow=4.0, longest=2.0),
+            tol=0.0,
             gain=self.tol,
             max_iter=self.max_iter,
             time_budget=self.time_budget,
@@ -186,7 +209,12 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     "bounds must be 'auto', a pair (lower, upper) of numbers or arrays in log "
                     "units, such as (-12, 12), or a hoag.Box."
                 ) from None
-            bounds = Box(lower, upper, size=auto.size)
+            try:
+                bounds = Box(np.asarray(lower, float), np.asarray(upper, float), size=auto.size)
+            except (TypeError, ValueError) as error:
+                if isinstance(error, InvalidInput):
+                    raise
+                raise InvalidInput(f"bounds={self.bounds!r} are not numbers.") from None
         if bounds.size != auto.size:
             raise InvalidInput(
                 f"The box has {bounds.size} sides; there are {auto.size} hyperparameters."
@@ -242,7 +270,30 @@ def _row_weights(sample_weight: Any, X: Any) -> Array:
         raise InvalidInput("sample_weight must not be negative.")
     if not np.any(weights > 0):
         raise InvalidInput("sample_weight is zero for every row: there is nothing to fit.")
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not 1e-300 < total < 1e300:
+        raise InvalidInput("sample_weight is too large or too small to add up: rescale it.")
     return np.asarray(weights)
+
+
+def _checked_splits(splits: Any, n: int) -> list[tuple[Any, Any]]:
+    """The splits as row numbers."""
+    checked = []
+    for k, (train, test) in enumerate(splits, start=1):
+        try:
+            parts = tuple(
+                np.arange(n)[rows if rows.size else slice(0)]
+                for rows in map(np.asarray, (train, test))
+            )
+        except IndexError:
+            raise InvalidInput(
+                f"Split {k} of cv names rows that X, of {n} rows, has not."
+            ) from None
+        if parts[0].size == 0:
+            raise InvalidInput(f"Split {k} of cv has no training rows.")
+        checked.append((parts[0], parts[1]))
+    return checked
 
 
 def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:

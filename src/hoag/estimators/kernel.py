@@ -26,6 +26,8 @@ WIDTHS = (-12.0, 6.0)
 RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
 # Where to start: γ = 1/(mean squared distance), and a ridge well below the trace.
 START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
+# Where to look before the search, from there: f often has several minima.
+SCOUTS = ((-5.0, -2.5, 0.0, 2.5), (-5.0, 0.0, 4.0))
 
 
 class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
@@ -89,11 +91,12 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
-        self._tune(X, y, sample_weight, params)
+        return self._tune(X, y, sample_weight, params)
+
+    def _named(self, lam: Array) -> dict[str, Any]:
         with np.errstate(over="ignore"):
-            gamma, self.alpha_ = np.exp(self.lam_[:-1]), float(np.exp(self.lam_[-1]))
-        self.gamma_ = float(gamma[0]) if self.widths == "shared" else gamma
-        return self
+            gamma, alpha = np.exp(lam[:-1]), float(np.exp(lam[-1]))
+        return {"gamma_": float(gamma[0]) if self.widths == "shared" else gamma, "alpha_": alpha}
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
@@ -101,8 +104,10 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
 
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
         check_criterion(self.criterion)
+        if np.sum(weights > 0) < 2:
+            raise InvalidInput("Only one sample has a positive weight; two are needed.")
         self.X_fit_ = X
-        u = units(X, weights, centre=True)
+        u = units(X, weights, centre=True, about_mean=True)
         y, u = regression_units(y, u, centre=False)
         outer = outer_loss(self.criterion, y)
         n, A = len(y), u.matrix.A * u.matrix.scale
@@ -142,8 +147,11 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             warn_refit(solve)
             return self._attributes(u, n, rows, whole, solve.x)
 
+        scouts = start + np.array(
+            [[width] * widths + [ridge] for width in SCOUTS[0] for ridge in SCOUTS[1]]
+        )
         per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, per_row, models, refit, proof)
+        return Task(criterion, box, start, per_row, models, refit, proof, scouts=scouts)
 
     def _attributes(
         self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array

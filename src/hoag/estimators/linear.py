@@ -16,11 +16,18 @@ from hoag.estimators.units import Units, auto_box, column_energies
 from hoag.models.folds import linear_folds
 from hoag.models.penalties import group_numbers
 from hoag.models.targets import Target
-from hoag.values import Array, InvalidInput, Result
+from hoag.values import Array, Box, InvalidInput, Result
 
 # Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
 # a squared loss the matrix is formed once, which pays for longer.
 DIRECT, DIRECT_QUADRATIC = 300, 1000
+# With fewer rows than coefficients conjugate gradients ends after as many steps as rows.
+DIRECT_WIDE = 100
+
+# Where to look for one penalty before the search, when factors make it cheap: from the start down
+# to the lower bound by these shares of the way, and up by these. Many penalties are not scouted:
+# all of them small at once is a flat region, where a search may stop.
+SCOUTS_DOWN, SCOUTS_UP = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9]), np.array([0.0, 2.5, 5.0])
 
 # The last fit, on all rows, is solved to this ‖∇₁h‖ in the library's units, 1e-8 of its start;
 # by factors the last digits cost nothing.
@@ -58,14 +65,27 @@ class LinearEstimator(TunedEstimator):
                 u.log_shift,
             )
             start = np.mean(result.x, axis=0)
-            direct = isinstance(solver, linear.Cholesky)
-            tol = REFIT_TOL_DIRECT if direct else REFIT_TOL
+            tol = REFIT_TOL_DIRECT if isinstance(solver, linear.Cholesky) else REFIT_TOL
             solve = inside.solve(whole, result.lam, start, tol)
             warn_refit(solve)
             return self._attributes(u, target, solve.x)
 
-        per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, per_row, models, refit, proof)
+        direct = isinstance(solver, linear.Cholesky)
+        return Task(
+            criterion,
+            box,
+            start,
+            self._per_row(u, target, judged),
+            models,
+            refit,
+            proof,
+            scouts=scouts(box, start, direct),
+        )
+
+    def _per_row(self, u: Units, target: Target, judged: float) -> float:
+        """From the criterion to the mean loss of a held-out row, and target."""
+        outputs = target.outputs if target.classes is None else 1
+        return u.y_scale**2 / judged / outputs
 
     def _penalties(self) -> Any:
         return self.penalties
@@ -74,17 +94,17 @@ class LinearEstimator(TunedEstimator):
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
         return {"coef_": coef, "intercept_": intercept}
 
-    def _alpha(self) -> Any:
+    def _named(self, lam: Array) -> dict[str, Any]:
         """exp(λ): a number, or an array in the order of the groups, or in the shape of coef_."""
         with np.errstate(over="ignore"):
-            alpha = np.exp(self.lam_)
+            alpha = np.exp(lam)
         if not isinstance(self.penalties, str):
-            return alpha
+            return {"alpha_": alpha}
         if self.penalties == "shared":
-            return float(alpha[0])
+            return {"alpha_": float(alpha[0])}
         if self.penalties == "per-coefficient":
-            return alpha.reshape(self.n_features_in_, -1).T.reshape(self.coef_.shape)
-        return alpha
+            return {"alpha_": alpha.reshape(self.n_features_in_, -1).T}
+        return {"alpha_": alpha}
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -92,16 +112,29 @@ class LinearEstimator(TunedEstimator):
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
-def check_grid(name: str, grid: Array) -> None:
+def scouts(box: Box, start: Array, cheap: bool) -> Array | None:
+    if start.size > 1 or not cheap:
+        return None
+    down = start + SCOUTS_DOWN[:, None] * (box.lower - start)
+    return np.concatenate([down, start + SCOUTS_UP[:, None]])
+
+
+def check_grid(name: str, grid: Any) -> Array:
+    try:
+        grid = np.atleast_1d(np.asarray(grid, dtype=float))
+    except (TypeError, ValueError):
+        grid = np.empty(0)
     if grid.size == 0 or not np.all(np.isfinite(grid) & (grid > 0)):
         raise InvalidInput(f"{name} must be positive, finite numbers; their range is searched.")
+    return np.asarray(grid)
 
 
 def _linear_solver(u: Units, target: Target, quadratic: bool) -> Any:
     features = u.mean.size
     if quadratic and features <= DIRECT_QUADRATIC:
         return linear.Cholesky()
-    if features * target.outputs <= DIRECT:
+    size, rows = features * target.outputs, u.weights.size
+    if size <= DIRECT and (size <= DIRECT_WIDE or size <= rows):
         return linear.Cholesky()
     # The columns of dense rows may differ in scale; for tf-idf the diagonal is a bad guide.
     preconditioner = None if sparse.issparse(u.matrix.A) else linear.jacobi

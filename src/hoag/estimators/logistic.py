@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
     n_jobs : int or None
         Folds evaluated at a time, through joblib; threads unless its configuration says otherwise.
     random_state : int, RandomState or None
-        For the random directions behind `lam_interval_` when there are many penalties.
+        For searches that draw random numbers; the default one does not.
     verbose : int
         A progress bar.
     callback : callable or None
@@ -125,13 +126,13 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        self._tune(X, y, sample_weight, params)
-        self.alpha_ = self._alpha()
+        return self._tune(X, y, sample_weight, params)
+
+    def _named(self, lam: Array) -> dict[str, Any]:
+        alpha = super()._named(lam)["alpha_"]
         with np.errstate(divide="ignore"):
-            self.C_ = (
-                1.0 / np.float64(self.alpha_) if np.ndim(self.alpha_) == 0 else 1 / self.alpha_
-            )
-        return self
+            C = 1.0 / np.asarray(alpha)
+        return {"alpha_": alpha, "C_": float(C) if np.ndim(alpha) == 0 else C}
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, y)
@@ -153,7 +154,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
                 "classifier needs two classes or more."
             )
         outer = {"log_loss": target.outer, "brier": _brier(target)}
-        if self.criterion not in outer:
+        if not isinstance(self.criterion, str) or self.criterion not in outer:
             raise InvalidInput(f"criterion={self.criterion!r}: use 'log_loss' or 'brier'.")
         target = replace(target, outer=outer[self.criterion])
         u = units(X, weights, centre=target.basis is not None)
@@ -169,13 +170,17 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
                 each = np.where(sums > 0, weights.sum() / (np.sum(sums > 0) * sums), 0.0)
             return np.asarray(each[codes])
         each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        if not np.all(np.isfinite(each) & (each >= 0)):
+            raise InvalidInput("class_weight must be finite numbers, none of them negative.")
         return np.asarray(each[codes])
 
     def _grid(self) -> tuple[str, Any] | None:
         if self.Cs is None:
             return None
-        Cs = np.logspace(-4, 4, self.Cs) if np.ndim(self.Cs) == 0 else np.asarray(self.Cs, float)
-        check_grid("Cs", Cs)
+        whole = isinstance(self.Cs, Integral) and int(self.Cs) > 0
+        Cs = check_grid("Cs", np.logspace(-4, 4, int(self.Cs)) if whole else self.Cs)
+        if np.ndim(self.Cs) == 0 and not whole:
+            raise InvalidInput(f"Cs={self.Cs!r}: give a whole number of values, or their list.")
         return "Cs", (-np.log(Cs.max()), -np.log(Cs.min()))
 
     def decision_function(self, X: Any) -> Array:

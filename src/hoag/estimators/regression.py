@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.estimators.units import Units
+from hoag.estimators.units import LARGEST, Units
 from hoag.models.losses import Huber, OuterLoss, Squared
 from hoag.values import Array, InvalidInput
 
@@ -18,6 +18,8 @@ HUBER, NORMAL_MAD = 1.35, 1.4826
 
 def regression_units(y: Array, u: Units, centre: bool) -> tuple[Array, Units]:
     share = u.weights / u.weights.sum()
+    if not np.max(np.abs(y), initial=0.0) < LARGEST:
+        raise InvalidInput("y has values whose squares are not finite numbers: rescale y.")
     biggest = float(np.max(np.abs(y), initial=0.0)) or 1.0
     mean = biggest * (share @ (y / biggest)) if centre else 0.0 * y[0]
     y = (y - mean) / biggest

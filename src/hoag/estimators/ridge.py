@@ -11,14 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.linear import LinearEstimator, check_grid, group_matrix
+from hoag.estimators.linear import LinearEstimator, check_grid, group_matrix, scouts
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.tuning import Task
 from hoag.estimators.units import Units, auto_box, column_energies, units
 from hoag.models.leave_one_out import LeaveOneOut
 from hoag.models.losses import Squared
+from hoag.models.penalties import NAMES
 from hoag.models.targets import Target
 from hoag.values import Array, InvalidInput
+
+# A leave-one-out loss of at most so many products of numbers is cheap enough to look around first.
+CHEAP = 1e8
 
 
 class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignore[misc]
@@ -91,12 +95,15 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        self._tune(X, y, sample_weight, params)
-        self.alpha_ = self._alpha()
-        return self
+        return self._tune(X, y, sample_weight, params)
+
+    def _named(self, lam: Array) -> dict[str, Any]:
+        alpha = super()._named(lam)["alpha_"]
+        return {"alpha_": alpha[0] if self._flat and np.ndim(alpha) == 2 else alpha}
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        self._flat = y.ndim == 1 or y.shape[1] == 1
         return X, np.asarray(y, dtype=np.float64)
 
     def _closed_form(self) -> bool:
@@ -104,23 +111,23 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
 
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
         check_criterion(self.criterion)
-        if splits is None and np.any(weights == 0):
-            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        if len(y) < 2:
+        kept = np.flatnonzero(weights > 0)
+        if splits is None and kept.size < len(y):
+            X, y, weights = X[kept], y[kept], weights[kept]
+        if kept.size < 2:
             raise InvalidInput("Only one sample has a positive weight; two are needed.")
         u = units(X, weights, centre=bool(self.fit_intercept))
         y, u = regression_units(y, u, bool(self.fit_intercept))
-        self._flat = y.ndim == 1
-        outputs = 1 if y.ndim == 1 or y.shape[1] == 1 else y.shape[1]
-        y = y[:, 0] if y.ndim == 2 and outputs == 1 else y
+        outputs = 1 if self._flat else y.shape[1]
+        y = y.ravel() if self._flat else y
         outer = outer_loss(self.criterion, y)
         basis = np.eye(outputs) if self.fit_intercept else None
         target = Target(y, Squared(0.5), outer, outputs, basis)
         if splits is not None:
             return self._linear_task(u, target, splits, curvature=1.0)
-        return self._leave_one_out(u, target)
+        return self._leave_one_out(u, target, kept)
 
-    def _leave_one_out(self, u: Units, target: Target) -> Task:
+    def _leave_one_out(self, u: Units, target: Target, kept: Any) -> Task:
         groups = group_matrix(self._penalties(), u, target)
         box, start = self._box(*auto_box(column_energies(u, 1.0), groups, u.log_shift))
         intercept = target.basis is not None
@@ -135,39 +142,47 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             shift=u.log_shift,
         )
 
+        cheap = min(loo.n, loo.p) ** 2 * max(loo.n, loo.p) <= CHEAP
+
         def models(x: Array) -> list[dict[str, Any]]:
             tail = loo.share @ loo.y - loo.mean @ x
             whole = np.concatenate([x.ravel(), np.ravel(tail)]) if intercept else x.ravel()
             return [self._attributes(u, target, whole)]
 
-        def predictions(lam: Array) -> Array:
-            held_out = loo.predictions(lam) * u.y_scale + u.y_mean
-            return np.asarray(held_out if self._flat else held_out.reshape(len(held_out), -1))
+        def predictions(lam: Array) -> tuple[Any, Array]:
+            return kept, np.asarray(loo.predictions(lam) * u.y_scale + u.y_mean)
 
         return Task(
             loo,
             box,
             start,
-            u.y_scale**2 / float(u.weights.sum()),
+            self._per_row(u, target, float(u.weights.sum())),
             models,
             lambda result: models(result.x)[0],
             predictions=predictions,
+            scouts=scouts(box, start, cheap),
         )
 
     def _penalties(self) -> Any:
-        return "per-class" if _is(self.penalties, "per-target") else self.penalties
+        if _is(self.penalties, "per-target"):
+            return "per-class"  # whose classes are the targets
+        if isinstance(self.penalties, str) and self.penalties not in NAMES:
+            raise InvalidInput(
+                f"penalties={self.penalties!r}: use 'shared', 'per-target', 'per-feature', "
+                "'per-coefficient', or an array of group numbers."
+            )
+        return self.penalties
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
         if self._flat:
             return {"coef_": coef[0], "intercept_": float(intercept[0])}
-        return {"coef_": coef, "intercept_": intercept}
+        return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
 
     def _grid(self) -> tuple[str, Any] | None:
         if self.alphas is None:
             return None
-        alphas = np.atleast_1d(np.asarray(self.alphas, float))
-        check_grid("alphas", alphas)
+        alphas = check_grid("alphas", self.alphas)
         return "alphas", (np.log(alphas.min()), np.log(alphas.max()))
 
     def predict(self, X: Any) -> Array:
@@ -178,7 +193,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         from sklearn.linear_model import Ridge
 
         check_is_fitted(self)
-        plain = np.ndim(self.alpha_) == 0 or self._penalties() == "per-class"
+        plain = np.ndim(self.alpha_) == 0 or _is(self._penalties(), "per-class")
         model = Ridge(alpha=self.alpha_ if plain else 1.0, fit_intercept=self.fit_intercept)
         model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
         model.n_iter_, model.solver_ = None, "auto"

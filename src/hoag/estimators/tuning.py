@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,13 @@ from hoag.values import (
 # Statuses that the user asked for: no warning.
 ASKED = ("converged", "callback")
 
+# The tolerance at which places to start are compared.
+SCOUT_EPS = 1e-3
+
 # f is probed this far from its minimum for its curvature, in λ.
 PROBE = 0.3
-# Past so many hyperparameters the curvatures are estimated from as many random directions.
-MOST_PROBES = 2
+# Past so many hyperparameters they are not probed one by one, but moved together.
+MOST_PROBES = 8
 
 
 # How far a warning is from the line that called fit: warn_about, _tune, fit, and a wrapper.
@@ -46,7 +49,7 @@ class Task:
 
     The mean loss of a held-out row is `per_row` times the criterion. `models` makes the fitted
     attributes of each fold from the x of an evaluation, `refit` those of the model on all rows.
-    `predictions`, for a criterion without folds, is λ ↦ predictions held out.
+    `predictions`, for a criterion without folds, is λ ↦ rows and their predictions held out.
     """
 
     criterion: Criterion
@@ -56,7 +59,9 @@ class Task:
     models: Callable[[Any], list[dict[str, Any]]]
     refit: Callable[[Result], dict[str, Any]]
     proof: Criterion | None = None  # the same criterion with rigorous bounds, asked once at the end
-    predictions: Callable[[Array], Array] | None = None
+    predictions: Callable[[Array], tuple[Any, Array]] | None = None
+    scouts: Array | None = None  # where to look before the search, when that is cheap; (m, s)
+    spent: Cost = field(default_factory=Cost)  # before the search
 
     def averaged(self, x: Any) -> dict[str, Any]:
         """The mean of the folds' models: what stands in where there is no fit on all rows."""
@@ -80,6 +85,26 @@ def cross_validated(
     return summed(bound=False), summed(bound=True)
 
 
+def scouted(task: Task) -> Task:
+    """The task with the best of a few places to start: f may have several minima.
+
+    Only values are computed, from strong to weak penalties, each from the last.
+    """
+    if task.scouts is None or np.all(task.box.lower == task.box.upper):
+        return task
+    places = np.unique([task.box.project(lam) for lam in task.scouts], axis=0)[::-1]
+    found, cost, warm = [], Cost(), None
+    for lam in places:
+        try:
+            evaluation = task.criterion.value(lam, SCOUT_EPS, warm)
+        except InnerProblemError:
+            found.append(np.inf)
+            continue
+        cost, warm = cost + evaluation.cost, evaluation.warm
+        found.append(evaluation.value if np.isfinite(evaluation.value) else np.inf)
+    return replace(task, start=places[int(np.argmin(found))], spent=cost)
+
+
 def translated(value: Any, task: Task) -> Any:
     """An evaluation, a step or a result in the user's units; solutions stay behind."""
     if isinstance(value, Evaluation):
@@ -95,14 +120,15 @@ def translated(value: Any, task: Task) -> Any:
             warm=None,
         )
     if isinstance(value, Step):
-        return replace(value, evaluation=translated(value.evaluation, task))
+        evaluation = translated(value.evaluation, task)
+        return replace(value, evaluation=evaluation, cost=value.cost + task.spent)
     if isinstance(value, Result):
         trace = tuple(translated(step, task) for step in value.trace)
         return replace(value, evaluation=translated(value.evaluation, task), trace=trace)
     raise TypeError(type(value))
 
 
-def close(task: Task, result: Result, tol: float, rng: np.random.Generator) -> tuple[Result, Array]:
+def close(task: Task, result: Result, tol: float) -> tuple[Result, Array]:
     """The result with a rigorous bound at its λ, and where f stays within `tol`; both counted.
 
     A rigorous bound may cost more than the evaluation it is for, so it is asked for once.
@@ -111,7 +137,7 @@ def close(task: Task, result: Result, tol: float, rng: np.random.Generator) -> t
     try:
         if task.proof is not None:
             best = task.proof.evaluate(best.lam, last.eps, best.warm)
-        curvature, cost = _curvatures(task, best, last.eps, rng)
+        curvature, cost = _curvatures(task, best, last.eps)
     except InnerProblemError:
         return result, np.full((best.lam.size, 2), np.nan)
     if task.proof is not None:
@@ -123,11 +149,12 @@ def close(task: Task, result: Result, tol: float, rng: np.random.Generator) -> t
 
 
 def _interval(task: Task, best: Evaluation, curvature: Array, tol: float) -> Array:
-    """Where f(λ + teⱼ) ≈ f + t pⱼ + ½ t² cⱼ is at most (1 + tol) f, within the box; (s, 2)."""
+    """Where f + t·slope + ½ t²·curvature is at most (1 + tol) f, within the box; (s, 2)."""
     room, curvature = tol * abs(best.corrected), np.maximum(curvature, 0.0)
+    along = best.grad if best.lam.size <= MOST_PROBES else np.full(best.lam.size, best.grad.sum())
     ends = []
     for side in (-1.0, 1.0):
-        slope = side * best.grad
+        slope = side * along
         with np.errstate(divide="ignore", invalid="ignore"):
             # the positive root of ½ct² + slope·t = room, written so that c = 0 is no exception
             reach = 2 * room / (slope + np.sqrt(slope**2 + 2 * curvature * room))
@@ -136,30 +163,32 @@ def _interval(task: Task, best: Evaluation, curvature: Array, tol: float) -> Arr
     return np.stack(ends, axis=1)
 
 
-def _curvatures(
-    task: Task, best: Evaluation, eps: float, rng: np.random.Generator
-) -> tuple[Array, Cost]:
-    """∂²f/∂λⱼ² from differences of the gradient a little further on, and what they cost.
+def _curvatures(task: Task, best: Evaluation, eps: float) -> tuple[Array, Cost]:
+    """dᵀ∇²f d from differences of the gradient a little further on, and what they cost.
 
-    Few hyperparameters are moved one by one; many all at once, by random signs z, for the mean of
-    z∘∇²f z is the diagonal of ∇²f.
+    Few hyperparameters are moved one by one, d = eⱼ; many all together, d = (1, …, 1).
     """
     size = best.lam.size
-    few = size <= MOST_PROBES
     found, cost = [], Cost()
-    for k in range(min(size, MOST_PROBES)):
-        z = np.eye(size)[k] if few else rng.choice([-1.0, 1.0], size=size)
-        outside = (best.lam + PROBE * z > task.box.upper) | (best.lam + PROBE * z < task.box.lower)
-        lam = task.box.project(best.lam + PROBE * np.where(outside, -z, z))
+    for d in np.eye(size) if size <= MOST_PROBES else np.ones((1, size)):
+        outside = np.any(d * (best.lam + PROBE) > d * task.box.upper)
+        lam = task.box.project(best.lam + (-PROBE if outside else PROBE) * d)
+        moved = float(d @ (lam - best.lam)) / float(d @ d)
+        if moved == 0.0:
+            found.append(0.0)
+            continue
         there = task.criterion.evaluate(lam, eps, best.warm)
-        cost, moved = cost + there.cost, lam - best.lam
-        change = there.grad - best.grad
-        found.append(np.divide(change, moved, out=np.zeros(size), where=moved != 0))
-    return np.sum(found, axis=0) if few else np.mean(found, axis=0), cost
+        cost = cost + there.cost
+        found.append(float(d @ (there.grad - best.grad)) / moved)
+    return np.broadcast_to(found, (size,)).astype(float), cost
 
 
-def warn_about(task: Task, result: Result, tol: float) -> None:
-    """Say that the search did not converge, or which bound it ran into."""
+def warn_about(task: Task, result: Result, tol: float, given: bool) -> None:
+    """Say that the search did not converge, or which bound it ran into.
+
+    A bound from the data is no news where moving on would gain less than `tol`; one that somebody
+    gave always is.
+    """
     if result.status.reason not in ASKED:
         warnings.warn(str(result.status), ConvergenceWarning, stacklevel=LEVEL)
     best, box = result.evaluation, task.box
@@ -170,13 +199,12 @@ def warn_about(task: Task, result: Result, tol: float) -> None:
     if not at or np.all(box.lower == box.upper):
         return
     j, side = at[0]
-    bound = float(best.lam[j])
     others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
     direction = "smaller" if side == "lower" else "larger"
+    advice = "Widen them" if given else "Give wider ones with bounds=(lower, upper), in log units"
     warnings.warn(
-        f"lam_[{j}] = {bound:.4g} is on its {side} bound{others}, and the held-out loss still "
-        f"falls beyond it: the best value is {direction} than the bounds allow. Widen them with "
-        "bounds=(lower, upper), in log units.",
+        f"lam_[{j}] = {best.lam[j]:.4g} is on its {side} bound{others}, and the held-out loss "
+        f"still falls beyond it: the best value is {direction} than the bounds allow. {advice}.",
         UserWarning,
         stacklevel=LEVEL,
     )

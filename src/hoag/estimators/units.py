@@ -19,11 +19,17 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag.models.rows import Matrix
-from hoag.values import Array, Box
+from hoag.values import Array, Box, InvalidInput
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
 # for which the tolerance sequences of the paper were made.
 WEIGHT = 1000.0
+
+# Squares of larger numbers, and of smaller ones than its inverse, are lost.
+LARGEST = 1e152
+
+# What is left of a constant column when its mean is subtracted.
+CENTRING = 1e-14
 
 # A column with less than this share of the mean energy is constant up to rounding.
 CONSTANT = 1e-24
@@ -61,22 +67,35 @@ class Units:
         return coef, intercept
 
 
-def units(X: Any, weights: Array, centre: bool) -> Units:
-    """X in the library's units; dense rows are centred when there is an intercept to absorb it."""
+def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Units:
+    """X in the library's units; dense rows are centred when there is an intercept to absorb it.
+
+    `about_mean`: c is the spread of the rows about their mean even where they are not centred.
+    """
     total = float(weights.sum())
     share = weights / total
     values = X.data if sparse.issparse(X) else X
     biggest = float(np.max(np.abs(values), initial=0.0))
+    if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
+        raise InvalidInput(
+            f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "
+            "rescale X."
+        )
     power = float(2.0 ** np.floor(np.log2(biggest))) if biggest > 0 else 1.0
     mean = np.zeros(X.shape[1])
     if centre and not sparse.issparse(X):
         A = X / power
+        sizes = np.max(np.abs(A), axis=0)
         mean = share @ A
         A -= mean
+        A[:, np.max(np.abs(A), axis=0) <= CENTRING * sizes] = 0.0
         unscaled = Matrix(A)
     else:
         unscaled = Matrix(X, 1.0 / power)
-    spread = float(np.sqrt(share @ unscaled.squared_norms)) or 1.0
+    squared = float(share @ unscaled.squared_norms)
+    if about_mean:  # which centring has not done for sparse rows
+        squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), CONSTANT * squared)
+    spread = float(np.sqrt(squared)) or 1.0
     matrix = unscaled.scaled(1.0 / spread)
     return Units(matrix, WEIGHT * share, mean * power, power * spread, total)
 

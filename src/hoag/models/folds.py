@@ -11,7 +11,6 @@ from sklearn.model_selection import check_cv
 
 from hoag.models import make as makers
 from hoag.models.linear import LinearProblem
-from hoag.models.losses import Multinomial
 from hoag.models.penalties import Penalties, group_numbers
 from hoag.models.rows import DataTerm, Matrix, Rows
 from hoag.models.targets import Target, binary, labels, multiclass, regression
@@ -23,8 +22,8 @@ Splits = Iterable[tuple[Any, Any]]
 # Where a class has no training row its intercept would run to minus infinity; a penalty on the
 # intercepts of this share of the summed weights stops it where the class has probability 1e-5.
 MISSING_CLASS = 1e-6
-# A feature that a multinomial model does not penalise is determined only up to a common shift of
-# the classes; a penalty of this share settles it, far below what the data say.
+# Features that are not penalised may be constant or equal, and in a multinomial model they are
+# determined only up to a common shift of the classes; a penalty of this share settles that.
 FREE = 1e-10
 
 
@@ -84,9 +83,7 @@ def linear_folds(
     problems: list[LinearProblem] = []
     intercepts = 0 if target.basis is None else target.basis.shape[1]
     groups = group_numbers(penalties, matrix.A.shape[1], target.outputs, intercepts)
-    undetermined = isinstance(target.loss, Multinomial) and np.any(
-        groups[: -intercepts or None] < 0
-    )
+    free = bool(np.any(groups[: groups.size - intercepts] < 0))
     for train, test in splits:
         rows, ledger = Rows(matrix, target.outputs, target.basis), Ledger()
         inside = weights * _times_drawn(train, rows.n)
@@ -95,7 +92,7 @@ def linear_folds(
             raise InvalidInput(
                 f"Split {len(problems) + 1} of cv has no training row with a positive weight."
             )
-        floor = FREE * float(inside.sum()) if undetermined else 0.0
+        floor = FREE * float(inside.sum()) if free else 0.0
         unseen = target.missing(inside)
         if target.basis is not None and unseen.size:
             floor = MISSING_CLASS * float(inside.sum())

@@ -31,6 +31,9 @@ from hoag.models.rows import BLOCK_ENTRIES, Matrix
 from hoag.problem import checked_lam
 from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, InvalidInput
 
+# Of the summed weights: a penalty on features that are not penalised, lest two of them be equal.
+FREE = 1e-10
+
 
 class Fit(NamedTuple):
     """θ (p, K), the residuals r (n, K), h (n,), and what their derivatives need."""
@@ -142,7 +145,8 @@ class LeaveOneOut:
         total, fits = 0.0, []
         for block in self._blocks:
             groups = self.groups[:, block.start or 0]
-            alpha = np.where(groups >= 0, np.exp(lam - self.shift)[groups], 0.0)
+            free = FREE * float(self.weights.sum())
+            alpha = np.where(groups >= 0, np.exp(lam - self.shift)[groups], free)
             try:
                 fit = self._solve(alpha, block)
             except LinAlgError:
@@ -166,7 +170,8 @@ class LeaveOneOut:
     def _primal(self, alpha: Array, block: slice) -> Fit:
         """By the factor of G, p × p."""
         y, s = self.centred[:, block], self.weights[:, None]
-        factor = cho_factor(np.diag(alpha) + self._gram)
+        G = np.diag(alpha) + self._gram
+        factor = cho_factor(G)
         self._flops += self.p**3 / 3 + 2.0 * self.n * self.p**2
         theta = cho_solve(factor, self._backward(s * y))
         residual = y - self._forward(theta)
@@ -184,7 +189,7 @@ class LeaveOneOut:
             Bu = cho_solve(factor, self._backward(u))
             return np.asarray(_split(alpha, theta, Bu, squares))
 
-        return Fit(theta, residual, leverage, _condition(factor), derivative)
+        return Fit(theta, residual, leverage, _condition(factor, G), derivative)
 
     def _dual(self, alpha: Array, block: slice) -> Fit:
         """By the factor of M, n × n; in it rows are scaled by √s and centred."""
@@ -196,7 +201,8 @@ class LeaveOneOut:
             for columns, R in self._column_blocks():
                 M += (R / alpha[columns]) @ R.T
             self._flops += 2.0 * self.n**2 * self.p
-        factor = cho_factor(M + np.eye(self.n))
+        M[np.diag_indices(self.n)] += 1.0
+        factor = cho_factor(M)
         inverse = cho_solve(factor, np.eye(self.n))
         self._flops += self.n**3
         scaled = inverse @ (root[:, None] * self.centred[:, block])  # √s r
@@ -216,7 +222,7 @@ class LeaveOneOut:
             self._flops += 2.0 * self.n**2 * (self.n + self.p)
             return np.asarray(_split(alpha, theta, Bu, squares))
 
-        return Fit(theta, residual, leverage, _condition(factor), derivative)
+        return Fit(theta, residual, leverage, _condition(factor, M), derivative)
 
     @cached_property
     def _gram(self) -> Array:
@@ -268,7 +274,6 @@ def _dense(block: Any) -> Array:
     return np.asarray(block.toarray() if sparse.issparse(block) else block)
 
 
-def _condition(factor: Any) -> float:
-    """A cheap estimate: the ratio of the extreme pivots."""
-    pivots = np.diag(factor[0]) ** 2
-    return float(pivots.max() / pivots.min())
+def _condition(factor: Any, matrix: Array) -> float:
+    """A cheap estimate that does not see the scales of columns: max of diagonal over pivot."""
+    return float(np.max(np.diag(matrix) / np.diag(factor[0]) ** 2))

@@ -11,7 +11,7 @@ from hoag.values import InvalidInput
 
 Penalties = str | npt.ArrayLike
 
-_NAMES = ("shared", "per-class", "per-feature", "per-coefficient")
+NAMES = ("shared", "per-class", "per-feature", "per-coefficient")
 
 
 def group_numbers(
@@ -32,7 +32,7 @@ def group_numbers(
         }
         if penalties not in named:
             raise InvalidInput(
-                f"penalties = {penalties!r} is not known; use one of {', '.join(_NAMES)}, "
+                f"penalties = {penalties!r} is not known; use one of {', '.join(NAMES)}, "
                 "or an array of group numbers."
             )
         groups = named[penalties]

@@ -29,7 +29,8 @@ class Hoag(Settings):
                  counts as ε_k.
     gain         stop also when the loss can fall by no more than this share of itself, judged from
                  the last steps: AHEAD times the decrease (L/2)(‖λ − P_D(λ − p/L)‖ + error/L)²
-                 that one more promises. 0: never for this reason
+                 that one more promises, while no hyperparameter, moved by one, promises more than
+                 STEEP times `gain`. 0: never for this reason
     max_iter     the most evaluations
     time_budget  seconds; looked at after every evaluation
     """
@@ -46,6 +47,7 @@ class Hoag(Settings):
     # Steps of gradient descent gain less and less; together about so many times the next one, with
     # L the least of the last few, for a step that was just halved says little about the curvature.
     AHEAD = 5.0
+    STEEP = 1.0
     LAST_STEPS = 5
 
     def __init__(
@@ -85,7 +87,7 @@ class Hoag(Settings):
 
     def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:
         C = recorder.outer_lipschitz() if self.step.needs_lipschitz else np.nan
-        L, scale, warm = np.nan, np.nan, None
+        L, scale, warm, waited_with = np.nan, np.nan, None, np.inf
         origin: tuple[float, Evaluation, float] | None = None  # L, p, ε of the last step taken
         for k in range(1, self.max_iter + 1):
             eps = self._tolerance(k)
@@ -104,17 +106,29 @@ class Hoag(Settings):
             recorder.stop_if_asked()
             self._stop_if_stalled(recorder.trace)
             warm = now.warm
-            if now.error >= np.linalg.norm(p):
-                continue  # the direction is not known yet: stay, and let ε shrink
+            # Where the direction is not known yet: stay and let ε shrink, while that helps.
+            waits = now.error >= np.linalg.norm(p) and now.error < 0.9 * waited_with
+            waited_with = now.error if waits else np.inf
+            if waits:
+                continue
             origin = (L, replace(now, x=None, warm=None), eps)
             lam = domain.project(lam - p / L)  # (iv)
         last = recorder.trace[-1]
         error = gradient_error(last.evaluation, last.eps) / scale
+        if self.gain > self.tol:
+            ahead, steep = self._gain_ahead(recorder.trace, domain)
+            state = (
+                f": the loss can still fall by {max(ahead, steep / self.STEEP):.1e} of itself or "
+                f"more, above the {self.gain:g} asked for."
+            )
+        else:
+            state = (
+                f" with the gradient mapping at {last.mapping:.1e} and its error at {error:.1e}, "
+                f"together above tol = {self.tol:g}."
+            )
+        note = last.evaluation.note
         raise Stop(
-            "max_iter",
-            f"Stopped after max_iter = {self.max_iter} steps with the gradient mapping at "
-            f"{last.mapping:.1e} and its error at {error:.1e}, together above tol = {self.tol:g}. "
-            f"{last.evaluation.note}".rstrip(),
+            "max_iter", f"Stopped after max_iter = {self.max_iter} steps{state} {note}".rstrip()
         )
 
     def _tolerance(self, k: int) -> float:
@@ -133,17 +147,24 @@ class Hoag(Settings):
         )
 
     def _stop_if_no_gain(self, trace: Sequence[Step], domain: Box, note: str) -> None:
+        ahead, steep = self._gain_ahead(trace, domain)
+        if ahead <= self.gain and steep <= self.STEEP * self.gain:
+            raise Stop(
+                "converged",
+                f"Converged at step {trace[-1].k}: the loss can still fall by about {ahead:.1e} of "
+                f"itself, at most the {self.gain:g} asked for. {note}".rstrip(),
+            )
+
+    def _gain_ahead(self, trace: Sequence[Step], domain: Box) -> tuple[float, float]:
+        """What more steps may gain, and the steepest slope in the box, as shares of the loss."""
         now, eps = trace[-1].evaluation, trace[-1].eps
         L = min(1 / step.step_size for step in trace[-self.LAST_STEPS :])
         step = float(np.linalg.norm(now.lam - domain.project(now.lam - now.grad / L)))
         ahead = self.AHEAD * L / 2 * (step + gradient_error(now, eps) / L) ** 2
-        if ahead <= self.gain * abs(now.corrected):
-            raise Stop(
-                "converged",
-                f"Converged at step {trace[-1].k}: the loss can still fall by about "
-                f"{ahead / (abs(now.corrected) or 1.0):.1e} of itself, at most gain = "
-                f"{self.gain:g}. {note}".rstrip(),
-            )
+        towards = domain.project(now.lam - np.sign(now.grad)) - now.lam
+        steep = float(np.max(np.abs(towards * now.grad)))
+        size = abs(now.corrected) or 1.0
+        return ahead / size, steep / size
 
     def _stop_if_stalled(self, trace: Sequence[Step]) -> None:
         last = trace[-self.STALL_STEPS - 1 :]
