@@ -28,6 +28,8 @@ types: .venv/ready
 bench: .venv/ready
 	$(BIN)/python benchmarks/paper.py
 	$(BIN)/python benchmarks/certificate.py
+	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/overfitting.py
 
 clean:
 	rm -rf .venv build dist demo.png
