@@ -15,7 +15,7 @@ demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
 test: .venv/ready
-	$(BIN)/python -m pytest -n 2 --quiet
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet
 
 lint: .venv/ready
 	$(BIN)/ruff check .
