@@ -120,6 +120,7 @@ class Implicit:
                 if self.corrected:
                     x, g, grad, correction = proof.x, proof.g, proof.refined, None
                     bound = proof.refined_bound
+                    error = min(error, bound)  # the bound may know better than the correction
         extra = problem.cost.passes - spent.passes
         return Evaluation(
             lam=lam,
