@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_iris,
+    make_classification,
+    make_regression,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -179,6 +185,22 @@ def test_one_width_for_each_feature_finds_the_one_that_matters():
     assert model.criterion_ < 0.3 * KernelRidgeCV().fit(X, y).criterion_
 
 
+def test_the_interval_is_checked_where_the_parabola_reaches_far():
+    for X, y, cv in (
+        (*make_regression(150, 20, noise=20, random_state=0), None),
+        (*load_diabetes(return_X_y=True), 5),
+    ):
+        model = RidgeCV(cv=cv).fit(X, y)
+        for end in model.lam_interval_[0]:
+            assert model.criterion_at(end, X, y) <= model.criterion_ * (1 + 2.1 * model.tol)
+        assert model.lam_interval_[0, 0] < model.lam_[0] < model.lam_interval_[0, 1]
+
+
+def test_a_tie_between_steps_is_no_failure():
+    X, y = make_regression(150, 20, n_targets=4, noise=20, random_state=0)
+    assert RidgeCV().fit(X, y).result_.converged  # a warning would be an error here
+
+
 def test_scorers_see_the_model_of_this_fit():
     X, y = regression_data()
     model = KernelRidgeCV(scoring="r2").fit(X, y)
@@ -224,7 +246,7 @@ def test_it_does_not_stop_on_a_slope():
     slopes = np.abs(model.result_.grad) / model.criterion_
     inside = model.lam_interval_[:, 0] < model.lam_interval_[:, 1]
     assert model.result_.converged
-    assert np.all(slopes[inside] <= 1.1e-4)  # tol for every unit of λ
+    assert np.all(slopes[inside] <= 5.5e-4)  # five times tol for every unit of λ
 
 
 def test_it_looks_around_first_where_that_is_cheap():
@@ -298,7 +320,7 @@ def test_a_bound_that_the_optimum_lies_beyond_is_named(bounds, side):
 
 def test_grids_of_scikit_learn_become_bounds():
     X, y = binary_data()
-    with pytest.warns(UserWarning, match="bound"):
+    with pytest.warns(UserWarning, match="C = 0.001, the largest of Cs, is chosen"):
         model = LogisticRegressionCV(Cs=[1e-4, 1e-3]).fit(X, y)
     assert pytest.approx(1e-3) == model.C_
     assert (

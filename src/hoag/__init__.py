@@ -1,5 +1,6 @@
 """Continuous hyperparameters tuned by gradient, each gradient with a bound on its error."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from hoag import inner, linear, models, schedules, search
@@ -20,6 +21,7 @@ from hoag.values import (
 )
 
 if TYPE_CHECKING:
+    from hoag import estimators, plot
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
 
 __version__ = "0.1.0"
@@ -41,21 +43,23 @@ __all__ = [
     "Sum",
     "Unrolled",
     "check_problem",
+    "estimators",
     "inner",
     "linear",
     "minimize",
     "models",
+    "plot",
     "schedules",
     "search",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators are imported when they are first asked for."""
+    """The estimators and the plots are imported when they are first asked for."""
+    if name in ("estimators", "plot"):
+        return importlib.import_module(f"hoag.{name}")
     if name in ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"):
-        from hoag import estimators
-
-        return getattr(estimators, name)
+        return getattr(importlib.import_module("hoag.estimators"), name)
     raise AttributeError(f"module 'hoag' has no attribute {name!r}")
 
 

@@ -210,7 +210,7 @@ class TuningDisplay:
             reach = np.abs(t - x[nearest])
             band = off[last][nearest] + errors[last][nearest] * reach
             ax.fill_between(t, curve - band, curve + band, color=BAND, alpha=0.4, lw=0,
-                            label=f"± estimated error, ≤ {band.max():.0e}")  # fmt: skip
+                            label=_error_label(band))  # fmt: skip
             ax.plot(t, curve, color=PATH, lw=1)
         ax.errorbar(lam, loss, yerr=off, fmt="o", ms=4, color=PATH, label="steps")
         best = self.result.evaluation
@@ -224,7 +224,7 @@ class TuningDisplay:
         loss, off = self._loss()
         steps = np.arange(1, len(loss) + 1)
         ax.fill_between(steps, loss - off, loss + off, color=BAND, alpha=0.4, lw=0,
-                        label=f"± estimated error, ≤ {off.max():.0e}")  # fmt: skip
+                        label=_error_label(off))  # fmt: skip
         ax.plot(steps, loss, "o-", ms=4, lw=1.2, color=PATH, label="steps")
         ax.legend(fontsize="small")
         ax.set(xlabel="step", ylabel="mean held-out loss", title="Held-out loss")
@@ -238,6 +238,10 @@ class TuningDisplay:
         ax.plot(passes, loss, "o", ms=4, color=PATH, label="steps")
         ax.legend(fontsize="small")
         ax.set(xlabel="passes over the data", ylabel="mean held-out loss", title="Loss by cost")
+
+
+def _error_label(band: Array) -> str:
+    return f"± estimated error, ≤ {band.max():.0e}" if band.max() > 0 else "no error but rounding"
 
 
 def _pyplot() -> Any:

@@ -34,6 +34,8 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         self.__dict__.pop("scores_", None)  # of an earlier fit
         X, y = self._read(X, y)
+        if self.scoring is not None:
+            self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
         task = scouted(self._task(X, y, weights, splits))
@@ -63,8 +65,9 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if self.scoring is not None:
             self.scores_ = self._scores(X, y, splits, task, result, scoring_params)
         listeners.finish(fitted)
-        given = self._grid() is not None or not isinstance(self.bounds, str)
-        warn_about(task, result, 0.0 if given else self.tol, given)
+        grid = self._grid()
+        given = grid[0] if grid else "" if isinstance(self.bounds, str) else "bounds"
+        warn_about(task, result, self.tol, given)
         return self
 
     def _named(self, lam: Array) -> dict[str, Any]:
@@ -84,7 +87,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         splits, _ = reader._splits(X, y, sample_weight, params)
         task = reader._task(X, y, weights, splits)
         lam = np.atleast_1d(np.asarray(lam, dtype=float))
-        return float(task.per_row * task.criterion.value(lam, 1e-6).value)
+        return float(task.per_row * task.criterion.value(lam, 1e-9).value)
 
     def _scores(
         self, X: Any, y: Any, splits: Any, task: Task, result: Result, params: dict[str, Any]

@@ -35,6 +35,9 @@ SCOUT_EPS = 1e-3
 
 # f is probed this far from its minimum for its curvature, in λ.
 PROBE = 0.3
+# An interval that reaches much further is looked at, with this tolerance, and halved at most so
+# often.
+VERIFY_EPS, HALVINGS = 1e-3, 12
 # Past so many hyperparameters they are not probed one by one, but moved together.
 MOST_PROBES = 8
 
@@ -134,18 +137,19 @@ def close(task: Task, result: Result, tol: float) -> tuple[Result, Array]:
     A rigorous bound may cost more than the evaluation it is for, so it is asked for once.
     """
     best, last, start = result.evaluation, result.trace[-1], time.perf_counter()
+    spent = last.cost
     try:
         if task.proof is not None:
             best = task.proof.evaluate(best.lam, last.eps, best.warm)
+            spent = spent + best.cost
         curvature, cost = _curvatures(task, best, last.eps)
+        ends = _interval(task, best, curvature, tol)
+        ends, looked = _verified(task, best, ends, tol)
     except InnerProblemError:
         return result, np.full((best.lam.size, 2), np.nan)
-    if task.proof is not None:
-        cost = cost + best.cost
     seconds = last.seconds + time.perf_counter() - start
-    step = Step(last.k + 1, last.eps, best, last.cost + cost, seconds)
-    result = replace(result, evaluation=best, trace=(*result.trace, step))
-    return result, _interval(task, best, curvature, tol)
+    step = Step(last.k + 1, last.eps, best, spent + cost + looked, seconds)
+    return replace(result, evaluation=best, trace=(*result.trace, step)), ends
 
 
 def _interval(task: Task, best: Evaluation, curvature: Array, tol: float) -> Array:
@@ -161,6 +165,29 @@ def _interval(task: Task, best: Evaluation, curvature: Array, tol: float) -> Arr
         reach = np.where(np.isfinite(reach) & (reach >= 0), reach, np.inf)
         ends.append(task.box.project(best.lam + side * reach))
     return np.stack(ends, axis=1)
+
+
+def _verified(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[Array, Cost]:
+    """The ends with those drawn nearer that the curvature put too far, and what looking cost.
+
+    A parabola from one probe is no guide far beyond it: there f itself is looked at, and the way
+    halved while it is higher than it should be.
+    """
+    ends, cost = ends.copy(), Cost()
+    for j, side in np.ndindex(*(ends.shape if best.lam.size <= MOST_PROBES else (0, 0))):
+        reach = ends[j, side] - best.lam[j]
+        for _ in range(HALVINGS):
+            if abs(reach) <= 2 * PROBE:
+                break
+            lam = best.lam.copy()
+            lam[j] += reach
+            there = task.criterion.value(lam, VERIFY_EPS, best.warm)
+            cost = cost + there.cost
+            if there.value <= (1 + 2 * tol) * best.corrected:
+                break
+            reach /= 2
+        ends[j, side] = best.lam[j] + reach
+    return ends, cost
 
 
 def _curvatures(task: Task, best: Evaluation, eps: float) -> tuple[Array, Cost]:
@@ -183,16 +210,17 @@ def _curvatures(task: Task, best: Evaluation, eps: float) -> tuple[Array, Cost]:
     return np.broadcast_to(found, (size,)).astype(float), cost
 
 
-def warn_about(task: Task, result: Result, tol: float, given: bool) -> None:
+def warn_about(task: Task, result: Result, tol: float, given: str) -> None:
     """Say that the search did not converge, or which bound it ran into.
 
     A bound from the data is no news where moving on would gain less than `tol`; one that somebody
     gave always is.
     """
     if result.status.reason not in ASKED:
-        warnings.warn(str(result.status), ConvergenceWarning, stacklevel=LEVEL)
+        more = " Raise max_iter or tol." if result.status.reason == "max_iter" else ""
+        warnings.warn(f"{result.status}{more}", ConvergenceWarning, stacklevel=LEVEL)
     best, box = result.evaluation, task.box
-    worth = tol * abs(best.corrected)
+    worth = 0.0 if given else tol * abs(best.corrected)
     low = np.flatnonzero((best.lam <= box.lower) & (best.grad > worth))
     high = np.flatnonzero((best.lam >= box.upper) & (best.grad < -worth))
     at = [(j, "lower") for j in low] + [(j, "upper") for j in high]
@@ -200,11 +228,19 @@ def warn_about(task: Task, result: Result, tol: float, given: bool) -> None:
         return
     j, side = at[0]
     others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
-    direction = "smaller" if side == "lower" else "larger"
-    advice = "Widen them" if given else "Give wider ones with bounds=(lower, upper), in log units"
+    extreme = {"lower": "smallest", "upper": "largest"}
+    if given == "Cs":  # λ = −log C
+        extreme = {"lower": "largest", "upper": "smallest"}
+    if given in ("Cs", "alphas"):
+        value = np.exp(-best.lam[j] if given == "Cs" else best.lam[j])
+        where = f"{given[:-1]} = {value:.4g}, the {extreme[side]} of {given}, is chosen{others}"
+    else:
+        where = f"lam_[{j}] = {best.lam[j]:.4g} is on its {side} bound{others}"
+    direction = {"smallest": "smaller", "largest": "larger"}[extreme[side]]
+    advice = f"widen {given}" if given else "give bounds=(lower, upper), in log units"
     warnings.warn(
-        f"lam_[{j}] = {best.lam[j]:.4g} is on its {side} bound{others}, and the held-out loss "
-        f"still falls beyond it: the best value is {direction} than the bounds allow. {advice}.",
+        f"{where}, and the held-out loss still falls beyond it: the best value is {direction}. "
+        f"To look there, {advice}.",
         UserWarning,
         stacklevel=LEVEL,
     )

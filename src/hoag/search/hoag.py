@@ -47,7 +47,7 @@ class Hoag(Settings):
     # Steps of gradient descent gain less and less; together about so many times the next one, with
     # L the least of the last few, for a step that was just halved says little about the curvature.
     AHEAD = 5.0
-    STEEP = 1.0
+    STEEP = 5.0
     LAST_STEPS = 5
 
     def __init__(
@@ -83,6 +83,7 @@ class Hoag(Settings):
         self, criterion: Criterion, domain: Box, lam0: Array, on_step: OnStep | None = None
     ) -> Result:
         recorder = Recorder(criterion, on_step, self.time_budget)
+        recorder.same = max(recorder.same, self.gain)
         return recorder.run(lambda recorder: self._descend(recorder, domain, lam0))
 
     def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:
@@ -116,11 +117,7 @@ class Hoag(Settings):
         last = recorder.trace[-1]
         error = gradient_error(last.evaluation, last.eps) / scale
         if self.gain > self.tol:
-            ahead, steep = self._gain_ahead(recorder.trace, domain)
-            state = (
-                f": the loss can still fall by {max(ahead, steep / self.STEEP):.1e} of itself or "
-                f"more, above the {self.gain:g} asked for."
-            )
+            state = f", before the loss had settled to within {self.gain:g} of itself."
         else:
             state = (
                 f" with the gradient mapping at {last.mapping:.1e} and its error at {error:.1e}, "

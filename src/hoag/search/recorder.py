@@ -44,6 +44,7 @@ class Recorder:
         self.criterion, self.on_step, self.time_budget = criterion, on_step, time_budget
         self.trace: list[Step] = []
         self._kept = -1  # the index of the best step so far
+        self.same = SAME
         self._cost = Cost()
         self._asked: Stop | None = None
         self._start = time.perf_counter()
@@ -141,12 +142,13 @@ class Recorder:
         lower by more than both uncertainties, it has not: f has other basins and flat regions.
         """
         best, last = self.trace[self._kept], self.trace[-1]
-        if status.converged and _range(best)[1] < _range(last)[0]:
+        tie = self.same * abs(last.evaluation.corrected)
+        if status.converged and _range(best)[1] < _range(last)[0] - tie:
             status = Status(
                 "left_behind",
                 f"{status} But the loss was lower at step {best.k}, which is returned: "
                 f"{best.evaluation.corrected / last.evaluation.corrected:.4g} times this one. "
-                "Search again from there, with lam0=result.lam.",
+                "f has other minima or a flat region here; a search that starts there may go on.",
             )
         elif status.converged:
             best = last
