@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
 from hoag.search import Hoag
 
-SEARCHES = (None, Hoag(max_iter=20))
+SEARCHES = (None, Hoag(max_iter=8))
 
 ESTIMATORS = [
     *(
