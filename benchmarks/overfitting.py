@@ -44,7 +44,7 @@ def with_noise(seed: int) -> tuple[Any, Any]:
 
 
 def tables() -> None:
-    print(f"{'data':22}{'penalties':14}{'criterion':>10}{'unseen':>10}")
+    print(f"{'data':24}{'penalties':14}{'criterion':>10}{'unseen':>10}")
     for name, load, estimator in (
         ("breast_cancer", lambda _: load_breast_cancer(return_X_y=True), hoag.LogisticRegressionCV),
         ("diabetes", lambda _: load_diabetes(return_X_y=True), hoag.RidgeCV),
@@ -67,7 +67,7 @@ def tables() -> None:
                     losses.append(log_loss(y[unseen], model.predict_proba(B)))
                 else:
                     losses.append(np.mean((y[unseen] - model.predict(B)) ** 2))
-            print(f"{name:22}{penalties:14}{np.mean(criteria):10.4g}{np.mean(losses):10.4g}",
+            print(f"{name:24}{penalties:14}{np.mean(criteria):10.4g}{np.mean(losses):10.4g}",
                   flush=True)  # fmt: skip
 
 
