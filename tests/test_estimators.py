@@ -419,6 +419,8 @@ def test_groups_reach_the_splitter_with_and_without_routing():
         model = LogisticRegressionCV(cv=cv, scoring="accuracy")
         assert model.fit(X, y, groups=groups).lam_ == pytest.approx(expected)
         assert "splitter" in str(model.get_metadata_routing())
+        closed = RidgeCV(cv="gcv").fit(X, y)  # a name with a method split, and no splitter
+        assert "splitter" in str(closed.get_metadata_routing())
     with pytest.raises(TypeError, match="takes X, y, sample_weight and groups"):
         LogisticRegressionCV().fit(X, y, colour=groups)
 

@@ -157,16 +157,13 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_metadata_routing(self) -> Any:
         router = MetadataRouter(owner=self).add_self_request(self)
-        if hasattr(self.cv, "split"):
-            router.add(
-                splitter=self.cv,
-                method_mapping=MethodMapping().add(caller="fit", callee="split"),
-            )
-        else:  # a number or an iterable: such a splitter asks for nothing
-            router.add(
-                splitter=check_cv(3),
-                method_mapping=MethodMapping().add(caller="fit", callee="split"),
-            )
+        # A number or an iterable stands for a splitter that asks for nothing.
+        router.add(
+            splitter=self.cv
+            if not isinstance(self.cv, str) and hasattr(self.cv, "split")
+            else check_cv(),
+            method_mapping=MethodMapping().add(caller="fit", callee="split"),
+        )
         if self.scoring is not None:
             router.add(
                 scorer=self._scorer(),

@@ -14,6 +14,7 @@ from hoag.estimators.base import TunedEstimator
 from hoag.estimators.tuning import Task, cross_validated, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies
 from hoag.models.folds import linear_folds
+from hoag.models.linear import LinearProblem
 from hoag.models.penalties import group_numbers
 from hoag.models.targets import Target
 from hoag.values import Array, Box, InvalidInput, Result
@@ -37,12 +38,15 @@ REFIT_TOL, REFIT_TOL_DIRECT = 1e-6, 1e-10
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
 
-    def _linear_task(
-        self, u: Units, target: Target, splits: Any, curvature: float, box: Any = None
-    ) -> Task:
-        problems = linear_folds(u.matrix, target, splits, u.weights, self._penalties(), u.log_shift)
+    def _linear_task(self, u: Units, target: Target, splits: Any, curvature: float) -> Task:
+        def folds(splits: Any) -> list[LinearProblem]:
+            penalties = self._penalties()
+            return linear_folds(u.matrix, target, splits, u.weights, penalties, u.log_shift)
+
+        problems = folds(splits)
         quadratic = target.loss.self_concordance == 0
         solver = _linear_solver(u, target, quadratic)
+        direct = isinstance(solver, linear.Cholesky)
         inside = inner.CG(solver) if quadratic else inner.Newton(solver)
         criterion, proof = cross_validated(problems, inside, solver, self.n_jobs)
         groups = group_matrix(self._penalties(), u, target)
@@ -56,21 +60,13 @@ class LinearEstimator(TunedEstimator):
 
         def refit(result: Result) -> dict[str, Any]:
             rows = np.arange(u.weights.size)
-            (whole,) = linear_folds(
-                u.matrix,
-                target,
-                [(rows, rows[:0])],
-                u.weights,
-                self._penalties(),
-                u.log_shift,
-            )
+            (whole,) = folds([(rows, rows[:0])])
             start = np.mean(result.x, axis=0)
-            tol = REFIT_TOL_DIRECT if isinstance(solver, linear.Cholesky) else REFIT_TOL
+            tol = REFIT_TOL_DIRECT if direct else REFIT_TOL
             solve = inside.solve(whole, result.lam, start, tol)
             warn_refit(solve)
             return self._attributes(u, target, solve.x)
 
-        direct = isinstance(solver, linear.Cholesky)
         return Task(
             criterion,
             box,

@@ -174,7 +174,9 @@ def _verified(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[Ar
     halved while it is higher than it should be.
     """
     ends, cost = ends.copy(), Cost()
-    for j, side in np.ndindex(*(ends.shape if best.lam.size <= MOST_PROBES else (0, 0))):
+    if best.lam.size > MOST_PROBES:  # moved together, so no end is one λ's own
+        return ends, cost
+    for j, side in np.ndindex(*ends.shape):
         reach = ends[j, side] - best.lam[j]
         for _ in range(HALVINGS):
             if abs(reach) <= 2 * PROBE:
