@@ -3,26 +3,24 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hoag import inner, linear, models, schedules, search
-from hoag.api import minimize
-from hoag.check import check_problem
-from hoag.criterion import Implicit, Sum
-from hoag.unrolled import Unrolled
-from hoag.values import (
-    Box,
-    Cost,
-    Evaluation,
-    InnerProblemError,
-    InvalidInput,
-    Result,
-    Solve,
-    Status,
-    Step,
-)
-
 if TYPE_CHECKING:
-    from hoag import estimators, plot
+    from hoag import datasets, estimators, inner, linear, models, plot, schedules, search
+    from hoag.api import minimize
+    from hoag.check import check_problem
+    from hoag.criterion import Implicit, Sum
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+    from hoag.unrolled import Unrolled
+    from hoag.values import (
+        Box,
+        Cost,
+        Evaluation,
+        InnerProblemError,
+        InvalidInput,
+        Result,
+        Solve,
+        Status,
+        Step,
+    )
 
 __version__ = "0.1.0"
 
@@ -43,6 +41,7 @@ __all__ = [
     "Sum",
     "Unrolled",
     "check_problem",
+    "datasets",
     "estimators",
     "inner",
     "linear",
@@ -53,13 +52,28 @@ __all__ = [
     "search",
 ]
 
+# Everything is imported when it is first asked for, so that `hoag --help` answers at once.
+_MODULES = ("datasets", "estimators", "inner", "linear", "models", "plot", "schedules", "search")
+_HOMES = {
+    "hoag.api": ("minimize",),
+    "hoag.check": ("check_problem",),
+    "hoag.criterion": ("Implicit", "Sum"),
+    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"),
+    "hoag.unrolled": ("Unrolled",),
+    "hoag.values": (
+        *("Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result", "Solve"),
+        *("Status", "Step"),
+    ),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """The estimators and the plots are imported when they are first asked for."""
-    if name in ("estimators", "plot"):
+    if name in _MODULES:
         return importlib.import_module(f"hoag.{name}")
-    if name in ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"):
-        return getattr(importlib.import_module("hoag.estimators"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(home), name)
+            return value
     raise AttributeError(f"module 'hoag' has no attribute {name!r}")
 
 

@@ -19,8 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.tuning import Task, close, scouted, translated, warn_about
 from hoag.models.make import check_sparse
-from hoag.schedules import Quadratic
-from hoag.search import Adaptive, Hoag
+from hoag.search import default_search
 from hoag.values import Array, Box, InvalidInput, Result, Step
 
 
@@ -178,14 +177,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     f"search={self.search!r}: give an instance, such as hoag.search.Hoag()."
                 )
             return self.search
-        return Hoag(
-            schedule=Quadratic(first=0.03),
-            step=Adaptive(grow=4.0, longest=2.0),
-            tol=0.0,
-            gain=self.tol,
-            max_iter=self.max_iter,
-            time_budget=self.time_budget,
-        )
+        return default_search(self.tol, self.max_iter, self.time_budget)
 
     def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
         """The bounds that the user gave, or those from the data."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from hoag.criterion import Criterion
-from hoag.schedules import Exponential, Schedule
+from hoag.schedules import Exponential, Quadratic, Schedule
 from hoag.search.recorder import OnStep, Recorder, Stop
 from hoag.search.steps import Adaptive, StepRule, gradient_error
 from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Settings, Step
@@ -193,3 +193,20 @@ def _on_bounds(lam: Array, p: Array, domain: Box) -> str:
         return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
     side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
     return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
+
+
+def default_search(
+    tol: float = 1e-4, max_iter: int = 100, time_budget: float | None = None
+) -> Hoag:
+    """What the estimators use: steps by the secant rule, of at most 2, until `tol` is all to gain.
+
+    It wants refined gradients: Implicit(..., corrected=True).
+    """
+    return Hoag(
+        schedule=Quadratic(first=0.03),
+        step=Adaptive(grow=4.0, longest=2.0),
+        tol=0.0,
+        gain=tol,
+        max_iter=max_iter,
+        time_budget=time_budget,
+    )
