@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 
 import hoag
 from hoag import inner, linear, models, schedules
+from hoag.problem import Plain
 from hoag.search import Adaptive, Constant, Hoag
 
 SUMMABLE = [schedules.Quadratic(), schedules.Cubic(), schedules.Exponential()]
@@ -184,7 +185,39 @@ def test_C_from_the_data():
     with pytest.raises(hoag.InvalidInput, match="squared loss"):
         hoag.minimize(registry.make("ridge"), search=Hoag(step=Adaptive(C="data")))
     with pytest.raises(hoag.InvalidInput, match="outer_lipschitz"):
-        hoag.minimize(registry.make("kernel-ridge"), search=Hoag(step=Adaptive(C="data")))
+        hoag.minimize(Plain(registry.make("ridge")), search=Hoag(step=Adaptive(C="data")))
+
+
+@pytest.mark.parametrize("setting", [{"model": "kernel-ridge"}, {"model": "kernel-widths"}])
+def test_C_of_kernel_ridge_holds_where_the_residual_is_that_of_zero_or_less(setting):
+    problem = registry.make(**setting, weighted=True)
+    lam, rng = problem.lam0, np.random.default_rng(0)
+    constant, cost = hoag.Implicit(problem).outer_lipschitz()
+    assert cost.held_out > 0
+    at_zero = problem.at(np.zeros(problem.x0.size), lam).g
+    best = hoag.Implicit(problem).evaluate(lam, 1e-8).x
+    inside = [x for x in best * rng.uniform(0, 1.2, size=(60, 1)) if problem.at(x, lam).g < at_zero]
+    assert len(inside) > 10
+    for x, other in zip(inside, inside[1:]):
+        change = abs(problem.at(x, lam).g - problem.at(other, lam).g)
+        assert change <= constant * np.linalg.norm(x - other) * (1 + 1e-9)
+    result = hoag.minimize(problem, search=Hoag(step=Adaptive(C="data"), max_iter=300, tol=1e-3))
+    assert result.status.reason in ("converged", "max_iter", "stalled")
+
+
+def test_the_rule_as_printed_has_none_of_our_safeguards():
+    def at(lam, value, corrected, grad):
+        nothing = {"correction": None, "error": np.nan, "bound": np.inf, "x": None, "warm": None}
+        lam, grad = np.array([lam]), np.array([grad])
+        return hoag.Evaluation(lam, value, corrected, grad, **nothing)
+
+    # g falls as promised, the corrected value does not, and the slope shows a curvature of 100.
+    before, now = at(0.0, 10.0, 10.0, 1.0), at(-1.0, 9.0, 10.0, -99.0)
+    printed = Adaptive(as_printed=True)
+    assert printed.next(1.0, np.nan, before, now, (0.0, 0.0)) == pytest.approx(1 / 1.05)
+    assert Adaptive().next(1.0, np.nan, before, now, (0.0, 0.0)) == pytest.approx(100.0)
+    now = at(-1.0, 9.6, 9.0, -99.0)
+    assert printed.next(1.0, np.nan, before, now, (0.0, 0.0)) == pytest.approx(2.0)
 
 
 def test_the_step_rule_line_by_line():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
 from hoag.models.bounds import ROUNDING
 from hoag.models.losses import OuterLoss, OuterLossAt, Squared
@@ -87,6 +87,19 @@ class KernelRidgeProblem:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last": None}
+
+    def outer_lipschitz(self) -> float:
+        """C = 2‖√s′K′‖₂‖√s′y′‖ at the first width.
+
+        The squared loss has no global constant; this one holds where the residual of the held-out
+        rows is at most that of x = 0.
+        """
+        root = np.sqrt(self.test_weights)
+        K_test = self.kernel(self.width_and_ridge(self.lam0)[0]).K_test
+        self.ledger.charge(held_out=self.test_share)
+        start = np.ones(min(K_test.shape))
+        norm = svds(root[:, None] * K_test, k=1, return_singular_vectors=False, v0=start)[0]
+        return float(2 * norm * np.linalg.norm(root * self.y_test))
 
     def bound(self, point: KernelRidgePoint, q: Array, r: Array) -> float:
         """bound ≥ ‖p − ∇f‖ from residuals alone, since h is quadratic in x and loss″ ≤ 2.
