@@ -28,7 +28,7 @@ from hoag.values import (
 )
 
 # Statuses that the user asked for: no warning.
-ASKED = ("converged", "callback")
+ASKED = ("converged", "callback", "finished")
 
 # The tolerance at which places to start are compared.
 SCOUT_EPS = 1e-3

@@ -1,7 +1,21 @@
 """Searches: each minimises a criterion over a box and returns a result."""
 
-from hoag.search.hoag import Hoag
+from hoag.search.bayes import Bayes
+from hoag.search.blackbox import Grid, Random
+from hoag.search.hoag import Hoag, default_search
 from hoag.search.recorder import Recorder, Stop
 from hoag.search.steps import Adaptive, Constant
+from hoag.search.tpe import TPE
 
-__all__ = ["Adaptive", "Constant", "Hoag", "Recorder", "Stop"]
+__all__ = [
+    "TPE",
+    "Adaptive",
+    "Bayes",
+    "Constant",
+    "Grid",
+    "Hoag",
+    "Random",
+    "Recorder",
+    "Stop",
+    "default_search",
+]

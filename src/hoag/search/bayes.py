@@ -1,0 +1,64 @@
+"""Sequential model-based search: a Gaussian process, by the package bayesian-optimization."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hoag.search.blackbox import EPS, BlackBox, Proposals, _at_least_one
+from hoag.values import Box
+
+
+class Bayes(BlackBox):
+    """The λ of most expected improvement, under a Gaussian process fitted to the values so far.
+
+    It begins at `starts` points equally spaced from the lower corner of the domain to the upper.
+    """
+
+    def __init__(
+        self,
+        n: int = 50,
+        starts: int = 4,
+        seed: int = 0,
+        eps: float = EPS,
+        time_budget: float | None = None,
+    ) -> None:
+        self.n, self.starts = _at_least_one("n", n), _at_least_one("starts", starts)
+        self.seed, self.eps, self.time_budget = seed, eps, time_budget
+
+    def proposals(self, domain: Box) -> Proposals:
+        bayes_opt = _package()
+        names = [f"lam_{j:06d}" for j in range(domain.size)]
+        model = bayes_opt.BayesianOptimization(
+            f=None,
+            pbounds=dict(zip(names, zip(domain.lower, domain.upper))),
+            acquisition_function=bayes_opt.acquisition.ExpectedImprovement(xi=0.0),
+            random_state=self.seed,
+            verbose=0,
+            allow_duplicate_points=True,
+        )
+        corners = np.linspace(domain.lower, domain.upper, self.starts)
+        for k in range(self.n):
+            if k < self.starts:
+                lam = corners[k]
+            else:
+                with warnings.catch_warnings():  # of the process's own fit, which users cannot mend
+                    warnings.simplefilter("ignore")
+                    found = model.suggest()
+                lam = domain.project(np.array([found[name] for name in names], dtype=float))
+            value = yield lam
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.register(params=dict(zip(names, lam)), target=-value)
+
+
+def _package() -> Any:
+    try:
+        import bayes_opt
+    except ImportError:
+        raise ImportError(
+            "hoag.search.Bayes needs bayesian-optimization: pip install 'hoag[reproduce]'."
+        ) from None
+    return bayes_opt

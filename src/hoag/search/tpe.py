@@ -1,0 +1,45 @@
+"""Optuna's tree-structured Parzen estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hoag.search.blackbox import EPS, BlackBox, Proposals, _at_least_one
+from hoag.values import Box
+
+
+class TPE(BlackBox):
+    """The λ that is likeliest among the good and unlikeliest among the bad so far."""
+
+    def __init__(
+        self, n: int = 50, seed: int = 0, eps: float = EPS, time_budget: float | None = None
+    ) -> None:
+        self.n = _at_least_one("n", n)
+        self.seed, self.eps, self.time_budget = seed, eps, time_budget
+
+    def proposals(self, domain: Box) -> Proposals:
+        optuna = _package()
+        before = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        try:
+            study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=self.seed))
+        finally:
+            optuna.logging.set_verbosity(before)
+        sides = {
+            f"lam_{j}": optuna.distributions.FloatDistribution(low, high)
+            for j, (low, high) in enumerate(zip(domain.lower, domain.upper))
+        }
+        for _ in range(self.n):
+            trial = study.ask(sides)
+            value = yield np.array([trial.params[name] for name in sides])
+            study.tell(trial, value)
+
+
+def _package() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ImportError("hoag.search.TPE needs optuna: pip install 'hoag[reproduce]'.") from None
+    return optuna
