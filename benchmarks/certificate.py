@@ -9,13 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import data
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 import hoag
-from hoag import linear, models
+from hoag import datasets, linear, models
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from test_certificate import draw, exact
@@ -71,10 +70,9 @@ def unscaled_columns() -> None:
 
 
 def imdb() -> None:
-    root = data.folder()
-    if root is None:
+    if not datasets.present("imdb"):
         return
-    A, y, A_test, y_test, *_ = data.thirds(*data.imdb(root), seed=0)
+    A, y, A_test, y_test, *_ = datasets.thirds(*datasets.load("imdb").X_y, seed=0)
     problem = models.logistic(A, y, A_test, y_test)
     reference = hoag.Implicit(problem, certificate=False)
     print("\n| IMDB λ | ε | slope of f | true error | estimate | bound |")

@@ -13,13 +13,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import data
 import numpy as np
 import optuna
-from sklearn import datasets, linear_model
+from sklearn import linear_model
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
@@ -27,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import hoag
+from hoag import datasets
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 TRIALS = 30
@@ -45,23 +44,22 @@ class Task(NamedTuple):
 
 
 def tasks() -> Iterator[Callable[[], Task]]:
-    yield lambda: task("breast_cancer", "logistic", datasets.load_breast_cancer, 5)
-    yield lambda: task("digits", "logistic", datasets.load_digits, 3)
-    yield lambda: task("diabetes", "ridge", datasets.load_diabetes, 5)
-    yield lambda: task("diabetes", "kernel", datasets.load_diabetes, 3)
-    root = data.folder()
-    if root is None:
-        return
-    yield lambda: task("parkinsons", "kernel", lambda **_: data.parkinsons(root), 1, most=1200)
-    yield lambda: task("20news", "logistic", lambda **_: data.news(root), 1, unseen=2 / 3)
-    yield lambda: task("imdb", "logistic", lambda **_: data.imdb(root), 1, unseen=2 / 3)
-    yield lambda: task("mnist", "logistic", lambda **_: data.mnist(root), 1, most=3000)
+    yield lambda: task("breast_cancer", "logistic", 5)
+    yield lambda: task("digits", "logistic", 3)
+    yield lambda: task("diabetes", "ridge", 5)
+    yield lambda: task("diabetes", "kernel", 3)
+    if datasets.present("parkinsons"):
+        yield lambda: task("parkinsons", "kernel", 1, most=1200)
+    if datasets.present("20news"):
+        yield lambda: task("20news", "logistic", 1, unseen=2 / 3)
+    if datasets.present("imdb"):
+        yield lambda: task("imdb", "logistic", 1, unseen=2 / 3)
+    if datasets.present("mnist"):
+        yield lambda: task("mnist", "logistic", 1, most=3000)
 
 
-def task(
-    name: str, kind: str, load: Callable[..., Any], runs: int, unseen: float = 1 / 3, most: int = 0
-) -> Task:
-    X, y = load(return_X_y=True)
+def task(name: str, kind: str, runs: int, unseen: float = 1 / 3, most: int = 0) -> Task:
+    X, y = datasets.load(name).X_y
     order = np.random.default_rng(0).permutation(len(y))
     seen, rest = np.split(order, [int(len(y) * (1 - unseen))])
     if most:
@@ -187,5 +185,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     main(sys.argv[1:])

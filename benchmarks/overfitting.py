@@ -13,10 +13,8 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
-import data
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import log_loss
@@ -25,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import hoag
+from hoag import datasets
 
 UNSEEN = 5000
 SPLITS = 5
@@ -72,11 +71,10 @@ def tables() -> None:
 
 
 def mnist(rows: int) -> None:
-    root = data.folder()
-    if root is None:
-        print("HOAG_DATA is not set: no MNIST.")
+    if not datasets.present("mnist"):
+        print("MNIST is not here: hoag data fetch mnist.")
         return
-    A, y = data.mnist(root)
+    A, y = datasets.load("mnist").X_y
     order = np.random.default_rng(0).permutation(len(y))
     seen, unseen = order[:rows], order[rows : rows + UNSEEN]
     print(f"{'penalties':18}{'number':>7}  {'validation':18}{'criterion':>10}{'unseen':>9}"
@@ -98,6 +96,5 @@ def mnist(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     tables()
     mnist(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import data
 import numpy as np
 from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
 
 import hoag
-from hoag import inner, linear, models, schedules
+from hoag import datasets, inner, linear, models, schedules
 from hoag.search import Hoag
 
 TARGET = 1e-3
@@ -87,7 +86,7 @@ def run(truth: Truth, criterion: Any, schedule: Any, max_passes: float) -> dict[
 
 
 def text(name: str, A: Any, y: Any) -> None:
-    A, y, A_test, y_test, *_ = data.thirds(A, y, seed=0)
+    A, y, A_test, y_test, *_ = datasets.thirds(A, y, seed=0)
     problem = models.logistic(A, y, A_test, y_test)
     # Of its own, so that measuring leaves nothing warm for the runs that are measured.
     truth = Truth(models.logistic(A, y, A_test, y_test), BRACKETS[name])
@@ -122,7 +121,7 @@ def show(sequence: str, solver: str, gradient: str, row: dict[str, Any]) -> None
 
 
 def mnist(A: Any, y: Any) -> None:
-    A, y, A_test, y_test, *_ = data.thirds(A, y, seed=0)
+    A, y, A_test, y_test, *_ = datasets.thirds(A, y, seed=0)
     print(f"\n### MNIST 12 × 12: {A.shape[0]} rows, 1440 hyperparameters\n")
     print("| inner | linear | passes to 5760 | test loss at 9430 passes | steps | seconds |")
     print("|---|---|---|---|---|---|")
@@ -152,16 +151,13 @@ def mnist(A: Any, y: Any) -> None:
 
 
 def main(names: list[str]) -> None:
-    root = data.folder()
-    if root is None:
-        sys.exit("Set HOAG_DATA to the folder with the data sets (see benchmarks/data.py).")
     with threadpool_limits(1):
         if "imdb" in names:
-            text("imdb", *data.imdb(root))
+            text("imdb", *datasets.load("imdb").X_y)
         if "20news" in names:
-            text("20news", *data.news(root))
+            text("20news", *datasets.load("20news").X_y)
         if "mnist" in names:
-            mnist(*data.mnist(root))
+            mnist(*datasets.load("mnist").X_y)
 
 
 if __name__ == "__main__":

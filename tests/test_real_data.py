@@ -1,5 +1,6 @@
 """The paper's text data: passes to a relative suboptimality of 1e-3. Needs HOAG_DATA."""
 
+import os
 import sys
 import tracemalloc
 from pathlib import Path
@@ -8,21 +9,18 @@ import numpy as np
 import pytest
 
 import hoag
-from hoag import inner, models
+from hoag import datasets, inner, models
 from hoag.search import Hoag
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import data
 import paper
 
-ROOT = data.folder()
-pytestmark = pytest.mark.skipif(ROOT is None, reason="HOAG_DATA is not set")
+pytestmark = pytest.mark.skipif(not os.environ.get("HOAG_DATA"), reason="HOAG_DATA is not set")
 
 
 @pytest.fixture(scope="module", params=["imdb", "20news"])
 def text(request):
-    load = {"imdb": data.imdb, "20news": data.news}[request.param]
-    parts = data.thirds(*load(ROOT), seed=0)[:4]
+    parts = datasets.thirds(*datasets.load(request.param).X_y, seed=0)[:4]
     truth = paper.Truth(models.logistic(*parts), paper.BRACKETS[request.param])
     return request.param, parts, truth
 
@@ -83,7 +81,7 @@ MEMORY = {"imdb": 1.5, "20news": 4.5}
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", MEMORY)
 def test_the_memory_of_a_fit(name):
-    X, y = {"imdb": data.imdb, "20news": data.news}[name](ROOT)
+    X, y = datasets.load(name).X_y
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     tracemalloc.start()
     model = hoag.LogisticRegressionCV(max_iter=1).fit(X, y)
