@@ -1,0 +1,70 @@
+"""`hoag`: the command line. Nothing else in the library prints.
+
+A command is a module here with two functions, `add(parser)` and `run(args) -> int`; what it needs
+beyond argparse is imported inside `run`, so that help answers at once.
+
+Exit codes: 0 done; 1 something is wrong with what was given, said in one line; 2 wrong usage;
+3 done, but the search stopped before it had converged; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+import hoag
+
+FAILED, USAGE, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+
+COMMANDS = {
+    "tune": "tune the penalties of a model on a table, and save it",
+    "predict": "predict with a saved model",
+    "reproduce": "run the experiments of the paper: figures, rows and one page",
+    "data": "show, fetch and check the data sets",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="hoag",
+        description="Hyperparameters tuned by gradient, each gradient with a bound on its error.",
+        epilog="hoag COMMAND --help tells more about a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"hoag {hoag.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        module = importlib.import_module(f"hoag.cli.{name}")
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add(command)
+        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        command.set_defaults(run=module.run)
+    args = parser.parse_args(argv)
+    try:
+        return int(args.run(args))
+    except KeyboardInterrupt:
+        print("hoag: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if args.debug:
+            traceback.print_exc()
+        print(f"hoag: error: {_one_line(error)}", file=sys.stderr)
+        return FAILED
+
+
+def _one_line(error: Exception) -> str:
+    """The message; the kind of error, too, where the message was not written for users."""
+    message = " ".join(str(error).split())
+    meant = isinstance(error, (ValueError, OSError, ImportError, ArithmeticError))
+    return message if meant and message else f"{type(error).__name__}: {message}".rstrip(": ")

@@ -1,0 +1,172 @@
+"""Show, fetch and check the data sets of the paper.
+
+Files are looked for in the folder that the environment variable HOAG_DATA names, then in the cache
+(HOAG_CACHE, or the user's cache folder); `fetch` downloads into the cache what is in neither.
+
+    hoag data list
+    hoag data fetch 20news mnist
+    hoag data check
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hoag.datasets import Entry
+
+LIST = "show what there is, and whether it is here"
+FETCH = "download what is not here"
+CHECK = "compare checksums, and read the files"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    shown = actions.add_parser("list", help=LIST, description=f"{LIST.capitalize()}.")
+    shown.add_argument("--json", action="store_true", help="print JSON")
+
+    fetched = actions.add_parser(
+        "fetch",
+        help=FETCH,
+        description=f"{FETCH.capitalize()}. A download that broke off goes on where it stopped.",
+    )
+    which = fetched.add_mutually_exclusive_group(required=True)
+    which.add_argument("names", nargs="*", metavar="NAME", default=[], help="as in the list")
+    which.add_argument("--all", action="store_true", help="all that are distributed somewhere")
+
+    checked = actions.add_parser(
+        "check",
+        help=CHECK,
+        description=f"{CHECK.capitalize()}. The exit code is 1 if something is wrong, or if a data "
+        "set that is named is not here. Without a name, all that are here are checked.",
+    )
+    checked.add_argument("names", nargs="*", metavar="NAME", help="as in the list")
+    checked.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"list": _list, "fetch": _fetch, "check": _check}[args.action](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from hoag import datasets
+
+    rows = [_row(entry) for entry in datasets.CATALOGUE.values()]
+    if args.json:
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return 0
+    lines = [("name", "rows × columns", "kind", "size", "where")]
+    lines += [
+        (
+            row["name"],
+            f"{row['rows']} × {row['columns']}",
+            row["kind"],
+            _megabytes(row["bytes"]),
+            row["where"] if row["here"] else f"not here: {row['where']}",
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[j]) for line in lines) for j in range(4)]
+    for name, shape, kind, size, where in lines:
+        print(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {kind:{widths[2]}}  "
+              f"{size:>{widths[3]}}  {where}")  # fmt: skip
+    print(f"\nFiles are looked for in {' and then in '.join(map(str, datasets.folders()))}.")
+    return 0
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """One line of the list: nothing is opened, the shape is the catalogue's."""
+    from hoag import datasets
+
+    found, here = datasets.paths(entry.name), datasets.present(entry.name)
+    sizes = [path.stat().st_size for path in found] if here else [f.size for f in entry.files]
+    if entry.bundled:
+        where = "bundled with scikit-learn"
+    elif here:
+        where = ", ".join(dict.fromkeys(str(path.parent) for path in found))
+    elif entry.downloadable:
+        where = f"hoag data fetch {entry.name}"
+    else:
+        where = f"put {entry.files[0].name} into the folder HOAG_DATA"
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "description": entry.description,
+        "rows": entry.rows,
+        "columns": entry.columns,
+        "kind": entry.kind,
+        "here": here,
+        "where": where,
+        "files": [str(path) for path in found],
+        "bytes": sum(sizes) if all(sizes) else None,
+    }
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from hoag import datasets
+
+    entries = [datasets.describe(name) for name in args.names or datasets.names()]
+    failed = 0
+    line = _ProgressLine()
+    for entry in entries:
+        if args.all and not entry.downloadable and not datasets.present(entry.name):
+            print(f"{entry.name}: not distributed anywhere, left out", file=sys.stderr)
+            continue
+        try:
+            paths = [str(path) for path in datasets.fetch(entry.name, line.show)]
+        except datasets.DataNotFound as error:
+            failed = 1
+            line.write("")
+            print(f"{entry.name}: {error}", file=sys.stderr)
+        else:
+            line.write("")
+            for path in paths or ["bundled with scikit-learn"]:
+                print(f"{entry.name}: {path}")
+    return failed
+
+
+class _ProgressLine:
+    """One line on stderr, if that is a terminal, written over until the file is complete."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def show(self, name: str, done: int, total: int | None) -> None:
+        of = f" of {_megabytes(total)}" if total else ""
+        self.write("" if done == total else f"{name}: {_megabytes(done)}{of}")
+
+    def write(self, text: str) -> None:
+        if text != self._text and sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            self._text = text
+
+
+def _check(args: argparse.Namespace) -> int:
+    from hoag import datasets
+
+    entries = [datasets.describe(name) for name in args.names or datasets.names()]
+    rows = []
+    for entry in entries:
+        try:
+            wrong = datasets.check(entry.name)
+            status = "wrong" if wrong else "ok"
+        except datasets.DataNotFound as error:
+            wrong, status = [str(error)], "not here"
+        rows.append({"name": entry.name, "status": status, "wrong": wrong})
+        if not args.json:
+            short = status == "not here" and not args.names
+            print(": ".join([entry.name, status, *([] if short else wrong)]), flush=True)
+    if args.json:
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+    bad = ("wrong", "not here") if args.names else ("wrong",)
+    return int(any(row["status"] in bad for row in rows))
+
+
+def _megabytes(size: int | None) -> str:
+    if size is None:
+        return "?"
+    return f"{size / 1e6:.1f} MB" if size else ""

@@ -1,0 +1,214 @@
+"""Predict with a model that `hoag tune --save` wrote.
+
+FILE needs the model's columns by name; others are left alone. The predictions are printed as CSV.
+If FILE has the target, too, a line on stderr tells how good they are.
+
+  hoag predict houses.skops new-houses.csv --out prices.csv
+  hoag predict iris.skops iris --proba
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+NOTES = {"format", "model", "targets", "target_kind", "kinds", "features", "first"}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.skops", help="a model saved by hoag tune")
+    parser.add_argument("file", metavar="FILE", help="the rows, as hoag tune reads them")
+    parser.add_argument("--out", metavar="PREDICTIONS.csv", help="write there, print nothing")
+    parser.add_argument("--proba", action="store_true", help="probabilities, a column a class")
+    parser.add_argument("--json", action="store_true", help="JSON in place of CSV")
+
+
+def run(args: argparse.Namespace) -> int:
+    from hoag.cli import tables
+    from hoag.report import write_whole
+
+    model, notes = load(args.model)
+    kinds = notes["kinds"]
+    if args.proba and notes["model"] != "logistic":
+        raise ValueError(f"--proba is for classes, and {args.model} is a {notes['model']} model.")
+    text = [name for name, kind in (kinds or {}).items() if kind == "text"]
+    if notes["target_kind"] == "text":
+        text += notes["targets"]
+    table = tables.read(args.file, text)
+    X = _numbered(table, notes, args.model) if kinds is None else _named(table, kinds, args.model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # unknown categories are told by name
+        predictions = model.predict(X)
+        chances = model.predict_proba(X) if notes["model"] == "logistic" else None
+    if kinds is not None:
+        _tell_unknown(model, X)
+    classes = None if chances is None else [_shown(label) for label in model[-1].classes_]
+    score = _score(table, notes, predictions, chances, classes)
+    if score:
+        told = ", ".join(f"{name} {value:.4g}" for name, value in score.items() if name != "rows")
+        print(f"hoag: {told} on {score['rows']} rows with a known target", file=sys.stderr)
+    if args.json:
+        output = _json(notes, predictions, chances, classes, score)
+    elif args.proba:
+        output = _csv(classes or [], chances)
+    else:
+        output = _csv(notes["targets"], predictions.reshape(len(predictions), -1))
+    if args.out:
+        write_whole(Path(args.out), output.encode())
+    else:
+        sys.stdout.write(output)
+    return 0
+
+
+def load(path: str) -> tuple[Any, dict[str, Any]]:
+    """A pipeline and the notes of `hoag tune`; nothing but known types is made."""
+    from hoag.cli.tables import need
+
+    io = need("skops.io")
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"There is no model file {path}: hoag tune … --save makes one.")
+    data = Path(path).read_bytes()
+    try:
+        unknown = io.get_untrusted_types(data=data)
+        model = None if unknown else io.loads(data, trusted=[])
+    except Exception as error:  # skops has no error of its own for a file that is none
+        raise ValueError(
+            f"{path} is not a model file of hoag tune, or it is damaged "
+            f"({type(error).__name__}: {error})."
+        ) from None
+    if unknown:
+        raise ValueError(
+            f"{path} holds types that are not known to be safe, and is not loaded: "
+            f"{', '.join(sorted(unknown))}."
+        )
+    notes = getattr(model, "hoag_", None)
+    if not isinstance(notes, dict) or notes.get("format") != FORMAT or not notes.keys() >= NOTES:
+        raise ValueError(f"{path} was not written by this version of hoag tune: tune it again.")
+    return model, notes
+
+
+def _named(table: Any, kinds: dict[str, str], model: str) -> Any:
+    """The model's columns of a frame."""
+    from hoag.cli import columns
+    from hoag.cli.text import listed
+
+    if not table.named:
+        raise ValueError(
+            f"{model} needs columns by name, and {table.name} is an svmlight file without names."
+        )
+    lacking = [name for name in kinds if name not in table.rows.columns]
+    if lacking:
+        raise ValueError(
+            f"{table.name} lacks {len(lacking)} of the {len(kinds)} columns of {model}: "
+            f"{listed(lacking)}. It has {listed(table.rows.columns)}."
+        )
+    frame = table.rows[list(kinds)]
+    columns.check_missing(frame, table.name, "the model cannot predict without them, so fill them")
+    frame = columns.converted(frame, kinds)
+    columns.check_finite(frame[[name for name in kinds if kinds[name] != "text"]], table.name)
+    return frame
+
+
+def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
+    """The rows of an svmlight file, as wide as the model."""
+    import numpy as np
+    from scipy import sparse
+
+    if table.named:
+        raise ValueError(f"{model} was tuned on an svmlight file; {table.name} is none.")
+    rows, wanted = sparse.csr_array(table.rows), notes["features"]
+    before = table.first - notes["first"]
+    if before > 0:  # this file happens not to use the first feature
+        rows = sparse.hstack([sparse.csr_array((rows.shape[0], before)), rows], format="csr")
+    if before < 0 or rows.shape[1] > wanted:
+        last = notes["first"] + wanted - 1
+        raise ValueError(
+            f"{table.name} has features {table.first} to {table.first + table.rows.shape[1] - 1}; "
+            f"{model} knows {notes['first']} to {last}."
+        )
+    if not np.all(np.isfinite(rows.data)):
+        raise ValueError(f"{table.name} has numbers that are not finite: correct them.")
+    rows.resize(rows.shape[0], wanted)
+    return rows
+
+
+def _tell_unknown(model: Any, frame: Any) -> None:
+    """A warning for each column with values that the model has not seen."""
+    from hoag.cli.text import listed, warn
+
+    known = model["columns"].named_transformers_.get("categories")
+    if known is None:
+        return
+    for name, categories in zip(known.feature_names_in_, known.categories_, strict=True):
+        new = sorted(set(frame[name]) - set(categories))
+        if new:
+            warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
+                 "count as none of its categories.")  # fmt: skip
+
+
+def _score(
+    table: Any, notes: dict[str, Any], predictions: Any, chances: Any, classes: list[Any] | None
+) -> dict[str, Any]:
+    """How good the predictions are on the rows whose target is known; {} without any."""
+    import numpy as np
+    import pandas as pd
+    from sklearn.metrics import log_loss, r2_score
+
+    names = notes["targets"]
+    if not table.named:
+        frame = pd.DataFrame({names[0]: table.labels})
+    elif set(names) <= set(table.rows.columns):
+        frame = table.rows[names]
+    else:
+        return {}
+    if notes["target_kind"] == "text":
+        truth = frame.astype(object)
+    else:  # whatever is no number counts as not known
+        truth = frame.apply(lambda column: pd.to_numeric(column.astype(object), errors="coerce"))
+        truth = truth.astype("float64")
+    known = truth.notna().all(axis=1).to_numpy()
+    truth, predictions = truth[known], predictions[known]
+    if len(truth) == 0 or (classes is None and len(truth) < 2):
+        return {}
+    if classes is None:
+        return {"R²": float(r2_score(truth, predictions)), "rows": len(truth)}
+    kind = object if notes["target_kind"] == "text" else float
+    labels, truth = np.array(classes, dtype=kind), truth.iloc[:, 0].to_numpy(dtype=kind)
+    score = {"accuracy": float(np.mean(truth == predictions.astype(kind)))}
+    if set(truth) <= set(labels):
+        codes = np.searchsorted(labels, truth)
+        score["log loss"] = float(log_loss(codes, chances[known], labels=range(len(labels))))
+    return {**score, "rows": len(truth)}
+
+
+def _shown(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _csv(header: list[Any], rows: Any) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows.tolist())
+    return buffer.getvalue()
+
+
+def _json(
+    notes: dict[str, Any], predictions: Any, chances: Any, classes: Any, score: dict[str, Any]
+) -> str:
+    names = notes["targets"]
+    found = {
+        "target": names[0] if len(names) == 1 else names,
+        "predictions": predictions.tolist(),
+        "classes": classes,
+        "probabilities": None if chances is None else chances.tolist(),
+        "score": score or None,
+    }
+    return json.dumps(found) + "\n"

@@ -1,0 +1,289 @@
+"""Tune the penalties of a model by the gradient of its cross-validated loss.
+
+FILE is a CSV, TSV, svmlight or Parquet file, plain or packed (.gz, .bz2, .xz), "-" for CSV on
+standard input, or one of scikit-learn's own: breast_cancer, diabetes, digits, iris, wine.
+
+  hoag tune iris
+  hoag tune houses.csv --target price --save houses.skops --report houses.html
+  hoag tune patients.csv --target ill --drop id --penalties per-feature --json
+
+Number columns are standardised, text columns become one column of 0 and 1 for each category. The
+rows are shuffled before they are split into folds. Exit code 3: done, but not converged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PENALTIES = ("shared", "per-feature", "per-class", "per-coefficient", "per-target")
+CRITERIA = ("log_loss", "brier", "squared_error", "huber")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add_argument = parser.add_argument
+    add_argument("file", metavar="FILE", help="the rows to tune on")
+    data = parser.add_argument_group("data")
+    data.add_argument("--target", action="append", metavar="COLUMN",
+                      help="what to predict; repeat it for several (ridge)")  # fmt: skip
+    data.add_argument("--drop", action="append", default=[], metavar="COLUMN",
+                      help="leave a column out; repeat it for several")  # fmt: skip
+    data.add_argument("--weights", metavar="COLUMN", help="the column of sample weights")
+    data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
+    model = parser.add_argument_group("model")
+    model.add_argument("--model", choices=("auto", "logistic", "ridge", "kernel-ridge"),
+                       default="auto", help="auto: logistic or ridge, by the target")  # fmt: skip
+    model.add_argument("--penalties", choices=PENALTIES, default="shared",
+                       help="which coefficients share a penalty (shared: all)")  # fmt: skip
+    model.add_argument("--widths", choices=("shared", "per-feature"), default="shared",
+                       help="of the kernel (kernel-ridge)")  # fmt: skip
+    search = parser.add_argument_group("search")
+    search.add_argument("--cv", type=_folds, default=5, metavar="N",
+                        help="folds (5), or loo for a ridge regression")  # fmt: skip
+    search.add_argument("--seed", type=int, default=0, help="of the shuffled folds (0)")
+    search.add_argument("--criterion", choices=CRITERIA,
+                        help="the held-out loss (log_loss or squared_error)")  # fmt: skip
+    search.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"),
+                        help="of λ, the log of the penalty (from the data)")  # fmt: skip
+    search.add_argument("--tol", type=float, default=1e-4, help="gain to stop at (1e-4)")
+    search.add_argument("--max-iter", type=int, default=100, help="most steps (100)")
+    search.add_argument("--time-budget", type=float, metavar="SECONDS", help="for the search")
+    search.add_argument("--jobs", type=int, metavar="N", help="folds at a time (1)")
+    output = parser.add_argument_group("output")
+    output.add_argument("--save", metavar="MODEL.skops", help="write the fitted pipeline")
+    output.add_argument("--report", metavar="PAGE.html", help="write a page with figures")
+    output.add_argument("--json", action="store_true", help="print JSON in place of the table")
+    output.add_argument("-q", "--quiet", action="store_true", help="print warnings and errors only")
+
+
+def run(args: argparse.Namespace) -> int:
+    from hoag.cli import NOT_CONVERGED, summary, text
+
+    _check_outputs(args)
+    data = _read(args)
+    tuned, seconds, told = _fit(_estimator(args, data), data)
+    found = summary.summary(args, data, tuned, seconds, told)
+    if args.save:
+        _save(args.save, _pipeline(data, tuned), found)
+    if args.report:
+        summary.page(found, tuned, data.kinds is not None).write(args.report)
+    for message in told:
+        text.warn(message)
+    if args.json:
+        print(summary.as_json(found))
+    elif not args.quiet:
+        print(text.table((), summary.rows(found)))
+    return 0 if tuned.result_.status.converged else NOT_CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What is tuned on: the rows as numbers, and all that is known about their columns."""
+
+    X: Any
+    y: Any
+    weights: Any
+    model: str
+    why: str
+    targets: list[str]
+    target_kind: str
+    kinds: dict[str, str] | None  # of the columns; svmlight has none
+    names: list[str]  # of the columns of X
+    columns: Any  # the fitted transformer that made X, or None
+    first: int  # the index of svmlight's first feature
+
+
+def _folds(value: str) -> int | str:
+    if value == "loo":
+        return value
+    if not value.isdigit() or int(value) < 2:
+        raise argparse.ArgumentTypeError(f"{value!r}: give a number of folds from 2 on, or loo")
+    return int(value)
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Whatever would fail at the end had better fail now."""
+    from hoag.cli.tables import need
+
+    if args.save:
+        need("skops.io")
+    if args.report:
+        need("matplotlib.figure")
+    for path in (args.save, args.report):
+        if path and Path(path).is_dir():
+            raise IsADirectoryError(f"{path} is a folder: give the name of a file to write.")
+
+
+def _read(args: argparse.Namespace) -> Data:
+    from hoag.cli import columns, tables, targets
+    from hoag.cli.text import listed
+
+    table = tables.read(args.file)
+    if not table.named:
+        return _svmlight(args, table)
+    wanted = args.target or ([table.target] if table.target else [])
+    if not wanted:
+        raise ValueError(
+            f"Which column is the target? Name it with --target; {table.name} has "
+            f"{listed(table.rows.columns)}."
+        )
+    y = table.rows[[tables.column(table, name, "--target").name for name in dict.fromkeys(wanted)]]
+    out = [tables.column(table, name, "--drop").name for name in args.drop] + list(y.columns)
+    weights = None
+    if args.weights:
+        weights = _weights(tables.column(table, args.weights, "--weights"), table.name)
+        out.append(args.weights)
+    frame = table.rows.drop(columns=out)
+    if frame.shape[1] == 0:
+        raise ValueError(f"Nothing of {table.name} is left to predict the target from.")
+    found = targets.target_kind(y, table.name)
+    model, why = targets.choose(args.model, y, found)
+    values = targets.values(model, y, found)
+    frame, kinds = columns.features(frame, table.name)
+    transformer = columns.transformer(kinds, not args.no_scale, model == targets.KERNEL_RIDGE)
+    X = transformer.fit_transform(frame)
+    names = columns.feature_names(transformer)
+    named = list(y.columns)
+    return Data(X, values, weights, model, why, named, found, kinds, names, transformer, 0)
+
+
+def _svmlight(args: argparse.Namespace, table: Any) -> Data:
+    from hoag.cli import columns, targets
+    from hoag.cli.tables import need
+
+    for option in ("target", "drop", "weights"):
+        if getattr(args, option):
+            raise ValueError(
+                f"--{option} names a column, and {table.name} has none with a name: in an svmlight "
+                "file the label is the target."
+            )
+    y = need("pandas").DataFrame({"label": table.labels})
+    found = targets.target_kind(y, table.name)
+    model, why = targets.choose(args.model, y, found)
+    stored = need("pandas").DataFrame({"features": table.rows.data})
+    columns.check_finite(stored, table.name)
+    if table.rows.shape[1] == 0:
+        raise ValueError(f"{table.name} has labels and no features.")
+    names = [f"feature {j + table.first}" for j in range(table.rows.shape[1])]
+    values = targets.values(model, y, found)
+    return Data(table.rows, values, None, model, why, ["label"], found, None, names, None,
+                table.first)  # fmt: skip
+
+
+def _weights(column: Any, where: str) -> Any:
+    from hoag.cli import columns
+
+    frame = column.to_frame()
+    columns.check_missing(frame, f"The column of weights in {where}", "fill them")
+    if columns.kind(column.name, column) != columns.NUMBER:
+        raise ValueError(f"The weights, '{column.name}', are not numbers: {column.iloc[0]!r}.")
+    columns.check_finite(frame, where)
+    return column.to_numpy(dtype="float64")
+
+
+def _estimator(args: argparse.Namespace, data: Data) -> Any:
+    """The estimator that the options ask for, not fitted."""
+    from hoag.cli.targets import KERNEL_RIDGE, LOGISTIC, RIDGE
+    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+
+    model = data.model
+    if model == KERNEL_RIDGE and args.penalties != "shared":
+        raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
+    if model != KERNEL_RIDGE and args.widths != "shared":
+        raise ValueError(f"--widths is for kernel-ridge, and the model is {model}: --penalties.")
+    if model == LOGISTIC and args.penalties == "per-target":
+        raise ValueError("--penalties per-target is for ridge; logistic has per-class.")
+    if model == RIDGE and args.penalties == "per-class":
+        raise ValueError("--penalties per-class is for logistic; ridge has per-target.")
+    if args.bounds and not args.bounds[0] <= args.bounds[1]:
+        raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
+    if args.cv == "loo" and model != RIDGE:
+        raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
+    options: dict[str, Any] = {
+        "cv": None if args.cv == "loo" else _splitter(args, data),
+        "scoring": "accuracy" if model == LOGISTIC else "r2",
+        "bounds": "auto" if args.bounds is None else tuple(args.bounds),
+        "tol": args.tol,
+        "max_iter": args.max_iter,
+        "time_budget": args.time_budget,
+        "n_jobs": args.jobs,
+        "verbose": int(sys.stderr.isatty() and not args.quiet),
+    }
+    if args.criterion:
+        options["criterion"] = args.criterion
+    if model == KERNEL_RIDGE:
+        if args.widths == "per-feature" and data.columns is None:
+            raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
+        return KernelRidgeCV(widths=args.widths, **options)
+    kind = LogisticRegressionCV if model == LOGISTIC else RidgeCV
+    return kind(penalties=args.penalties, **options)
+
+
+def _splitter(args: argparse.Namespace, data: Data) -> Any:
+    import numpy as np
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    rows, classes = len(data.y), data.model == "logistic"
+    most = int(np.unique(data.y, return_counts=True)[1].max()) if classes else rows
+    if most < args.cv:
+        whose = "the largest class has" if classes else f"{args.file} has"
+        raise ValueError(
+            f"--cv {args.cv} needs {args.cv} rows or more, and {whose} {most}: "
+            + ("give more rows." if most < 2 else f"--cv {most} is the most.")
+        )
+    kind = StratifiedKFold if classes else KFold
+    return kind(args.cv, shuffle=True, random_state=args.seed)
+
+
+def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
+    """The estimator fitted, the seconds that took, and the warnings as sentences."""
+    start = time.perf_counter()
+    # Kernel ridge has no intercept.
+    y = data.y - data.y.mean() if data.model == "kernel-ridge" else data.y
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", kind)
+        estimator.fit(data.X, y, sample_weight=data.weights)
+    told = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+    return estimator, time.perf_counter() - start, list(told)
+
+
+def _pipeline(data: Data, tuned: Any) -> Any:
+    """The columns' transformer and the model as scikit-learn's own classes, fitted."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = tuned.to_sklearn()
+    if data.model == "kernel-ridge":  # the mean of the target comes back
+        centre = StandardScaler(with_std=False)
+        model = TransformedTargetRegressor(FrozenEstimator(model), transformer=centre)
+        model.fit(data.X, data.y)
+    columns = [] if data.columns is None else [("columns", data.columns)]
+    pipeline = Pipeline([*columns, ("model", model)])
+    pipeline.hoag_ = {
+        "format": 1,
+        "model": data.model,
+        "targets": data.targets,
+        "target_kind": data.target_kind,
+        "kinds": data.kinds,
+        "features": data.X.shape[1],
+        "first": data.first,
+    }
+    return pipeline
+
+
+def _save(path: str, pipeline: Any, found: dict[str, Any]) -> None:
+    from hoag.cli.tables import need
+    from hoag.report import write_whole
+
+    kept = ("hoag", "lam", "names", "criterion", "held_out_loss", "penalties")
+    pipeline.hoag_ |= {name: found[name] for name in kept}
+    write_whole(Path(path), need("skops.io").dumps(pipeline))

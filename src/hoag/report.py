@@ -1,0 +1,167 @@
+"""One HTML page that holds everything it shows: text, tables and pictures, no other file."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fdfdfb; --rule: #cfcfc8;
+  --soft: #5d5d58; --yes: #0b6b3a; --no: #a33a00; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e1; --paper: #17181a; --rule: #44464a; --soft: #a3a39c; --yes: #6fd29b;
+    --no: #ffab73; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 62rem; color: var(--ink);
+  background: var(--paper); font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.25; } h2 { margin-top: 2.4rem; font-size: 1.25rem; }
+p, li { max-width: 46rem; }
+nav a { margin-right: 1rem; }
+a { color: inherit; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
+th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--rule); }
+td.number, th.number { text-align: right; }
+figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; background: white; }
+figcaption, .soft { color: var(--soft); font-size: .92rem; max-width: 46rem; }
+.yes::before { content: "agrees  "; font-weight: 600; color: var(--yes); }
+.no::before { content: "disagrees  "; font-weight: 600; color: var(--no); }
+.open::before { content: "not decided  "; font-weight: 600; color: var(--soft); }
+@media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
+"""
+
+
+class Page:
+    """An HTML page, written top to bottom; `write` saves it."""
+
+    suffix = ".html"
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title = title
+        self._parts: list[str] = [f"<h1>{html.escape(title)}</h1>"]
+        self._sections: list[tuple[str, str]] = []
+        if lead:
+            self.text(lead)
+
+    def section(self, heading: str) -> None:
+        name = f"s{len(self._sections) + 1}"
+        self._sections.append((name, heading))
+        self._parts.append(f'<h2 id="{name}">{html.escape(heading)}</h2>')
+
+    def text(self, sentence: str, kind: str = "") -> None:
+        """A paragraph; `kind` "yes", "no" or "open" is the verdict on a claim, "soft" an aside."""
+        mark = f' class="{kind}"' if kind else ""
+        self._parts.append(f"<p{mark}>{html.escape(sentence)}</p>")
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Columns whose every cell starts like a number are set flush right."""
+        body = [[str(cell) for cell in row] for row in rows]
+        right = [all(numeric(row[j]) for row in body) for j in range(len(header))]
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            marks = [' class="number"' if flush else "" for flush in right]
+            return "".join(
+                f"<{tag}{mark}>{html.escape(cell)}</{tag}>"
+                for cell, mark in zip(cells, marks, strict=True)
+            )
+
+        lines = "".join(f"<tr>{line('td', row)}</tr>" for row in body)
+        head = f"<thead><tr>{line('th', header)}</tr></thead>"
+        self._parts.append(f'<div class="wide"><table>{head}<tbody>{lines}</tbody></table></div>')
+
+    def figure(self, picture: Any, caption: str, name: str = "") -> None:
+        """A matplotlib figure, or the bytes of a PNG; a page needs no name for it."""
+        data = picture if isinstance(picture, bytes) else png(picture)
+        source = f"data:image/png;base64,{base64.b64encode(data).decode()}"
+        self._parts.append(
+            f'<figure><img alt="{html.escape(caption)}" src="{source}">'
+            f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+        )
+
+    def html(self) -> str:
+        links = "".join(f'<a href="#{name}">{html.escape(h)}</a>' for name, h in self._sections)
+        nav = f"<nav>{links}</nav>" if len(self._sections) > 2 else ""
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{html.escape(self.title)}</title><style>{STYLE}</style></head>\n<body>"
+            + "\n".join([self._parts[0], nav, *self._parts[1:]])
+            + "</body></html>\n"
+        )
+
+    def write(self, path: str | Path) -> Path:
+        path = Path(path)
+        write_whole(path, self.html().encode())
+        return path
+
+
+class Markdown:
+    """The same as a Markdown page, with its pictures in a folder beside it that has its name."""
+
+    suffix = ".md"
+    VERDICTS: ClassVar[dict[str, str]] = {
+        "yes": "**agrees** ",
+        "no": "**disagrees** ",
+        "open": "**not decided** ",
+    }
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self._parts = [f"# {title}"]
+        self._pictures: dict[str, bytes] = {}
+        if lead:
+            self.text(lead)
+
+    def section(self, heading: str) -> None:
+        self._parts.append(f"## {heading}")
+
+    def text(self, sentence: str, kind: str = "") -> None:
+        wrapped = textwrap.fill(self.VERDICTS.get(kind, "") + sentence, 100)
+        self._parts.append(wrapped)
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        lines = [header, ["---"] * len(header), *rows]
+        cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+        self._parts.append("\n".join(f"| {' | '.join(line)} |" for line in cells))
+
+    def figure(self, picture: Any, caption: str, name: str) -> None:
+        data = picture if isinstance(picture, bytes) else png(picture)
+        self._pictures[f"{name}.png"] = data
+        self._parts.append(f"![{caption}]({{folder}}/{name}.png)")
+
+    def write(self, path: str | Path) -> Path:
+        path = Path(path)
+        text = "\n\n".join(self._parts).replace("({folder}/", f"({path.stem}/")
+        write_whole(path, f"{text}\n".encode())
+        for name, data in self._pictures.items():
+            write_whole(path.with_suffix("") / name, data)
+        return path
+
+
+def png(figure: Any, dpi: int = 130) -> bytes:
+    """A matplotlib figure as PNG, the same bytes for the same picture."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write beside the file and rename, so that a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def numeric(cell: str) -> bool:
+    """Whether a cell of a table reads as a number."""
+    return cell.lstrip("-−<≤>~ ")[:1].isdigit() or cell in ("", "-", "–", "inf", "nan", "never")

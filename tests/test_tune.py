@@ -1,0 +1,467 @@
+"""The commands tune and predict: what is saved predicts what was tuned, and mistakes are told."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import scale
+
+from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+from hoag.cli import NOT_CONVERGED, main
+from hoag.cli.text import table
+
+pd = pytest.importorskip("pandas")
+sio = pytest.importorskip("skops.io")
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+
+
+ILL = ("--target", "ill", "--drop", "id", "--drop", "cost")
+
+
+@pytest.fixture
+def patients():
+    """Numbers, text and flags; a class, a quantity, an id."""
+    rng = np.random.default_rng(0)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "dose": rng.exponential(30, n).round(2),
+            "ward": rng.choice(["north", "south", "west"], n),
+            "smokes": rng.random(n) < 0.5,
+        }
+    )
+    z = 0.1 * (frame["age"] - 50) + 2.0 * (frame["ward"] == "west") - frame["smokes"]
+    frame["ill"] = np.where(rng.random(n) < 1 / (1 + np.exp(-z)), "yes", "no")
+    frame["cost"] = 100 + 20 * z + rng.normal(size=n)
+    frame["id"] = [f"p{i}" for i in range(n)]
+    return frame
+
+
+def by_hand(frame):
+    """The columns as tune makes them: numbers standardised, then flags, then categories."""
+    wards = [frame["ward"] == name for name in ("north", "south", "west")]
+    numbers = scale(frame[["age", "dose"]].to_numpy(float))
+    return np.column_stack([numbers, frame["smokes"], *wards]).astype(float)
+
+
+def predicted(path):
+    return pd.read_csv(path)
+
+
+def tuned(capsys, *arguments):
+    """The JSON of a tune."""
+    code = main(["tune", *map(str, arguments), "--json"])
+    out = capsys.readouterr().out
+    assert code in (0, NOT_CONVERGED)
+    return json.loads(out)
+
+
+def failure(capsys, *arguments):
+    """The one line that an error is told in."""
+    assert main([str(argument) for argument in arguments]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("hoag: error: ")
+    assert told.err.count("\n") == 1
+    return told.err
+
+
+def test_logistic_with_text_columns_there_and_back(patients, tmp_path, capsys):
+    file, model, out = tmp_path / "p.csv", tmp_path / "m.skops", tmp_path / "out.csv"
+    patients.to_csv(file, index=False)
+    found = tuned(capsys, file, *ILL, "--save", model)
+    expected = LogisticRegressionCV(cv=StratifiedKFold(5, shuffle=True, random_state=0))
+    expected.fit(by_hand(patients), patients["ill"])
+    assert found["lam"] == pytest.approx(expected.lam_.tolist(), abs=1e-3)
+    assert found["held_out_loss"] == pytest.approx(expected.criterion_, rel=1e-6)
+    assert main(["predict", str(model), str(file), "--proba", "--out", str(out)]) == 0
+    chances = predicted(out)
+    assert list(chances.columns) == ["no", "yes"]
+    np.testing.assert_allclose(chances, expected.predict_proba(by_hand(patients)), atol=1e-4)
+    accuracy = expected.score(by_hand(patients), patients["ill"])
+    assert f"accuracy {accuracy:.4g}, log loss" in capsys.readouterr().err
+
+
+def test_the_saved_file_is_a_plain_pipeline_for_everybody(patients, tmp_path, capsys):
+    file, model = tmp_path / "p.parquet", tmp_path / "m.skops"
+    patients.to_parquet(file)
+    tuned(capsys, file, *ILL, "--save", model)
+    assert sio.get_untrusted_types(file=model) == []
+    pipeline = sio.load(model, trusted=[])
+    assert type(pipeline) is Pipeline
+    assert type(pipeline[-1]) is LogisticRegression
+    capsys.readouterr()
+    assert main(["predict", str(model), str(file)]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    own = patients[["age", "dose", "ward", "smokes"]]
+    assert printed["ill"].tolist() == pipeline.predict(own).tolist()
+    assert set(printed["ill"]) == {"yes", "no"}
+
+
+@pytest.mark.parametrize("cv", ["4", "loo"])
+def test_ridge_there_and_back(cv, tmp_path, capsys):
+    model, out = tmp_path / "m.skops", tmp_path / "out.csv"
+    found = tuned(capsys, "diabetes", "--cv", cv, "--seed", 3, "--save", model)
+    X, y = load_diabetes(return_X_y=True)
+    splits = None if cv == "loo" else KFold(4, shuffle=True, random_state=3)
+    expected = RidgeCV(cv=splits, scoring="r2").fit(scale(X), y)
+    assert found["model"] == "ridge"
+    assert "214 distinct" in found["why"]
+    assert found["alpha"] == pytest.approx(expected.alpha_, rel=1e-3)
+    assert found["score"]["mean"] == pytest.approx(expected.scores_["r2"].mean(), abs=1e-4)
+    assert type(sio.load(model, trusted=[])[-1]) is Ridge
+    main(["predict", str(model), "diabetes", "--out", str(out)])
+    np.testing.assert_allclose(predicted(out)["target"], expected.predict(scale(X)), rtol=1e-4)
+    assert f"R² {expected.score(scale(X), y):.3g}"[:6] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("widths", ["shared", "per-feature"])
+def test_kernel_ridge_has_its_target_centred(widths, patients, tmp_path, capsys):
+    file, model, out = tmp_path / "p.tsv", tmp_path / "m.skops", tmp_path / "out.csv"
+    patients = patients.head(60)
+    patients.to_csv(file, index=False, sep="\t")
+    options = "--target cost --drop id --drop ill --model kernel-ridge --cv 3 --max-iter 5"
+    found = tuned(capsys, file, *options.split(), "--widths", widths, "--save", model)
+    X, y = by_hand(patients), patients["cost"].to_numpy()
+    splits = KFold(3, shuffle=True, random_state=0)
+    expected = KernelRidgeCV(cv=splits, widths=widths, max_iter=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # five steps may be enough or not
+        expected.fit(X, y - y.mean())
+    assert found["lam"] == pytest.approx(expected.lam_.tolist(), abs=1e-3)
+    assert found["names"][-1] == "log α"
+    assert len(found["names"]) == (2 if widths == "shared" else 7)
+    assert sio.get_untrusted_types(file=model) == []
+    main(["predict", str(model), str(file), "--out", str(out)])
+    np.testing.assert_allclose(predicted(out)["cost"], expected.predict(X) + y.mean(), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "opened"), [(".svm", open), (".svm.gz", gzip.open), (".txt.xz", lzma.open)]
+)
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_there_and_back(suffix, opened, zero_based, tmp_path, capsys):
+    X, y = load_iris(return_X_y=True)
+    file, model, out = tmp_path / f"iris{suffix}", tmp_path / "m.skops", tmp_path / "out.csv"
+    with opened(file, "wb") as stream:
+        dump_svmlight_file(X, y, stream, zero_based=zero_based)
+    found = tuned(capsys, file, "--save", model)
+    expected = LogisticRegressionCV(cv=StratifiedKFold(5, shuffle=True, random_state=0))
+    expected.fit(X, y)
+    assert found["columns"] == 4
+    assert found["lam"] == pytest.approx(expected.lam_.tolist(), abs=0.05)
+    narrow = tmp_path / "narrow.svm"  # neither the first nor the last feature occurs
+    Z = X * [0, 1, 1, 0]
+    with open(narrow, "wb") as stream:
+        dump_svmlight_file(Z, y, stream, zero_based=zero_based)
+    plain = sio.load(model, trusted=[])
+    for rows, path in ((X, file), (Z, narrow)):
+        assert main(["predict", str(model), str(path), "--out", str(out)]) == 0
+        assert predicted(out)["label"].tolist() == plain.predict(rows).tolist()
+    wide = tmp_path / "wide.svm"
+    with open(wide, "wb") as stream:
+        dump_svmlight_file(np.hstack([X, X]), y, stream, zero_based=zero_based)
+    capsys.readouterr()
+    last = 3 if zero_based else 4
+    assert f"knows {last - 3} to {last}" in failure(capsys, "predict", model, wide)
+    assert "is none" in failure(capsys, "predict", model, "iris")
+
+
+def test_several_targets(patients, tmp_path, capsys):
+    file, model, out = tmp_path / "p.csv", tmp_path / "m.skops", tmp_path / "out.csv"
+    patients.to_csv(file, index=False)
+    options = "--target cost --target dose --drop id --drop ill --penalties per-target --save"
+    found = tuned(capsys, file, *options.split(), model)
+    assert found["names"] == ["cost", "dose"]
+    assert len(found["lam"]) == 2
+    main(["predict", str(model), str(file), "--out", str(out)])
+    both = predicted(out)
+    assert list(both.columns) == ["cost", "dose"]
+    assert np.corrcoef(both["cost"], patients["cost"])[0, 1] > 0.9
+
+
+def test_the_table_shows_what_the_json_holds(capsys):
+    found = tuned(capsys, "iris", "--penalties", "per-class")
+    assert main(["tune", "iris", "--penalties", "per-class"]) == 0
+    shown = capsys.readouterr().out
+    assert found["converged"] is True
+    for value in (*found["lam"], found["score"]["mean"]):
+        assert f"{value:.4g}" in shown
+    assert f"{found['held_out_loss']:.5g} per row, mean of 5 folds (shuffled, seed 0)" in shown
+    for fact in (found["sentence"], found["why"], "150 × 4", f"{found['passes']:.0f} passes"):
+        assert fact in shown
+    for number in (found["gradient_error"], found["gradient_bound"]):
+        assert f"{number:.1e}" in shown
+
+
+def test_many_penalties_are_shown_by_name(capsys):
+    arguments = ["breast_cancer", "--penalties", "per-feature", "--max-iter", "3"]
+    found = tuned(capsys, *arguments)
+    assert main(["tune", *arguments]) == NOT_CONVERGED
+    told = capsys.readouterr()
+    line = next(line for line in told.out.splitlines() if line.startswith("strongest"))
+    strongest = found["names"][int(np.argmax(found["lam"]))]
+    assert line.split(None, 1)[1].startswith(f"{strongest}: {max(found['lam']):.4g}")
+    assert len(found["names"]) == len(found["lam"]) == len(found["lam_interval"]) == 30
+
+
+def test_a_search_cut_short_is_told_and_written(tmp_path, capsys):
+    model, page = tmp_path / "m.skops", tmp_path / "new" / "page.html"
+    arguments = ["tune", "iris", "--max-iter", "1", "--save", str(model), "--report", str(page)]
+    assert main([*arguments, "--quiet"]) == NOT_CONVERGED
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.fullmatch(r"hoag: warning: Stopped after max_iter = 1 steps.*\n", told.err)
+    assert model.exists()
+    assert page.exists()
+    assert main([*arguments, "--json"]) == NOT_CONVERGED
+    found = json.loads(capsys.readouterr().out)
+    assert (found["status"], found["converged"]) == ("max_iter", False)
+    assert "max_iter = 1" in found["warnings"][0]
+
+
+def test_json_has_null_for_what_is_not_finite(capsys):
+    found = tuned(capsys, "diabetes", "--cv", "loo")
+    assert found["gradient_bound"] is None
+    assert found["seed"] is None
+
+
+def test_the_page_is_one_file(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    tuned(capsys, "wine", "--penalties", "per-feature", "--max-iter", "4", "--report", page)
+    text = page.read_text()
+    assert list(tmp_path.iterdir()) == [page]
+    assert text.count("data:image/png;base64,") == 1
+    assert not re.search(r"https?:|file:|<link|<script|@import|url\(", text)
+    assert str(tmp_path) not in text.replace(f"<td>{page}</td>", "")
+    for word in ("malic_acid", "per-feature penalties", "scikit-learn", "log loss"):
+        assert word in text
+
+
+def test_options_reach_the_search(patients, tmp_path, capsys):
+    file = tmp_path / "p.csv"
+    patients["copies"] = np.tile([1.0, 0.0], 60)
+    patients.to_csv(file, index=False)
+    base = [file, *ILL]
+    plain = tuned(capsys, *base, "--drop", "copies")
+    weighted = tuned(capsys, *base, "--weights", "copies")
+    assert weighted["features"] == plain["features"] == 6
+    assert weighted["lam"] != plain["lam"]
+    assert tuned(capsys, *base, "--no-scale", "--drop", "copies")["lam"] != plain["lam"]
+    assert tuned(capsys, *base, "--drop", "copies", "--seed", 1)["lam"] != plain["lam"]
+    brier = tuned(capsys, *base, "--drop", "copies", "--criterion", "brier", "--cv", 3)
+    assert brier["criterion"] == "brier"
+    assert len(brier["score"]["folds"]) == 3
+    narrow = tuned(capsys, *base, "--drop", "copies", "--bounds", 3, 4)
+    assert 3 <= narrow["lam"][0] <= 4
+    assert any("bound" in message for message in narrow["warnings"])
+
+
+def test_csv_on_standard_input(patients, monkeypatch, capsys):
+    content = patients.drop(columns="id").to_csv(index=False).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert tuned(capsys, "-", "--target", "ill")["rows"] == 120
+
+
+@pytest.mark.parametrize(
+    ("values", "model"),
+    [
+        ([1, 2, 3] * 10, "logistic"),
+        ([0.0, 1.0] * 15, "logistic"),
+        ([True, False] * 15, "logistic"),
+        (["a", "b"] * 15, "logistic"),
+        ([0.5, 1.5] * 15, "ridge"),
+        (list(range(30)), "ridge"),
+    ],
+)
+def test_the_model_follows_the_target(values, model, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"a": rng.normal(size=30), "y": values}).to_csv(tmp_path / "t.csv", index=False)
+    found = tuned(capsys, tmp_path / "t.csv", "--target", "y")
+    assert found["model"] == model
+    assert found["why"].startswith("the target ")
+
+
+def test_classes_keep_their_type(tmp_path, capsys):
+    frame = pd.DataFrame({"a": np.arange(40.0), "y": np.arange(40) >= 20, "z": ["1", "b"] * 20})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for target, labels in (("y", {True, False}), ("z", {"1", "b"})):
+        model = tmp_path / f"{target}.skops"
+        drop = "z" if target == "y" else "y"
+        tuned(capsys, tmp_path / "t.csv", "--target", target, "--drop", drop, "--save", model)
+        capsys.readouterr()
+        assert main(["predict", str(model), str(tmp_path / "t.csv"), "--json"]) == 0
+        told = capsys.readouterr()
+        found = json.loads(told.out)
+        assert set(found["classes"]) == labels
+        assert set(found["predictions"]) <= labels
+        assert found["score"]["accuracy"] == pytest.approx(
+            np.mean([a == b for a, b in zip(found["predictions"], frame[target], strict=True)])
+        )
+
+
+def test_a_category_that_reads_like_a_number_stays_text(tmp_path, capsys):
+    frame = pd.DataFrame({"code": ["01", "02", "x", "y"] * 20, "y": [5.5, 1.5, 3.25, 4.0] * 20})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model = tmp_path / "m.skops"
+    tuned(capsys, tmp_path / "t.csv", "--target", "y", "--model", "ridge", "--save", model)
+    frame[frame["code"].isin(["01", "02"])].head(2).to_csv(tmp_path / "new.csv", index=False)
+    capsys.readouterr()
+    assert main(["predict", str(model), str(tmp_path / "new.csv")]) == 0
+    told = capsys.readouterr()
+    assert "not seen" not in told.err
+    got = pd.read_csv(io.StringIO(told.out))["y"].tolist()
+    assert got == pytest.approx([5.5, 1.5], abs=0.2)
+
+
+def test_predict_says_what_is_wrong_with_the_rows(patients, tmp_path, capsys):
+    file, model, new = tmp_path / "p.csv", tmp_path / "m.skops", tmp_path / "new.csv"
+    patients.to_csv(file, index=False)
+    tuned(capsys, file, *ILL, "--save", model)
+    rows = patients.head(6).drop(columns="ill")
+    rows.drop(columns=["age", "ward"]).to_csv(new, index=False)
+    assert "lacks 2 of the 4 columns" in (told := failure(capsys, "predict", model, new))
+    assert "'age', 'ward'" in told
+    rows.assign(age=[1, 2, "old", 3, 4, 5]).to_csv(new, index=False)
+    assert "row 3 below the header has 'old'" in failure(capsys, "predict", model, new)
+    rows.assign(dose=[1, None, None, 3, 4, 5]).to_csv(new, index=False)
+    assert "'dose' (2)" in failure(capsys, "predict", model, new)
+    rows.assign(ward="moon").to_csv(new, index=False)
+    assert main(["predict", str(model), str(new)]) == 0
+    told = capsys.readouterr()
+    assert "hoag: warning: Column 'ward' has values that the model has not seen: 'moon'" in told.err
+    assert "accuracy" not in told.err
+    assert len(told.out.splitlines()) == 7
+
+
+def test_foreign_model_files_are_refused(tmp_path, capsys):
+    file = tmp_path / "m.skops"
+    sio.dump({"format": 1, "model": LogisticRegressionCV()}, file)
+    told = failure(capsys, "predict", file, "iris")
+    assert "not known to be safe" in told
+    assert "LogisticRegressionCV" in told
+    sio.dump(LogisticRegression(), file)
+    assert "was not written by this version" in failure(capsys, "predict", file, "iris")
+    file.write_bytes(b"PK no zip at all")
+    assert "is not a model file" in failure(capsys, "predict", file, "iris")
+    assert "There is no model file" in failure(capsys, "predict", tmp_path / "no.skops", "iris")
+    main(["tune", "diabetes", "--save", str(file), "-q"])
+    assert "--proba is for classes" in failure(capsys, "predict", file, "diabetes", "--proba")
+
+
+WRONG_TABLES = {
+    "id": ("a,y,n\n" + "".join(f"{i},{i % 2},p{i}\n" for i in range(30)), "'n' is text with 30"),
+    "date": ("a,y,n\n" + "".join(f"{i},{i % 2},2020-01-0{1 + i % 5}\n" for i in range(30)),
+             "'n' holds dates"),
+    "missing": ("a,b,y\n1,,0\n2,,1\n,3,0\n", "'a' (1), 'b' (2)"),
+    "missing target": ("a,y\n1,0\n2,\n3,1\n", "missing values in 'y' (1)"),
+    "infinite": ("a,b,y\n1,2,0\ninf,3,1\n1,2,1\n", "not finite in 'a'"),
+    "nearly numbers": ("a,y\n1,0\n?,1\n3,0\n4,1\n", "row 2 below the header has '?'"),
+    "row numbers": (",a,y\n0,1,0\n1,2,1\n2,2,1\n", "--drop 'Unnamed: 0'"),
+    "one class": ("a,y\n1,k\n2,k\n", "only one value"),
+    "few rows": ("a,y\n1,k\n2,j\n3,k\n", "--cv 2 is the most"),
+    "semicolons": ("a;y\n1;2\n", "single column"),
+    "ragged": ("a,y\n1,2\n1,2,3\n", "Expected 2 fields in line 3"),
+    "longer rows": ("a,y\n1,2,3\n1,2,3\n", "more cells"),
+    "empty": ("", "is empty"),
+    "no rows": ("a,y\n", "has no rows"),
+    "nothing left": ("y\n1\n2\n", "is left to predict"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG_TABLES)
+def test_tables_that_cannot_be_used(case, tmp_path, capsys):
+    content, told = WRONG_TABLES[case]
+    (tmp_path / "t.csv").write_text(content)
+    assert told in failure(capsys, "tune", tmp_path / "t.csv", "--target", "y")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("irs", "Did you mean 'iris'?"),
+        ("nothing.csv", "breast_cancer, diabetes, digits, iris, wine"),
+        ("iris --target speces", "no column 'speces'"),
+        ("iris --target 'sepal lenght (cm)'", "Did you mean 'sepal length (cm)'"),
+        ("iris --drop size", "which --drop asks for"),
+        ("iris --cv loo", "--cv loo is for ridge"),
+        ("iris --widths per-feature", "--widths is for kernel-ridge"),
+        ("iris --penalties per-target", "logistic has per-class"),
+        ("diabetes --model kernel-ridge --penalties per-feature", "kernel-ridge has --widths"),
+        ("diabetes --criterion brier", "'squared_error' or 'huber'"),
+        ("diabetes --target bmi --model logistic", "that are not whole"),
+        ("iris --bounds 3 1", "must not be above"),
+        ("iris --tol -1", "give a positive number"),
+        ("iris --save .", "is a folder"),
+    ],
+)
+def test_wrong_arguments(arguments, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert told in failure(capsys, "tune", *shlex.split(arguments))
+
+
+def test_files_that_are_not_what_they_are_called(tmp_path, capsys):
+    for name, content, told in (
+        ("a.svm", b"1 1:2\nfoo 1:3\n", "line 2 starts with 'foo 1:3'"),
+        ("a.csv.gz", b"no", "not a whole .gz file"),
+        ("a.csv.xz", b"no", "not a whole .xz file"),
+        ("a.parquet", b"no", "cannot be read as a Parquet file"),
+        ("a.csv", "a,y\né,1\nè,2\n".encode("latin1"), "not UTF-8"),
+        ("a.xlsx", b"no", ".parquet"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        line = failure(capsys, "tune", tmp_path / name)
+        assert told in line
+        assert "could not convert" not in line
+
+
+def test_a_csv_without_a_target_names_the_columns(patients, tmp_path, capsys):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    assert "'age', 'dose', 'ward'" in failure(capsys, "tune", tmp_path / "p.csv")
+
+
+def test_a_missing_package_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    assert "skops" in (told := failure(capsys, "tune", "iris", "--save", "m.skops"))
+    assert "pip install 'hoag[cli]'" in told
+
+
+def test_a_traceback_only_when_asked_for(capsys):
+    assert main(["tune", "irs", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["--help"], ["tune", "--help"], ["predict", "--help"]])
+def test_help_imports_nothing_heavy(command):
+    code = (
+        "import sys, hoag.cli\n"
+        f"try: hoag.cli.main({command!r})\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'sklearn', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(1 if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "usage: hoag" in done.stdout
+
+
+def test_text_tables_are_aligned():
+    lines = table(("name", "rows"), [("a", 5), ("long name", 1200)]).splitlines()
+    assert lines == ["name       rows", "---------  ----", "a             5", "long name  1200"]
+    assert table((), [("a", "b")]) == "a  b"
