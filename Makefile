@@ -4,11 +4,11 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test lint types reproduce bench clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce]'
 	touch $@
 
 demo: .venv/ready
@@ -16,6 +16,10 @@ demo: .venv/ready
 
 test: .venv/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet
+
+# The paper's experiments on small data; in full: hoag reproduce --data paper --seeds 5
+reproduce: .venv/ready
+	$(BIN)/hoag reproduce
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -32,4 +36,4 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/overfitting.py
 
 clean:
-	rm -rf .venv build dist demo.png
+	rm -rf .venv build dist demo.png reproduction

@@ -1,0 +1,262 @@
+"""Runs: one is one file of rows, written whole when it is finished, and then not run again."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hoag
+from hoag.api import minimize
+from hoag.bench import methods
+from hoag.bench.cases import Case, Setting, case
+from hoag.bench.truth import Curve
+from hoag.report import write_whole
+from hoag.values import Array, Step
+
+# Points a side of the drawn surface of f.
+SURFACE = 21
+# Up to so many hyperparameters are kept in the rows.
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a case, a method, a seed of the split, and maybe the number of a random start.
+
+    The methods "curve" and "surface" are f itself, solved tightly.
+    """
+
+    case: str
+    method: str
+    seed: int
+    start: int = -1
+
+    @property
+    def stem(self) -> str:
+        number = f"-start{self.start}" if self.start >= 0 else ""
+        return f"{self.case}/{self.method}-{self.seed}{number}"
+
+    def seconds(self, budget: float) -> float:
+        """About how long it may take, for the bar."""
+        if self.method in ("curve", "surface"):
+            return budget
+        method = methods.METHODS[self.method]
+        ends_early = (method.gradient or method.name == "grid") and not case(self.case).many
+        return _budget(case(self.case), budget) * (0.3 if ends_early else 1.1)
+
+
+class Store:
+    """A folder of rows, as Parquet or CSV."""
+
+    def __init__(self, folder: Path, form: str = "parquet") -> None:
+        self.folder, self.form = Path(folder), form
+
+    def path(self, job: Job) -> Path:
+        return self.folder / f"{job.stem}.{self.form}"
+
+    def load(self, job: Job) -> Any:
+        """The rows of a finished run, or None."""
+        import pandas as pd
+
+        path = self.path(job)
+        if not path.exists():
+            return None
+        return pd.read_parquet(path) if self.form == "parquet" else pd.read_csv(path)
+
+    def finished(self, job: Job, budget: float) -> bool:
+        """Whether it was run by this version, and not cut short by a smaller budget than this."""
+        rows = self.load(job)
+        if rows is None:
+            return False
+        last = rows.iloc[-1]
+        if last.version != hoag.__version__:
+            return False
+        return bool(last.status != "time_budget" or last.budget >= _budget(case(job.case), budget))
+
+    def save(self, job: Job, rows: Any) -> None:
+        buffer = io.BytesIO()
+        if self.form == "parquet":
+            rows.to_parquet(buffer, index=False)
+        else:
+            rows.to_csv(buffer, index=False)
+        write_whole(self.path(job), buffer.getvalue())
+
+    def all(self) -> Any:
+        """Every row of every finished run."""
+        import pandas as pd
+
+        read = pd.read_parquet if self.form == "parquet" else pd.read_csv
+        frames = [read(path) for path in sorted(self.folder.glob(f"*/*.{self.form}"))]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
+    """What has to be run for some figures, the first seed of everything before the second.
+
+    The sequences, the random starts and the case with many hyperparameters are of the first only.
+    """
+    figures, chosen = set(figures), [case(name) for name in cases]
+    few, many = [c for c in chosen if not c.many], [c for c in chosen if c.many]
+    wanted: list[Job] = []
+    for seed in range(seeds):
+        for c in few:
+            f_itself = "curve" if c.curve else "surface"
+            compared = (
+                *(methods.SEQUENCES if "tolerance" in figures and seed == 0 else ()),
+                *(methods.COMPARED if "methods" in figures else ()),
+                *(("hoag-exponential", "smbo") if "costs" in figures and seed == 0 else ()),
+                *(("certified",) if "gradient" in figures and seed == 0 and c is few[0] else ()),
+            )
+            if c.curve or ("costs" in figures and seed == 0):
+                wanted.append(Job(c.name, f_itself, seed))
+            wanted += [Job(c.name, name, seed) for name in compared]
+            if figures & {"tolerance", "methods"} and seed == 0:
+                wanted += [Job(c.name, "hoag-exponential", seed, k) for k in range(methods.STARTS)]
+        if seed == 0 and "many" in figures:
+            for c in many:
+                wanted += [Job(c.name, name, 0) for name in methods.COMPARED if name != "grid"]
+    return list(dict.fromkeys(wanted))
+
+
+def run(
+    wanted: list[Job], store: Store, budget: float, progress: Callable[[Job, float], None]
+) -> int:
+    """Run what is not finished yet; how many were run. `progress` hears of every job."""
+    done = 0
+    for job in wanted:
+        started = time.perf_counter()
+        if not store.finished(job, budget):
+            with _one_thread():
+                store.save(job, _rows(job, store, budget))
+            done += 1
+        progress(job, time.perf_counter() - started)
+    return done
+
+
+def _rows(job: Job, store: Store, budget: float) -> Any:
+    setting = _setting(job.case, job.seed)
+    _restore(setting, job, store)
+    if job.method in ("curve", "surface"):
+        return _drawn(job, setting)
+    return _searched(job, setting, _budget(case(job.case), budget))
+
+
+@lru_cache(maxsize=1)
+def _setting(name: str, seed: int) -> Setting:
+    return case(name).make(seed)
+
+
+def _restore(setting: Setting, job: Job, store: Store) -> None:
+    """f solved in an earlier session is not solved again."""
+    if isinstance(setting.truth, Curve) and not setting.truth.known:
+        rows = store.load(Job(job.case, "curve", job.seed))
+        if rows is not None:
+            setting.truth.restore(rows[["lam_0", "f", "grad_0"]].to_numpy())
+
+
+def _budget(c: Case, budget: float) -> float:
+    return budget * c.longer
+
+
+def _searched(job: Job, setting: Setting, budget: float) -> Any:
+    """One run; f at its points is solved afterwards, outside its clock."""
+    import pandas as pd
+
+    c = case(job.case)
+    limit = c.evaluations.get(job.method)
+    lam0 = None
+    criterion, search = methods.METHODS[job.method].make(setting, job.seed, budget)
+    if job.start >= 0:
+        lam0, (criterion, search) = methods.random_start(setting, job.seed, job.start, budget)
+    watch = _Watch(setting, c.target if methods.METHODS[job.method].gradient else None, limit)
+    result = minimize(criterion, lam0, setting.domain, search, watch)
+    rows = pd.DataFrame(watch.rows)
+    rows["f"] = np.nan
+    if setting.truth is not None:
+        # Of a random start only where it ended counts.
+        asked = slice(None) if job.start < 0 else slice(len(rows) - 1, None)
+        lams = np.array(watch.lams)[asked]
+        rows.loc[rows.index[asked], "f"] = setting.truth.f(lams)
+    if job.method == "certified" and isinstance(setting.truth, Curve):
+        rows["true_slope"] = setting.truth.slopes(np.array(watch.lams))
+    return _named(rows, job, result.status.reason, budget)
+
+
+def _drawn(job: Job, setting: Setting) -> Any:
+    """f on the whole domain."""
+    import pandas as pd
+
+    if isinstance(setting.truth, Curve):
+        knots = setting.truth.knots()
+        rows = pd.DataFrame(knots, columns=["lam_0", "f", "grad_0"])
+    else:
+        assert setting.truth is not None
+        lams = np.array(list(setting.domain.grid(SURFACE)))
+        rows = pd.DataFrame(lams, columns=[f"lam_{j}" for j in range(lams.shape[1])])
+        rows["f"] = setting.truth.f(lams)
+    return _named(rows, job, "finished", np.inf)
+
+
+def _named(rows: Any, job: Job, status: str, budget: float) -> Any:
+    for name, value in (
+        ("case", job.case),
+        ("method", job.method),
+        ("seed", job.seed),
+        ("start", job.start),
+        ("status", status),
+        ("budget", budget),
+        ("version", hoag.__version__),
+    ):
+        rows[name] = value
+    return rows
+
+
+class _Watch:
+    """Turns every step into a row; what that takes is not the search's time."""
+
+    def __init__(self, setting: Setting, target: float | None, limit: int | None) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.lams: list[Array] = []
+        self._setting, self._target, self._limit, self._outside = setting, target, limit, 0.0
+
+    def __call__(self, step: Step) -> bool:
+        start = time.perf_counter()
+        found = step.evaluation
+        row = {
+            "k": step.k,
+            "seconds": step.seconds - self._outside,
+            "passes": step.cost.passes,
+            "held_out": step.cost.held_out,
+            "kernels": step.cost.kernels,
+            "eps": step.eps,
+            "value": found.value,
+            "corrected": found.corrected,
+            "error": found.error,
+            "bound": found.bound,
+            "step_size": step.step_size,
+            "validation": self._setting.validation(found.x, step.lam),
+        }
+        if step.lam.size <= KEPT:
+            row |= {f"lam_{j}": value for j, value in enumerate(step.lam)}
+            row |= {f"grad_{j}": value for j, value in enumerate(found.grad)}
+        self.rows.append(row)
+        self.lams.append(step.lam)
+        self._outside += time.perf_counter() - start
+        reached = self._target is not None and found.value < self._target
+        return reached or step.k == self._limit
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
