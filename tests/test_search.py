@@ -1,6 +1,7 @@
 """Algorithm 1: Theorem 2, the step rules, why it stops, what it returns."""
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def test_C_of_kernel_ridge_holds_where_the_residual_is_that_of_zero_or_less(sett
     best = hoag.Implicit(problem).evaluate(lam, 1e-8).x
     inside = [x for x in best * rng.uniform(0, 1.2, size=(60, 1)) if problem.at(x, lam).g < at_zero]
     assert len(inside) > 10
-    for x, other in zip(inside, inside[1:]):
+    for x, other in pairwise(inside):
         change = abs(problem.at(x, lam).g - problem.at(other, lam).g)
         assert change <= constant * np.linalg.norm(x - other) * (1 + 1e-9)
     result = hoag.minimize(problem, search=Hoag(step=Adaptive(C="data"), max_iter=300, tol=1e-3))

@@ -102,9 +102,12 @@ def rate(run: Any, above: float = 1e-7, below: float = 0.3) -> tuple[float, floa
     """Fitted rates: what one step multiplies the suboptimality by, and passes for a tenth of it.
 
     Least squares for log₁₀ of the suboptimality against k and against passes, on its way from
-    `below` to `above`; nan with fewer than four points there.
+    `below` until it is first under `above`; nan with fewer than four points there. What it does
+    after that, oscillations among it, is no part of the way.
     """
-    way = run[(run.suboptimality <= below) & (run.suboptimality >= above)]
+    arrived = np.flatnonzero(run.suboptimality < above)
+    way = run.iloc[: arrived[0] if arrived.size else len(run)]
+    way = way[way.suboptimality <= below]
     if len(way) < 4:
         return np.nan, np.nan
     log = np.log10(way.suboptimality)

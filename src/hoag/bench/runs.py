@@ -122,7 +122,7 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
                 wanted += [Job(c.name, "hoag-exponential", seed, k) for k in range(methods.STARTS)]
         if seed == 0 and "many" in figures:
             for c in many:
-                wanted += [Job(c.name, name, 0) for name in methods.COMPARED if name != "grid"]
+                wanted += [Job(c.name, name, 0) for name in methods.COMPARED_ON_MANY]
     return list(dict.fromkeys(wanted))
 
 
