@@ -109,16 +109,18 @@ def made_up(seconds=FASTER, wiggle=(), at_end=1e-8, validation_end=1.0, smbo_sta
                                   "corrected": sub, "value": 1 + sub, "validation": validation,
                                   "f": 1 + sub})  # fmt: skip
             if method == "smbo" and name == "diabetes":
-                frame["seconds"] = 0.01 * k
+                frame["seconds"] = 0.3 * k
             frame["lam_0"], frame["lam_1"], frame["grad_0"] = 0.0, 0.0, 0.0
-            frames.append(frame.assign(case=name, method=method, seed=0, start=-1))
+            seeds = (0, 1) if method in methods.COMPARED else (0,)
+            frames += [frame.assign(case=name, method=method, seed=seed) for seed in seeds]
         star = pd.DataFrame({"f": [1.0], "lam_0": [0.0], "lam_1": [0.0], "grad_0": [0.0]})
-        frames.append(star.assign(case=name, method="curve", seed=0, start=-1))
-    return rows.Rows(pd.concat(frames, ignore_index=True))
+        frames += [star.assign(case=name, method="curve", seed=seed) for seed in (0, 1)]
+    frame = pd.concat(frames, ignore_index=True)
+    return rows.Rows(frame.assign(start=-1, version="0", machine="none", budget=1.0))
 
 
 def verdicts(found, figure):
-    return {claim.paper[:30]: claim.holds for claim in claims.check(found, [figure])}
+    return {claim.says[:30]: claim.holds for claim in claims.check(found, [figure])}
 
 
 @pytest.mark.parametrize(
@@ -126,10 +128,10 @@ def verdicts(found, figure):
     [
         ("Sequences that are not exact h", "tolerance", {}, {"seconds": FASTER | SLOW_CUBIC}),
         ("The quadratic sequence, and to", "tolerance", {"wiggle": ("hoag-quadratic",)}, {}),
-        ("HOAG is the first to come clos", "methods", {}, {"seconds": {**FASTER, "grid": 0.5}}),
+        ("In the figure HOAG is the firs", "methods", {}, {"seconds": {**FASTER, "grid": 0.5}}),
         ("A step of HOAG is cheaper than", "methods", {}, {"seconds": {**FASTER, "iterdiff": 0.5}}),
         ("On Parkinsons SMBO, which begi", "methods", {}, {"smbo_stays": False}),
-        ("On Parkinsons no method gets m", "methods", {"at_end": 6e-3}, {}),
+        ("On Parkinsons the methods have", "methods", {"at_end": 6e-3}, {}),
         ("Beyond a suboptimality of 1e-2", "methods", {}, {"validation_end": 0.9}),
         ("By the validation loss HOAG is", "methods", {}, {"seconds": {**FASTER, "random": 0.5}}),
     ],
@@ -137,6 +139,21 @@ def verdicts(found, figure):
 def test_a_claim_holds_or_not_by_the_rows(claim, figure, good, bad):
     assert verdicts(made_up(**good), figure)[claim] is True
     assert verdicts(made_up(**bad), figure)[claim] is False
+
+
+def test_a_method_that_was_run_on_one_split_only_is_judged_by_that():
+    found = made_up()
+    assert found.seeds("diabetes") == [0, 1]
+    assert found.first("diabetes", "hoag-exact", 1e-3, "passes") < np.inf
+    assert np.isnan(found.first("diabetes", "tpe", 1e-3, "passes"))
+
+
+def test_rows_that_cannot_tell_decide_nothing():
+    late = made_up(at_end=0.5)
+    assert verdicts(late, "tolerance")["Sequences that are not exact h"] is None
+    assert verdicts(late, "methods")["In the figure HOAG is the firs"] is None
+    alone = made_up(seconds={"hoag-exponential": 1.0}, at_end=0.5)
+    assert verdicts(alone, "methods")["On Parkinsons the methods have"] is None
 
 
 def pixels(hoag_end, iterdiff_end, random_end, validation_end):
@@ -190,11 +207,13 @@ def test_finished_runs_are_not_run_again_and_an_interrupted_command_goes_on(stor
 
     monkeypatch.setattr(runs, "_searched", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        runs.run(wanted, store, 5.0, lambda job, seconds: None)
+        runs.run(wanted, store, 5.0, lambda job: None)
+    left = [job for job in wanted if not store.finished(job, 5.0)]
+    assert left == wanted[2:]
     told = []
-    assert runs.run(wanted, store, 5.0, lambda job, seconds: told.append(job)) == 1
-    assert told == wanted
-    assert runs.run(wanted, store, 5.0, lambda job, seconds: None) == 0
+    assert runs.run(left, store, 5.0, told.append) == {}
+    assert told == left
+    assert all(store.finished(job, 5.0) for job in wanted)
     assert not list(store.folder.rglob("*.part"))
     found = store.load(wanted[1])
     assert len(found) == 10
@@ -202,17 +221,51 @@ def test_finished_runs_are_not_run_again_and_an_interrupted_command_goes_on(stor
     assert found.lam_0.to_numpy() == pytest.approx(np.linspace(-12, 12, 10))
 
 
-def test_a_longer_budget_or_another_version_runs_again(store, monkeypatch):
-    wanted = [runs.Job("diabetes", "random", 0)]
-    assert runs.run(wanted, store, 0.05, lambda *_: None) == 1
-    assert runs.run(wanted, store, 0.05, lambda *_: None) == 0
-    assert runs.run(wanted, store, 0.1, lambda *_: None) == 1
-    assert runs.run(wanted, store, 0.05, lambda *_: None) == 0
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_longer_budget_or_another_version_runs_again(tmp_path, monkeypatch, form):
+    pytest.importorskip("pyarrow")
+    store, job = runs.Store(tmp_path, form), runs.Job("diabetes", "random", 0)
+    assert not store.finished(job, 0.05)
+    runs.run([job], store, 0.05, lambda job: None)
+    assert store.finished(job, 0.05)
+    assert not store.finished(job, 0.1)
+    runs.run([job], store, 0.1, lambda job: None)
+    assert store.finished(job, 0.05)
+    monkeypatch.setattr(hoag, "__version__", "1.0")
+    assert not store.finished(job, 0.05)
+    runs.run([job], store, 0.05, lambda job: None)
+    assert store.finished(job, 0.05)
+
+
+def test_a_curve_of_another_version_is_not_measured_with(store, monkeypatch):
+    curve, grid = (runs.Job("breast_cancer", name, 0) for name in ("curve", "grid"))
+    runs.run([curve], store, 5.0, lambda job: None)
+    wrong = store.load(curve)
+    wrong["f"] = 7.0
+    store.save(curve, wrong)
+    runs._setting.cache_clear()
+    runs.run([grid], store, 5.0, lambda job: None)
+    assert store.load(grid).f.to_numpy() == pytest.approx(7.0, abs=3.0)  # it is restored from
     monkeypatch.setattr(hoag, "__version__", "9")
-    assert runs.run(wanted, store, 0.05, lambda *_: None) == 1
+    runs._setting.cache_clear()
+    runs.run([curve, grid], store, 5.0, lambda job: None)
+    assert store.load(curve).f.min() > 12
+    assert store.load(grid).f.min() > 12
 
 
-def test_measuring_is_not_the_searchs_time(monkeypatch):
+def test_a_run_that_fails_does_not_stop_the_others(store, monkeypatch):
+    wanted = [runs.Job("breast_cancer", name, 0) for name in ("grid", "default")]
+
+    def fails(self, lam, eps, warm=None):
+        raise hoag.InnerProblemError("no solution at all")
+
+    monkeypatch.setattr(hoag.Implicit, "value", fails)
+    assert runs.run(wanted, store, 5.0, lambda job: None) == {wanted[0]: "no solution at all"}
+    assert store.load(wanted[0]) is None
+    assert store.finished(wanted[1], 5.0)
+
+
+def test_measuring_is_not_the_searchs_time():
     setting = cases.case("breast_cancer").make(0)
 
     def slow(x, lam):
@@ -221,10 +274,10 @@ def test_measuring_is_not_the_searchs_time(monkeypatch):
         time.sleep(0.05)
         return 1.0
 
-    found = runs._searched(
-        runs.Job("breast_cancer", "grid", 0), replace(setting, validation=slow), 60.0
-    )
-    assert found.seconds.iloc[-1] < 0.05 * 9
+    job, slowed = runs.Job("breast_cancer", "grid", 0), replace(setting, validation=slow)
+    found = runs._searched(job, slowed, 0.4)
+    assert len(found) == 10
+    assert found.seconds.iloc[-1] < 0.4
     assert np.all(np.diff(found.seconds) > 0)
 
 
@@ -278,6 +331,17 @@ def test_drawing_computes_nothing(made, tmp_path, monkeypatch, capsys):
     assert (copy / picture).read_bytes() == before
 
 
+def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(made / "rows", copy / "rows")
+    shutil.rmtree(copy / "rows" / "digits")
+    shutil.rmtree(copy / "rows" / "breast_cancer")
+    assert main(["reproduce", "--draw", "--out", str(copy)]) == 0
+    assert "No rows for the figure gradient, many." in capsys.readouterr().err
+    text = (copy / "reproduction.html").read_text()
+    assert text.count("data:image/png;base64,") == 3
+
+
 def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     monkeypatch.setattr(runs, "_setting", None)
     arguments = ["reproduce", "--budget", "0.15s", "--out", str(made), "--figure", "methods"]
@@ -291,7 +355,8 @@ def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     [
         (["--data", "nothing"], "There is no case 'nothing': choose from 20news"),
         (["--data", "digits", "--figure", "costs"], "cannot give the figure costs"),
-        (["--draw"], "There are no rows in"),
+        (["--data", "diabetes", "--figure", "gradient"], "cannot give the figure gradient"),
+        (["--draw"], "There are no rows of breast_cancer"),
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, sentence, tmp_path, capsys):
@@ -349,9 +414,42 @@ def test_a_browser_shows_the_page(made, tmp_path, width):
 
 
 def test_both_kinds_of_page_take_the_same_words():
+    found = made_up()
+    claimed, picture = claims.check(found, ["tolerance"]), {"tolerance": b"png"}
     for kind in (Page, Markdown):
         sheet = kind("Title <b>", "Lead & more")
-        page.write(sheet, made_up(), ["tolerance"])
+        page.write(sheet, found, ["tolerance"], claimed, picture)
         text = sheet.html() if kind is Page else "\n".join(sheet._parts)
         assert "Verdicts" in text
+        assert "This run agrees." in text
         assert ("Title &lt;b&gt;" in text) == (kind is Page)
+
+
+def test_a_gradient_under_its_bound_and_one_that_is_not():
+    k = np.arange(1, 21)
+    error = 10.0 * 0.5**k
+    frame = pd.DataFrame({"k": k, "seconds": 1.0 * k, "passes": k, "corrected": 1.0, "value": 1.0,
+                          "validation": 1.0, "f": 1.0, "grad_0": error, "true_slope": 0.0,
+                          "error": error, "bound": 2 * error})  # fmt: skip
+    frame = frame.assign(case="breast_cancer", method="certified", seed=0, start=-1)
+    for change, holds in (({}, True), ({"bound": 0.5 * error}, False), ({"bound": np.inf}, False),
+                          ({"bound": 20.0}, False)):  # fmt: skip
+        found = claims.check(rows.Rows(frame.assign(**change)), ["gradient"])
+        assert [claim.holds for claim in found] == [holds]
+    assert claims.check(rows.Rows(frame[:5]), ["gradient"])[0].holds is None
+
+
+def test_cost_functions_with_one_minimum_and_flat_ones():
+    lam = np.linspace(-12, 12, 49)
+    one = pd.DataFrame({"lam_0": lam, "f": 10 + lam**2, "grad_0": 2 * lam})
+    two = one.assign(f=10 + np.cos(lam))
+    x, y = np.meshgrid(np.linspace(-12, 12, 21), np.linspace(-12, 12, 21))
+    flat = pd.DataFrame({"lam_0": x.ravel(), "lam_1": y.ravel(), "f": 1 + 1e-3 * x.ravel() ** 2})
+    steep = flat.assign(f=1 + x.ravel() ** 2 + y.ravel() ** 2)
+    # Far away lies a second place as low, which is no part of the first.
+    steep.loc[0, "f"] = 1.0
+    for curve, surface, holds in ((one, flat, [True, True]), (two, steep, [False, False])):
+        curve = curve.assign(case="breast_cancer", method="curve", seed=0, start=-1)
+        surface = surface.assign(case="diabetes", method="surface", seed=0, start=-1)
+        found = rows.Rows(pd.concat([curve, surface], ignore_index=True))
+        assert [claim.holds for claim in claims.check(found, ["costs"])] == holds

@@ -206,7 +206,7 @@ def test_C_of_kernel_ridge_holds_where_the_residual_is_that_of_zero_or_less(sett
     assert result.status.reason in ("converged", "max_iter", "stalled")
 
 
-def test_the_rule_as_printed_has_none_of_our_safeguards():
+def test_the_papers_rule_has_none_of_our_safeguards():
     def at(lam, value, corrected, grad):
         nothing = {"correction": None, "error": np.nan, "bound": np.inf, "x": None, "warm": None}
         lam, grad = np.array([lam]), np.array([grad])
@@ -214,7 +214,7 @@ def test_the_rule_as_printed_has_none_of_our_safeguards():
 
     # g falls as promised, the corrected value does not, and the slope shows a curvature of 100.
     before, now = at(0.0, 10.0, 10.0, 1.0), at(-1.0, 9.0, 10.0, -99.0)
-    printed = Adaptive(as_printed=True)
+    printed = Adaptive(safeguards=False)
     assert printed.next(1.0, np.nan, before, now, (0.0, 0.0)) == pytest.approx(1 / 1.05)
     assert Adaptive().next(1.0, np.nan, before, now, (0.0, 0.0)) == pytest.approx(100.0)
     now = at(-1.0, 9.6, 9.0, -99.0)

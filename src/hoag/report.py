@@ -9,7 +9,7 @@ import os
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fdfdfb; --rule: #cfcfc8;
@@ -31,11 +31,13 @@ th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
 td.number, th.number { text-align: right; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; background: white; }
 figcaption, .soft { color: var(--soft); font-size: .92rem; max-width: 46rem; }
-.yes::before { content: "agrees  "; font-weight: 600; color: var(--yes); }
-.no::before { content: "disagrees  "; font-weight: 600; color: var(--no); }
-.open::before { content: "not decided  "; font-weight: 600; color: var(--soft); }
+.agrees { color: var(--yes); } .disagrees { color: var(--no); } .does { color: var(--soft); }
 @media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
 """
+
+
+# "This run …"
+VERDICTS = {True: "agrees", False: "disagrees", None: "does not decide"}
 
 
 class Page:
@@ -56,9 +58,17 @@ class Page:
         self._parts.append(f'<h2 id="{name}">{html.escape(heading)}</h2>')
 
     def text(self, sentence: str, kind: str = "") -> None:
-        """A paragraph; `kind` "yes", "no" or "open" is the verdict on a claim, "soft" an aside."""
+        """A paragraph; `kind` "soft" is an aside."""
         mark = f' class="{kind}"' if kind else ""
         self._parts.append(f"<p{mark}>{html.escape(sentence)}</p>")
+
+    def claim(self, holds: bool | None, sentence: str, finding: str) -> None:
+        """What somebody says, whether it holds, and what was found."""
+        word = VERDICTS[holds]
+        self._parts.append(
+            f'<p><em>{html.escape(sentence)}</em> <strong class="{word}">This run {word}.</strong> '
+            f"{html.escape(finding)}</p>"
+        )
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Columns whose every cell starts like a number are set flush right."""
@@ -106,11 +116,6 @@ class Markdown:
     """The same as a Markdown page, with its pictures in a folder beside it that has its name."""
 
     suffix = ".md"
-    VERDICTS: ClassVar[dict[str, str]] = {
-        "yes": "**agrees** ",
-        "no": "**disagrees** ",
-        "open": "**not decided** ",
-    }
 
     def __init__(self, title: str, lead: str = "") -> None:
         self._parts = [f"# {title}"]
@@ -122,8 +127,12 @@ class Markdown:
         self._parts.append(f"## {heading}")
 
     def text(self, sentence: str, kind: str = "") -> None:
-        wrapped = textwrap.fill(self.VERDICTS.get(kind, "") + sentence, 100)
-        self._parts.append(wrapped)
+        self._parts.append(
+            textwrap.fill(sentence, 100, break_on_hyphens=False, break_long_words=False)
+        )
+
+    def claim(self, holds: bool | None, sentence: str, finding: str) -> None:
+        self.text(f"*{sentence}* **This run {VERDICTS[holds]}.** {finding}")
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         lines = [header, ["---"] * len(header), *rows]

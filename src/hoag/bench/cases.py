@@ -38,7 +38,6 @@ class Setting:
     unrolled: Any
     fast: tuple[Any, Any]
     domain: Box
-    rows: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,6 @@ def _text(name: str, relabel: Callable[[Any], Any] | None = None) -> Callable[[i
             unrolled=unrolled.LBFGS(frozen=True),
             fast=(inner.Newton(), linear.CG()),
             domain=domain,
-            rows=A.shape,
         )
 
     return make
@@ -126,7 +124,6 @@ def _kernel(name: str) -> Callable[[int], Setting]:
             unrolled=unrolled.ConjugateGradient(),
             fast=(inner.Newton(direct), direct),
             domain=Box(*DOMAIN, size=2),
-            rows=A.shape,
         )
 
     return make
@@ -154,7 +151,6 @@ def _pixels(name: str, scale: float = 1.0) -> Callable[[int], Setting]:
             unrolled=unrolled.LBFGS(frozen=True),
             fast=(inner.Newton(jacobi), jacobi),
             domain=Box(*DOMAIN, size=made.lam0.size),
-            rows=A.shape,
         )
 
     return make

@@ -61,6 +61,8 @@ class Labels:
         if not self._ends:
             return
         to_axes = ax.transAxes.inverted().transform
+        low, high = sorted(ax.get_ylim())  # a line that ends outside is pointed at where it left
+        self._ends = [(x, float(np.clip(y, low, high)), t, c) for x, y, t, c in self._ends]
         places = [to_axes(ax.transData.transform(end[:2])) for end in self._ends]
         order = np.argsort([place[1] for place in places], kind="stable")
         heights = _spread([float(np.clip(places[k][1], 0, 1)) for k in order])

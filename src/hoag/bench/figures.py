@@ -68,13 +68,13 @@ def methods(rows: Rows) -> Any:
 
 def many(rows: Rows) -> Any:
     """Test and validation loss of what each method answers, without a grid."""
-    name = next(name for name in rows.cases() if CASES[name].many)
-    fig, axes = figure(1, 2, 3.6)
-    for ax, column, label in zip(axes[0], ("answer_value", "answer_validation"),
-                                 ("test loss", "validation loss")):  # fmt: skip
-        _medians(ax, rows, name, column)
-        ax.set_ylabel(label)
-    fig.suptitle(f"{_title(name)}: {CASES[name].model}", fontsize=11)
+    names = [name for name in rows.cases() if CASES[name].many]
+    fig, axes = figure(len(names), 2, 3.6)
+    for line_of_axes, name in zip(axes, names):
+        for ax, column in zip(line_of_axes, ("answer_value", "answer_validation")):
+            _medians(ax, rows, name, column)
+        line_of_axes[0].set(title=_title(name), ylabel="test loss")
+        line_of_axes[1].set(title=CASES[name].model, ylabel="validation loss")
     return fig
 
 
@@ -82,8 +82,7 @@ def _medians(ax: Any, rows: Rows, name: str, column: str) -> None:
     """One line a method: the median over seeds by the time on the axis."""
     labels, ends, shown = Labels(ax), [], []
     for method in COMPARED:
-        runs = [rows.run(name, method, seed) for seed in rows.seeds(name)]
-        runs = [run for run in runs if run is not None]
+        runs = rows.of(name, method)
         if not runs:
             continue
         first = max(run.seconds.iloc[0] for run in runs)
@@ -136,13 +135,13 @@ def _surface(ax: Any, rows: Rows, name: str) -> None:
     above = np.log10(np.maximum(table.to_numpy() / rows.f_star(name, 0) - 1, 1e-3))
     shades = ax.contourf(table.columns, table.index, above, levels=15, cmap="cividis_r")
     ax.figure.colorbar(shades, ax=ax, label="log₁₀ relative suboptimality")
-    for method, look in (("smbo", "w"), ("hoag-exponential", "k")):
+    for method, look in (("smbo", "#D55E00"), ("hoag-exponential", "k")):
         run = rows.run(name, method)
         if run is None:
             continue
-        joined = "-" if METHODS[method].gradient else ""
-        ax.plot(run.lam_0, run.lam_1, look + joined, marker=LOOKS[method]["marker"], ms=4,
-                lw=1, mec="0.5", mew=0.5, label=METHODS[method].label)  # fmt: skip
+        joined = "-" if METHODS[method].gradient else "none"
+        ax.plot(run.lam_0, run.lam_1, color=look, ls=joined, marker=LOOKS[method]["marker"], ms=4.5,
+                lw=1, mec="w", mew=0.6, label=METHODS[method].label)  # fmt: skip
     ax.legend(fontsize=8, loc="lower right")
     ax.set(xlabel="log γ, width", ylabel="log α, ridge")
 
@@ -200,6 +199,19 @@ def _log_axes(ax: Any, x: str, y: str) -> None:
     ax.xaxis.set_minor_formatter("")
     ax.grid(color="0.9", lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def possible(rows: Rows) -> list[str]:
+    """The figures that can be drawn from these rows."""
+    names = few(rows)
+    found = {
+        "gradient": any(rows.run(name, "certified") is not None for name in names),
+        "tolerance": any(rows.run(name, m) is not None for name in names for m in SEQUENCES),
+        "methods": any(rows.run(name, m) is not None for name in names for m in COMPARED),
+        "many": any(CASES[name].many for name in rows.cases()),
+        "costs": any(len(rows.drawn(name)) for name in names),
+    }
+    return [name for name in FIGURES if found[name]]
 
 
 FIGURES: dict[str, Callable[[Rows], Any]] = {

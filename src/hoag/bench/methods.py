@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.bench.cases import Setting
+from hoag.bench.cases import INNER_ITERATIONS, Setting
 from hoag.criterion import Implicit
 from hoag.schedules import Cubic, Exact, Exponential, Quadratic, Schedule
 from hoag.search import TPE, Adaptive, Bayes, Grid, Hoag, Random, default_search
@@ -17,7 +17,7 @@ from hoag.unrolled import Unrolled
 # The paper's rule: C from the data, M = 1, α = 0.5, β = 1.05, first L = ‖p₁‖, and without the
 # safeguards of ours that keep it from oscillating. (L/2)Δ² where the paper displays LΔ²: with that
 # the exact sequence and Iterdiff, whose ε gives no slack, halve their steps to nothing.
-PAPER_STEP = Adaptive(C="data", as_printed=True)
+PAPER_STEP = Adaptive(C="data", safeguards=False)
 # The paper's algorithm has no end of its own.
 STEPS, MANY_STEPS = 100, 3000
 MOST = 100_000  # evaluations
@@ -28,21 +28,21 @@ Made = tuple[Any, Any]  # a criterion and a search
 
 @dataclass(frozen=True)
 class Method:
-    """name, how it is called on paper, and (setting, seed, budget) ↦ criterion and search."""
+    """name, how it is called on paper, and (setting, seed) ↦ criterion and search."""
 
     name: str
     label: str
-    make: Callable[[Setting, int, float], Made] = field(repr=False)
+    make: Callable[[Setting, int], Made] = field(repr=False)
     ours: bool = False
     gradient: bool = False
 
 
 def _hoag(
     schedule: Schedule, certificate: bool = False, secant: bool = False
-) -> Callable[[Setting, int, float], Made]:
+) -> Callable[[Setting, int], Made]:
     """Algorithm 1. A warm start is the last x and q, as in the paper, unless told otherwise."""
 
-    def make(setting: Setting, seed: int, budget: float) -> Made:
+    def make(setting: Setting, seed: int) -> Made:
         criterion = Implicit(
             setting.problem,
             setting.inner,
@@ -50,37 +50,35 @@ def _hoag(
             certificate=certificate,
             extrapolate=secant,
         )
-        return criterion, _descent(setting, schedule, budget)
+        return criterion, _descent(setting, schedule)
 
     return make
 
 
-def _iterdiff(setting: Setting, seed: int, budget: float) -> Made:
-    criterion = Unrolled(setting.problem, setting.unrolled, n_iter=100, certificate=False)
-    return criterion, _descent(setting, Exact(0.0), budget)
+def _iterdiff(setting: Setting, seed: int) -> Made:
+    criterion = Unrolled(setting.problem, setting.unrolled, INNER_ITERATIONS, certificate=False)
+    return criterion, _descent(setting, Exact(0.0))
 
 
-def _descent(setting: Setting, schedule: Schedule, budget: float) -> Hoag:
+def _descent(setting: Setting, schedule: Schedule) -> Hoag:
     steps = STEPS if setting.domain.size <= 2 else MANY_STEPS
-    return Hoag(schedule, PAPER_STEP, tol=0.0, max_iter=steps, time_budget=budget)
+    return Hoag(schedule, PAPER_STEP, tol=0.0, max_iter=steps)
 
 
-def _black_box(
-    search: Callable[[int, float], Any],
-) -> Callable[[Setting, int, float], Made]:
+def _black_box(search: Callable[[int], Any]) -> Callable[[Setting, int], Made]:
     """Each evaluation is a fit of its own from x = 0 with the same inner algorithm as HOAG."""
 
-    def make(setting: Setting, seed: int, budget: float) -> Made:
+    def make(setting: Setting, seed: int) -> Made:
         criterion = Implicit(setting.problem, setting.inner, setting.linear, certificate=False)
-        return criterion, search(seed, budget)
+        return criterion, search(seed)
 
     return make
 
 
-def _default(setting: Setting, seed: int, budget: float) -> Made:
+def _default(setting: Setting, seed: int) -> Made:
     inner, linear = setting.fast
     criterion = Implicit(setting.problem, inner, linear, corrected=True, bound=False)
-    return criterion, default_search(tol=1e-6, max_iter=MANY_STEPS, time_budget=budget)
+    return criterion, default_search(tol=1e-6, max_iter=MANY_STEPS)
 
 
 def _listed(*methods: Method) -> dict[str, Method]:
@@ -93,16 +91,14 @@ METHODS = _listed(
     Method("hoag-cubic", "cubic", _hoag(Cubic()), gradient=True),
     Method("hoag-exponential", "HOAG", _hoag(Exponential()), gradient=True),
     Method("hoag-exact", "exact", _hoag(Exact()), gradient=True),
-    Method("grid", "grid", _black_box(lambda seed, time: Grid(10, time_budget=time))),
-    Method("random", "random", _black_box(lambda seed, time: Random(MOST, seed, time_budget=time))),
-    Method("smbo", "SMBO", _black_box(lambda seed, time: Bayes(MOST, 4, seed, time_budget=time))),
+    Method("grid", "grid", _black_box(lambda seed: Grid(10))),
+    Method("random", "random", _black_box(lambda seed: Random(MOST, seed))),
+    Method("smbo", "SMBO", _black_box(lambda seed: Bayes(MOST, 4, seed))),
     Method("iterdiff", "Iterdiff", _iterdiff, gradient=True),
     Method("hoag-secant", "HOAG, secant start", _hoag(Exponential(), secant=True), True, True),
     Method("certified", "HOAG, certified", _hoag(Exponential(), certificate=True), True, True),
     Method("default", "hoag's default", _default, True, True),
-    Method(
-        "tpe", TPE_LABEL, _black_box(lambda seed, time: TPE(MOST, seed, time_budget=time)), True
-    ),
+    Method("tpe", TPE_LABEL, _black_box(lambda seed: TPE(MOST, seed)), True),
 )
 SEQUENCES = ("hoag-quadratic", "hoag-cubic", "hoag-exponential", "hoag-exact")
 COMPARED = (
@@ -123,8 +119,8 @@ COMPARED_ON_MANY = tuple(name for name in COMPARED if name not in ("grid", "hoag
 STARTS = 10
 
 
-def random_start(setting: Setting, seed: int, number: int, budget: float) -> tuple[Any, Made]:
+def random_start(setting: Setting, seed: int, number: int) -> tuple[Any, Made]:
     """Where the numbered start lies, uniform in the domain, and what is started there."""
     rng = np.random.default_rng([seed, number])
-    criterion, _ = METHODS["hoag-exponential"].make(setting, seed, budget)
-    return setting.domain.sample(rng, 1)[0], (criterion, Hoag(time_budget=budget))
+    criterion, _ = METHODS["hoag-exponential"].make(setting, seed)
+    return setting.domain.sample(rng, 1)[0], (criterion, Hoag())

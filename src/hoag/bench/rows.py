@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hoag.bench.cases import CASES
+from hoag.search.recorder import SAME
 from hoag.values import Array
 
 # Measured from the best f known; below this, two λ are not told apart.
@@ -18,8 +19,8 @@ class Rows:
     """All rows of a folder, with `suboptimality` and `answer` added to those of the searches.
 
     suboptimality  (f(λ_k) − f*)/f* at every step
-    answer         the same at the best step so far, by the method's own account: the least
-                   g − q·∇₁h that it has seen
+    answer         the same at the best step so far, by the method's own account: ranked as the
+                   recorder of every search ranks, by g − q·∇₁h plus the size of that correction
     answer_validation   the validation loss there
     """
 
@@ -43,6 +44,11 @@ class Rows:
         """The rows of one run, or None."""
         return self.runs.get((case, method, seed))
 
+    def of(self, case: str, method: str) -> list[Any]:
+        """The runs of a method, one a split."""
+        found = [self.run(case, method, seed) for seed in self.seeds(case)]
+        return [run for run in found if run is not None]
+
     def drawn(self, case: str, seed: int = 0) -> Any:
         """f itself over the domain."""
         frame = self.frame
@@ -60,19 +66,20 @@ class Rows:
         here = self.starts[(self.starts.case == case) & (self.starts.seed == seed)]
         return float(here.f.min()) if len(here) else np.nan
 
-    def first(self, case: str, method: str, seed: int, level: float, by: str) -> float:
-        """Passes or seconds until the answer is within `level` of f*; inf if it never was."""
-        run = self.run(case, method, seed)
-        return np.inf if run is None else first_below(run[by], run.answer, level)
+    def first(self, case: str, method: str, level: float, by: str) -> float:
+        """Passes or seconds until the answer is within `level` of f*, median of splits.
 
-    def median_first(self, case: str, method: str, level: float, by: str) -> float:
-        found = [self.first(case, method, seed, level, by) for seed in self.seeds(case)]
-        return float(np.median(found)) if found else np.inf
+        inf if it never was; nan if the method was not run.
+        """
+        found = [first_below(run[by], run.answer, level) for run in self.of(case, method)]
+        return float(np.median(found)) if found else np.nan
 
     def _judged(self, run: Any) -> Any:
         f_star = self.f_star(run.case[0], run.seed[0])
         run["suboptimality"] = np.maximum((run.f - f_star) / f_star, LEAST)
-        best = best_so_far(run.corrected.to_numpy())
+        off = np.maximum(np.abs(run.corrected - run.value), SAME * np.abs(run.corrected))
+        rank = (run.corrected + off).to_numpy()
+        best = best_so_far(np.where(np.isfinite(rank), rank, np.inf))
         run["answer"] = run.suboptimality.to_numpy()[best]
         run["answer_validation"] = run.validation.to_numpy()[best]
         run["answer_value"] = run.value.to_numpy()[best]

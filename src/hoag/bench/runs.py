@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from hoag.bench import methods
 from hoag.bench.cases import Case, Setting, case
 from hoag.bench.truth import Curve
 from hoag.report import write_whole
-from hoag.values import Array, Step
+from hoag.values import Array, InnerProblemError, Step
 
 # Points a side of the drawn surface of f.
 SURFACE = 21
@@ -69,16 +70,16 @@ class Store:
         path = self.path(job)
         if not path.exists():
             return None
-        return pd.read_parquet(path) if self.form == "parquet" else pd.read_csv(path)
+        if self.form == "parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, dtype={"version": str})
 
     def finished(self, job: Job, budget: float) -> bool:
         """Whether it was run by this version, and not cut short by a smaller budget than this."""
         rows = self.load(job)
-        if rows is None:
+        if rows is None or rows.version.iloc[-1] != hoag.__version__:
             return False
         last = rows.iloc[-1]
-        if last.version != hoag.__version__:
-            return False
         return bool(last.status != "time_budget" or last.budget >= _budget(case(job.case), budget))
 
     def save(self, job: Job, rows: Any) -> None:
@@ -89,12 +90,11 @@ class Store:
             rows.to_csv(buffer, index=False)
         write_whole(self.path(job), buffer.getvalue())
 
-    def all(self) -> Any:
-        """Every row of every finished run."""
+    def rows(self, wanted: Iterable[Job]) -> Any:
+        """All rows of those runs that are finished."""
         import pandas as pd
 
-        read = pd.read_parquet if self.form == "parquet" else pd.read_csv
-        frames = [read(path) for path in sorted(self.folder.glob(f"*/*.{self.form}"))]
+        frames = [frame for job in wanted if (frame := self.load(job)) is not None]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -105,19 +105,19 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
     """
     figures, chosen = set(figures), [case(name) for name in cases]
     few, many = [c for c in chosen if not c.many], [c for c in chosen if c.many]
+    first_curve = next((c for c in few if c.curve), None)
     wanted: list[Job] = []
     for seed in range(seeds):
         for c in few:
-            f_itself = "curve" if c.curve else "surface"
-            compared = (
-                *(methods.SEQUENCES if "tolerance" in figures and seed == 0 else ()),
-                *(methods.COMPARED if "methods" in figures else ()),
-                *(("hoag-exponential", "smbo") if "costs" in figures and seed == 0 else ()),
-                *(("certified",) if "gradient" in figures and seed == 0 and c is few[0] else ()),
-            )
             if c.curve or ("costs" in figures and seed == 0):
-                wanted.append(Job(c.name, f_itself, seed))
-            wanted += [Job(c.name, name, seed) for name in compared]
+                wanted.append(Job(c.name, "curve" if c.curve else "surface", seed))
+            names: tuple[str, ...] = ()
+            if seed == 0:
+                names += methods.SEQUENCES if "tolerance" in figures else ()
+                names += ("hoag-exponential", "smbo") if "costs" in figures else ()
+                names += ("certified",) if "gradient" in figures and c is first_curve else ()
+            names += methods.COMPARED if "methods" in figures else ()
+            wanted += [Job(c.name, name, seed) for name in names]
             if figures & {"tolerance", "methods"} and seed == 0:
                 wanted += [Job(c.name, "hoag-exponential", seed, k) for k in range(methods.STARTS)]
         if seed == 0 and "many" in figures:
@@ -127,18 +127,18 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
 
 
 def run(
-    wanted: list[Job], store: Store, budget: float, progress: Callable[[Job, float], None]
-) -> int:
-    """Run what is not finished yet; how many were run. `progress` hears of every job."""
-    done = 0
+    wanted: list[Job], store: Store, budget: float, progress: Callable[[Job], None]
+) -> dict[Job, str]:
+    """Run them all, and tell `progress` of each; those that failed, and why."""
+    failed = {}
     for job in wanted:
-        started = time.perf_counter()
-        if not store.finished(job, budget):
+        try:
             with _one_thread():
                 store.save(job, _rows(job, store, budget))
-            done += 1
-        progress(job, time.perf_counter() - started)
-    return done
+        except InnerProblemError as error:
+            failed[job] = str(error)
+        progress(job)
+    return failed
 
 
 def _rows(job: Job, store: Store, budget: float) -> Any:
@@ -156,9 +156,10 @@ def _setting(name: str, seed: int) -> Setting:
 
 def _restore(setting: Setting, job: Job, store: Store) -> None:
     """f solved in an earlier session is not solved again."""
-    if isinstance(setting.truth, Curve) and not setting.truth.known:
-        rows = store.load(Job(job.case, "curve", job.seed))
-        if rows is not None:
+    if isinstance(setting.truth, Curve) and not setting.truth.known and job.method != "curve":
+        curve = Job(job.case, "curve", job.seed)
+        if store.finished(curve, 0.0):
+            rows = store.load(curve)
             setting.truth.restore(rows[["lam_0", "f", "grad_0"]].to_numpy())
 
 
@@ -170,14 +171,16 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
     """One run; f at its points is solved afterwards, outside its clock."""
     import pandas as pd
 
-    c = case(job.case)
-    limit = c.evaluations.get(job.method)
-    lam0 = None
-    criterion, search = methods.METHODS[job.method].make(setting, job.seed, budget)
+    lam0, c, method = None, case(job.case), methods.METHODS[job.method]
     if job.start >= 0:
-        lam0, (criterion, search) = methods.random_start(setting, job.seed, job.start, budget)
-    watch = _Watch(setting, c.target if methods.METHODS[job.method].gradient else None, limit)
+        lam0, (criterion, search) = methods.random_start(setting, job.seed, job.start)
+    else:
+        criterion, search = method.make(setting, job.seed)
+    target = c.target if method.gradient else None
+    watch = _Watch(setting, budget, target, c.evaluations.get(job.method))
     result = minimize(criterion, lam0, setting.domain, search, watch)
+    if not watch.rows:
+        raise InnerProblemError(f"{job.stem}: {result.status}")
     rows = pd.DataFrame(watch.rows)
     rows["f"] = np.nan
     if setting.truth is not None:
@@ -187,7 +190,7 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
         rows.loc[rows.index[asked], "f"] = setting.truth.f(lams)
     if job.method == "certified" and isinstance(setting.truth, Curve):
         rows["true_slope"] = setting.truth.slopes(np.array(watch.lams))
-    return _named(rows, job, result.status.reason, budget)
+    return _named(rows, job, watch.ended or result.status.reason, budget)
 
 
 def _drawn(job: Job, setting: Setting) -> Any:
@@ -214,25 +217,37 @@ def _named(rows: Any, job: Job, status: str, budget: float) -> Any:
         ("status", status),
         ("budget", budget),
         ("version", hoag.__version__),
+        (
+            "machine",
+            f"Python {platform.python_version()}, NumPy {np.__version__}, "
+            f"{platform.system()} {platform.machine()}",
+        ),
     ):
         rows[name] = value
     return rows
 
 
 class _Watch:
-    """Turns every step into a row; what that takes is not the search's time."""
+    """Turns every step into a row, and ends the run; what rows take is not the search's time.
 
-    def __init__(self, setting: Setting, target: float | None, limit: int | None) -> None:
+    ended   "time_budget", "target" or "evaluations" once one of them has ended the run, else ""
+    """
+
+    def __init__(
+        self, setting: Setting, budget: float, target: float | None, most: int | None
+    ) -> None:
         self.rows: list[dict[str, float]] = []
         self.lams: list[Array] = []
-        self._setting, self._target, self._limit, self._outside = setting, target, limit, 0.0
+        self.ended = ""
+        self._setting, self._budget, self._target, self._most = setting, budget, target, most
+        self._outside = 0.0
 
     def __call__(self, step: Step) -> bool:
-        start = time.perf_counter()
-        found = step.evaluation
+        start, found = time.perf_counter(), step.evaluation
+        seconds = step.seconds - self._outside
         row = {
             "k": step.k,
-            "seconds": step.seconds - self._outside,
+            "seconds": seconds,
             "passes": step.cost.passes,
             "held_out": step.cost.held_out,
             "kernels": step.cost.kernels,
@@ -250,8 +265,13 @@ class _Watch:
         self.rows.append(row)
         self.lams.append(step.lam)
         self._outside += time.perf_counter() - start
-        reached = self._target is not None and found.value < self._target
-        return reached or step.k == self._limit
+        for reason, over in (
+            ("target", self._target is not None and found.value < self._target),
+            ("evaluations", step.k == self._most),
+            ("time_budget", seconds >= self._budget),
+        ):
+            self.ended = self.ended or (reason if over else "")
+        return bool(self.ended)
 
 
 @contextmanager

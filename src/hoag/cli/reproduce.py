@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hoag.cli.text import warn
+
 FIGURES = ("gradient", "tolerance", "methods", "many", "costs")
 SMALL_BUDGET, BUDGET = 2.0, 60.0
 
@@ -53,77 +55,96 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     _check_packages()
     from hoag import report
-    from hoag.bench import cases, claims, page, runs
+    from hoag.bench import cases, claims, figures, page, runs
     from hoag.bench.rows import Rows
 
-    names = _cases(args.data or ["small"])
-    wanted = [name for name in FIGURES if name in _asked(args.figure)]
-    few = [name for name in names if not cases.case(name).many]
-    wanted = [f for f in wanted if (few if f != "many" else len(few) < len(names))]
-    if args.figure is None and not any(cases.case(name).curve for name in names):
-        wanted = [f for f in wanted if f != "gradient"]
-    if not wanted:
-        raise ValueError(
-            f"{', '.join(names)} cannot give the figure {', '.join(_asked(args.figure))}: that of "
-            "many penalties needs mnist or digits, the others any other case."
-        )
+    names = _cases(args)
+    wanted = _figures(args.figure, names)
     small = set(names) <= set(cases.SMALL)
     budget = args.budget or (SMALL_BUDGET if small else BUDGET)
-    store = runs.Store(args.out / "rows", args.format or _form())
+    store = _store(args)
     jobs = runs.jobs(wanted, names, args.seeds)
     if not args.draw:
         left = [job for job in jobs if not store.finished(job, budget)]
         with _Bar(left, budget, args.quiet) as bar:
-            runs.run(left, store, budget, bar.finished)
-    frame = store.all()
+            failed = runs.run(left, store, budget, bar.finished)
+        for job, reason in failed.items():
+            warn(f"{job.stem} failed and is left out. {reason}")
+    frame = store.rows(jobs)
     if not len(frame):
-        raise ValueError(f"There are no rows in {store.folder}: run without --draw first.")
-    rows = Rows(frame[frame.case.isin(names)])
+        raise ValueError(f"There are no rows of {', '.join(names)} in {store.folder}: run them.")
+    rows = Rows(frame)
+    shown = [name for name in wanted if name in figures.possible(rows)]
+    if shown != wanted:
+        warn(f"No rows for the figure {', '.join(name for name in wanted if name not in shown)}.")
+    found = claims.check(rows, shown)
+    pictures = {name: report.png(figures.FIGURES[name](rows)) for name in shown}
     for document in (report.Page(page.TITLE), report.Markdown(page.TITLE)):
-        page.write(document, rows, wanted)
+        page.write(document, rows, shown, found, pictures)
         document.write(args.out / f"reproduction{document.suffix}")
-    found = claims.check(rows, wanted)
     if args.json:
         print(json.dumps([claim.__dict__ for claim in found], indent=2, ensure_ascii=False))
     else:
-        _show(found, args.out)
+        for claim in found:
+            print(f"{report.VERDICTS[claim.holds]:>15}  {claim.figure:9}  {claim.says}")
+        print(f"\nThe page is {args.out / 'reproduction.html'}; pictures and rows are beside it.")
     return 0
 
 
-def _show(found: list[Any], out: Path) -> None:
-    words = {True: "agrees", False: "disagrees", None: "open"}
-    for claim in found:
-        print(f"{words[claim.holds]:>9}  {claim.figure:9}  {claim.paper}")
-    print(f"\nThe page is {out / 'reproduction.html'}, its pictures and rows are beside it.")
+def _figures(asked: list[str] | None, names: list[str]) -> list[str]:
+    """The figures asked for, or all that these cases can give."""
+    from hoag.bench.cases import CASES
+
+    few = [CASES[name] for name in names if not CASES[name].many]
+    can = {
+        "gradient": any(case.curve for case in few),
+        "many": len(few) < len(names),
+        **dict.fromkeys(("tolerance", "methods", "costs"), bool(few)),
+    }
+    wanted = ["many" if name == "mnist" else name for name in asked or FIGURES]
+    cannot = [name for name in wanted if not can[name]]
+    if asked and cannot:
+        raise ValueError(
+            f"{', '.join(names)} cannot give the figure {', '.join(cannot)}: 'many' needs mnist or "
+            "digits, 'gradient' a case with one penalty, the others any case but mnist and digits."
+        )
+    return [name for name in FIGURES if name in wanted and can[name]]
 
 
-def _asked(figures: list[str] | None) -> list[str]:
-    return ["many" if name == "mnist" else name for name in figures or FIGURES]
+def _store(args: argparse.Namespace) -> Any:
+    from hoag.bench.runs import Store
+
+    return Store(args.out / "rows", args.format or _form())
 
 
-def _cases(asked: list[str]) -> list[str]:
+def _cases(args: argparse.Namespace) -> list[str]:
     """The names of cases; real-sim's place is taken by IMDB where it cannot be had."""
     from hoag import datasets
     from hoag.bench import cases
 
     names: list[str] = []
-    for name in [part for given in asked for part in given.split(",") if part]:
+    for name in [part for given in args.data or ["small"] for part in given.split(",") if part]:
         names += {"small": cases.SMALL, "paper": cases.PAPER}.get(name, (name,))
+    names = list(dict.fromkeys(names))
     for name in names:
         cases.case(name)
-    if "real-sim" in names and "imdb" not in names:
+    if "real-sim" not in names or "imdb" in names:
+        return names
+    if args.draw:
+        replaced = not (args.out / "rows" / "real-sim").exists()
+    else:
         try:
             datasets.fetch("real-sim")
+            replaced = False
         except OSError:
             if not datasets.present("imdb"):
                 raise
-            print(
-                "hoag: imdb takes the place of real-sim, which could not be fetched; "
-                "`hoag data fetch real-sim` tells why.",
-                file=sys.stderr,
+            replaced = True
+            warn(
+                "imdb takes the place of real-sim, which could not be fetched: "
+                "`hoag data fetch real-sim` tells why."
             )
-            names[names.index("real-sim")] = "imdb"
-    return list(dict.fromkeys(names))
+    return [("imdb" if replaced and name == "real-sim" else name) for name in names]
 
 
 def _form() -> str:
@@ -162,7 +183,7 @@ class _Bar:
     def __enter__(self) -> _Bar:
         return self
 
-    def finished(self, job: Any, seconds: float) -> None:
+    def finished(self, job: Any) -> None:
         if self._bar is not None:
             self._bar.set_description_str(job.stem, refresh=False)
             self._bar.update(job.seconds(self._budget))

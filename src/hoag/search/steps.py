@@ -65,7 +65,7 @@ class Adaptive(Settings):
     λ across the box into a flat region before halving can catch up, and near the optimum the step
     grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant;
     a larger `grow` than the paper's β = 1.05 then makes nearly all of them so. No hyperparameter
-    moves by more than `longest` in one step. `as_printed` leaves all three out.
+    moves by more than `longest` in one step. safeguards=False leaves all three out.
     """
 
     SHRINK = 0.5  # the paper's α
@@ -76,7 +76,7 @@ class Adaptive(Settings):
         descent: str = "proved",
         grow: float = 1.05,
         longest: float = np.inf,
-        as_printed: bool = False,
+        safeguards: bool = True,
     ) -> None:
         if C != "data" and (isinstance(C, str) or not (np.isfinite(C) and C >= 0)):
             raise InvalidInput(f"Adaptive(C={C!r}): give a number ≥ 0, or 'data'.")
@@ -90,7 +90,7 @@ class Adaptive(Settings):
             raise InvalidInput(f"Adaptive(longest={longest!r}): give a positive number.")
         self.grow = grow
         self.longest = longest
-        self.as_printed = as_printed
+        self.safeguards = safeguards
 
     @property
     def needs_lipschitz(self) -> bool:
@@ -110,7 +110,7 @@ class Adaptive(Settings):
         eps_before, eps_now = eps
         slack = C * eps_now + eps_before * (C + M) * delta
         promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2
-        if self.as_printed:
+        if not self.safeguards:
             descended = now.value <= before.value + slack - promised
             return L / (self.grow if descended else self.SHRINK)
         descended = now.corrected <= before.corrected + slack - promised
