@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hoag.bench.cases import CASES, INNER_ITERATIONS
-from hoag.bench.claims import LEVEL, Claim
+from hoag.bench.claim import LEVEL, Claim
 from hoag.bench.figures import TITLES
 from hoag.bench.methods import COMPARED, MANY_STEPS, METHODS, SEQUENCES, STARTS, STEPS
 from hoag.bench.rows import Rows, rate, rises

@@ -15,7 +15,7 @@ from hoag.values import Array, Box
 # g − q·∇₁h is second order in this, so that f is right to about 1e-8, relatively.
 TIGHT = 1e-3
 # Slopes are first order in it.
-TIGHTER = 1e-7
+TIGHTER = 1e-10
 
 
 class Truth(Protocol):

@@ -1,0 +1,190 @@
+"""Claims about the comparison of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hoag.bench.claim import (
+    HOAG,
+    LEVEL,
+    PAPERS,
+    Claim,
+    each,
+    every,
+    few,
+    kernel_sets,
+    number,
+    splits,
+    text_sets,
+)
+from hoag.bench.methods import METHODS
+from hoag.bench.rows import Rows, first_below
+
+
+def methods(rows: Rows) -> Iterator[Claim]:
+    yield _first(rows, HOAG, "In the figure HOAG is the first to come close to the optimum on both "
+                             "text sets.")  # fmt: skip
+    if any(method == "hoag-secant" for _, method, _ in rows.runs):
+        says = "HOAG with this library's secant start is the first on both text sets."
+        yield _first(rows, "hoag-secant", says, ours=True)
+    yield _alike(rows)
+    yield _cheaper(rows)
+    yield _flat_region(rows)
+    yield _beyond(rows)
+    yield _validation(rows)
+    yield _fastest_on_validation(rows)
+
+
+def _first(rows: Rows, champion: str, says: str, ours: bool = False) -> Claim:
+    rivals = [m for m in PAPERS if m != HOAG]
+    found, parts, on_the_way = [], [], []
+    for case in text_sets(rows, champion, *rivals):
+        seconds = {m: rows.first(case, m, LEVEL, "seconds") for m in (champion, *rivals)}
+        if min(seconds.values()) < np.inf:
+            found.append(seconds[champion] < min(seconds[m] for m in rivals))
+        parts.append(f"{splits(rows, case)}: {each(seconds, ' s')}")
+        for level in (1e-1, 1e-2):
+            at = {m: rows.first(case, m, level, "seconds") for m in (champion, *rivals)}
+            leader = min(at, key=lambda m: at[m])
+            if leader != champion and at[leader] < np.inf:
+                on_the_way.append(
+                    f"at {level:g} {METHODS[leader].label} leads on {case} "
+                    f"({number(at[leader], ' s')} for {number(at[champion], ' s')})"
+                )
+    return Claim(
+        "methods",
+        says,
+        every(found),
+        f"Seconds until the suboptimality is {LEVEL:g}, median of splits, the grid ascending from "
+        f"−12. {'; '.join(parts)}."
+        + (f" On the way there {'; '.join(on_the_way)}." if on_the_way else ""),
+        ours,
+    )
+
+
+def _alike(rows: Rows) -> Claim:
+    found, parts = [], []
+    for case in few(rows, HOAG, "iterdiff"):
+        steps = {m: rows.first(case, m, 1e-2, "k") for m in (HOAG, "iterdiff")}
+        if max(steps.values()) < np.inf:
+            found.append(max(steps.values()) <= 1.5 * min(steps.values()))
+        parts.append(f"{case}: {each(steps)}")
+    return Claim(
+        "methods",
+        "Step for step, HOAG and Iterdiff behave alike.",
+        every(found),
+        f"Steps until the suboptimality is 1e-2, median of splits. {'; '.join(parts)}.",
+    )
+
+
+def _cheaper(rows: Rows) -> Claim:
+    found, parts = [], []
+    for case in few(rows, HOAG, "iterdiff"):
+        passes = {
+            m: float(np.median([run.passes.iloc[-1] / len(run) for run in rows.of(case, m)]))
+            for m in (HOAG, "iterdiff")
+        }
+        found.append(passes[HOAG] < passes["iterdiff"])
+        parts.append(f"{case}: {each(passes)}")
+    return Claim(
+        "methods",
+        "A step of HOAG is cheaper than one of Iterdiff, because it starts from the last solution.",
+        every(found),
+        f"Passes a step, median of splits. {'; '.join(parts)}.",
+    )
+
+
+def _flat_region(rows: Rows) -> Claim:
+    found, parts = [], []
+    for case in kernel_sets(rows, HOAG, "smbo"):
+        for run in rows.of(case, "smbo"):
+            hoag = rows.run(case, HOAG, int(run.seed[0]))
+            if hoag is None or len(run) < 8 or hoag.seconds[0] > run.seconds[3]:
+                continue
+            starts, last, by = float(run.answer[3]), float(run.answer.iloc[-1]), run.seconds[3]
+            there = float(hoag.answer[hoag.seconds <= by].iloc[-1])
+            found.append(starts <= 0.1 and starts <= there and last > starts / 2)
+            parts.append(
+                f"SMBO is at {starts:.2g} after its four starts ({by:.2g} s), where HOAG is at "
+                f"{there:.2g}, and ends at {last:.2g} after {len(run)} evaluations"
+            )
+    first = f"{parts[0]} (first of {len(parts)} splits)." if parts else "No split can tell."
+    return Claim(
+        "methods",
+        "On Parkinsons SMBO, which begins at the extremes, is at once in the flat region around "
+        "the solution, and does not improve on that.",
+        bool(np.mean(found) > 0.5) if found else None,
+        first + (f" The claim holds in {sum(found)} of them." if found else ""),
+    )
+
+
+def _beyond(rows: Rows) -> Claim:
+    found, parts = [], []
+    for case in kernel_sets(rows, HOAG):
+        least = {
+            m: float(np.median([run.answer.iloc[-1] for run in rows.of(case, m)]))
+            for m in PAPERS
+            if rows.of(case, m)
+        }
+        if min(least.values()) <= 0.1:  # else there was no time to get anywhere
+            found.append(min(least.values()) > 5e-3)
+        parts.append(f"{case}: {each(least)}")
+    return Claim(
+        "methods",
+        "On Parkinsons the methods have difficulty to get beyond a suboptimality of 1e-2.",
+        every(found),
+        f"At the end, median of splits; the claim holds if none is below 5e-3. {'; '.join(parts)}.",
+    )
+
+
+def _validation(rows: Rows) -> Claim:
+    """What one split more or less changes is what cannot be seen."""
+    found, parts = [], []
+    for case in few(rows, HOAG):
+        changes, ends = [], []
+        for run in rows.of(case, HOAG):
+            loss, reached = run.answer_validation.to_numpy(), np.flatnonzero(run.answer <= 1e-2)
+            if reached.size and run.answer.iloc[-1] <= LEVEL:
+                changes.append(abs(loss[reached[0]] / loss[-1] - 1))
+                ends.append(loss[-1])
+        if len(ends) > 2:
+            change, spread = float(np.median(changes)), float(np.std(ends, ddof=1) / np.mean(ends))
+            found.append(change < spread)
+            parts.append(f"{case} {100 * change:.2f} % ({100 * spread:.2f} %)")
+    return Claim(
+        "methods",
+        "Beyond a suboptimality of 1e-2 nothing shows in the validation loss.",
+        every(found),
+        "How much HOAG's validation loss changes from the step that reaches 1e-2 to its last, "
+        f"median of splits, where that is below {LEVEL:g}; in brackets the spread between splits, "
+        f"below which nothing can show: {', '.join(parts) or 'this takes three splits'}.",
+    )
+
+
+def _fastest_on_validation(rows: Rows) -> Claim:
+    """The time until the validation loss is, and stays, within 1 % of the best at the end."""
+    wins, parts = 0, []
+    cases = few(rows, *PAPERS)
+    for case in cases:
+        times: dict[str, list[float]] = {m: [] for m in PAPERS}
+        for seed in rows.seeds(case):
+            runs = {m: rows.run(case, m, seed) for m in PAPERS}
+            if any(run is None for run in runs.values()):
+                continue
+            least = min(run.answer_validation.iloc[-1] for run in runs.values())
+            for m, run in runs.items():
+                # A loss that only passes through the band on its way is not there yet.
+                worst_to_come = np.maximum.accumulate(run.answer_validation.to_numpy()[::-1])[::-1]
+                times[m].append(first_below(run.seconds, worst_to_come, 1.01 * least))
+        median = {m: float(np.median(t)) for m, t in times.items()}
+        wins += median[HOAG] < min(median[m] for m in PAPERS if m != HOAG)
+        parts.append(f"{case}: {each(median, ' s')}")
+    return Claim(
+        "methods",
+        "By the validation loss HOAG is the fastest in two of the three sets.",
+        wins >= 2 if len(cases) == 3 else None,
+        f"Seconds until the validation loss stays within 1 % of the best, median of splits: "
+        f"fastest in {wins} of {len(cases)}. {'; '.join(parts)}.",
+    )
