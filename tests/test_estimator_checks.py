@@ -13,7 +13,7 @@ from hoag.search import Hoag
 
 SEARCHES = (None, Hoag(max_iter=8))
 
-# Many penalties take many steps, and the checks are about other things than where the last one ends.
+# Many penalties take many steps, and the checks are not about where the last of them ends.
 STEPS = 20
 
 ESTIMATORS = [

@@ -170,8 +170,8 @@ CASES = {
         Case("real-sim", "real-sim", LOGISTIC, _text("real-sim"), curve=True),
         Case("imdb", "real-sim", LOGISTIC, _text("imdb"), curve=True),
         Case("parkinsons", "parkinsons", KERNEL, _kernel("parkinsons")),
-        # One suggestion of the Gaussian process takes a minute in 640 dimensions, and five to ten in
-        # 1440: there SMBO has its starts only.
+        # One suggestion of the Gaussian process takes a minute in 640 dimensions, and five to ten
+        # in 1440: there SMBO has its starts only.
         Case(
             "mnist",
             "mnist",

@@ -54,7 +54,10 @@ def every(found: list[bool]) -> bool | None:
 
 
 def number(value: float, unit: str = "") -> str:
-    return f"{value:.3g}{unit}" if np.isfinite(value) else "never"
+    """Three digits, or "never"."""
+    if not np.isfinite(value):
+        return "never"
+    return f"{value:.0f}{unit}" if 1e3 <= value < 1e6 else f"{value:.3g}{unit}"
 
 
 def each(values: dict[str, float], unit: str = "") -> str:

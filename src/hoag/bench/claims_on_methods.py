@@ -24,8 +24,7 @@ from hoag.bench.rows import Rows, first_below
 
 
 def methods(rows: Rows) -> Iterator[Claim]:
-    yield _first(rows, HOAG, "In the figure HOAG is the first to come close to the optimum on both "
-                             "text sets.")  # fmt: skip
+    yield _first(rows, HOAG, "HOAG is the first to come close to the optimum on both text sets.")
     if any(method == "hoag-secant" for _, method, _ in rows.runs):
         says = "HOAG with this library's secant start is the first on both text sets."
         yield _first(rows, "hoag-secant", says, ours=True)

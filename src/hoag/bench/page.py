@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hoag.bench.cases import CASES, INNER_ITERATIONS
-from hoag.bench.claim import LEVEL, Claim
+from hoag.bench.claim import LEVEL, Claim, number
 from hoag.bench.figures import TITLES
 from hoag.bench.methods import COMPARED, MANY_STEPS, METHODS, SEQUENCES, STARTS, STEPS
 from hoag.bench.rows import Rows, rate, rises
@@ -124,7 +124,7 @@ def _tables(page: Any, rows: Rows) -> None:
     body = []
     for method in dict.fromkeys((*SEQUENCES, *COMPARED)):
         cells = [
-            _short(rows.first(name, method, LEVEL, by))
+            _cell(rows.first(name, method, LEVEL, by))
             for name in few
             for by in ("passes", "seconds")
         ]
@@ -144,7 +144,7 @@ def _tables(page: Any, rows: Rows) -> None:
                 step, tenth = rate(run)
                 ups = rises(run.suboptimality)
                 sequence = method.removeprefix("hoag-")
-                body.append([name, sequence, _short(step), _short(tenth), str(ups)])
+                body.append([name, sequence, _cell(step), _cell(tenth), str(ups)])
     page.table(["data", "sequence", "factor a step", "passes for a tenth", "rises"], body)
 
 
@@ -165,8 +165,8 @@ def _data(page: Any, rows: Rows) -> None:
                 case.stands_for if case.is_stand_in else "itself",
                 case.model,
                 len(rows.seeds(name)),
-                _short(of_starts, 7),
-                _short(least, 7),
+                f"{of_starts:.7g}",
+                f"{least:.7g}",
             ]
         )
     page.table(
@@ -174,7 +174,5 @@ def _data(page: Any, rows: Rows) -> None:
     )
 
 
-def _short(value: float, digits: int = 3) -> str:
-    if np.isnan(value):
-        return "–"
-    return f"{value:.{digits}g}" if np.isfinite(value) else "never"
+def _cell(value: float) -> str:
+    return "–" if np.isnan(value) else number(value)
