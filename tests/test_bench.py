@@ -174,7 +174,8 @@ def pixels(hoag_end, iterdiff_end, random_end, validation_end):
 
 def test_the_claims_about_many_penalties():
     assert list(verdicts(pixels(50, 80, 98, 99), "many").values()) == [True, True, True]
-    assert list(verdicts(pixels(50, 40, 60, 89), "many").values()) == [False, False, False]
+    assert list(verdicts(pixels(50, 40, 60, 90.1), "many").values()) == [False, False, False]
+    assert list(verdicts(pixels(50, 40, 60, 89), "many").values())[2] is None  # it may rise yet
 
 
 # Runs: kept, resumed, and not made twice.

@@ -8,6 +8,7 @@ import io
 import os
 import textwrap
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -162,13 +163,16 @@ def png(figure: Any, dpi: int = 130) -> bytes:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the file and rename, so that a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(content)
         beside.replace(path)
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror}.") from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def numeric(cell: str) -> bool:

@@ -49,6 +49,11 @@ def kernel_sets(rows: Rows, *methods: str) -> list[str]:
     return [name for name in few(rows, *methods) if not CASES[name].curve]
 
 
+def told(parts: list[str]) -> str:
+    """The findings on each case, as the end of a sentence."""
+    return "; ".join(parts) or "no run here can tell"
+
+
 def every(found: list[bool]) -> bool | None:
     return all(found) if found else None
 

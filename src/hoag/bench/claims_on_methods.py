@@ -18,6 +18,7 @@ from hoag.bench.claim import (
     number,
     splits,
     text_sets,
+    told,
 )
 from hoag.bench.methods import METHODS
 from hoag.bench.rows import Rows, first_below
@@ -57,7 +58,7 @@ def _first(rows: Rows, champion: str, says: str, ours: bool = False) -> Claim:
         says,
         every(found),
         f"Seconds until the suboptimality is {LEVEL:g}, median of splits, the grid ascending from "
-        f"−12. {'; '.join(parts)}."
+        f"−12. {told(parts)}."
         + (f" On the way there {'; '.join(on_the_way)}." if on_the_way else ""),
         ours,
     )
@@ -74,7 +75,7 @@ def _alike(rows: Rows) -> Claim:
         "methods",
         "Step for step, HOAG and Iterdiff behave alike.",
         every(found),
-        f"Steps until the suboptimality is 1e-2, median of splits. {'; '.join(parts)}.",
+        f"Steps until the suboptimality is 1e-2, median of splits. {told(parts)}.",
     )
 
 
@@ -91,7 +92,7 @@ def _cheaper(rows: Rows) -> Claim:
         "methods",
         "A step of HOAG is cheaper than one of Iterdiff, because it starts from the last solution.",
         every(found),
-        f"Passes a step, median of splits. {'; '.join(parts)}.",
+        f"Passes a step, median of splits. {told(parts)}.",
     )
 
 
@@ -134,7 +135,7 @@ def _beyond(rows: Rows) -> Claim:
         "methods",
         "On Parkinsons the methods have difficulty to get beyond a suboptimality of 1e-2.",
         every(found),
-        f"At the end, median of splits; the claim holds if none is below 5e-3. {'; '.join(parts)}.",
+        f"At the end, median of splits; the claim holds if none is below 5e-3. {told(parts)}.",
     )
 
 
@@ -158,7 +159,9 @@ def _validation(rows: Rows) -> Claim:
         every(found),
         "How much HOAG's validation loss changes from the step that reaches 1e-2 to its last, "
         f"median of splits, where that is below {LEVEL:g}; in brackets the spread between splits, "
-        f"below which nothing can show: {', '.join(parts) or 'this takes three splits'}.",
+        f"below which nothing can show: {', '.join(parts)}."
+        if parts
+        else "This takes three splits, to know how much the loss differs between them.",
     )
 
 
@@ -185,5 +188,5 @@ def _fastest_on_validation(rows: Rows) -> Claim:
         "By the validation loss HOAG is the fastest in two of the three sets.",
         wins >= 2 if len(cases) == 3 else None,
         f"Seconds until the validation loss stays within 1 % of the best, median of splits: "
-        f"fastest in {wins} of {len(cases)}. {'; '.join(parts)}.",
+        f"fastest in {wins} of {len(cases)}. {told(parts)}.",
     )

@@ -95,9 +95,9 @@ def _medians(ax: Any, rows: Rows, name: str, column: str) -> None:
     _log_axes(ax, "seconds", "")
     if column != "answer" and shown:
         flat = np.concatenate(shown)
-        low = np.nanmin(flat)
-        # The interesting part: up to the loss that the best methods start from.
-        high = min(np.nanmax(flat), 3 * low)
+        low, high = np.nanmin(flat), np.nanmax(flat)
+        if not CASES[name].many:  # the extremes of a grid would leave the rest no room
+            high = min(high, 3 * low)
         room = (high / low) ** 0.06
         ax.set_ylim(low / room, high * room)
         ax.yaxis.set_major_formatter("{x:g}")

@@ -28,6 +28,16 @@ CAPTIONS = {
     "costs": "The cost function f over the domain, with the points that HOAG and SMBO looked at.",
 }
 
+WORDS = (
+    "A model is fitted on training rows. The test loss, f, is its loss on rows held out from that, "
+    "and is what every method minimises over λ, the log of the penalties; the validation loss is "
+    "on rows that neither fitting nor tuning saw. The suboptimality of λ is how far f is above its "
+    "least value f*, relatively.",
+    "HOAG is the paper's method; Iterdiff differentiates through the iterations of the inner "
+    "solver; SMBO models f by a Gaussian process. What was chosen for each, and what a pass is, "
+    "stands at the end. Runs that were given more time may decide more, and otherwise.",
+)
+
 CHOICES = (
     "Rows are split at random into three parts of a third each; the seed of the split is the seed "
     "of the run. Tolerance sequences, random starts and many penalties are of the first split.",
@@ -83,6 +93,8 @@ def write(
     if stand_ins:
         pairs = ", ".join(f"{name} for {CASES[name].stands_for}" for name in stand_ins)
         page.text(f"Other data stand in for some of the paper's: {pairs}.")
+    for sentence in WORDS:
+        page.text(sentence)
     page.section("Verdicts")
     page.table(
         ["figure", "what the paper says", "this run"],

@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=(*FIGURES, "mnist"),
         help="only this one, repeatable: gradient (the paper's first), tolerance, methods, many "
-        "(MNIST's), costs",
+        "(MNIST's, so also mnist), costs",
     )
     parser.add_argument(
         "--data",
@@ -66,8 +66,15 @@ def run(args: argparse.Namespace) -> int:
     jobs = runs.jobs(wanted, names, args.seeds)
     if not args.draw:
         left = [job for job in jobs if not store.finished(job, budget)]
-        with _Bar(left, budget, args.quiet) as bar:
-            failed = runs.run(left, store, budget, bar.finished)
+        try:
+            with _Bar(left, budget, args.quiet) as bar:
+                failed = runs.run(left, store, budget, bar.finished)
+        except KeyboardInterrupt:
+            kept = sum(store.finished(job, budget) for job in left)
+            warn(
+                f"{kept} of {len(left)} runs are kept in {store.folder}: the same command goes on."
+            )
+            raise
         for job, reason in failed.items():
             warn(f"{job.stem} failed and is left out. {reason}")
     frame = store.rows(jobs)
@@ -86,7 +93,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([claim.__dict__ for claim in found], indent=2, ensure_ascii=False))
     else:
         for claim in found:
-            print(f"{report.VERDICTS[claim.holds]:>15}  {claim.figure:9}  {claim.says}")
+            ours = "Ours, not the paper's: " if claim.ours else ""
+            print(f"{report.VERDICTS[claim.holds]:>15}  {claim.figure:9}  {ours}{claim.says}")
         print(f"\nThe page is {args.out / 'reproduction.html'}; pictures and rows are beside it.")
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import shlex
 from typing import Any
 
 import hoag
@@ -113,7 +114,9 @@ def _mean_of(found: dict[str, Any]) -> str:
 def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:
     """λ and what scikit-learn calls it, with its interval; the extremes where there are many."""
     lam, names, ends = found["lam"], found["names"], found["lam_interval"]
-    within = f"(the loss is within {100 * found['tol']:g} % of its best)"
+    within = f"(the loss is within {100 * found['tol']:g} % of this)"
+    if not found["converged"]:
+        within = "(estimated where the search stopped, before it had converged)"
     if found["model"] == "kernel-ridge" and len(lam) == 2:
         words = [("γ", found["gamma"]), ("α", found["alpha"])]
         lines = [
@@ -214,7 +217,8 @@ def _usage(page: Any, found: dict[str, Any], named: bool) -> None:
     if not found["saved"]:
         page.text("The model was not saved; hoag tune … --save model.skops does.")
         return
-    page.text(f"On the command line: hoag predict {found['saved']} FILE --out predictions.csv")
+    saved = shlex.quote(found["saved"])
+    page.text(f"On the command line: hoag predict {saved} FILE --out predictions.csv")
     page.text(
         "In Python, with scikit-learn and skops alone: "
         f"import skops.io; model = skops.io.load({found['saved']!r}); model.predict(rows), "

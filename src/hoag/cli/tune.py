@@ -195,7 +195,7 @@ def _estimator(args: argparse.Namespace, data: Data) -> Any:
     if model == KERNEL_RIDGE and args.penalties != "shared":
         raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
     if model != KERNEL_RIDGE and args.widths != "shared":
-        raise ValueError(f"--widths is for kernel-ridge, and the model is {model}: --penalties.")
+        raise ValueError(f"--widths is for kernel-ridge; {model} has --penalties.")
     if model == LOGISTIC and args.penalties == "per-target":
         raise ValueError("--penalties per-target is for ridge; logistic has per-class.")
     if model == RIDGE and args.penalties == "per-class":
@@ -250,7 +250,10 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
         estimator.fit(data.X, y, sample_weight=data.weights)
-    told = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+    told = dict.fromkeys(
+        " ".join(str(warning.message).split()).replace("max_iter or tol", "--max-iter or --tol")
+        for warning in caught
+    )
     return estimator, time.perf_counter() - start, list(told)
 
 
