@@ -33,11 +33,7 @@ class Claim:
 
 def few(rows: Rows, *methods: str) -> list[str]:
     """The cases with few hyperparameters in which all these methods were run."""
-    return [
-        name
-        for name in rows.cases()
-        if not CASES[name].many and all(rows.of(name, method) for method in methods)
-    ]
+    return [name for name in rows.few() if all(rows.of(name, method) for method in methods)]
 
 
 def text_sets(rows: Rows, *methods: str) -> list[str]:

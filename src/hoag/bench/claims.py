@@ -57,7 +57,7 @@ def tolerance(rows: Rows) -> Iterator[Claim]:
         "tolerance",
         "Sequences that are not exact have cheaper steps, and converge faster overall.",
         every(found),
-        f"Until the suboptimality is {LEVEL:g}, first split. {'. '.join(parts)}.",
+        f"Until the suboptimality is {LEVEL:g}, first split. {told(parts)}.",
     )
     found, parts, exponential = [], [], []
     for case in text_sets(rows, *SEQUENCES):
@@ -68,7 +68,7 @@ def tolerance(rows: Rows) -> Iterator[Claim]:
         parts.append(
             f"{case}: {each({m: float(n) for m, n in ups.items()})} in {each(steps)} steps"
         )
-    more = "The exponential sequence oscillates more than these." if all(exponential) else ""
+    more = "The exponential sequence oscillates more than these." if every(exponential) else ""
     yield Claim(
         "tolerance",
         "The quadratic sequence, and to some extent the cubic, oscillates on the two text sets.",

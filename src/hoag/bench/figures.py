@@ -21,10 +21,6 @@ TITLES = {
 }
 
 
-def few(rows: Rows) -> list[str]:
-    return [name for name in rows.cases() if not CASES[name].many]
-
-
 def _title(name: str) -> str:
     case = CASES[name]
     return f"{name} (for {case.stands_for})" if case.is_stand_in else name
@@ -32,7 +28,7 @@ def _title(name: str) -> str:
 
 def tolerance(rows: Rows) -> Any:
     """Suboptimality of every step of the first seed, against seconds and against passes."""
-    cases = few(rows)
+    cases = rows.few()
     fig, axes = figure(2, len(cases), 3.2)
     for column, name in enumerate(cases):
         for ax, by, label in zip(axes[:, column], ("seconds", "passes"),
@@ -54,7 +50,7 @@ def tolerance(rows: Rows) -> Any:
 
 def methods(rows: Rows) -> Any:
     """Above, the suboptimality of each method's answer; below, its loss on validation rows."""
-    cases = few(rows)
+    cases = rows.few()
     fig, axes = figure(2, len(cases), 3.4)
     for column, name in enumerate(cases):
         _medians(axes[0, column], rows, name, "answer")
@@ -110,7 +106,7 @@ def _medians(ax: Any, rows: Rows, name: str, column: str) -> None:
 
 def costs(rows: Rows) -> Any:
     """f over the domain, with the paths of HOAG and SMBO on it."""
-    cases = [name for name in few(rows) if len(rows.drawn(name))]
+    cases = [name for name in rows.few() if len(rows.drawn(name))]
     fig, axes = figure(1, len(cases), 3.6)
     for ax, name in zip(axes[0], cases):
         (_curve if CASES[name].curve else _surface)(ax, rows, name)
@@ -148,7 +144,7 @@ def _surface(ax: Any, rows: Rows, name: str) -> None:
 
 def gradient(rows: Rows) -> Any:
     """f with approximate slopes; the slopes beside the true ones; their errors."""
-    name = next(case for case in few(rows) if rows.run(case, "certified") is not None)
+    name = next(case for case in rows.few() if rows.run(case, "certified") is not None)
     run, drawn = rows.run(name, "certified"), rows.drawn(name)
     fig, axes = figure(1, 3, 3.4)
     _tangents(axes[0, 0], run, drawn)
@@ -203,7 +199,7 @@ def _log_axes(ax: Any, x: str, y: str) -> None:
 
 def possible(rows: Rows) -> list[str]:
     """The figures that can be drawn from these rows."""
-    names = few(rows)
+    names = rows.few()
     found = {
         "gradient": any(rows.run(name, "certified") is not None for name in names),
         "tolerance": any(rows.run(name, m) is not None for name in names for m in SEQUENCES),

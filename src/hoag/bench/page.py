@@ -129,7 +129,7 @@ def _provenance(rows: Rows) -> str:
 
 
 def _tables(page: Any, rows: Rows) -> None:
-    few = [name for name in rows.cases() if not CASES[name].many]
+    few = rows.few()
     page.section("Until the suboptimality is 1e-3")
     page.text("Passes and seconds, medians of splits; “never” is not in the time or steps given.")
     header = ["method"] + [f"{name}, {unit}" for name in few for unit in ("passes", "s")]

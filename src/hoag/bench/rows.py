@@ -37,6 +37,10 @@ class Rows:
         """In the order in which they are listed."""
         return [name for name in CASES if name in set(self.frame.case)]
 
+    def few(self) -> list[str]:
+        """Those with few hyperparameters."""
+        return [name for name in self.cases() if not CASES[name].many]
+
     def seeds(self, case: str) -> list[int]:
         return sorted({int(seed) for seed in self.frame[self.frame.case == case].seed})
 

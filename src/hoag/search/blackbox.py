@@ -65,14 +65,18 @@ class Grid(BlackBox):
         yield from domain.grid(self.per_axis)
 
 
-class Random(BlackBox):
-    """n points drawn uniformly from the domain."""
+class Sampled(BlackBox):
+    """n points, drawn with a seed."""
 
     def __init__(
         self, n: int = 50, seed: int = 0, eps: float = EPS, time_budget: float | None = None
     ) -> None:
         self.n = _at_least_one("n", n)
         self.seed, self.eps, self.time_budget = seed, eps, time_budget
+
+
+class Random(Sampled):
+    """n points drawn uniformly from the domain."""
 
     def proposals(self, domain: Box) -> Proposals:
         rng = np.random.default_rng(self.seed)

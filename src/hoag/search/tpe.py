@@ -6,18 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from hoag.search.blackbox import EPS, BlackBox, Proposals, _at_least_one
+from hoag.search.blackbox import Proposals, Sampled
 from hoag.values import Box
 
 
-class TPE(BlackBox):
+class TPE(Sampled):
     """The λ that is likeliest among the good and unlikeliest among the bad so far."""
-
-    def __init__(
-        self, n: int = 50, seed: int = 0, eps: float = EPS, time_budget: float | None = None
-    ) -> None:
-        self.n = _at_least_one("n", n)
-        self.seed, self.eps, self.time_budget = seed, eps, time_budget
 
     def proposals(self, domain: Box) -> Proposals:
         optuna = _package()
