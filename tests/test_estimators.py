@@ -133,7 +133,7 @@ def test_the_criterion_is_the_mean_loss_of_the_held_out_rows():
         hits = fold.predict(X[test]) == y[test]
         accuracy = np.average(hits, weights=weights[test])
         assert ours.scores_["accuracy"][k] == pytest.approx(accuracy)
-    assert ours.criterion_ == pytest.approx(total / weights.sum(), rel=1e-6)
+    assert ours.criterion_ == pytest.approx(total / weights.sum(), rel=1e-4)
 
 
 @EACH
@@ -462,10 +462,10 @@ def test_scikit_learns_callbacks_follow_and_stop_the_search():
                 return self.steps == self.stop_after
             return False
 
-    assert isinstance(Watch(2), callback.FitCallback)
-    watch = Watch(2)
+    assert isinstance(Watch(1), callback.FitCallback)
+    watch = Watch(1)
     model = LogisticRegressionCV().set_callbacks(watch).fit(X, y)
-    assert (watch.steps, watch.ended, model.n_iter_) == (2, True, 2)
+    assert (watch.steps, watch.ended, model.n_iter_) == (1, True, 1)
     assert model.result_.status.reason == "callback"
     assert min(watch.scores) > 0.8
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from hoag.certificate import certify
@@ -22,7 +23,14 @@ FARTHEST = 1.0
 
 
 class Criterion(Protocol):
-    """What a search minimises. `lam0` is where it starts when nobody says otherwise."""
+    """What a search minimises. `lam0` is where it starts when nobody says otherwise.
+
+    Three members are optional, and asked for by name:
+
+    free_looks       evaluations with ε = ∞ cost no pass, once there was one
+    solution(warm)   the x of an evaluation whose x is None, and what making it costs
+    bound_at(warm)   a rigorous bound on the error of p there, and what it costs
+    """
 
     @property
     def lam0(self) -> Array: ...
@@ -145,6 +153,18 @@ class Implicit:
         solve = self.inner.solve(problem, lam, x0, mu * eps)
         return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
 
+    def bound_at(self, warm: Warm) -> tuple[float, Cost]:
+        """A rigorous bound on the error of p at the x and q of a warm start, from residuals there.
+
+        Infinite where the problem knows none.
+        """
+        problem = Counted(self.problem)
+        if warm.q is None or not hasattr(self.problem, "bound"):
+            return np.inf, Cost()
+        point = problem.at(warm.x, warm.lam)
+        r = point.hessian @ warm.q - point.g_x
+        return float(self.problem.bound(point, warm.q, r)), problem.cost
+
     def _before(self, warm: Warm | None) -> Warm | None:
         return replace(warm, before=None) if self.extrapolate and warm is not None else None
 
@@ -207,12 +227,35 @@ class Sum:
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         return self._sum("value", lam, eps, warm)
 
+    @property
+    def free_looks(self) -> bool:
+        """Whether evaluations with ε = ∞ cost no pass, once there was one."""
+        return all(getattr(part, "free_looks", False) for part in self.criteria)
+
+    def solution(self, warm: Any) -> tuple[tuple[Any, ...], Cost]:
+        """The x of every part, where the parts make it only when asked."""
+        parts: Any = self.criteria
+        found = [part.solution(own) for part, own in zip(parts, warm, strict=True)]
+        return tuple(x for x, _ in found), sum((cost for _, cost in found), Cost())
+
+    def bound_at(self, warm: Any) -> tuple[float, Cost]:
+        parts: Any = self.criteria
+        found = [part.bound_at(own) for part, own in zip(parts, warm, strict=True)]
+        return sum(bound for bound, _ in found), sum((cost for _, cost in found), Cost())
+
     def _sum(self, method: str, lam: Array, eps: float, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
-        parts: list[Evaluation] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(getattr(criterion, method))(lam, eps, start)
-            for criterion, start in zip(self.criteria, starts, strict=True)
-        )
+        if self.free_looks:  # where ε is the error of p itself, the parts share it
+            eps = eps / len(self.criteria)
+        parts: list[Evaluation]
+        if effective_n_jobs(self.n_jobs) == 1:
+            pairs = zip(self.criteria, starts, strict=True)
+            parts = [getattr(criterion, method)(lam, eps, start) for criterion, start in pairs]
+        else:
+            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(getattr(criterion, method))(lam, eps, start)
+                for criterion, start in zip(self.criteria, starts, strict=True)
+            )
         corrections = [part.correction for part in parts if part.correction is not None]
         total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
         errors = float(np.sum([part.error for part in parts]))
@@ -224,7 +267,7 @@ class Sum:
             correction=total,
             error=errors if total is None else float(np.linalg.norm(total)),
             bound=float(np.sum([part.bound for part in parts])),
-            x=tuple(part.x for part in parts),
+            x=None if any(part.x is None for part in parts) else tuple(part.x for part in parts),
             warm=tuple(part.warm for part in parts),
             cost=sum((part.cost for part in parts), Cost()),
             converged=all(part.converged for part in parts),

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.tuning import Task, close, scouted, translated, warn_about
 from hoag.models.make import check_sparse
-from hoag.search import default_search
+from hoag.search import Fast
 from hoag.values import Array, Box, InvalidInput, Result, Step
 
 
@@ -43,7 +43,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self,
             {"X": X, "y": y},
             getattr(method, "max_iter", None),
-            lambda step: self._named(step.lam) | task.averaged(step.evaluation.x),
+            lambda step: self._named(step.lam) | task.averaged(_solution(task, step)),
         )
 
         def on_step(step: Step) -> bool:
@@ -177,7 +177,11 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                     f"search={self.search!r}: give an instance, such as hoag.search.Hoag()."
                 )
             return self.search
-        return default_search(self.tol, self.max_iter, self.time_budget)
+        return Fast(self.tol, self.max_iter, self.time_budget)
+
+    def _fast(self) -> bool:
+        """Whether the search is the default one, which asks for no more than it needs."""
+        return self.search is None or isinstance(self.search, Fast)
 
     def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
         """The bounds that the user gave, or those from the data."""
@@ -254,6 +258,13 @@ class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+
+def _solution(task: Task, step: Step) -> Any:
+    """The x of a step, which a criterion may make only when asked."""
+    if step.evaluation.x is not None:
+        return step.evaluation.x
+    return task.criterion.solution(step.evaluation.warm)[0]  # type: ignore[attr-defined]
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:

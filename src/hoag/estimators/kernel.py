@@ -123,7 +123,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         if judged == 0:
             raise InvalidInput("No held-out row of cv has a positive weight.")
         solver = linear.Cholesky()
-        criterion, proof = cross_validated(problems, inner.CG(solver), solver, self.n_jobs)
+        criterion = cross_validated(problems, inner.CG(solver), solver, self.n_jobs)
         widths = problems[0].lam0.size - 1
         # With a width for each feature every squared difference is a share of the whole.
         many = np.log(widths) if widths > 1 else 0.0
@@ -151,7 +151,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             [[width] * widths + [ridge] for width in SCOUTS[0] for ridge in SCOUTS[1]]
         )
         per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, per_row, models, refit, proof, scouts=scouts)
+        return Task(criterion, box, start, per_row, models, refit, scouts=scouts)
 
     def _attributes(
         self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array

@@ -10,12 +10,16 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from hoag import inner, linear
+from hoag.criterion import Criterion, Implicit
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.tuning import Task, cross_validated, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies
+from hoag.models import subspace
 from hoag.models.folds import linear_folds
 from hoag.models.linear import LinearProblem
 from hoag.models.penalties import group_numbers
+from hoag.models.space import Precondition, diagonal_inverse, gram_inverse
+from hoag.models.subspace import Subspace
 from hoag.models.targets import Target
 from hoag.values import Array, Box, InvalidInput, Result
 
@@ -30,9 +34,9 @@ DIRECT_WIDE = 100
 # all of them small at once is a flat region, where a search may stop.
 SCOUTS_DOWN, SCOUTS_UP = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9]), np.array([0.0, 2.5, 5.0])
 
-# The last fit, on all rows, is solved to this ‖∇₁h‖ in the library's units, 1e-8 of its start;
-# by factors the last digits cost nothing.
-REFIT_TOL, REFIT_TOL_DIRECT = 1e-6, 1e-10
+# The last fit, on all rows, is solved to this ‖∇₁h‖ in the library's units, a hundredth of what
+# scikit-learn's default asks for; by factors the last digits cost nothing.
+REFIT_TOL, REFIT_TOL_DIRECT = 1e-3, 1e-10
 
 
 class LinearEstimator(TunedEstimator):
@@ -48,8 +52,14 @@ class LinearEstimator(TunedEstimator):
         solver = _linear_solver(u, target, quadratic)
         direct = isinstance(solver, linear.Cholesky)
         inside = inner.CG(solver) if quadratic else inner.Newton(solver)
-        criterion, proof = cross_validated(problems, inside, solver, self.n_jobs)
         groups = group_matrix(self._penalties(), u, target)
+        small_space = bool(np.all(groups == 0)) and self._fast()  # one penalty on all coefficients
+        precondition = _precondition(u) if small_space else None
+
+        def wrap(implicit: Implicit) -> Criterion:
+            return Subspace(implicit, precondition) if small_space else implicit
+
+        criterion = cross_validated(problems, inside, solver, self.n_jobs, wrap)
         box, start = self._box(*auto_box(column_energies(u, curvature), groups, u.log_shift))
         judged = sum(float(p.test.weights.sum()) for p in problems)
         if judged == 0:
@@ -61,9 +71,12 @@ class LinearEstimator(TunedEstimator):
         def refit(result: Result) -> dict[str, Any]:
             rows = np.arange(u.weights.size)
             (whole,) = folds([(rows, rows[:0])])
-            start = np.mean(result.x, axis=0)
             tol = REFIT_TOL_DIRECT if direct else REFIT_TOL
-            solve = inside.solve(whole, result.lam, start, tol)
+            if small_space and not direct:
+                like = result.evaluation.warm
+                solve = subspace.fit(whole, result.lam, tol, inside, like, precondition)
+            else:
+                solve = inside.solve(whole, result.lam, np.mean(result.x, axis=0), tol)
             warn_refit(solve)
             return self._attributes(u, target, solve.x)
 
@@ -74,8 +87,7 @@ class LinearEstimator(TunedEstimator):
             self._per_row(u, target, judged),
             models,
             refit,
-            proof,
-            scouts=scouts(box, start, direct),
+            scouts=None if small_space else scouts(box, start, direct),
         )
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
@@ -135,6 +147,14 @@ def _linear_solver(u: Units, target: Target, quadratic: bool) -> Any:
     # The columns of dense rows may differ in scale; for tf-idf the diagonal is a bad guide.
     preconditioner = None if sparse.issparse(u.matrix.A) else linear.jacobi
     return linear.CG(max_iter=5000, preconditioner=preconditioner)
+
+
+def _precondition(u: Units) -> Precondition | None:
+    """Dense columns may differ in scale and go together; for tf-idf the diagonal misleads."""
+    if sparse.issparse(u.matrix.A):
+        return None
+    few = u.mean.size <= DIRECT_QUADRATIC
+    return (gram_inverse if few else diagonal_inverse)(u.matrix, u.weights)
 
 
 def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:

@@ -61,7 +61,6 @@ class Task:
     per_row: float
     models: Callable[[Any], list[dict[str, Any]]]
     refit: Callable[[Result], dict[str, Any]]
-    proof: Criterion | None = None  # the same criterion with rigorous bounds, asked once at the end
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
     scouts: Array | None = None  # where to look before the search, when that is cheap; (m, s)
     spent: Cost = field(default_factory=Cost)  # before the search
@@ -73,19 +72,19 @@ class Task:
 
 
 def cross_validated(
-    problems: Sequence[Problem], inner: InnerSolver, linear: LinearSolver, n_jobs: int | None
-) -> tuple[Criterion, Criterion]:
-    """Σ over the folds, with refined gradients: for the search, and with rigorous bounds.
+    problems: Sequence[Problem],
+    inner: InnerSolver,
+    linear: LinearSolver,
+    n_jobs: int | None,
+    wrap: Callable[[Implicit], Criterion] = lambda implicit: implicit,
+) -> Criterion:
+    """Σ over the folds, with refined gradients.
 
     A search of a few long steps gains nothing from the secant of its solutions, and does without
     the memory for it.
     """
-
-    def summed(bound: bool) -> Criterion:
-        options = {"corrected": True, "bound": bound, "extrapolate": False}
-        return Sum([Implicit(problem, inner, linear, **options) for problem in problems], n_jobs)
-
-    return summed(bound=False), summed(bound=True)
+    options = {"corrected": True, "bound": False, "extrapolate": False}
+    return Sum([wrap(Implicit(problem, inner, linear, **options)) for problem in problems], n_jobs)
 
 
 def scouted(task: Task) -> Task:
@@ -138,11 +137,12 @@ def close(task: Task, result: Result, tol: float) -> tuple[Result, Array]:
     """
     best, last, start = result.evaluation, result.trace[-1], time.perf_counter()
     spent = last.cost
+    looks = getattr(task.criterion, "free_looks", False)
     try:
-        if task.proof is not None:
-            best = task.proof.evaluate(best.lam, last.eps, best.warm)
-            spent = spent + best.cost
-        curvature, cost = _curvatures(task, best, last.eps)
+        if hasattr(task.criterion, "bound_at") and best.warm is not None:
+            bound, cost = task.criterion.bound_at(best.warm)
+            best, spent = replace(best, bound=bound, error=min(best.error, bound)), spent + cost
+        curvature, cost = _curvatures(task, best, np.inf if looks else last.eps)
         ends = _interval(task, best, curvature, tol)
         ends, looked = _verified(task, best, ends, tol)
     except InnerProblemError:
@@ -174,6 +174,7 @@ def _verified(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[Ar
     halved while it is higher than it should be.
     """
     ends, cost = ends.copy(), Cost()
+    eps = np.inf if getattr(task.criterion, "free_looks", False) else VERIFY_EPS
     if best.lam.size > MOST_PROBES:  # moved together, so no end is one λ's own
         return ends, cost
     for j, side in np.ndindex(*ends.shape):
@@ -183,7 +184,7 @@ def _verified(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[Ar
                 break
             lam = best.lam.copy()
             lam[j] += reach
-            there = task.criterion.value(lam, VERIFY_EPS, best.warm)
+            there = task.criterion.value(lam, eps, best.warm)
             cost = cost + there.cost
             if there.value <= (1 + 2 * tol) * best.corrected:
                 break

@@ -75,7 +75,7 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
     total = float(weights.sum())
     share = weights / total
     values = X.data if sparse.issparse(X) else X
-    biggest = float(np.max(np.abs(values), initial=0.0))
+    biggest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
     if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
         raise InvalidInput(
             f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "

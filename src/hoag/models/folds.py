@@ -84,10 +84,11 @@ def linear_folds(
     intercepts = 0 if target.basis is None else target.basis.shape[1]
     groups = group_numbers(penalties, matrix.A.shape[1], target.outputs, intercepts)
     free = bool(np.any(groups[: groups.size - intercepts] < 0))
+    splits = list(splits)
     for train, test in splits:
-        rows, ledger = Rows(matrix, target.outputs, target.basis), Ledger()
-        inside = weights * _times_drawn(train, rows.n)
-        outside = weights * _times_drawn(test, rows.n)
+        ledger, n = Ledger(), matrix.A.shape[0]
+        inside = weights * _times_drawn(train, n)
+        outside = weights * _times_drawn(test, n)
         if not np.any(inside > 0):
             raise InvalidInput(
                 f"Split {len(problems) + 1} of cv has no training row with a positive weight."
@@ -97,16 +98,21 @@ def linear_folds(
         if target.basis is not None and unseen.size:
             floor = MISSING_CLASS * float(inside.sum())
             outside = np.where(target.of_class(unseen), 0.0, outside)
-        problems.append(
-            LinearProblem(
-                DataTerm(rows, target.loss, target.y, inside, Charger(ledger, "passes")),
-                DataTerm(rows, target.outer, target.y, outside, Charger(ledger, "held_out")),
-                groups,
-                ledger,
-                floor,
-                shift,
+        if len(splits) == 1 and np.any(outside > 0):
+            kept = [(np.flatnonzero(w > 0), w) for w in (inside, outside)]
+            parts = [(matrix.rows(k), target.y[k], w[k]) for k, w in kept]
+        else:
+            parts = [(matrix, target.y, inside), (matrix, target.y, outside)]
+        rows = [Rows(part[0], target.outputs, target.basis) for part in parts]
+        if parts[0][0] is matrix:
+            rows[1] = rows[0]
+        terms = [
+            DataTerm(rows[k], loss, parts[k][1], parts[k][2], Charger(ledger, column))
+            for k, (loss, column) in enumerate(
+                ((target.loss, "passes"), (target.outer, "held_out"))
             )
-        )
+        ]
+        problems.append(LinearProblem(terms[0], terms[1], groups, ledger, floor, shift))
     if not problems:
         raise InvalidInput("cv gives no split of the rows.")
     return problems

@@ -257,9 +257,10 @@ class LeaveOneOut:
     def _column_blocks(self) -> Iterator[tuple[slice, Array]]:
         """√S (A − 1 meanᵀ), dense, some columns at a time."""
         width, root = max(1, int(BLOCK_ENTRIES / self.n)), np.sqrt(self.weights)[:, None]
+        by_columns = self.matrix.A.tocsc() if sparse.issparse(self.matrix.A) else self.matrix.A
         for start in range(0, self.p, width):
             columns = slice(start, start + width)
-            A = self.matrix.scale * _dense(self.matrix.At[columns]).T
+            A = self.matrix.scale * _dense(by_columns[:, columns])
             yield columns, root * (A - self.mean[columns])
 
 

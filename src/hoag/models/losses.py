@@ -6,6 +6,7 @@
     slope      ∂loss/∂z                              like z
     curve(v)   ∂²loss/∂z² · v, row by row            like z
     forms(V)   vᵀ ∂²loss/∂z² v for the columns v      (n, columns of V)
+    gram(Z, s) Σᵢ sᵢ Zᵢᵀ ∂²lossᵢ/∂z² Zᵢ              (m, m), Z of shape (n·K, m), Zᵢ its K rows
     ceiling    the largest eigenvalue of ∂²loss/∂z²  (n,), or a bound on it
 
 and the loss itself has, for the certificate,
@@ -41,6 +42,7 @@ class OuterLossAt(Protocol):
 class LossAt(OuterLossAt, Protocol):
     def curve(self, v: Array) -> Array: ...
     def forms(self, V: Array) -> Array: ...
+    def gram(self, Z: Array, s: Array) -> Array: ...
 
 
 class OuterLoss(Protocol):
@@ -74,12 +76,18 @@ class _LogisticAt:
         self.y, self.margin = y, y * z
 
     @cached_property
+    def _odds(self) -> Array:
+        """e^(−|m|), from which all else follows without overflow or cancellation."""
+        return np.exp(-np.abs(self.margin))
+
+    @cached_property
     def value(self) -> Array:
-        return np.logaddexp(0.0, -self.margin)
+        return np.log1p(self._odds) - np.minimum(self.margin, 0.0)
 
     @cached_property
     def _wrong(self) -> Array:
-        return np.asarray(expit(-self.margin))  # the probability given to the other class
+        """The probability given to the other class."""
+        return np.where(self.margin > 0, self._odds, 1.0) / (1.0 + self._odds)
 
     @cached_property
     def slope(self) -> Array:
@@ -87,13 +95,16 @@ class _LogisticAt:
 
     @cached_property
     def ceiling(self) -> Array:
-        return np.asarray(self._wrong * expit(self.margin))
+        return self._odds / (1.0 + self._odds) ** 2
 
     def curve(self, v: Array) -> Array:
         return self.ceiling * v
 
     def forms(self, V: Array) -> Array:
         return np.asarray(self.ceiling[:, None] * V[0] ** 2)
+
+    def gram(self, Z: Array, s: Array) -> Array:
+        return np.asarray(Z.T @ ((s * self.ceiling)[:, None] * Z))
 
 
 class Multinomial:
@@ -113,16 +124,24 @@ class _MultinomialAt:
         self._rows = np.arange(len(y))
 
     @cached_property
-    def _log_p(self) -> Array:
-        return np.asarray(self.z - logsumexp(self.z, axis=1, keepdims=True))
+    def _shifted(self) -> Array:
+        return np.asarray(self.z - self.z.max(axis=1, keepdims=True))
+
+    @cached_property
+    def _exp(self) -> Array:
+        return np.exp(self._shifted)
+
+    @cached_property
+    def _total(self) -> Array:
+        return np.asarray(self._exp.sum(axis=1))
 
     @cached_property
     def _p(self) -> Array:
-        return np.exp(self._log_p)
+        return np.asarray(self._exp / self._total[:, None])
 
     @cached_property
     def value(self) -> Array:
-        return np.asarray(-self._log_p[self._rows, self.y])
+        return np.asarray(np.log(self._total) - self._shifted[self._rows, self.y])
 
     @cached_property
     def slope(self) -> Array:
@@ -154,6 +173,13 @@ class _MultinomialAt:
 
     def forms(self, V: Array) -> Array:
         return np.asarray(self._p @ V**2 - (self._p @ V) ** 2)
+
+    def gram(self, Z: Array, s: Array) -> Array:
+        pZ = self._p.ravel()[:, None] * Z
+        mean = pZ.T.reshape(Z.shape[1], *self._p.shape).sum(axis=2)  # Σ_k p_k Z_k, (m, n)
+        return np.asarray(
+            Z.T @ (np.repeat(s, self._p.shape[1])[:, None] * pZ) - (mean * s) @ mean.T
+        )
 
 
 class Squared:
@@ -191,6 +217,10 @@ class _SquaredAt:
 
     def forms(self, V: Array) -> Array:
         return np.tile(2 * self.scale * np.sum(V**2, axis=0), (len(self.residual), 1))
+
+    def gram(self, Z: Array, s: Array) -> Array:
+        each = np.repeat(s, Z.shape[0] // s.size)
+        return np.asarray(2 * self.scale * (Z.T @ (each[:, None] * Z)))
 
 
 class Brier:

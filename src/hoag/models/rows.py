@@ -22,16 +22,25 @@ BLOCK_ENTRIES = 2.5e5
 
 
 class Matrix:
-    """A and Aᵀ, made once and shared by every fold.
+    """A, shared by every fold.
 
-    Sparse rows are kept together with their transpose: both products then run along rows.
-    `scale` multiplies A without a copy of it.
+    Products with Aᵀ run over the same rows: a second copy, sorted by columns, made them no faster
+    once indices have 32 bits. `scale` multiplies A without a copy of it.
     """
 
     def __init__(self, A: Any, scale: float = 1.0) -> None:
-        self.A, self.scale = A, scale
-        self.At = A.T.tocsr() if sparse.issparse(A) else A.T
+        self.A, self.scale = _narrow(A) if sparse.issparse(A) else A, scale
+        self.At = self.A.T
         self.entries = int(A.nnz if sparse.issparse(A) else A.size)
+
+    def rows(self, numbers: npt.NDArray[np.intp]) -> Matrix:
+        """Some of the rows; without a copy where they follow each other."""
+        first, n = int(numbers[0]), numbers.size
+        if np.array_equal(numbers, np.arange(first, first + n)):
+            part = _consecutive(self.A, first, first + n)
+        else:
+            part = self.A[numbers]
+        return Matrix(part, self.scale)
 
     def scaled(self, factor: float) -> Matrix:
         """The same matrix times a number; nothing is copied."""
@@ -65,23 +74,52 @@ class Matrix:
         n = self.A.shape[0]
         height = max(1, int(n * BLOCK_ENTRIES / max(self.entries, 1)))
         for start in range(0, n, height):
-            rows = slice(start, start + height)
-            block = self.scale * self.A[rows]
-            yield rows, block.multiply(block).tocsr() if sparse.issparse(block) else block**2
+            rows = slice(start, min(start + height, n))
+            block = _consecutive(self.A, rows.start, rows.stop)
+            if sparse.issparse(block):
+                squares = (self.scale * block.data) ** 2
+                yield rows, sparse.csr_matrix((squares, block.indices, block.indptr), block.shape)
+            else:
+                yield rows, (self.scale * block) ** 2
 
     @cached_property
     def squared_transpose(self) -> Any:
-        """aᵢⱼ² as the transpose is stored: kept, because a preconditioner asks at every point."""
+        """aᵢⱼ², transposed: kept, because a preconditioner asks at every point."""
         At = self.At if self.scale == 1.0 else self.scale * self.At
-        return At.multiply(At).tocsr() if sparse.issparse(At) else At**2
+        return At.multiply(At) if sparse.issparse(At) else At**2
+
+    def dense(self) -> Array:
+        A = self.A.toarray() if sparse.issparse(self.A) else self.A
+        return np.asarray(self.scale * A)
 
     def gram(self, d: Array) -> Array:
         """Aᵀ diag(d) A, dense, shape (features, features)."""
         d = self.scale * d  # half of scale² here and half below: neither overflows
-        weighted = self.At.multiply(d[None, :]) if sparse.issparse(self.At) else self.At * d
+        weighted = self.A.multiply(d[:, None]).T if sparse.issparse(self.A) else self.At * d
         product = weighted @ self.A
         dense = product.toarray() if sparse.issparse(product) else product
         return np.asarray(self.scale * dense)
+
+
+def _narrow(A: Any) -> Any:
+    """The same matrix with 32-bit indices where they suffice: products are up to twice as fast."""
+    if A.indices.dtype == np.int32 or max(A.nnz, *A.shape) > np.iinfo(np.int32).max:
+        return A
+    narrow = sparse.csr_matrix(A.shape, dtype=A.dtype)
+    narrow.data, narrow.indices = A.data, A.indices.astype(np.int32)
+    narrow.indptr = A.indptr.astype(np.int32)
+    return narrow
+
+
+def _consecutive(A: Any, start: int, stop: int) -> Any:
+    """A[start:stop], on the same memory."""
+    if not sparse.issparse(A):
+        return A[start:stop]
+    some = slice(A.indptr[start], A.indptr[stop])
+    part = sparse.csr_matrix((stop - start, A.shape[1]), dtype=A.dtype)
+    part.data, part.indices = A.data[some], A.indices[some]
+    part.indptr = A.indptr[start : stop + 1] - A.indptr[start]
+    return part
 
 
 class Rows:

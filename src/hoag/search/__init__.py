@@ -2,6 +2,7 @@
 
 from hoag.search.bayes import Bayes
 from hoag.search.blackbox import Grid, Random
+from hoag.search.fast import Fast
 from hoag.search.hoag import Hoag, default_search
 from hoag.search.recorder import Recorder, Stop
 from hoag.search.steps import Adaptive, Constant
@@ -12,6 +13,7 @@ __all__ = [
     "Adaptive",
     "Bayes",
     "Constant",
+    "Fast",
     "Grid",
     "Hoag",
     "Random",

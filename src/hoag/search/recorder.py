@@ -121,7 +121,7 @@ class Recorder:
         best = self._best_index()
         for k in {self._kept, len(self.trace) - 2} - {-1, len(self.trace) - 1}:
             evaluation = self.trace[k].evaluation
-            light = replace(evaluation, x=evaluation.x if k == best else None, warm=None)
+            light = evaluation if k == best else replace(evaluation, x=None, warm=None)
             self.trace[k] = replace(self.trace[k], evaluation=light)
         self._kept = best
 
@@ -152,7 +152,15 @@ class Recorder:
             )
         elif status.converged:
             best = last
-        return Result(best.evaluation, status, tuple(self.trace))
+        return Result(self._solved(best.evaluation), status, tuple(self.trace))
+
+    def _solved(self, evaluation: Evaluation) -> Evaluation:
+        """The evaluation with its x, which a criterion may make only when it is asked for it."""
+        if evaluation.x is not None or not hasattr(self.criterion, "solution"):
+            return evaluation
+        x, cost = self.criterion.solution(evaluation.warm)
+        self.trace[-1] = replace(self.trace[-1], cost=self.trace[-1].cost + cost)
+        return replace(evaluation, x=x)
 
 
 def _range(step: Step) -> tuple[float, float]:
