@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from hoag.certificate import certify
 from hoag.inner import InnerSolver, Newton
-from hoag.linear import CG, LinearSolver
+from hoag.linear import CG, Cholesky, LinearSolver
 from hoag.problem import Counted, Point, Problem, checked_lam
 from hoag.values import Array, Cost, Evaluation, InnerProblemError, InvalidInput, Solve
 
@@ -25,11 +26,12 @@ FARTHEST = 1.0
 class Criterion(Protocol):
     """What a search minimises. `lam0` is where it starts when nobody says otherwise.
 
-    Three members are optional, and asked for by name:
+    These members are optional, and asked for by name:
 
     free_looks       evaluations with ε = ∞ cost no pass, once there was one
     solution(warm)   the x of an evaluation whose x is None, and what making it costs
     bound_at(warm)   a rigorous bound on the error of p there, and what it costs
+    rows, blocks, coarse(rows)   for scouting on a sample of the rows; see hoag.search.scout
     """
 
     @property
@@ -98,6 +100,22 @@ class Implicit:
     def outer_lipschitz(self) -> tuple[float, Cost]:
         """The Lipschitz constant of g as the problem knows it, and what finding it cost."""
         return counted_lipschitz(self.problem)
+
+    @property
+    def rows(self) -> int | None:
+        """How many training rows there are, where the problem can be made of fewer; else None."""
+        return getattr(self.problem, "rows", None) if hasattr(self.problem, "coarse") else None
+
+    @property
+    def blocks(self) -> npt.NDArray[np.intp]:
+        """The block of each hyperparameter, of those that scouting moves as one."""
+        return np.asarray(getattr(self.problem, "blocks", np.arange(self.lam0.size)))
+
+    def coarse(self, rows: int) -> Implicit:
+        """The same on a sample of the rows, so few that they are solved by factors."""
+        problem: Any = self.problem
+        solver = Cholesky()
+        return Implicit(problem.coarse(rows), Newton(solver), solver, certificate=False)
 
     def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         """f(λ) and p at λ, shape (s,), both systems solved to the tolerance ε.
@@ -226,6 +244,22 @@ class Sum:
 
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         return self._sum("value", lam, eps, warm)
+
+    @property
+    def rows(self) -> int | None:
+        """The least of the parts' training rows; None where a part cannot be made of fewer."""
+        sizes = [getattr(part, "rows", None) for part in self.criteria]
+        known = [size for size in sizes if size is not None]
+        return min(known) if len(known) == len(sizes) else None
+
+    @property
+    def blocks(self) -> npt.NDArray[np.intp]:
+        parts: Any = self.criteria
+        return np.asarray(parts[0].blocks)
+
+    def coarse(self, rows: int) -> Sum:
+        parts: Any = self.criteria
+        return Sum([part.coarse(rows) for part in parts], self.n_jobs)
 
     @property
     def free_looks(self) -> bool:

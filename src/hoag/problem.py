@@ -48,12 +48,14 @@ class Problem(Protocol):
     `x0` and `lam0` are where the solver and the search start when nobody says otherwise; they also
     tell p and s.
 
-    Three members are optional, and asked for by name where they help:
+    Some members are optional, and asked for by name where they help:
 
     ledger                 a `Ledger` in which the problem writes what it spends; without it,
                            calls are counted at the usual prices (`Counted`)
     bound(point, q, r)     a rigorous bound on ‖∇₂g − ∇²₁,₂hᵀq − ∇f(λ)‖ from measured residuals,
                            with r = ∇²₁h q − ∇₁g; without it the bound is infinite
+    rows, coarse(rows)     how many training rows there are, and the same problem on a sample of
+                           them, for scouting; `blocks` numbers hyperparameters that move as one
     outer_lipschitz()      the Lipschitz constant C of g in x, for the paper's step rule
     """
 

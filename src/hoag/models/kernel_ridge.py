@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
@@ -17,6 +18,9 @@ from hoag.models.widths import FeatureWidths, SharedWidth, Widths
 from hoag.problem import Ledger
 from hoag.values import Array, InvalidInput
 
+# The seed of the rows that a coarse problem is made of: no two runs shall differ by it.
+SAMPLE = 0
+
 
 class KernelRidgeProblem:
     """h = ½ xᵀ(K(γ) + αI)x − yᵀx,  g = Σᵢ s′ᵢ loss(y′ᵢ, (K′(γ)x)ᵢ), by default (y′ − K′x)².
@@ -26,6 +30,7 @@ class KernelRidgeProblem:
     both sides by √s, as scikit-learn's KernelRidge does, so that its dual coefficients are √s·x.
     One K@v is one pass, a Cholesky factor n/6 of them and a solve with it one. A caller whose rows
     and weights are in other units than his λ gives two shifts: γ = exp(λ − shift₁) and α likewise.
+    Work is written into the `ledger` given, or into one of its own.
     """
 
     def __init__(
@@ -40,9 +45,10 @@ class KernelRidgeProblem:
         widths: str = "shared",
         outer: OuterLoss | None = None,
         shift: tuple[float, float] = (0.0, 0.0),
+        ledger: Ledger | None = None,
     ) -> None:
         n, features = A.shape
-        self.ledger = Ledger()
+        self.ledger = Ledger() if ledger is None else ledger
         if widths not in ("shared", "per-feature"):
             raise InvalidInput(f"widths={widths!r}: use 'shared' or 'per-feature'.")
         is_sparse = sparse.issparse(A) or sparse.issparse(A_test)
@@ -57,6 +63,7 @@ class KernelRidgeProblem:
             A, A_test = A - centre, A_test - centre
         kind: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
         self.widths, self.test_widths = kind(A, A), kind(A_test, A)
+        self.A, self.A_test, self.y, self.weights = A, A_test, y, weights
         self.root_weights = np.sqrt(weights)
         self.b = self.root_weights * y
         self.y_test, self.test_weights = y_test, test_weights
@@ -70,6 +77,39 @@ class KernelRidgeProblem:
 
     def at(self, x: Array, lam: Array) -> KernelRidgePoint:
         return KernelRidgePoint(self, x, lam)
+
+    @property
+    def rows(self) -> int:
+        return self.x0.size
+
+    @property
+    def blocks(self) -> npt.NDArray[np.intp]:
+        """Which hyperparameters are moved together when places to start are looked for."""
+        return np.append(np.zeros(self.widths.size, dtype=np.intp), 1)
+
+    def coarse(self, rows: int) -> KernelRidgeProblem:
+        """The same problem on `rows` of the training rows, and as many of the held-out ones.
+
+        It writes in this problem's ledger, in units of this problem: a factor is (rows/n)³ of one
+        here, a kernel (rows/n)². Held-out weights are scaled, so that g stays what it is. λ is the
+        same, for a ridge that stands for noise beside the kernel's 1 is no matter of how many rows
+        there are: log α is best at −1.3 to −1.7 on 300 rows of Parkinsons, at −1.9 on all 1958.
+        """
+        if self.rows <= rows:
+            return self
+        train, test = sampled(self.weights, rows), sampled(self.test_weights, rows)
+        kept = self.test_weights[test]
+        scale = self.test_weights.sum() / (kept.sum() or 1.0)
+        return KernelRidgeProblem(
+            *(self.A[train], self.y[train], self.A_test[test], self.y_test[test]),
+            weights=self.weights[train],
+            test_weights=kept * scale,
+            unit=self.rows**2 / self.share,
+            widths="shared" if isinstance(self.widths, SharedWidth) else "per-feature",
+            outer=self.outer,
+            shift=self.shift,
+            ledger=self.ledger,
+        )
 
     def width_and_ridge(self, lam: Array) -> tuple[Array, float]:
         """γ and α in the units of the rows given."""
@@ -123,6 +163,12 @@ class KernelRidgeProblem:
         sizes = kernel.slope_scale * (q_size + 2 * test_norm * residual)
         rounding = ROUNDING * x_size * (sizes + q_size * alpha)
         return float(np.hypot(width + direct, ridge) + rounding)
+
+
+def sampled(weights: Array, rows: int) -> npt.NDArray[np.intp]:
+    """`rows` of those that have a weight, of all where none has; always the same ones."""
+    weighted = np.flatnonzero((weights > 0) | (weights.max() == 0))
+    return np.sort(np.random.default_rng(SAMPLE).permutation(weighted)[:rows])
 
 
 class Kernel:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hoag.criterion import Criterion
-from hoag.search import one
+from hoag.search import many, one
 from hoag.search.recorder import OnStep, Recorder
+from hoag.search.scout import scout
 from hoag.values import Array, Box, InvalidInput, Result, Settings
 
 # Early values are known to no more than this: only what is lower by more counts as left behind.
@@ -42,6 +43,6 @@ class Fast(Settings):
     def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:
         if lam.size == 1:
             one.descend(recorder, domain, lam, self.tol, self.max_iter)
-        from hoag.search.hoag import default_search
-
-        default_search(self.tol, self.max_iter)._descend(recorder, domain, lam)
+        lam, cost = scout(recorder.criterion, domain, lam)
+        recorder.spend(cost)
+        many.descend(recorder, domain, lam, self.tol, self.max_iter)

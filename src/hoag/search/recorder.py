@@ -78,8 +78,12 @@ class Recorder:
     def outer_lipschitz(self) -> float:
         """The Lipschitz constant of g as the criterion knows it; what it costs is counted."""
         constant, cost = self.criterion.outer_lipschitz()
-        self._cost = self._cost + cost
+        self.spend(cost)
         return float(constant)
+
+    def spend(self, cost: Cost) -> None:
+        """Count work that was done beside evaluations."""
+        self._cost = self._cost + cost
 
     def _count(self, evaluation: Evaluation) -> Evaluation:
         self._cost = self._cost + evaluation.cost
