@@ -100,7 +100,7 @@ def random_logistic(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_adaptive_steps_end_at_the_optimum_and_do_not_cycle(seed):
     problem, best = random_logistic(seed)
-    result = hoag.minimize(problem)
+    result = hoag.minimize(problem, search=Hoag())
     assert result.converged, result.status
     assert abs(result.lam[0] - best) < 1e-3
     lams = np.array([step.lam[0] for step in result.trace])
@@ -113,7 +113,7 @@ def test_adaptive_steps_end_at_the_optimum_and_do_not_cycle(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_returned_as_converged_is_stationary(seed, certificate):
     problem, best = random_logistic(seed)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=certificate), lam0=1.0)
+    result = hoag.minimize(hoag.Implicit(problem, certificate=certificate), lam0=1.0, search=Hoag())
     assert result.converged, result.status
     assert result.evaluation is result.trace[-1].evaluation
     exact = hoag.Implicit(problem, certificate=False)
@@ -127,8 +127,8 @@ def test_what_is_returned_as_converged_is_stationary(seed, certificate):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_restart_at_the_optimum_stays_there(seed):
     problem, _ = random_logistic(seed)
-    first = hoag.minimize(problem)
-    again = hoag.minimize(problem, lam0=first.lam)
+    first = hoag.minimize(problem, search=Hoag())
+    again = hoag.minimize(problem, lam0=first.lam, search=Hoag())
     assert again.converged, again.status
     assert abs(again.lam[0] - first.lam[0]) < 1e-3
     assert max(abs(step.lam[0] - first.lam[0]) for step in again.trace) < 2
@@ -138,7 +138,7 @@ def test_a_restart_at_the_optimum_stays_there(seed):
 def test_a_start_where_x0_already_meets_the_tolerance_is_not_the_end(certificate):
     """At a large λ the start x = 0 is good enough and p = 0 exactly: no reason to stop."""
     problem, best = random_logistic(1)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=certificate), lam0=8.0)
+    result = hoag.minimize(hoag.Implicit(problem, certificate=certificate), lam0=8.0, search=Hoag())
     assert len(result.trace) > 1
     if certificate:
         assert result.converged
@@ -156,7 +156,7 @@ def stall_case():
 def test_the_displayed_rule_stalls_with_a_small_C_and_says_so():
     """LΔ² equals the whole first-order decrease, so it can only hold through the slack."""
     problem = stall_case()
-    best = hoag.minimize(problem, lam0=-2.0)
+    best = hoag.minimize(problem, lam0=-2.0, search=Hoag())
     assert best.converged
     search = Hoag(schedules.Exact(), Adaptive(C=1.0, descent="displayed"))
     stalled = hoag.minimize(problem, lam0=-2.0, search=search)
@@ -264,11 +264,11 @@ def test_the_result_belongs_to_its_lambda(inner_solver):
 
 def test_it_stops_for_every_reason_and_says_which():
     problem = registry.make("logistic", n=60)
-    assert hoag.minimize(problem).status.reason == "converged"
+    assert hoag.minimize(problem, search=Hoag()).status.reason == "converged"
     few = hoag.minimize(problem, search=Hoag(max_iter=2))
     assert (few.status.reason, len(few.trace)) == ("max_iter", 2)
     assert not few.converged
-    once = hoag.minimize(problem, callback=lambda step: True)
+    once = hoag.minimize(problem, search=Hoag(), callback=lambda step: True)
     assert (once.status.reason, len(once.trace)) == ("callback", 1)
     slow = hoag.minimize(
         problem, search=Hoag(time_budget=0.02, tol=0.0), callback=lambda step: time.sleep(0.01)
@@ -276,7 +276,7 @@ def test_it_stops_for_every_reason_and_says_which():
     assert slow.status.reason == "time_budget"
     for result in (few, once, slow):
         assert str(result.status).endswith(".")
-    corner = hoag.minimize(problem, lam0=12.0, bounds=(11, 12))
+    corner = hoag.minimize(problem, lam0=12.0, bounds=(11, 12), search=Hoag())
     assert corner.converged
 
 
@@ -306,7 +306,7 @@ class BreaksAfter:
 
 def test_a_number_that_is_not_finite_ends_the_search_without_losing_it():
     problem = BreaksAfter(registry.make("logistic", n=60), 6, np.nan)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=False))
+    result = hoag.minimize(hoag.Implicit(problem, certificate=False), search=Hoag())
     assert result.status.reason == "not_finite"
     assert "nan" in str(result.status)
     assert len(result.trace) == 7
@@ -316,14 +316,14 @@ def test_a_number_that_is_not_finite_ends_the_search_without_losing_it():
 def test_a_failure_half_way_keeps_the_trace():
     error = hoag.InnerProblemError("the bottom fell out")
     problem = BreaksAfter(registry.make("logistic", n=60), 4, error)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=False))
+    result = hoag.minimize(hoag.Implicit(problem, certificate=False), search=Hoag())
     assert result.status.reason == "failed"
     assert "the bottom fell out" in str(result.status)
     assert len(result.trace) == 4
 
     interrupted = BreaksAfter(registry.make("logistic", n=60), 4, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt) as caught:
-        hoag.minimize(hoag.Implicit(interrupted, certificate=False))
+        hoag.minimize(hoag.Implicit(interrupted, certificate=False), search=Hoag())
     assert len(caught.value.result.trace) == 4
 
 

@@ -313,6 +313,14 @@ class Sum:
         )
 
 
+def criterion_for(problem: Any, inner: Any = None, linear: Any = None) -> Criterion:
+    """How the default search sees a problem: its own `criterion`, or Implicit with refined p."""
+    if hasattr(problem, "criterion"):
+        made: Criterion = problem.criterion(inner, linear)
+        return made
+    return Implicit(problem, inner, linear, corrected=True)
+
+
 def counted_lipschitz(problem: Any) -> tuple[float, Cost]:
     if not hasattr(problem, "outer_lipschitz"):
         raise InvalidInput(

@@ -54,6 +54,7 @@ class Problem(Protocol):
                            calls are counted at the usual prices (`Counted`)
     bound(point, q, r)     a rigorous bound on ‖∇₂g − ∇²₁,₂hᵀq − ∇f(λ)‖ from measured residuals,
                            with r = ∇²₁h q − ∇₁g; without it the bound is infinite
+    criterion(inner, linear)   how the default search should see it, if not by hoag.Implicit
     rows, coarse(rows)     how many training rows there are, and the same problem on a sample of
                            them, for scouting; `blocks` numbers hyperparameters that move as one
     outer_lipschitz()      the Lipschitz constant C of g in x, for the paper's step rule

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from hoag.bench.cases import INNER_ITERATIONS, Setting
-from hoag.criterion import Implicit
+from hoag.criterion import Implicit, criterion_for
 from hoag.schedules import Cubic, Exact, Exponential, Quadratic, Schedule
-from hoag.search import TPE, Adaptive, Bayes, Grid, Hoag, Random, default_search
+from hoag.search import TPE, Adaptive, Bayes, Fast, Grid, Hoag, Random
 from hoag.unrolled import Unrolled
 
 # The paper's rule: C from the data, M = 1, α = 0.5, β = 1.05, first L = ‖p₁‖, and without the
@@ -76,9 +76,7 @@ def _black_box(search: Callable[[int], Any]) -> Callable[[Setting, int], Made]:
 
 
 def _default(setting: Setting, seed: int) -> Made:
-    inner, linear = setting.fast
-    criterion = Implicit(setting.problem, inner, linear, corrected=True, bound=False)
-    return criterion, default_search(tol=1e-6, max_iter=MANY_STEPS)
+    return criterion_for(setting.problem, *setting.fast), Fast(tol=1e-6, max_iter=MANY_STEPS)
 
 
 def _listed(*methods: Method) -> dict[str, Method]:

@@ -37,8 +37,9 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
-        task = scouted(self._task(X, y, weights, splits))
-        method = self._search()
+        task, method = self._task(X, y, weights, splits), self._search()
+        if not (self._fast() and hasattr(task.criterion, "rows")):  # which scouts by itself
+            task = scouted(task)
         listeners = Listeners(
             self,
             {"X": X, "y": y},

@@ -26,8 +26,6 @@ WIDTHS = (-12.0, 6.0)
 RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
 # Where to start: γ = 1/(mean squared distance), and a ridge well below the trace.
 START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
-# Where to look before the search, from there: f often has several minima.
-SCOUTS = ((-5.0, -2.5, 0.0, 2.5), (-5.0, 0.0, 4.0))
 
 
 class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
@@ -147,11 +145,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             warn_refit(solve)
             return self._attributes(u, n, rows, whole, solve.x)
 
-        scouts = start + np.array(
-            [[width] * widths + [ridge] for width in SCOUTS[0] for ridge in SCOUTS[1]]
-        )
         per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, per_row, models, refit, scouts=scouts)
+        return Task(criterion, box, start, per_row, models, refit)
 
     def _attributes(
         self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array

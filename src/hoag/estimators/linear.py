@@ -18,7 +18,7 @@ from hoag.models import subspace
 from hoag.models.folds import linear_folds
 from hoag.models.linear import LinearProblem
 from hoag.models.penalties import group_numbers
-from hoag.models.space import Precondition, diagonal_inverse, gram_inverse
+from hoag.models.space import preconditioner
 from hoag.models.subspace import Subspace
 from hoag.models.targets import Target
 from hoag.values import Array, Box, InvalidInput, Result
@@ -54,7 +54,7 @@ class LinearEstimator(TunedEstimator):
         inside = inner.CG(solver) if quadratic else inner.Newton(solver)
         groups = group_matrix(self._penalties(), u, target)
         small_space = bool(np.all(groups == 0)) and self._fast()  # one penalty on all coefficients
-        precondition = _precondition(u) if small_space else None
+        precondition = preconditioner(u.matrix, u.weights) if small_space else None
 
         def wrap(implicit: Implicit) -> Criterion:
             return Subspace(implicit, precondition) if small_space else implicit
@@ -147,14 +147,6 @@ def _linear_solver(u: Units, target: Target, quadratic: bool) -> Any:
     # The columns of dense rows may differ in scale; for tf-idf the diagonal is a bad guide.
     preconditioner = None if sparse.issparse(u.matrix.A) else linear.jacobi
     return linear.CG(max_iter=5000, preconditioner=preconditioner)
-
-
-def _precondition(u: Units) -> Precondition | None:
-    """Dense columns may differ in scale and go together; for tf-idf the diagonal misleads."""
-    if sparse.issparse(u.matrix.A):
-        return None
-    few = u.mean.size <= DIRECT_QUADRATIC
-    return (gram_inverse if few else diagonal_inverse)(u.matrix, u.weights)
 
 
 def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:

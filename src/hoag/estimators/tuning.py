@@ -16,6 +16,7 @@ from hoag.estimators.callbacks import HAS_CALLBACKS
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Problem
+from hoag.search.scout import scout
 from hoag.values import (
     Array,
     Box,
@@ -90,8 +91,12 @@ def cross_validated(
 def scouted(task: Task) -> Task:
     """The task with the best of a few places to start: f may have several minima.
 
-    Only values are computed, from strong to weak penalties, each from the last.
+    Only values are computed, from strong to weak penalties, each from the last; on a sample of the
+    rows where the criterion can be made of one.
     """
+    if getattr(task.criterion, "rows", None) is not None:
+        start, spent = scout(task.criterion, task.box, task.start)
+        return replace(task, start=start, spent=spent)
     if task.scouts is None or np.all(task.box.lower == task.box.upper):
         return task
     places = np.unique([task.box.project(lam) for lam in task.scouts], axis=0)[::-1]

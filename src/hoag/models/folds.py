@@ -98,24 +98,27 @@ def linear_folds(
         if target.basis is not None and unseen.size:
             floor = MISSING_CLASS * float(inside.sum())
             outside = np.where(target.of_class(unseen), 0.0, outside)
-        if len(splits) == 1 and np.any(outside > 0):
-            kept = [(np.flatnonzero(w > 0), w) for w in (inside, outside)]
-            parts = [(matrix.rows(k), target.y[k], w[k]) for k, w in kept]
-        else:
-            parts = [(matrix, target.y, inside), (matrix, target.y, outside)]
-        rows = [Rows(part[0], target.outputs, target.basis) for part in parts]
-        if parts[0][0] is matrix:
-            rows[1] = rows[0]
-        terms = [
-            DataTerm(rows[k], loss, parts[k][1], parts[k][2], Charger(ledger, column))
-            for k, (loss, column) in enumerate(
-                ((target.loss, "passes"), (target.outer, "held_out"))
-            )
-        ]
-        problems.append(LinearProblem(terms[0], terms[1], groups, ledger, floor, shift))
+        alone = len(splits) == 1 and bool(np.any(outside > 0))
+        passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
+        train_term = _term(matrix, target, target.loss, inside, passes, alone)
+        test_term = _term(matrix, target, target.outer, outside, held_out, alone)
+        if not alone:
+            test_term.rows = train_term.rows  # so that predictions are computed once
+        problems.append(LinearProblem(train_term, test_term, groups, ledger, floor, shift))
     if not problems:
         raise InvalidInput("cv gives no split of the rows.")
     return problems
+
+
+def _term(
+    matrix: Matrix, target: Target, loss: Any, weights: Array, charge: Charger, alone: bool
+) -> DataTerm:
+    """One term of a split: on all rows, which folds share, or on its own where it is alone."""
+    y = target.y
+    if alone:
+        kept = np.flatnonzero(weights > 0)
+        matrix, y, weights = matrix.rows(kept), y[kept], weights[kept]
+    return DataTerm(Rows(matrix, target.outputs, target.basis), loss, y, weights, charge)
 
 
 def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:

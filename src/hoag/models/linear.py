@@ -69,6 +69,12 @@ class LinearProblem:
     def bound(self, point: LinearPoint, q: Array, r: Array) -> float:
         return bounds.linear_model(point, q, r)
 
+    def criterion(self, inner: Any = None, linear: Any = None) -> Any:
+        """How the default search sees this problem; see hoag.models.subspace."""
+        from hoag.models.subspace import criterion_for
+
+        return criterion_for(self, inner, linear)
+
     def outer_lipschitz(self) -> float:
         """C = ‖A′‖₂ (Σᵢ s′ᵢ²)^½ · max‖loss′‖, the paper's Lipschitz constant of g."""
         slope = self.test.loss.lipschitz

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import eigh
 
 from hoag.models.linear import LinearProblem
@@ -21,6 +22,9 @@ from hoag.values import Array
 
 # A direction that is this much in the space already (of its squared norm) is rounding.
 NOTHING_NEW = 1e-14
+
+# Up to so many dense columns their Gram matrix is decomposed.
+FEW = 1000
 
 # (gradient of shape (features, outputs), mean curvature κ, α) ↦ the direction.
 Precondition = Callable[[Array, float, float], Array]
@@ -37,6 +41,14 @@ def diagonal_inverse(matrix: Matrix, weights: Array) -> Precondition:
     """The same with the diagonal of AᵀSA."""
     squares = matrix.column_squares(weights)[:, None]
     return lambda G, kappa, alpha: G / (kappa * squares + alpha)
+
+
+def preconditioner(matrix: Matrix, weights: Array) -> Precondition | None:
+    """Dense columns may differ in scale and go together; for tf-idf the diagonal misleads."""
+    if sparse.issparse(matrix.A):
+        return None
+    few = matrix.A.shape[1] <= FEW
+    return (gram_inverse if few else diagonal_inverse)(matrix, weights)
 
 
 def _as_it_is(gradient: Array, kappa: float, alpha: float) -> Array:

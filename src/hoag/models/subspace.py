@@ -17,10 +17,11 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hoag.criterion import Implicit, Warm
+from hoag.criterion import Criterion, Implicit, Warm
 from hoag.inner import InnerSolver
+from hoag.linear import LinearSolver
 from hoag.models.linear import LinearPoint, LinearProblem
-from hoag.models.space import Inside, Precondition, Space
+from hoag.models.space import Inside, Precondition, Space, preconditioner
 from hoag.problem import Counted, checked_lam
 from hoag.values import ROUNDOFF, Array, Cost, Evaluation, Solve
 
@@ -161,6 +162,19 @@ class Subspace:
             warm=here,
             cost=counted.cost,
         )
+
+
+def criterion_for(
+    problem: LinearProblem,
+    inner: InnerSolver | None = None,
+    linear: LinearSolver | None = None,
+) -> Criterion:
+    """How the default search sees a linear model: in a space, if one penalty is on everything."""
+    implicit = Implicit(problem, inner, linear, corrected=True, bound=False)
+    weights = problem.train.rows.weights
+    if not np.all(problem.groups[:weights] == 0):
+        return implicit
+    return Subspace(implicit, preconditioner(problem.train.rows.matrix, problem.train.weights))
 
 
 def fit(

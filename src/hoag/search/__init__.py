@@ -3,7 +3,7 @@
 from hoag.search.bayes import Bayes
 from hoag.search.blackbox import Grid, Random
 from hoag.search.fast import Fast
-from hoag.search.hoag import Hoag, default_search
+from hoag.search.hoag import Hoag
 from hoag.search.recorder import Recorder, Stop
 from hoag.search.steps import Adaptive, Constant
 from hoag.search.tpe import TPE
@@ -19,5 +19,4 @@ __all__ = [
     "Random",
     "Recorder",
     "Stop",
-    "default_search",
 ]

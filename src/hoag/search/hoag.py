@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from hoag.criterion import Criterion
-from hoag.schedules import Exponential, Quadratic, Schedule
-from hoag.search.recorder import OnStep, Recorder, Stop
+from hoag.schedules import Exponential, Schedule
+from hoag.search.recorder import OnStep, Recorder, Stop, on_bounds
 from hoag.search.steps import Adaptive, StepRule, gradient_error
 from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Settings, Step
 
@@ -101,7 +101,7 @@ class Hoag(Settings):
                 L = self.step.next(origin[0], C, origin[1], now, (origin[2], eps))
             mapping = float(np.linalg.norm(lam - domain.project(lam - p / scale)))
             recorder.record(now, eps, 1 / L, mapping)
-            note = f"{_on_bounds(lam, p, domain)} {now.note}".strip()
+            note = f"{on_bounds(lam, p, domain)} {now.note}".strip()
             self._stop_if_stationary(k, mapping, gradient_error(now, eps) / scale, note)
             self._stop_if_no_gain(recorder.trace, domain, note)
             recorder.stop_if_asked()
@@ -181,32 +181,3 @@ class Hoag(Settings):
                 "tolerances: try Adaptive() with a larger C, or a tighter schedule. "
                 f"{last[-1].evaluation.note}".rstrip(),
             )
-
-
-def _on_bounds(lam: Array, p: Array, domain: Box) -> str:
-    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
-    low = np.flatnonzero((lam <= domain.lower) & (p > 0))
-    high = np.flatnonzero((lam >= domain.upper) & (p < 0))
-    if low.size + high.size == 0:
-        return ""
-    if low.size + high.size > 1:
-        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
-    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
-    return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
-
-
-def default_search(
-    tol: float = 1e-4, max_iter: int = 100, time_budget: float | None = None
-) -> Hoag:
-    """What the estimators use: steps by the secant rule, of at most 2, until `tol` is all to gain.
-
-    It wants refined gradients: Implicit(..., corrected=True).
-    """
-    return Hoag(
-        schedule=Quadratic(first=0.03),
-        step=Adaptive(grow=4.0, longest=2.0),
-        tol=0.0,
-        gain=tol,
-        max_iter=max_iter,
-        time_budget=time_budget,
-    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.search.recorder import Recorder, Stop
+from hoag.search.recorder import Recorder, Stop, on_bounds
 from hoag.search.steps import gradient_error
 from hoag.values import Array, Box, Evaluation
 
@@ -199,7 +199,7 @@ def _judged(
     recorder.record(now, eps, 1 / known, 0.0 if outward else abs(p) / known)
     gain = (abs(p) + error) ** 2 / (2 * curvature) / size if curvature > 0 else np.inf
     if outward and error <= SURE * abs(p):
-        _converged(recorder, 0.0, tol, f"lam[0] = {now.lam[0]:g} is on its bound.")
+        _converged(recorder, 0.0, tol, on_bounds(now.lam, now.grad, domain))
     if abs(p) + error <= ROUNDING * size:
         _converged(recorder, 0.0, tol, "There is no slope at all.")
     if gain <= tol and abs(now.corrected - now.value) <= SETTLED * tol * size:

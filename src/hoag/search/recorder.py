@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hoag.criterion import Criterion
-from hoag.values import Array, Cost, Evaluation, InnerProblemError, Result, Status, Step
+from hoag.values import Array, Box, Cost, Evaluation, InnerProblemError, Result, Status, Step
 
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
@@ -174,3 +174,15 @@ def _range(step: Step) -> tuple[float, float]:
         return np.inf, np.inf
     width = max(abs(corrected - value), SAME * abs(corrected))
     return corrected - width, corrected + width
+
+
+def on_bounds(lam: Array, p: Array, domain: Box) -> str:
+    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
+    low = np.flatnonzero((lam <= domain.lower) & (p > 0))
+    high = np.flatnonzero((lam >= domain.upper) & (p < 0))
+    if low.size + high.size == 0:
+        return ""
+    if low.size + high.size > 1:
+        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
+    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
+    return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
