@@ -181,7 +181,7 @@ def test_one_width_for_each_feature_finds_the_one_that_matters():
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=80)
     model = KernelRidgeCV(widths="per-feature").fit(X, y)
     assert model.gamma_.shape == (4,)
-    assert model.gamma_[0] > 20 * model.gamma_[1:].max()
+    assert model.gamma_[0] > 10 * model.gamma_[1:].max()
     assert model.criterion_ < 0.3 * KernelRidgeCV().fit(X, y).criterion_
 
 

@@ -30,7 +30,7 @@ class Criterion(Protocol):
 
     free_looks       evaluations with ε = ∞ cost no pass, once there was one
     solution(warm)   the x of an evaluation whose x is None, and what making it costs
-    bound_at(warm)   a rigorous bound on the error of p there, and what it costs
+    certified(found) the same evaluation with the error of p, and a rigorous bound
     rows, blocks, coarse(rows)   for scouting on a sample of the rows; see hoag.search.scout
     """
 
@@ -65,7 +65,9 @@ class Warm:
 class Implicit:
     """Lines (i) to (iii) of Algorithm 1: implicit differentiation at an approximate solution.
 
-    inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not
+    inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not; or to the
+                 latter in any case, with by_distance=False: μ = exp(min λ) says nothing about most
+                 coefficients where there are many penalties
     linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
     certificate  measure the error of the gradient (see hoag.certificate)
     bound        with the certificate: ask the problem for a rigorous bound, too
@@ -84,6 +86,7 @@ class Implicit:
         corrected: bool = False,
         bound: bool = True,
         extrapolate: bool = True,
+        by_distance: bool = True,
     ) -> None:
         self.problem = problem
         self.inner = inner or Newton()
@@ -92,6 +95,7 @@ class Implicit:
         self.corrected = corrected
         self.bound = bound
         self.extrapolate = extrapolate
+        self.by_distance = by_distance
 
     @property
     def lam0(self) -> Array:
@@ -124,7 +128,7 @@ class Implicit:
         """
         problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
         x0, q0 = self._start(problem, lam, warm)
-        mu = _convexity(problem.at(x0, lam))
+        mu = _convexity(problem.at(x0, lam)) if self.by_distance else 1.0
 
         solve = self.inner.solve(problem, lam, x0, mu * eps)  # (i)
         x, point = solve.x, solve.point
@@ -167,21 +171,39 @@ class Implicit:
         """f(λ) alone, to the tolerance ε: no linear solve, no gradient."""
         problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
         x0, q0 = self._start(problem, lam, warm)
-        mu = _convexity(problem.at(x0, lam))
+        mu = _convexity(problem.at(x0, lam)) if self.by_distance else 1.0
         solve = self.inner.solve(problem, lam, x0, mu * eps)
         return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
 
-    def bound_at(self, warm: Warm) -> tuple[float, Cost]:
-        """A rigorous bound on the error of p at the x and q of a warm start, from residuals there.
+    def certified(self, found: Evaluation) -> Evaluation:
+        """An evaluation of this criterion with the error of its p, and a rigorous bound on it.
 
-        Infinite where the problem knows none.
+        Where the error was not measured, p is refined on the way. `cost` is that of certifying.
         """
-        problem = Counted(self.problem)
-        if warm.q is None or not hasattr(self.problem, "bound"):
-            return np.inf, Cost()
-        point = problem.at(warm.x, warm.lam)
-        r = point.hessian @ warm.q - point.g_x
-        return float(self.problem.bound(point, warm.q, r)), problem.cost
+        warm, problem = found.warm, Counted(self.problem)
+        if not isinstance(warm, Warm) or warm.q is None:
+            return replace(found, cost=Cost())
+        point, bound = problem.at(warm.x, warm.lam), getattr(self.problem, "bound", None)
+        if np.isnan(found.error):
+            proof = certify(problem, warm.lam, warm.x, point, warm.q, self.linear, bound)
+            if proof is None:
+                return replace(found, error=np.inf, cost=problem.cost)
+            return replace(
+                found,
+                value=proof.g,
+                corrected=proof.value,
+                grad=proof.refined,
+                error=min(proof.error, proof.refined_bound),
+                bound=proof.refined_bound,
+                x=proof.x,
+                warm=Warm(warm.lam, proof.x, proof.q),
+                cost=problem.cost,
+            )
+        if bound is None:
+            return replace(found, cost=Cost())
+        rest = float(bound(point, warm.q, point.hessian @ warm.q - point.g_x))
+        whole = rest if self.corrected else found.error + rest
+        return replace(found, bound=whole, error=min(found.error, whole), cost=problem.cost)
 
     def _before(self, warm: Warm | None) -> Warm | None:
         return replace(warm, before=None) if self.extrapolate and warm is not None else None
@@ -272,10 +294,15 @@ class Sum:
         found = [part.solution(own) for part, own in zip(parts, warm, strict=True)]
         return tuple(x for x, _ in found), sum((cost for _, cost in found), Cost())
 
-    def bound_at(self, warm: Any) -> tuple[float, Cost]:
+    def certified(self, found: Evaluation) -> Evaluation:
         parts: Any = self.criteria
-        found = [part.bound_at(own) for part, own in zip(parts, warm, strict=True)]
-        return sum(bound for bound, _ in found), sum((cost for _, cost in found), Cost())
+        pieces = [replace(found, warm=own, error=found.error) for own in found.warm]
+        done = [part.certified(piece) for part, piece in zip(parts, pieces, strict=True)]
+        cost = sum((part.cost for part in done), Cost())
+        bound = float(np.sum([part.bound for part in done]))
+        if not np.isnan(found.error):
+            return replace(found, bound=bound, error=min(found.error, bound), cost=cost)
+        return replace(self._added(found.lam, done), cost=cost)
 
     def _sum(self, method: str, lam: Array, eps: float, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
@@ -290,6 +317,9 @@ class Sum:
                 delayed(getattr(criterion, method))(lam, eps, start)
                 for criterion, start in zip(self.criteria, starts, strict=True)
             )
+        return self._added(lam, parts)
+
+    def _added(self, lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
         corrections = [part.correction for part in parts if part.correction is not None]
         total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
         errors = float(np.sum([part.error for part in parts]))
@@ -318,7 +348,17 @@ def criterion_for(problem: Any, inner: Any = None, linear: Any = None) -> Criter
     if hasattr(problem, "criterion"):
         made: Criterion = problem.criterion(inner, linear)
         return made
-    return Implicit(problem, inner, linear, corrected=True)
+    return for_search(problem, inner, linear)
+
+
+def for_search(problem: Problem, inner: Any, linear: Any, extrapolate: bool = True) -> Implicit:
+    """Implicit as the default search wants it: refined gradients for one hyperparameter.
+
+    For several, errors are measured at the end only, for that takes more than all the rest.
+    """
+    one = np.size(problem.lam0) == 1
+    options = {"corrected": one, "certificate": one, "by_distance": one, "bound": False}
+    return Implicit(problem, inner, linear, extrapolate=extrapolate, **options)
 
 
 def counted_lipschitz(problem: Any) -> tuple[float, Cost]:

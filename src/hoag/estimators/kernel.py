@@ -121,7 +121,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         if judged == 0:
             raise InvalidInput("No held-out row of cv has a positive weight.")
         solver = linear.Cholesky()
-        criterion = cross_validated(problems, inner.CG(solver), solver, self.n_jobs)
+        criterion = cross_validated(problems, inner.CG(solver), solver, self.n_jobs, self._fast())
         widths = problems[0].lam0.size - 1
         # With a width for each feature every squared difference is a share of the whole.
         many = np.log(widths) if widths > 1 else 0.0

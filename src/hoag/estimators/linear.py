@@ -49,17 +49,17 @@ class LinearEstimator(TunedEstimator):
 
         problems = folds(splits)
         quadratic = target.loss.self_concordance == 0
-        solver = _linear_solver(u, target, quadratic)
+        groups = group_matrix(self._penalties(), u, target)
+        solver = _linear_solver(u, target, quadratic, several=bool(np.any(groups > 0)))
         direct = isinstance(solver, linear.Cholesky)
         inside = inner.CG(solver) if quadratic else inner.Newton(solver)
-        groups = group_matrix(self._penalties(), u, target)
         small_space = bool(np.all(groups == 0)) and self._fast()  # one penalty on all coefficients
         precondition = preconditioner(u.matrix, u.weights) if small_space else None
 
         def wrap(implicit: Implicit) -> Criterion:
             return Subspace(implicit, precondition) if small_space else implicit
 
-        criterion = cross_validated(problems, inside, solver, self.n_jobs, wrap)
+        criterion = cross_validated(problems, inside, solver, self.n_jobs, self._fast(), wrap)
         box, start = self._box(*auto_box(column_energies(u, curvature), groups, u.log_shift))
         judged = sum(float(p.test.weights.sum()) for p in problems)
         if judged == 0:
@@ -137,15 +137,16 @@ def check_grid(name: str, grid: Any) -> Array:
     return np.asarray(grid)
 
 
-def _linear_solver(u: Units, target: Target, quadratic: bool) -> Any:
+def _linear_solver(u: Units, target: Target, quadratic: bool, several: bool) -> Any:
     features = u.mean.size
     if quadratic and features <= DIRECT_QUADRATIC:
         return linear.Cholesky()
     size, rows = features * target.outputs, u.weights.size
     if size <= DIRECT and (size <= DIRECT_WIDE or size <= rows):
         return linear.Cholesky()
-    # The columns of dense rows may differ in scale; for tf-idf the diagonal is a bad guide.
-    preconditioner = None if sparse.issparse(u.matrix.A) else linear.jacobi
+    # Columns of dense rows, and penalties, may differ in scale; else the diagonal is a bad guide.
+    plain = sparse.issparse(u.matrix.A) and not several
+    preconditioner = None if plain else linear.jacobi
     return linear.CG(max_iter=5000, preconditioner=preconditioner)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hoag.criterion import Criterion, Implicit, Sum
+from hoag.criterion import Criterion, Implicit, Sum, for_search
 from hoag.estimators.callbacks import HAS_CALLBACKS
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
@@ -77,15 +77,21 @@ def cross_validated(
     inner: InnerSolver,
     linear: LinearSolver,
     n_jobs: int | None,
+    fast: bool,
     wrap: Callable[[Implicit], Criterion] = lambda implicit: implicit,
 ) -> Criterion:
-    """Σ over the folds, with refined gradients.
+    """Σ over the folds, as the default search wants them, or with refined gradients for any other.
 
     A search of a few long steps gains nothing from the secant of its solutions, and does without
     the memory for it.
     """
-    options = {"corrected": True, "bound": False, "extrapolate": False}
-    return Sum([wrap(Implicit(problem, inner, linear, **options)) for problem in problems], n_jobs)
+
+    def part(problem: Problem) -> Implicit:
+        if fast:
+            return for_search(problem, inner, linear, extrapolate=False)
+        return Implicit(problem, inner, linear, corrected=True, bound=False, extrapolate=False)
+
+    return Sum([wrap(part(problem)) for problem in problems], n_jobs)
 
 
 def scouted(task: Task) -> Task:
@@ -144,9 +150,9 @@ def close(task: Task, result: Result, tol: float) -> tuple[Result, Array]:
     spent = last.cost
     looks = getattr(task.criterion, "free_looks", False)
     try:
-        if hasattr(task.criterion, "bound_at") and best.warm is not None:
-            bound, cost = task.criterion.bound_at(best.warm)
-            best, spent = replace(best, bound=bound, error=min(best.error, bound)), spent + cost
+        if hasattr(task.criterion, "certified") and not np.isfinite(best.bound):
+            best = task.criterion.certified(best)
+            spent = spent + best.cost
         curvature, cost = _curvatures(task, best, np.inf if looks else last.eps)
         ends = _interval(task, best, curvature, tol)
         ends, looked = _verified(task, best, ends, tol)

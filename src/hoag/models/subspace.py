@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hoag.criterion import Criterion, Implicit, Warm
+from hoag.criterion import Criterion, Implicit, Warm, for_search
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.models.linear import LinearPoint, LinearProblem
@@ -119,22 +119,24 @@ class Subspace:
         if isinstance(warm, Warm):
             return warm.x, Cost()
         counted = Counted(self.problem)
-        return self._bound(warm).x, counted.cost
+        return self._rebound(warm).x, counted.cost
 
-    def bound_at(self, warm: Any) -> tuple[float, Cost]:
-        """A rigorous bound on the error of p, from residuals outside the space: two passes."""
-        if isinstance(warm, Warm):
-            return self.implicit.bound_at(warm)
-        counted = Counted(self.problem)
-        costly = self.problem.unpenalised.size > 0 and not warm.complete
-        if costly or warm.size > LOOSE * warm.alpha:
-            return np.inf, Cost()
-        point, q, r = self._bound(warm).residuals()
-        return float(self.problem.bound(point, q, r)), counted.cost
+    def certified(self, found: Evaluation) -> Evaluation:
+        """With a rigorous bound on the error of p, from residuals outside the space: two passes."""
+        here, counted = found.warm, Counted(self.problem)
+        if isinstance(here, Warm):
+            return self.implicit.certified(found)
+        here = self._rebound(here)
+        costly = self.problem.unpenalised.size > 0 and not here.complete
+        if costly or here.size > LOOSE * here.alpha:
+            return replace(found, cost=Cost())
+        bound = float(self.problem.bound(*here.residuals()))
+        error = min(found.error, bound)
+        return replace(found, bound=bound, error=error, cost=counted.cost)
 
     def _enter(self, lam: Array, warm: Any) -> Reduced:
         if warm is not None:
-            return self._bound(warm).moved(lam)
+            return self._rebound(warm).moved(lam)
         here = Reduced.begun(self.problem, lam, self.precondition)
         if here.complete:
             return here
@@ -144,7 +146,7 @@ class Subspace:
             here = here.grown()
         return here.moved(lam)
 
-    def _bound(self, warm: Reduced) -> Reduced:
+    def _rebound(self, warm: Reduced) -> Reduced:
         """A warm start that may have come from another process, on this problem."""
         warm.space.problem = self.problem
         return warm
@@ -170,7 +172,7 @@ def criterion_for(
     linear: LinearSolver | None = None,
 ) -> Criterion:
     """How the default search sees a linear model: in a space, if one penalty is on everything."""
-    implicit = Implicit(problem, inner, linear, corrected=True, bound=False)
+    implicit = for_search(problem, inner, linear)
     weights = problem.train.rows.weights
     if not np.all(problem.groups[:weights] == 0):
         return implicit

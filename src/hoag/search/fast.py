@@ -37,7 +37,7 @@ class Fast(Settings):
         self, criterion: Criterion, domain: Box, lam0: Array, on_step: OnStep | None = None
     ) -> Result:
         recorder = Recorder(criterion, on_step, self.time_budget)
-        recorder.same = max(recorder.same, LEFT_BEHIND)
+        recorder.same, recorder.certify = LEFT_BEHIND, True
         return recorder.run(lambda recorder: self._descend(recorder, domain, lam0))
 
     def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:

@@ -45,6 +45,7 @@ class Recorder:
         self.trace: list[Step] = []
         self._kept = -1  # the index of the best step so far
         self.same = SAME
+        self.certify = False  # what is returned, where evaluations are not certified themselves
         self._cost = Cost()
         self._asked: Stop | None = None
         self._start = time.perf_counter()
@@ -156,15 +157,26 @@ class Recorder:
             )
         elif status.converged:
             best = last
-        return Result(self._solved(best.evaluation), status, tuple(self.trace))
+        evaluation = self._solved(self._certified(best.evaluation))
+        return Result(evaluation, status, tuple(self.trace))
 
     def _solved(self, evaluation: Evaluation) -> Evaluation:
         """The evaluation with its x, which a criterion may make only when it is asked for it."""
         if evaluation.x is not None or not hasattr(self.criterion, "solution"):
             return evaluation
         x, cost = self.criterion.solution(evaluation.warm)
-        self.trace[-1] = replace(self.trace[-1], cost=self.trace[-1].cost + cost)
+        self._afterwards(cost)
         return replace(evaluation, x=x)
+
+    def _certified(self, evaluation: Evaluation) -> Evaluation:
+        if not self.certify or not hasattr(self.criterion, "certified"):
+            return evaluation
+        evaluation = self.criterion.certified(evaluation)
+        self._afterwards(evaluation.cost)
+        return evaluation
+
+    def _afterwards(self, cost: Cost) -> None:
+        self.trace[-1] = replace(self.trace[-1], cost=self.trace[-1].cost + cost)
 
 
 def _range(step: Step) -> tuple[float, float]:

@@ -1,0 +1,199 @@
+"""Projected quasi-Newton steps for two hyperparameters or a hundred thousand."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from hoag.search.curvature import TINY, Curvature, free
+from hoag.search.recorder import Recorder, Stop, on_bounds
+from hoag.search.steps import M
+from hoag.values import ROUNDOFF, Array, Box, Evaluation
+
+# λ is a logarithm: no hyperparameter moves by more than this in a step, or in the first one.
+LONGEST, FIRST = 2.0, 1.0
+# A step is taken when f falls by this share of what the slope promises, and lengthens at this one.
+SUFFICIENT, GOOD = 1e-4, 0.25
+# Where values are too uncertain, the mean of two slopes decides; but after a step this LONG values
+# must be known to this share of what was promised: on 20news slopes alone led up a hill.
+LONG, GAP = 1.0, 0.1
+DOWN = 0.01  # the least cosine of a step with the gradient
+# After so many refusals p is suspected, and computed again; no step this short is tried again.
+REFUSALS, SHORTEST = 2, 1e-7
+# The first ε as a share of the loss at x₀: far too large, for what is too large costs nothing.
+LOOSE = 1e-2
+# ε is chosen for an error of this share of p, or of its last change where that is smaller, or the
+# pairs would be noise (digits, a penalty a class: 4 times the passes). Above WAIT of p, λ waits.
+AIM, WAIT = 0.3, 1.0
+# ε changes by these factors; a sequence with this rate bounds it, so that it is summable, and it
+# is not reduced any more below this share of the first.
+SHRINK, GROW, RATE, LEAST = 0.1, 2.0, 0.95, 1e-12
+# Two ε with the same p, up to this share of its error, say nothing: both may have left x as it was.
+SHOWN = 0.01
+# y is noise below this share of the errors of the two gradients, which are estimated high.
+NOISE = 0.1
+# As in `Hoag`: what is ahead is so many times the next step's promise, and no hyperparameter, moved
+# by one, promises more than STEEP times the tolerance; unless the model promises this share of it.
+AHEAD, STEEP, CERTAIN = 5.0, 5.0, 1e-3
+
+
+def descend(recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter: int) -> None:
+    """λ ← P_D(λ − B⁻¹p), no hyperparameter by more than r ≤ 2, until f can only fall by tol·|f|.
+
+    B is an L-BFGS matrix that starts from a diagonal: the sizes of the slopes seen so far. Where λ
+    is a logarithm, f bends about as much as it slopes, so each hyperparameter moves by about one
+    at first, and not only the steepest. r shrinks when f does not fall; the pair of a refused step
+    is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
+    proportion to ε, as it was when λ was last evaluated with two of them.
+    """
+    _Descent(recorder, domain, tol, max_iter).run(domain.project(lam))
+
+
+class _Here(NamedTuple):
+    now: Evaluation
+    eps: float
+
+
+class _Descent:
+    def __init__(self, recorder: Recorder, domain: Box, tol: float, max_iter: int) -> None:
+        self.recorder, self.domain, self.tol, self.max_iter = recorder, domain, tol, max_iter
+        self.model, self.radius = Curvature(), FIRST
+        self.first = self.most = np.inf  # ε
+        self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
+
+    def run(self, lam: Array) -> None:
+        here = self._going_on(self._clear(self._at(lam, np.inf, None)))
+        self.model.see(here.now.grad)
+        refusals = 0
+        while True:
+            step = self._step(here, self.radius)
+            trial = self._clear(self._at(here.now.lam + step, self._next_eps(here), here.now.warm))
+            promise, fall = -float(here.now.grad @ step), self._fall(here, trial, step)
+            while fall is None:
+                trial = self._refined(trial)
+                fall = self._fall(here, trial, step)
+            self._learn(here, trial, step)
+            if fall >= SUFFICIENT * promise:
+                self.radius = min(LONGEST, self.radius * (2.0 if fall >= GOOD * promise else 1.0))
+                self.most *= RATE
+                refusals, here = 0, self._going_on(trial)
+                self.model.see(here.now.grad)
+                continue
+            refusals += 1
+            length = float(np.max(np.abs(step)))
+            self.radius = length * float(np.clip(promise / (promise - fall) / 2, 0.1, 0.5))
+            if refusals % REFUSALS == 0 and self._can_refine(here):
+                here = self._going_on(self._clear(self._refined(here)))
+            elif length < SHORTEST:
+                self._stop("stalled", here, f"no step longer than {length:.0e} makes the loss fall")
+
+    def _at(self, lam: Array, eps: float, warm: Any) -> _Here:
+        if len(self.recorder.trace) >= self.max_iter:
+            last = _Here(self.recorder.trace[-1].evaluation, eps)
+            self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
+        now = self.recorder.evaluate(lam, eps, warm)
+        mapping = lam - self.domain.project(lam - now.grad / _size(now))
+        self.recorder.record(now, eps, self.radius, float(np.linalg.norm(mapping)))
+        self.recorder.stop_if_asked()
+        return _Here(now, eps)
+
+    def _error(self, here: _Here) -> float:
+        return self.ratio * here.eps if np.isnan(here.now.error) else here.now.error
+
+    def _can_refine(self, here: _Here) -> bool:
+        return here.eps > LEAST * self.first or here.eps == np.inf
+
+    def _refined(self, here: _Here) -> _Here:
+        """The same λ with a smaller ε, which shows how large the error was."""
+        if here.eps == np.inf:
+            self.first = self.most = LOOSE * max(abs(here.now.value), _size(here.now))
+            return self._at(here.now.lam, self.first, here.now.warm)
+        better = self._at(here.now.lam, SHRINK * here.eps, here.now.warm)
+        shown = float(np.linalg.norm(better.now.grad - here.now.grad)) / here.eps
+        if shown > SHOWN * self.ratio:
+            self.ratio = shown
+        return better
+
+    def _next_eps(self, here: _Here) -> float:
+        """ε for an error of AIM of the gradient, if it goes on in proportion to ε."""
+        wanted, error = AIM * min(self._slope(here.now), self.change), self._error(here)
+        factor = float(np.clip(wanted / error, SHRINK, GROW)) if error > 0 else GROW
+        return float(np.clip(here.eps * factor, LEAST * self.first, self.most))
+
+    def _clear(self, here: _Here) -> _Here:
+        """Wait at λ while the error hides the gradient, and matters."""
+        while here.eps == np.inf or (
+            self._error(here) > max(WAIT * self._slope(here.now), self.tol * _size(here.now))
+            and self._can_refine(here)
+        ):
+            here = self._refined(here)
+        return here
+
+    def _going_on(self, here: _Here) -> _Here:
+        """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
+        while True:
+            now, error, goal = here.now, self._error(here), self.tol * _size(here.now)
+            cut = self._step(here, LONGEST)
+            ahead = -AHEAD / 2 * float(now.grad @ cut)
+            steep = float(np.max(np.abs(now.grad * self._towards(now, -np.sign(now.grad)))))
+            if ahead > goal or (steep > STEEP * goal and ahead > CERTAIN * goal):
+                return here
+            hidden = max(error / STEEP, error * float(np.linalg.norm(cut)))
+            if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
+                self._stop("converged", here, f"f can still fall by {ahead / _size(now):.1e} of it")
+            if not self._can_refine(here):
+                self._stop("stalled", here, f"an error of {error:.1e} hides the gradient")
+            here = self._refined(here)
+
+    def _slope(self, now: Evaluation) -> float:
+        return float(np.linalg.norm(now.grad[free(now.lam, now.grad, self.domain)]))
+
+    def _towards(self, now: Evaluation, step: Array) -> Array:
+        return self.domain.project(now.lam + step) - now.lam
+
+    def _step(self, here: _Here, radius: float) -> Array:
+        """−B⁻¹p, cut at ±LONGEST, then as long as r allows; without pairs if it hardly descends."""
+        now = here.now
+        newton = self.model.solve(now.grad, free(now.lam, now.grad, self.domain))
+        step = self._towards(now, -np.clip(newton, -LONGEST, LONGEST))
+        step *= min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
+        steep = -float(now.grad @ step) / (self._slope(now) * np.linalg.norm(step) + TINY)
+        if steep > DOWN or not self.model.pairs:
+            return step
+        self.model.pairs.clear()
+        return self._step(here, radius)
+
+    def _fall(self, here: _Here, trial: _Here, step: Array) -> float | None:
+        """f(λ) − f(λ + s) by values, else by slopes; None where both are worth another look."""
+        old, new, again = here.now, trial.now, self._can_refine(trial)
+        fall, far = old.corrected - new.corrected, float(np.max(np.abs(step))) > LONG
+        if abs(fall) > _gap(old) + _gap(new):
+            return fall
+        if again and far and _gap(new) > -GAP * float(old.grad @ step):
+            return None
+        fall = -0.5 * float((old.grad + new.grad) @ step)
+        unsure = 0.5 * (self._error(here) + self._error(trial)) * float(np.linalg.norm(step))
+        blurred = self._error(trial) >= AIM * self._error(here)  # else it is `here` that is
+        return None if again and blurred and abs(fall) <= unsure else fall
+
+    def _learn(self, here: _Here, trial: _Here, step: Array) -> None:
+        """Keep the pair (s, y), also of a refused step, unless y is noise."""
+        now, y = here.now, trial.now.grad - here.now.grad
+        self.change = float(np.linalg.norm(y[free(now.lam, now.grad, self.domain)]))
+        if np.linalg.norm(y) > NOISE * (self._error(here) + self._error(trial)):
+            self.model.pairs.append((step, y))
+
+    def _stop(self, reason: str, here: _Here, why: str) -> NoReturn:
+        verb = "Stopped" if reason == "max_iter" else reason.capitalize()
+        note = f"{on_bounds(here.now.lam, here.now.grad, self.domain)} {here.now.note}".strip()
+        raise Stop(reason, f"{verb} at step {len(self.recorder.trace)}: {why}. {note}".rstrip())
+
+
+def _size(now: Evaluation) -> float:
+    return abs(now.corrected) or 1.0
+
+
+def _gap(now: Evaluation) -> float:
+    """The corrected value is nearer to f(λ) than this."""
+    return abs(now.corrected - now.value) + 10 * ROUNDOFF * abs(now.corrected)
