@@ -15,7 +15,7 @@ from tqdm import tqdm
 import hoag
 
 FOLDS = 5
-START = 6.0  # far too much penalty, so that there is a way to go
+START = 6.0  # far too much penalty; the search looks around before it begins
 
 
 def main() -> None:

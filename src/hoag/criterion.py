@@ -351,6 +351,14 @@ def criterion_for(problem: Any, inner: Any = None, linear: Any = None) -> Criter
     return for_search(problem, inner, linear)
 
 
+def solved(criterion: Any, found: Evaluation) -> tuple[Any, Cost]:
+    """The x of an evaluation, which a criterion may make only when it is asked, and its cost."""
+    if found.x is not None or not hasattr(criterion, "solution"):
+        return found.x, Cost()
+    x, cost = criterion.solution(found.warm)
+    return x, cost
+
+
 def for_search(problem: Problem, inner: Any, linear: Any, extrapolate: bool = True) -> Implicit:
     """Implicit as the default search wants it: refined gradients for one hyperparameter.
 

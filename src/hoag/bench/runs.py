@@ -19,6 +19,7 @@ from hoag.api import minimize
 from hoag.bench import methods
 from hoag.bench.cases import Case, Setting, case
 from hoag.bench.truth import Curve
+from hoag.criterion import Criterion, solved
 from hoag.report import write_whole
 from hoag.values import Array, InnerProblemError, Step
 
@@ -177,7 +178,7 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
     else:
         criterion, search = method.make(setting, job.seed)
     target = c.target if method.gradient else None
-    watch = _Watch(setting, budget, target, c.evaluations.get(job.method))
+    watch = _Watch(setting, criterion, budget, target, c.evaluations.get(job.method))
     result = minimize(criterion, lam0, setting.domain, search, watch)
     if not watch.rows:
         raise InnerProblemError(f"{job.stem}: {result.status}")
@@ -234,17 +235,24 @@ class _Watch:
     """
 
     def __init__(
-        self, setting: Setting, budget: float, target: float | None, most: int | None
+        self,
+        setting: Setting,
+        criterion: Criterion,
+        budget: float,
+        target: float | None,
+        most: int | None,
     ) -> None:
         self.rows: list[dict[str, float]] = []
         self.lams: list[Array] = []
         self.ended = ""
-        self._setting, self._budget, self._target, self._most = setting, budget, target, most
+        self._setting, self._criterion = setting, criterion
+        self._budget, self._target, self._most = budget, target, most
         self._outside = 0.0
 
     def __call__(self, step: Step) -> bool:
         start, found = time.perf_counter(), step.evaluation
         seconds = step.seconds - self._outside
+        x, _ = solved(self._criterion, found)
         row = {
             "k": step.k,
             "seconds": seconds,
@@ -257,7 +265,7 @@ class _Watch:
             "error": found.error,
             "bound": found.bound,
             "step_size": step.step_size,
-            "validation": self._setting.validation(found.x, step.lam),
+            "validation": self._setting.validation(x, step.lam),
         }
         if step.lam.size <= KEPT:
             row |= {f"lam_{j}": value for j, value in enumerate(step.lam)}

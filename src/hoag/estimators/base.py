@@ -16,6 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from hoag.criterion import solved
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.tuning import Task, close, scouted, translated, warn_about
 from hoag.models.make import check_sparse
@@ -44,7 +45,9 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self,
             {"X": X, "y": y},
             getattr(method, "max_iter", None),
-            lambda step: self._named(step.lam) | task.averaged(_solution(task, step)),
+            lambda step: (
+                self._named(step.lam) | task.averaged(solved(task.criterion, step.evaluation)[0])
+            ),
         )
 
         def on_step(step: Step) -> bool:
@@ -259,13 +262,6 @@ class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
-
-
-def _solution(task: Task, step: Step) -> Any:
-    """The x of a step, which a criterion may make only when asked."""
-    if step.evaluation.x is not None:
-        return step.evaluation.x
-    return task.criterion.solution(step.evaluation.warm)[0]  # type: ignore[attr-defined]
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:

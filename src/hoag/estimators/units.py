@@ -49,6 +49,7 @@ class Units:
     mean: Array
     c: float
     total: float
+    squares: Array  # Σᵢ s′ᵢ a′ᵢⱼ² for every column
     y_mean: Any = 0.0
     y_scale: float = 1.0
 
@@ -92,17 +93,19 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         unscaled = Matrix(A)
     else:
         unscaled = Matrix(X, 1.0 / power)
-    squared = float(share @ unscaled.squared_norms)
+    squares = unscaled.column_squares(share)
+    squared = float(squares.sum())
     if about_mean:  # which centring has not done for sparse rows
         squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), CONSTANT * squared)
     spread = float(np.sqrt(squared)) or 1.0
     matrix = unscaled.scaled(1.0 / spread)
-    return Units(matrix, WEIGHT * share, mean * power, power * spread, total)
+    squares = WEIGHT * squares / spread / spread
+    return Units(matrix, WEIGHT * share, mean * power, power * spread, total, squares)
 
 
 def column_energies(units: Units, curvature: float) -> Array:
     """Σᵢ s′ᵢ loss″ a′ᵢⱼ² for every column; the mean of the others where a column is constant."""
-    energies = curvature * units.matrix.column_squares(units.weights)
+    energies = curvature * units.squares
     usual = float(energies.mean()) or 1.0
     varying = energies > CONSTANT * usual
     if not np.any(varying):

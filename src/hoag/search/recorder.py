@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.criterion import Criterion
+from hoag.criterion import Criterion, solved
 from hoag.values import Array, Box, Cost, Evaluation, InnerProblemError, Result, Status, Step
 
 # Called after every evaluation; returning True stops the search.
@@ -161,10 +161,7 @@ class Recorder:
         return Result(evaluation, status, tuple(self.trace))
 
     def _solved(self, evaluation: Evaluation) -> Evaluation:
-        """The evaluation with its x, which a criterion may make only when it is asked for it."""
-        if evaluation.x is not None or not hasattr(self.criterion, "solution"):
-            return evaluation
-        x, cost = self.criterion.solution(evaluation.warm)
+        x, cost = solved(self.criterion, evaluation)
         self._afterwards(cost)
         return replace(evaluation, x=x)
 
