@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+import hoag
 from hoag import models
 
 FORMATS: dict[str, Callable[[Any], Any]] = {
@@ -125,3 +126,22 @@ def random_point(problem: Any, seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     lam = problem.lam0 + rng.uniform(-1.5, 1.5, size=problem.lam0.size)
     return rng.normal(size=problem.x0.size), lam
+
+
+def text(n: int = 200, d: int = 300, seed: int = 0) -> tuple[Any, Any]:
+    """Sparse rows of unit length with columns as frequent as words, and two classes."""
+    rng, words = np.random.default_rng(seed), 12
+    frequency = 1 / np.arange(1, d + 1)
+    columns = rng.choice(d, n * words, p=frequency / frequency.sum())
+    places = (np.repeat(np.arange(n), words), columns)
+    A = sparse.csr_matrix((np.ones(n * words), places), shape=(n, d))
+    A = sparse.csr_matrix(A.multiply(1 / np.sqrt(A.multiply(A).sum(axis=1))))
+    return A, np.where(A @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1, -1)
+
+
+def exact(problem: Any, lam: Any) -> Any:
+    """f and its gradient to rounding, by factors."""
+    solver = hoag.linear.Cholesky()
+    newton = hoag.inner.Newton(solver)
+    criterion = hoag.Implicit(problem, newton, solver, certificate=False)
+    return criterion.evaluate(np.atleast_1d(lam), 1e-12)
