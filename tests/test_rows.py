@@ -81,7 +81,7 @@ def test_some_rows_are_a_slice_and_are_copied_only_where_they_are_scattered(to):
         part = matrix.rows(np.array(some))
         assert np.array_equal(part.dense(), 0.5 * D[some])
         assert not np.shares_memory(memory(part), memory(matrix))
-    with pytest.raises(ValueError, match="dimension mismatch|matmul"):
+    with pytest.raises(ValueError, match=r"dimension mismatch|matmul"):
         matrix.rows(np.arange(2)).forward(np.ones(5))
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
-from hoag.certificate import certify
+from hoag.certificate import certify, hypergradient
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
 from hoag.problem import Counted, Point, Problem, checked_lam
@@ -175,6 +175,10 @@ class Implicit:
         solve = self.inner.solve(problem, lam, x0, mu * eps)
         return value_only(lam, float(solve.point.g), Warm(lam, solve.x, q0), solve, problem.cost)
 
+    def solution(self, warm: Any) -> tuple[Array, Cost]:
+        """The x of a warm start, for nothing."""
+        return warm.x, Cost()
+
     def certified(self, found: Evaluation) -> Evaluation:
         """An evaluation of this criterion with the error of its p, and a rigorous bound on it.
 
@@ -187,7 +191,9 @@ class Implicit:
         if np.isnan(found.error):
             proof = certify(problem, warm.lam, warm.x, point, warm.q, self.linear, bound)
             if proof is None:
-                return replace(found, error=np.inf, cost=problem.cost)
+                p, g = hypergradient(point, warm.q), float(point.g)
+                known = replace(found, value=g, corrected=g, grad=p, x=warm.x)
+                return replace(known, error=np.inf, cost=problem.cost)
             return replace(
                 found,
                 value=proof.g,

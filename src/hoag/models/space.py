@@ -9,7 +9,8 @@ penalised as the first coordinates of c. In c the problem is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +22,9 @@ from hoag.models.rows import Matrix
 from hoag.values import Array
 
 # A direction that is this much in the space already (of its squared norm) is rounding.
-NOTHING_NEW = 1e-14
+NOTHING_NEW = 1e-8
+# A gradient this small beside α‖x‖, one of its two parts, is rounding of them.
+ROUNDING = 1e-11
 
 # Up to so many dense columns their Gram matrix is decomposed.
 FEW = 1000
@@ -34,13 +37,23 @@ def gram_inverse(matrix: Matrix, weights: Array) -> Precondition:
     """(κ AᵀSA + αI)⁻¹ for every κ and α, by one eigendecomposition: for few, dense columns."""
     values, vectors = eigh(matrix.gram(weights))
     values = np.maximum(values, 0.0)[:, None]
-    return lambda G, kappa, alpha: vectors @ ((vectors.T @ G) / (kappa * values + alpha))
+    return partial(_by_eigenvectors, values, vectors)
 
 
 def diagonal_inverse(matrix: Matrix, weights: Array) -> Precondition:
     """The same with the diagonal of AᵀSA."""
     squares = matrix.column_squares(weights)[:, None]
-    return lambda G, kappa, alpha: G / (kappa * squares + alpha)
+    return partial(_by_diagonal, squares)
+
+
+def _by_eigenvectors(
+    values: Array, vectors: Array, gradient: Array, kappa: float, alpha: float
+) -> Array:
+    return np.asarray(vectors @ ((vectors.T @ gradient) / (kappa * values + alpha)))
+
+
+def _by_diagonal(squares: Array, gradient: Array, kappa: float, alpha: float) -> Array:
+    return np.asarray(gradient / (kappa * squares + alpha))
 
 
 def preconditioner(matrix: Matrix, weights: Array) -> Precondition | None:
@@ -118,14 +131,12 @@ class Space:
             v = self.matrix.backward(self.shaped(v)).ravel()
         return np.concatenate([v, c[: self.intercepts]])
 
-    def added(
-        self, slope: Array, alpha: float, c: Array, curvature: float
-    ) -> tuple[Space, float] | None:
-        """The space with ∇₁h at c in it, preconditioned, and the size of that gradient.
+    def added(self, slope: Array, alpha: float, c: Array, curvature: float) -> Direction | None:
+        """The space with the preconditioned Aᵀ slope + α x in it, where x = Σ c_j v_j.
 
         None if there is nothing new. One pass, and half a pass over held-out rows.
         """
-        train = self.problem.train
+        train, k = self.problem.train, self.intercepts
         x = self.combined(c)
         train.charge(1.0)
         if self.precondition is None:
@@ -136,8 +147,9 @@ class Space:
             flat = gradient.reshape(-1, self.outputs)
             v = self.precondition(flat, curvature, alpha).reshape(gradient.shape)
             stored = v.ravel()
-        size = float(np.sqrt(max(float(np.vdot(gradient, v)), 0.0)))
-        if not (np.isfinite(size) and size > 0):
+        size = float(np.linalg.norm(gradient))
+        rounding = ROUNDING * alpha * float(np.linalg.norm(c[k:]))
+        if not np.isfinite(size) or size <= rounding:
             return None
         z = self.matrix.forward(v).ravel()
         z_test = z
@@ -145,7 +157,10 @@ class Space:
             self.problem.test.charge(0.5)
             z_test = self.problem.test.rows.matrix.forward(v).ravel()
         larger = self.joined(stored, z, z_test, c.size)
-        return None if larger is None else (larger, size)
+        if larger is None:
+            return None
+        free = self.Z[:, :k].T @ slope + self.problem.floor * c[:k]
+        return Direction(larger, float(np.hypot(size, np.linalg.norm(free))))
 
     def _as_columns(self, v: Array) -> Array:
         return v if self.outputs == 1 else v.reshape(-1, self.outputs)
@@ -201,6 +216,13 @@ def _same(loss: Any, other: Any) -> bool:
     return type(loss) is type(other) and vars(loss) == vars(other)
 
 
+class Direction(NamedTuple):
+    """A space with a new direction in it, and the norm of the gradient that it comes from."""
+
+    space: Space
+    norm: float
+
+
 class Inside:
     """h and g at one c of a space."""
 
@@ -225,6 +247,11 @@ class Inside:
     @property
     def gradient(self) -> Array:
         return np.asarray(self.Z.T @ self.slope + self.penalty * self.c)
+
+    def bend(self, t: Array) -> Array:
+        """s · loss″ · Z t."""
+        curved = self.at.curve(self.space.shaped(self.Z @ t))
+        return np.asarray(self.train.row_weights * curved).ravel()
 
     @property
     def curvature(self) -> float:

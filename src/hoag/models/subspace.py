@@ -36,12 +36,15 @@ EVERYTHING = 40
 # the search may rather move on with what it knows.
 FIRST, GROWTH = 4, 3
 
-# After so many in one solve without reaching its tolerance, the space is given up.
+# Every so many-th direction is for the tangent.
+TANGENT = 4
+
+# After so many without reaching the tolerance, the space is given up.
 LAST = 60
 
-# From one direction to the next residuals shrink by a factor r, and the errors of p and g, which
-# are products of two residuals, by ρ = r²: what is left after a change Δ is Δ·ρ/(1 − ρ), taken with
-# ρ between these two.
+# From one direction to the next residuals shrink by a factor √ρ, and the errors of p and g, which
+# are products of two residuals, by ρ: what is left after a change Δ is Δ·ρ/(1 − ρ), taken with ρ
+# between these two.
 SLOW, QUICK = 0.8, 0.5
 
 # Rigorous bounds grow like exp(‖∇₁h‖/α) on rows of size 1: none is asked for where that says
@@ -50,8 +53,8 @@ LOOSE = 5.0
 
 # Newton steps in the space: after a new direction, after λ moved, and where nothing else is left.
 STEPS_GROWN, STEPS_MOVED, STEPS_LAST = 1, 2, 20
-# Where λ moved by no more than this, the tangent leaves little to do.
-NEAR, STEPS_NEAR = 0.5, 1
+# Where λ moved by no more than NEAR, the tangent leaves little to do; beyond FAR it misleads.
+NEAR, STEPS_NEAR, FAR = 0.5, 1, 1.0
 # They end with one that promised no more than this share of what the first did.
 SETTLED, SETTLED_LAST = 1e-3, 1e-12
 # A step must realise this share of the decrease it promises.
@@ -88,15 +91,17 @@ class Subspace:
             return self.implicit.evaluate(lam, eps, warm)
         lam, counted = checked_lam(lam, self.problem), Counted(self.problem)
         here = self._enter(lam, warm)
-        if eps < np.inf and here.complete:
-            here = here.finished()
-        error = here.p_left if here.complete else np.nan
-        for _ in range(GROWTH if eps < np.inf and not here.complete else 0):
+        if eps == np.inf:
+            return self._evaluation(here, np.nan, counted)
+        here = here.finished() if here.complete else here
+        for _ in range(0 if here.complete else GROWTH):
             here = here.grown()
-            error = here.p_left
-            if error <= eps or here.complete:
+            if here.p_left <= eps or here.complete:
                 break
-        return self._evaluation(here, error, counted)
+        if here.added > LAST and here.p_left > eps:
+            found = self.implicit.evaluate(lam, eps, Warm(lam, here.x, None))
+            return replace(found, cost=counted.cost)
+        return self._evaluation(here, here.p_left, counted)
 
     def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
         if isinstance(warm, Warm):
@@ -106,9 +111,9 @@ class Subspace:
         if eps < np.inf:
             here = here.finished() if here.complete else here
             for _ in range(LAST):
-                if here.complete or abs(here.g_left) <= eps:
+                if here.complete or (np.isfinite(here.p_left) and abs(here.g_left) <= eps):
                     break
-                here = here.grown()
+                here = here.grown(tangent=False)
             else:
                 found = self.implicit.value(lam, eps, Warm(lam, here.x, None))
                 return replace(found, cost=counted.cost)
@@ -127,12 +132,15 @@ class Subspace:
         if isinstance(here, Warm):
             return self.implicit.certified(found)
         here = self._rebound(here)
+        found = self._evaluation(here, here.p_left, counted)
         costly = self.problem.unpenalised.size > 0 and not here.complete
         if costly or here.size > LOOSE * here.alpha:
-            return replace(found, cost=Cost())
-        bound = float(self.problem.bound(*here.residuals()))
-        error = min(found.error, bound)
-        return replace(found, bound=bound, error=error, cost=counted.cost)
+            return found
+        try:
+            bound = float(self.problem.bound(*here.residuals()))
+        except LinAlgError:
+            return replace(found, cost=counted.cost)
+        return replace(found, bound=bound, error=min(found.error, bound), cost=counted.cost)
 
     def _enter(self, lam: Array, warm: Any) -> Reduced:
         if warm is not None:
@@ -192,11 +200,16 @@ def fit(
     Where the folds share their rows with this problem, their solutions span the first space for
     nothing. `inner` takes over where the space does not converge.
     """
-    here = Reduced.begun(problem, lam, precondition).joined(like)
+    here = Reduced.begun(problem, lam, precondition)
+    if here.complete:
+        return inner.solve(problem, lam, here.finished().x, tol)
+    here = here.joined(like)
     for k in range(LAST):
-        here = here.grown()
-        if here.size <= tol or here.complete:
-            return Solve(here.x, here.size, k + 1, "tolerance" if here.size <= tol else "precision")
+        before, here = here, here.grown(tangent=False)
+        if here.complete:
+            break
+        if here.size <= tol:  # which was measured before that direction was added
+            return Solve(before.x, here.size, k + 1, "tolerance")
     return inner.solve(problem, lam, here.x, tol)
 
 
@@ -205,9 +218,13 @@ class Reduced:
     """The problem in one space at one λ: c nearly minimises h, t = dc/dλ, p = ∇₁g·t.
 
     slope     s · loss′ at the training rows: ∇₁h is Aᵀ slope + α x
-    size      ‖∇₁h‖, in the norm of the preconditioner, before the last direction was added
+    bend      s · loss″ · A t: what is wrong with t, the residual of H t = −αx, is
+              Aᵀ bend + α(x + t)
+    size      ‖∇₁h‖ when it was last measured: before it became a direction
+    rho       by how much errors shrink from one direction to the next
+    added     how many directions there were
     change    what a direction changed in p and g of late
-    p_left    how much p may still change when the space goes on growing
+    p_left    how much p may still change when the space goes on growing; ∞ if not known
     g_left    the same of g, with its sign
     complete  nothing is left outside the space
     """
@@ -219,8 +236,11 @@ class Reduced:
     p: float
     g: float
     slope: Array
+    bend: Array
     curvature: float
     size: float = np.inf
+    rho: float = SLOW
+    added: int = 0
     change: Any = 0.0
     p_left: float = np.inf
     g_left: float = 0.0
@@ -230,7 +250,8 @@ class Reduced:
     def begun(problem: LinearProblem, lam: Array, precondition: Precondition | None) -> Reduced:
         if problem.groups.size <= EVERYTHING:
             space = Space.everything(problem)
-            return _settled(_solved(space, lam, np.zeros(space.filled), STEPS_MOVED))
+            found = _solved(space, lam, np.zeros(space.filled), STEPS_MOVED)
+            return replace(found, complete=True)
         space = Space(problem, MOST, precondition)
         return _solved(space, lam, np.zeros(space.filled), STEPS_MOVED)
 
@@ -254,50 +275,74 @@ class Reduced:
             np.array([np.log(curvature) + self.space.problem.shift]) if curvature > 0 else self.lam
         )
 
-    def grown(self) -> Reduced:
-        """One direction more, and one step in the larger space."""
-        space, c = self.space, self.c
+    def grown(self, tangent: bool = True) -> Reduced:
+        """One direction more, and one step in the larger space.
+
+        ∇₁h, and once in a while, for p, the residual of the tangent: without it p would not
+        converge, for a space that holds x need not hold dx/dλ.
+        """
         if self.complete:
             return self
-        if c.size == space.size:
-            space, turn = space.compressed(np.column_stack([c, self.t]), KEPT)
-            c = turn.T @ c
-        larger = space.added(self.slope, self.alpha, c, self.curvature)
-        if larger is None:
-            return replace(self, space=space, c=c).finished()
-        found = _solved(larger[0], self.lam, np.append(c, 0.0), STEPS_GROWN)
-        rho = float(np.clip((larger[1] / self.size) ** 2, QUICK, SLOW))
+        here = self._compressed() if self.c.size == self.space.size else self
+        residuals = [(here.slope, here.c), (here.bend, here.c + here.t)]
+        first = int(tangent and (self.added + 1) % TANGENT == 0)
+        for which in (first, 1 - first) if tangent else (0,):
+            slope, c = residuals[which]
+            larger = here.space.added(slope, here.alpha, c, here.curvature)
+            if larger is not None:
+                break
+        else:
+            return replace(here, complete=tangent).finished()
+        found = _solved(larger.space, self.lam, np.append(here.c, 0.0), STEPS_GROWN)
+        size, rho = self.size, self.rho
+        if which == 0:
+            size, since = larger.norm, 2.0 if self.added % TANGENT == 0 and tangent else 1.0
+            rho = float(np.clip((size / self.size) ** (2 / since), QUICK, SLOW))
         # a change may be small by chance, but not several in a row
         change = np.maximum(np.abs([found.p - self.p, found.g - self.g]), rho * self.change)
         p_left, g_left = change * rho / (1 - rho)
         return replace(
             found,
-            size=larger[1],
+            size=size,
+            rho=rho,
+            added=self.added + 1,
             change=change,
             p_left=float(p_left),
             g_left=float(np.copysign(g_left, found.g - self.g)),
         )
+
+    def _compressed(self) -> Reduced:
+        space, turn = self.space.compressed(np.column_stack([self.c, self.t]), KEPT)
+        return replace(self, space=space, c=turn.T @ self.c, t=turn.T @ self.t)
 
     def moved(self, lam: Array) -> Reduced:
         """The same space at another λ; c starts on its tangent."""
         by = float(lam[0] - self.lam[0])
         if by == 0.0:
             return self
-        c = self.c + by * self.t if abs(by) <= 1.0 else self.c
+        c = self.c + by * self.t if abs(by) <= FAR else self.c
         found = _solved(self.space, lam, c, STEPS_NEAR if abs(by) <= NEAR else STEPS_MOVED)
-        if self.complete:
-            return _settled(found)
-        return replace(found, size=self.size, change=self.change, g_left=self.g_left)
+        return replace(
+            found,
+            size=np.inf if self.complete else self.size,
+            rho=self.rho,
+            added=self.added,
+            change=self.change,
+            complete=self.space.whole,
+        )
 
     def finished(self) -> Reduced:
-        """Solved to the end in a space outside of which nothing is left."""
-        return _settled(_solved(self.space, self.lam, self.c, STEPS_LAST))
+        """Solved to the end in this space; where nothing is left outside, the rest is rounding."""
+        found = _solved(self.space, self.lam, self.c, STEPS_LAST)
+        left = 100 * ROUNDOFF * abs(found.g) if self.complete else np.inf
+        return replace(found, complete=self.complete, size=0.0, p_left=left)
 
     def joined(self, others: Sequence[Any]) -> Reduced:
         """The space with the solutions of some others on the same rows in it; no pass."""
         space, filled = self.space, self.c.size
         for other in others[:MOST]:
-            if not isinstance(other, Reduced) or other.space.matrix is not space.matrix:
+            same = isinstance(other, Reduced) and other.space.matrix is space.matrix
+            if not same or not space.shared:
                 continue
             k, m = other.space.intercepts, other.c.size
             if space.whole or other.space.whole:
@@ -322,14 +367,9 @@ class Reduced:
         return point, q, point.hessian @ q - point.g_x
 
 
-def _settled(found: Reduced) -> Reduced:
-    """Where nothing is left outside the space: all that is wrong is rounding."""
-    return replace(found, complete=True, size=0.0, p_left=100 * ROUNDOFF * abs(found.g))
-
-
 def _solved(space: Space, lam: Array, c: Array, steps: int) -> Reduced:
     """Some Newton steps from c, the tangent by the last factor, g and its slope."""
-    inside, factor = Inside(space, lam, c), None
+    inside, factor, moved = Inside(space, lam, c), None, False
     h, first, least = inside.h, 0.0, SETTLED if steps < STEPS_LAST else SETTLED_LAST
     for _ in range(steps if c.size else 0):
         gradient = inside.gradient
@@ -343,22 +383,28 @@ def _solved(space: Space, lam: Array, c: Array, steps: int) -> Reduced:
         inside, h, moved = _line_search(inside, lam, d, h, promised)
         if not moved or promised <= least * first:
             break
+    if moved and steps == STEPS_LAST:
+        factor = cho_factor(inside.hessian())  # for t to the last digit
     c = inside.c
     g, g_c = inside.held_out()
     direction = np.where(np.arange(c.size) < space.intercepts, 0.0, -inside.penalty * c)
     t = np.zeros(c.size) if factor is None else np.asarray(cho_solve(factor, direction))
     curvature = inside.curvature if space.precondition is not None else np.nan
-    return Reduced(space, lam, c, t, float(g_c @ t), g, inside.slope, curvature)
+    return Reduced(space, lam, c, t, float(g_c @ t), g, inside.slope, inside.bend(t), curvature)
 
 
 def _line_search(
     inside: Inside, lam: Array, d: Array, h: float, promised: float
 ) -> tuple[Inside, float, bool]:
-    """The first of c + d, c + d/2, … where h falls; where it cannot be seen to fall, none."""
+    """The first of c + d, c + d/2, … where h falls enough."""
     t = 1.0
     while promised > 10 * ROUNDOFF * abs(h) and t > 1e-9:
         trial = Inside(inside.space, lam, inside.c + t * d)
         if trial.h <= h - SUFFICIENT * t * promised:
             return trial, trial.h, True
         t /= 2
+    # Where h does not show it any more, a smaller gradient does.
+    trial = Inside(inside.space, lam, inside.c + d)
+    if np.linalg.norm(trial.gradient) < 0.5 * np.linalg.norm(inside.gradient):
+        return trial, trial.h, True
     return inside, h, False

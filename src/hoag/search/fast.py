@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hoag.criterion import Criterion
 from hoag.search import many, one
-from hoag.search.recorder import OnStep, Recorder
+from hoag.search.recorder import OnStep, Recorder, check_max_iter
 from hoag.search.scout import scout
 from hoag.values import Array, Box, InvalidInput, Result, Settings
 
@@ -27,8 +27,7 @@ class Fast(Settings):
     def __init__(
         self, tol: float = 1e-4, max_iter: int = 100, time_budget: float | None = None
     ) -> None:
-        if int(max_iter) != max_iter or max_iter < 1:
-            raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
+        check_max_iter(max_iter)
         if not tol > 0:
             raise InvalidInput(f"tol={tol}: it must be a positive number.")
         self.tol, self.max_iter, self.time_budget = tol, max_iter, time_budget

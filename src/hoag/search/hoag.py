@@ -10,7 +10,7 @@ import numpy as np
 
 from hoag.criterion import Criterion
 from hoag.schedules import Exponential, Schedule
-from hoag.search.recorder import OnStep, Recorder, Stop, on_bounds
+from hoag.search.recorder import OnStep, Recorder, Stop, check_max_iter, on_bounds
 from hoag.search.steps import Adaptive, StepRule, gradient_error
 from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Settings, Step
 
@@ -59,8 +59,7 @@ class Hoag(Settings):
         max_iter: int = 200,
         time_budget: float | None = None,
     ) -> None:
-        if int(max_iter) != max_iter or max_iter < 1:
-            raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
+        check_max_iter(max_iter)
         for name, value in (("schedule", schedule), ("step", step)):
             if isinstance(value, type):
                 raise InvalidInput(f"{name}={value.__name__} is a class: write {value.__name__}().")

@@ -60,14 +60,17 @@ def _by_looks(recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter:
     to the root of p as it looks now."""
     recorder.same = np.inf  # nothing in the box was overlooked
     lam, warm, curvature = look(recorder, domain, lam)
-    eps = FIRST_EPS
+    root, eps, here = _Root(), FIRST_EPS, np.nan  # f″ by looks far apart is not that of here
     for _ in range(max_iter):
         now = recorder.evaluate(lam, eps, warm)
-        gain = _judged(recorder, domain, now, eps, curvature, tol)
+        root.learn(float(lam[0]), float(now.grad[0]), gradient_error(now, eps))
+        gain = _judged(recorder, domain, now, eps, here, tol)
         warm = now.warm
         if gain > tol:
-            lam, warm, curvature = _root(recorder, domain, now, curvature)
-        eps = _goal(now, curvature, tol)
+            wanted, warm, here = _root(recorder, domain, now, curvature)
+            lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
+            curvature = here
+        eps = _goal(now, here, tol)
     return now
 
 
@@ -132,22 +135,30 @@ class _Root:
     high: float = np.inf
     curvature: float = np.nan
     longest: float = LONGEST
-    last: tuple[float, float, float] | None = None  # λ, p and its error
+    here: tuple[float, float, float] = (np.nan, np.nan, np.nan)  # λ, p and its error
+    before: tuple[float, float, float] = (np.nan, np.nan, np.nan)  # at the last λ but one
 
     def learn(self, lam: float, p: float, error: float) -> None:
-        if self.last is not None and lam != self.last[0]:
-            change, noise = p - self.last[1], error + self.last[2]
-            if abs(change) > 2 * noise:
-                self.curvature = change / (lam - self.last[0])
-                self.longest = LONGEST if self.curvature > 0 else 2 * self.longest
-        self.last = (lam, p, error)
+        if lam != self.here[0]:
+            self.before = self.here
+        self.here = (lam, p, error)
+        moved, change = lam - self.before[0], p - self.before[1]
+        noise = 2 * (error + self.before[2])
+        if abs(change) > noise:
+            self.curvature = change / moved
+            self.longest = LONGEST if self.curvature > 0 else 2 * self.longest
+        elif self.curvature > (most := (abs(change) + noise) / abs(moved)):
+            self.curvature = most  # f has become flatter since it was measured
         if error <= CERTAIN * abs(p):
             self.low, self.high = (self.low, lam) if p > 0 else (lam, self.high)
 
     def next(self, lam: float, p: float) -> float:
         """λ − p/p′, no further than `longest`, and on the side where the root is."""
         step = -p / self.curvature if self.curvature > 0 else -np.sign(p) * self.longest
-        wanted = lam + float(np.clip(step, -self.longest, self.longest))
+        return self.inside(lam, lam + float(np.clip(step, -self.longest, self.longest)))
+
+    def inside(self, lam: float, wanted: float) -> float:
+        """Where it is wanted, or half the way to the edge beyond which the root cannot be."""
         if self.low < wanted < self.high or self.low >= self.high:
             return wanted
         edge = self.low if wanted <= self.low else self.high
@@ -165,7 +176,10 @@ def _by_secants(
         root.learn(at, p, error)
         gain = _judged(recorder, domain, now, eps, root.curvature, tol)
         goal = _goal(now, root.curvature, tol)
-        if error > SURE * abs(p) or gain <= tol:
+        flat = LONGEST * (abs(p) + error) <= tol * abs(now.corrected)
+        if np.isnan(root.before[0]) and flat:  # a start at the minimum: how does f bend?
+            wanted, lam = error, domain.project(lam - np.where(now.grad > 0, SHORT, -SHORT))
+        elif error > SURE * abs(p) or gain <= tol:
             wanted = max(goal, SURE * abs(p))
             if eps <= ROUNDING * max(1.0, abs(now.corrected)):
                 raise Stop(
@@ -176,7 +190,7 @@ def _by_secants(
         else:
             wanted = max(goal, NEXT * abs(p))
             lam = domain.project(np.array([root.next(at, p)]))
-        if error > wanted or gain <= tol:
+        if error > wanted or (gain <= tol and lam[0] == at):
             eps *= float(np.clip(0.5 * wanted / (error or 1.0), *SHRINK))
     return now
 

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from hoag.criterion import Criterion, solved
-from hoag.values import Array, Box, Cost, Evaluation, InnerProblemError, Result, Status, Step
+from hoag.values import (
+    Array,
+    Box,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    InvalidInput,
+    Result,
+    Status,
+    Step,
+)
 
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
@@ -161,6 +171,8 @@ class Recorder:
         return Result(evaluation, status, tuple(self.trace))
 
     def _solved(self, evaluation: Evaluation) -> Evaluation:
+        if evaluation.x is not None:
+            return evaluation
         x, cost = solved(self.criterion, evaluation)
         self._afterwards(cost)
         return replace(evaluation, x=x)
@@ -195,3 +207,8 @@ def on_bounds(lam: Array, p: Array, domain: Box) -> str:
         return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
     side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
     return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
+
+
+def check_max_iter(max_iter: float) -> None:
+    if not (np.isfinite(max_iter) and int(max_iter) == max_iter and max_iter >= 1):
+        raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
