@@ -160,7 +160,8 @@ class Space:
         if larger is None:
             return None
         free = self.Z[:, :k].T @ slope + self.problem.floor * c[:k]
-        return Direction(larger, float(np.hypot(size, np.linalg.norm(free))))
+        energy = float(np.sqrt(max(float(np.vdot(gradient, v)), 0.0)))
+        return Direction(larger, float(np.hypot(size, np.linalg.norm(free))), energy)
 
     def _as_columns(self, v: Array) -> Array:
         return v if self.outputs == 1 else v.reshape(-1, self.outputs)
@@ -217,10 +218,14 @@ def _same(loss: Any, other: Any) -> bool:
 
 
 class Direction(NamedTuple):
-    """A space with a new direction in it, and the norm of the gradient that it comes from."""
+    """A space with a new direction in it, and two norms of the gradient that it comes from.
+
+    Its own, and that of the preconditioner, in which residuals shrink evenly.
+    """
 
     space: Space
     norm: float
+    energy: float
 
 
 class Inside:

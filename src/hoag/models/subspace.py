@@ -221,6 +221,7 @@ class Reduced:
     bend      s · loss″ · A t: what is wrong with t, the residual of H t = −αx, is
               Aᵀ bend + α(x + t)
     size      ‖∇₁h‖ when it was last measured: before it became a direction
+    energy    the same in the norm of the preconditioner
     rho       by how much errors shrink from one direction to the next
     added     how many directions there were
     change    what a direction changed in p and g of late
@@ -239,6 +240,7 @@ class Reduced:
     bend: Array
     curvature: float
     size: float = np.inf
+    energy: float = np.inf
     rho: float = SLOW
     added: int = 0
     change: Any = 0.0
@@ -294,16 +296,18 @@ class Reduced:
         else:
             return replace(here, complete=tangent).finished()
         found = _solved(larger.space, self.lam, np.append(here.c, 0.0), STEPS_GROWN)
-        size, rho = self.size, self.rho
+        size, energy, rho = self.size, self.energy, self.rho
         if which == 0:
-            size, since = larger.norm, 2.0 if self.added % TANGENT == 0 and tangent else 1.0
-            rho = float(np.clip((size / self.size) ** (2 / since), QUICK, SLOW))
+            size, energy = larger.norm, larger.energy
+            since = 2.0 if self.added % TANGENT == 0 and tangent else 1.0
+            rho = float(np.clip((energy / self.energy) ** (2 / since), QUICK, SLOW))
         # a change may be small by chance, but not several in a row
         change = np.maximum(np.abs([found.p - self.p, found.g - self.g]), rho * self.change)
         p_left, g_left = change * rho / (1 - rho)
         return replace(
             found,
             size=size,
+            energy=energy,
             rho=rho,
             added=self.added + 1,
             change=change,
@@ -325,6 +329,7 @@ class Reduced:
         return replace(
             found,
             size=np.inf if self.complete else self.size,
+            energy=np.inf if self.complete else self.energy,
             rho=self.rho,
             added=self.added,
             change=self.change,

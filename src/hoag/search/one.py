@@ -29,6 +29,8 @@ ROUNDING = 1e-14
 # The longest step; it doubles while f is concave, which it is where it is flat. Where a look costs
 # nothing, the second half of a step is at most SHORT.
 LONGEST, SHORT = 2.0, 1.0
+# A free look is at least so far away: nearer, differences of p are noise.
+LEAST = 0.2
 
 # Free looks over the box: how far apart; how far above and below the start they go at least; and
 # how many times the least loss is enough to go no further down.
@@ -79,8 +81,8 @@ def _root(
 ) -> tuple[Array, Any, float]:
     """The root of p by one free look, where to start from there, and p′."""
     p = now.grad
-    step = -p / curvature if curvature > 0 else -np.sign(p) * LONGEST
-    lam = domain.project(now.lam + np.clip(step, -LONGEST, LONGEST))
+    size = np.abs(p) / curvature if curvature > 0 else LONGEST
+    lam = domain.project(now.lam - np.sign(p) * np.clip(size, LEAST, LONGEST))
     if lam[0] == now.lam[0]:
         return lam, now.warm, curvature
     there = recorder.evaluate(lam, np.inf, now.warm)
