@@ -307,7 +307,9 @@ class Sum:
         cost = sum((part.cost for part in done), Cost())
         bound = float(np.sum([part.bound for part in done]))
         if not np.isnan(found.error):
-            return replace(found, bound=bound, error=min(found.error, bound), cost=cost)
+            value = sum(part.corrected for part in done) if self.free_looks else found.corrected
+            error = min(found.error, bound)
+            return replace(found, bound=bound, error=error, corrected=value, cost=cost)
         return replace(self._added(found.lam, done), cost=cost)
 
     def _sum(self, method: str, lam: Array, eps: float, warm: Any) -> Evaluation:

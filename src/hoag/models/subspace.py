@@ -68,7 +68,8 @@ class Subspace:
                      with ε = ∞ none, once there is a space: a look at f(λ) that costs no pass
     value(λ, ε)      the same until the error of f is at most ε
 
-    The error is what the last directions changed, carried on as a geometric series. `implicit`
+    Errors are what the last directions changed, carried on as a geometric series; `corrected` is g
+    plus its error, lest early values be taken for the best, and g once certified. `implicit`
     takes over where the space does not converge. `precondition` bends the directions; without it
     they need no memory for the columns.
     """
@@ -132,7 +133,7 @@ class Subspace:
         if isinstance(here, Warm):
             return self.implicit.certified(found)
         here = self._rebound(here)
-        found = self._evaluation(here, here.p_left, counted)
+        found = replace(self._evaluation(here, here.p_left, counted), corrected=here.g)
         costly = self.problem.unpenalised.size > 0 and not here.complete
         if costly or here.size > LOOSE * here.alpha:
             return found
@@ -163,7 +164,7 @@ class Subspace:
         return Evaluation(
             lam=here.lam,
             value=here.g,
-            corrected=here.g + here.g_left,
+            corrected=here.g + abs(here.g_left),  # in a small space g may be far too low
             grad=np.array([here.p]),
             correction=None,
             error=error,
