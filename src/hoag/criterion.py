@@ -237,7 +237,8 @@ class Implicit:
 class Sum:
     """f = Σ_k f_k, the criterion of K-fold cross-validation.
 
-    The gradient errors of the folds add as vectors where they were measured, the bounds as numbers.
+    The gradient errors of the folds add as vectors where they were measured, the bounds as numbers;
+    errors that are only sizes, estimated apart, as the root of the sum of their squares.
     `n_jobs` of them are evaluated at a time, through joblib: threads, unless its configuration
     names another backend. The default, None, is one, or what that configuration says.
     """
@@ -315,7 +316,7 @@ class Sum:
     def _sum(self, method: str, lam: Array, eps: float, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
         if self.free_looks:  # where ε is the error of p itself, the parts share it
-            eps = eps / len(self.criteria)
+            eps = eps / np.sqrt(len(self.criteria))
         parts: list[Evaluation]
         if effective_n_jobs(self.n_jobs) == 1:
             pairs = zip(self.criteria, starts, strict=True)
@@ -330,11 +331,17 @@ class Sum:
     def _added(self, lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
         corrections = [part.correction for part in parts if part.correction is not None]
         total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
+        value = float(np.sum([part.value for part in parts]))
+        corrected = float(np.sum([part.corrected for part in parts]))
         errors = float(np.sum([part.error for part in parts]))
+        if self.free_looks:  # estimates without a sign, one as likely to be too high as another
+            gaps = [part.corrected - part.value for part in parts]
+            corrected = value + float(np.linalg.norm(gaps))
+            errors = float(np.linalg.norm([part.error for part in parts]))
         return Evaluation(
             lam=lam,
-            value=float(np.sum([part.value for part in parts])),
-            corrected=float(np.sum([part.corrected for part in parts])),
+            value=value,
+            corrected=corrected,
             grad=np.sum([part.grad for part in parts], axis=0),
             correction=total,
             error=errors if total is None else float(np.linalg.norm(total)),

@@ -18,7 +18,7 @@ from hoag.models import subspace
 from hoag.models.folds import linear_folds
 from hoag.models.linear import LinearProblem
 from hoag.models.penalties import group_numbers
-from hoag.models.space import preconditioner
+from hoag.models.space import preconditioner, setup_passes
 from hoag.models.subspace import Subspace
 from hoag.models.targets import Target
 from hoag.values import Array, Box, InvalidInput, Result
@@ -56,8 +56,12 @@ class LinearEstimator(TunedEstimator):
         small_space = bool(np.all(groups == 0)) and self._fast()  # one penalty on all coefficients
         precondition = preconditioner(u.matrix, u.weights) if small_space else None
 
+        setup = setup_passes(u.matrix, target.outputs)
+
         def wrap(implicit: Implicit) -> Criterion:
-            return Subspace(implicit, precondition) if small_space else implicit
+            first = implicit.problem is problems[0]  # one preconditioner serves all folds
+            space = Subspace(implicit, precondition, setup if first else 0.0)
+            return space if small_space else implicit
 
         criterion = cross_validated(problems, inside, solver, self.n_jobs, self._fast(), wrap)
         box, start = self._box(*auto_box(column_energies(u, curvature), groups, u.log_shift))

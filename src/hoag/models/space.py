@@ -64,6 +64,14 @@ def preconditioner(matrix: Matrix, weights: Array) -> Precondition | None:
     return (gram_inverse if few else diagonal_inverse)(matrix, weights)
 
 
+def setup_passes(matrix: Matrix, outputs: int) -> float:
+    """What the preconditioner costs: 2np² operations for a Gram matrix are p/2 passes."""
+    if sparse.issparse(matrix.A):
+        return 0.0
+    features = matrix.A.shape[1]
+    return (features / 2 if features <= FEW else 0.5) / outputs
+
+
 def _as_it_is(gradient: Array, kappa: float, alpha: float) -> Array:
     return gradient
 

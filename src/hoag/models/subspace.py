@@ -21,7 +21,7 @@ from hoag.criterion import Criterion, Implicit, Warm, for_search
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.models.linear import LinearPoint, LinearProblem
-from hoag.models.space import Inside, Precondition, Space, preconditioner
+from hoag.models.space import Inside, Precondition, Space, preconditioner, setup_passes
 from hoag.problem import Counted, checked_lam
 from hoag.values import ROUNDOFF, Array, Cost, Evaluation, Solve
 
@@ -71,13 +71,15 @@ class Subspace:
     Errors are what the last directions changed, carried on as a geometric series; `corrected` is g
     plus its error, lest early values be taken for the best, and g once certified. `implicit`
     takes over where the space does not converge. `precondition` bends the directions; without it
-    they need no memory for the columns.
+    they need no memory for the columns. It cost `setup` passes, counted where a space begins.
     """
 
     free_looks = True
 
-    def __init__(self, implicit: Implicit, precondition: Precondition | None = None) -> None:
-        self.implicit, self.precondition = implicit, precondition
+    def __init__(
+        self, implicit: Implicit, precondition: Precondition | None = None, setup: float = 0.0
+    ) -> None:
+        self.implicit, self.precondition, self.setup = implicit, precondition, setup
         self.problem: LinearProblem = cast(LinearProblem, implicit.problem)
 
     @property
@@ -146,6 +148,7 @@ class Subspace:
     def _enter(self, lam: Array, warm: Any) -> Reduced:
         if warm is not None:
             return self._rebound(warm).moved(lam)
+        self.problem.train.charge(self.setup)
         here = Reduced.begun(self.problem, lam, self.precondition)
         if here.complete:
             return here
@@ -182,10 +185,11 @@ def criterion_for(
 ) -> Criterion:
     """How the default search sees a linear model: in a space, if one penalty is on everything."""
     implicit = for_search(problem, inner, linear)
-    weights = problem.train.rows.weights
-    if not np.all(problem.groups[:weights] == 0):
+    if not np.all(problem.groups[: problem.train.rows.weights] == 0):
         return implicit
-    return Subspace(implicit, preconditioner(problem.train.rows.matrix, problem.train.weights))
+    rows = problem.train.rows
+    precondition = preconditioner(rows.matrix, problem.train.weights)
+    return Subspace(implicit, precondition, setup_passes(rows.matrix, rows.outputs))
 
 
 def fit(

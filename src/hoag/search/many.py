@@ -141,7 +141,8 @@ class _Descent:
                 return here
             hidden = max(error / STEEP, error * float(np.linalg.norm(cut)))
             if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
-                self._stop("converged", here, f"f can still fall by {ahead / _size(now):.1e} of it")
+                left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
+                self._stop("converged", here, f"the loss can still fall by about {left}")
             if not self._can_refine(here):
                 self._stop("stalled", here, f"an error of {error:.1e} hides the gradient")
             here = self._refined(here)

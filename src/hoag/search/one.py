@@ -108,6 +108,7 @@ def look(recorder: Recorder, domain: Box, lam: Array) -> tuple[Array, Any, float
         found[at] = (here.value, warm)
         best = min(found, key=lambda lam: found[lam][0])
         top, bottom = max(found), min(found)
+        found = {k: (v, w if k in (best, top) else None) for k, (v, w) in found.items()}
         risen = found[bottom][0] > RISEN * found[best][0] or bottom <= low
         deep = bottom <= float(lam[0]) - BELOW and bottom < best
         if not (risen or deep):

@@ -142,6 +142,8 @@ class Recorder:
 
     def _best_index(self) -> int:
         """The step with the least g − q·∇₁h, plus what that correction was, for it is uncertain."""
+        if self.trace[-1].evaluation.x is None:  # values get better as a space grows; so does x
+            return len(self.trace) - 1
         candidates = {self._kept, len(self.trace) - 1} - {-1}
         return min(sorted(candidates), key=lambda k: _range(self.trace[k])[1])
 
