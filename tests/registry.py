@@ -145,3 +145,14 @@ def exact(problem: Any, lam: Any) -> Any:
     newton = hoag.inner.Newton(solver)
     criterion = hoag.Implicit(problem, newton, solver, certificate=False)
     return criterion.evaluate(np.atleast_1d(lam), 1e-12)
+
+
+class CountedMatrix:
+    """A matrix that counts its own products, from outside the library."""
+
+    def __init__(self, A, counter, column):
+        self.A, self.counter, self.column = A, counter, column
+
+    def __matmul__(self, v):
+        self.counter[self.column] += 0.5
+        return self.A @ v

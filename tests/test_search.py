@@ -330,17 +330,6 @@ def test_a_failure_half_way_keeps_the_trace():
 KERNELS = [{"model": "kernel-ridge", "weighted": True}, {"model": "kernel-widths"}]
 
 
-class CountedMatrix:
-    """A matrix that counts its own products, from outside the library."""
-
-    def __init__(self, A, counter, column):
-        self.A, self.counter, self.column = A, counter, column
-
-    def __matmul__(self, v):
-        self.counter[self.column] += 0.5
-        return self.A @ v
-
-
 @pytest.mark.parametrize(
     "setting", [*registry.ALL[::7], *KERNELS], ids=[*registry.NAMES[::7], "kernel", "widths"]
 )
@@ -355,8 +344,8 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected
         for term, column in ((problem.train, "passes"), (problem.test, "held_out")):
             term.squared_norms  # noqa: B018  (reads A, multiplies nothing)
             matrix = term.rows.matrix
-            matrix.A = CountedMatrix(matrix.A, counter, column)
-            matrix.At = CountedMatrix(matrix.At, counter, column)
+            matrix.A = registry.CountedMatrix(matrix.A, counter, column)
+            matrix.At = registry.CountedMatrix(matrix.At, counter, column)
     criterion = hoag.Implicit(problem, inner=inner_solver, corrected=corrected)
     spent = problem.ledger.cost
     result = hoag.minimize(criterion, search=Hoag(max_iter=8))

@@ -340,17 +340,6 @@ def test_any_shape_and_scale_gives_finite_numbers(
         assert criterion_.certified(found).bound >= 0
 
 
-class CountedMatrix:
-    """A matrix that counts its own products, from outside the library."""
-
-    def __init__(self, A, counter, column):
-        self.A, self.counter, self.column = A, counter, column
-
-    def __matmul__(self, v):
-        self.counter[self.column] += 0.5
-        return self.A @ v
-
-
 @each_case
 def test_the_cost_equals_an_outside_count_to_the_last_product(case):
     problems, pre = make(*case)
@@ -359,8 +348,8 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(case):
     for term, column in terms[: 1 if len(problems) > 1 else 2]:  # folds share one matrix
         term.squared_norms  # noqa: B018  (reads A, multiplies nothing)
         matrix = term.rows.matrix
-        matrix.A = CountedMatrix(matrix.A, counter, column)
-        matrix.At = CountedMatrix(matrix.At, counter, column)
+        matrix.A = registry.CountedMatrix(matrix.A, counter, column)
+        matrix.At = registry.CountedMatrix(matrix.At, counter, column)
     folds = hoag.Sum([Subspace(hoag.Implicit(problem), pre) for problem in problems])
     before = []
     result = hoag.minimize(
