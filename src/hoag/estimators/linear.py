@@ -80,7 +80,9 @@ class LinearEstimator(TunedEstimator):
                 like = result.evaluation.warm
                 solve = subspace.fit(whole, result.lam, tol, inside, like, precondition)
             else:
-                solve = inside.solve(whole, result.lam, np.mean(result.x, axis=0), tol)
+                # by factors from 0, so that what is left of the folds' errors does not show
+                start = np.zeros(whole.x0.size) if direct else np.mean(result.x, axis=0)
+                solve = inside.solve(whole, result.lam, start, tol)
             warn_refit(solve)
             return self._attributes(u, target, solve.x)
 

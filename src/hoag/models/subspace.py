@@ -94,9 +94,9 @@ class Subspace:
             return self.implicit.evaluate(lam, eps, warm)
         lam, counted = checked_lam(lam, self.problem), Counted(self.problem)
         here = self._enter(lam, warm)
+        here = here.finished() if here.complete else here  # so that no rounding decides where to go
         if eps == np.inf:
             return self._evaluation(here, np.nan, counted)
-        here = here.finished() if here.complete else here
         for _ in range(0 if here.complete else GROWTH):
             here = here.grown()
             if here.p_left <= eps or here.complete:
