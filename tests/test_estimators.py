@@ -249,9 +249,10 @@ def test_it_does_not_stop_on_a_slope():
     assert np.all(slopes[inside] <= 5.5e-4)  # five times tol for every unit of λ
 
 
-def test_it_looks_around_first_where_that_is_cheap():
+@pytest.mark.parametrize("penalties", ["shared", [0] * 29 + [-1]], ids=["shared", "one free"])
+def test_it_looks_around_first_where_that_is_cheap(penalties):
     X, y = load_breast_cancer(return_X_y=True)  # unscaled: the loss has two minima
-    model = LogisticRegressionCV(max_iter=200).fit(X, y)
+    model = LogisticRegressionCV(penalties=penalties, max_iter=200).fit(X, y)
     grid = [model.criterion_at(lam, X, y) for lam in np.linspace(-9, 9, 7)]
     assert model.criterion_ <= min(grid)
 

@@ -39,7 +39,8 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
         task, method = self._task(X, y, weights, splits), self._search()
-        if not (self._fast() and hasattr(task.criterion, "rows")):  # which scouts by itself
+        sampled = getattr(task.criterion, "rows", None) is not None
+        if not (self._fast() and sampled):  # on a sample the default search scouts by itself
             task = scouted(task)
         listeners = Listeners(
             self,
