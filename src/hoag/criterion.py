@@ -303,7 +303,7 @@ class Sum:
 
     def certified(self, found: Evaluation) -> Evaluation:
         parts: Any = self.criteria
-        pieces = [replace(found, warm=own, error=found.error) for own in found.warm]
+        pieces = [replace(found, warm=own) for own in found.warm]
         done = [part.certified(piece) for part, piece in zip(parts, pieces, strict=True)]
         cost = sum((part.cost for part in done), Cost())
         bound = float(np.sum([part.bound for part in done]))

@@ -59,9 +59,10 @@ class LinearEstimator(TunedEstimator):
         setup = setup_passes(u.matrix, target.outputs)
 
         def wrap(implicit: Implicit) -> Criterion:
+            if not small_space:
+                return implicit
             first = implicit.problem is problems[0]  # one preconditioner serves all folds
-            space = Subspace(implicit, precondition, setup if first else 0.0)
-            return space if small_space else implicit
+            return Subspace(implicit, precondition, setup if first else 0.0)
 
         criterion = cross_validated(problems, inside, solver, self.n_jobs, self._fast(), wrap)
         box, start = self._box(*auto_box(column_energies(u, curvature), groups, u.log_shift))

@@ -124,6 +124,7 @@ class Space:
         return self.problem.train.rows.matrix
 
     def shaped(self, z: Array) -> Array:
+        """A flat column as (rows, outputs), or v as (features, outputs); flat for one output."""
         return z if self.outputs == 1 else z.reshape(-1, self.outputs)
 
     def combined(self, c: Array) -> Array:
@@ -151,7 +152,7 @@ class Space:
             stored = slope + alpha * x
             gradient = v = self.matrix.backward(self.shaped(stored))
         else:
-            gradient = self.matrix.backward(self.shaped(slope)) + alpha * self._as_columns(x)
+            gradient = self.matrix.backward(self.shaped(slope)) + alpha * self.shaped(x)
             flat = gradient.reshape(-1, self.outputs)
             v = self.precondition(flat, curvature, alpha).reshape(gradient.shape)
             stored = v.ravel()
@@ -170,9 +171,6 @@ class Space:
         free = self.Z[:, :k].T @ slope + self.problem.floor * c[:k]
         energy = float(np.sqrt(max(float(np.vdot(gradient, v)), 0.0)))
         return Direction(larger, float(np.hypot(size, np.linalg.norm(free))), energy)
-
-    def _as_columns(self, v: Array) -> Array:
-        return v if self.outputs == 1 else v.reshape(-1, self.outputs)
 
     def joined(self, stored: Array, z: Array, z_test: Array, filled: int) -> Space | None:
         """The space with one more vector, orthonormal to the `filled` that are there."""

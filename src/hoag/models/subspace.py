@@ -114,7 +114,7 @@ class Subspace:
         if eps < np.inf:
             here = here.finished() if here.complete else here
             for _ in range(LAST):
-                if here.complete or (np.isfinite(here.p_left) and abs(here.g_left) <= eps):
+                if here.complete or (np.isfinite(here.p_left) and here.g_left <= eps):
                     break
                 here = here.grown(tangent=False)
             else:
@@ -167,7 +167,7 @@ class Subspace:
         return Evaluation(
             lam=here.lam,
             value=here.g,
-            corrected=here.g + abs(here.g_left),  # in a small space g may be far too low
+            corrected=here.g + here.g_left,  # in a small space g may be far too low
             grad=np.array([here.p]),
             correction=None,
             error=error,
@@ -231,7 +231,7 @@ class Reduced:
     added     how many directions there were
     change    what a direction changed in p and g of late
     p_left    how much p may still change when the space goes on growing; ∞ if not known
-    g_left    the same of g, with its sign
+    g_left    the same of g; 0 where p_left is ∞
     complete  nothing is left outside the space
     """
 
@@ -317,7 +317,7 @@ class Reduced:
             added=self.added + 1,
             change=change,
             p_left=float(p_left),
-            g_left=float(np.copysign(g_left, found.g - self.g)),
+            g_left=float(g_left),
         )
 
     def _compressed(self) -> Reduced:
@@ -352,11 +352,9 @@ class Reduced:
         space, filled = self.space, self.c.size
         for other in others[:MOST]:
             same = isinstance(other, Reduced) and other.space.matrix is space.matrix
-            if not same or not space.shared:
+            if not same or not space.shared or other.space.whole:
                 continue
             k, m = other.space.intercepts, other.c.size
-            if space.whole or other.space.whole:
-                continue
             z = other.space.Z[:, k:m] @ other.c[k:]
             larger = space.joined(other.space.combined(other.c), z, z, filled)
             if larger is not None:
