@@ -49,7 +49,7 @@ class Truth:
         if lam not in self._known:
             # g − q·∇₁h is second order in the tolerance: this is f to about 1e-8, relatively.
             found = self._criterion.evaluate(np.array([lam]), 1e-3, self._warm)
-            self._known[lam], self._warm = found.corrected, found.warm
+            self._known[lam], self._warm = found.value, found.warm
         return self._known[lam]
 
     def suboptimality(self, lam: float) -> float:
@@ -63,8 +63,8 @@ def run(truth: Truth, criterion: Any, schedule: Any, max_passes: float) -> dict[
 
     def reached(step: hoag.Step) -> bool:
         start = time.perf_counter()
-        if step.evaluation.corrected < best[0]:
-            best[:] = [step.evaluation.corrected, float(step.lam[0])]
+        if step.evaluation.value < best[0]:
+            best[:] = [step.evaluation.value, float(step.lam[0])]
         there = truth.suboptimality(best[1]) <= TARGET
         outside[0] += time.perf_counter() - start
         return there or step.cost.passes > max_passes
@@ -141,7 +141,7 @@ def mnist(A: Any, y: Any) -> None:
 
         result = hoag.minimize(criterion, search=Hoag(max_iter=1000), callback=watch)
         within = [step for step in result.trace if step.cost.passes <= 9430]
-        least = min(step.evaluation.corrected for step in within)
+        least = min(step.evaluation.value for step in within)
         reached = f"{first[0]:.0f}" if first and first[0] <= 9430 else "not in 9430"
         last = within[-1]
         print(

@@ -65,7 +65,7 @@ def main() -> None:
 
 def draw(result: hoag.Result, held_out, grid, on_grid, n: int) -> None:  # type: ignore[no-untyped-def]
     path = np.array([step.lam[0] for step in result.trace])
-    heights = np.array([step.evaluation.corrected for step in result.trace]) / n
+    heights = np.array([step.evaluation.value for step in result.trace]) / n
     curve = np.linspace(-8, 8, 121)
     fig, ax = plt.subplots(figsize=(7, 4.3), layout="constrained")
     ax.plot(curve, [held_out(lam) for lam in curve], color="0.65", lw=2, zorder=1)

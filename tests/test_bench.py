@@ -34,7 +34,7 @@ def cancer():
 def test_the_curve_is_f_at_points_that_are_no_knots(cancer):
     lams = np.random.default_rng(0).uniform(-6, 3, size=(12, 1))
     criterion = hoag.Implicit(cancer.problem, certificate=False)
-    exact = [criterion.evaluate(lam, 1e-8).corrected for lam in lams]
+    exact = [criterion.evaluate(lam, 1e-8).value for lam in lams]
     knots = cancer.truth.knots()
     least = knots[:, 1].min()
     off = np.abs(cancer.truth.f(lams) - exact)
@@ -108,8 +108,8 @@ def made_up(seconds=FASTER, wiggle=(), at_end=1e-8, validation_end=1.0, smbo_sta
             validation = np.where(sub <= 1e-4, validation_end, 1.0 + 0.5 * sub)
             # Splits differ by more than the last 1e-2 of the way, and by less than 0.1.
             frame = pd.DataFrame({"k": k, "seconds": time * k, "passes": 10 * time * k,
-                                  "corrected": sub, "value": 1 + sub, "validation": validation,
-                                  "f": 1 + sub})  # fmt: skip
+                                  "corrected": sub, "value": sub, "f_error": 0.0,
+                                  "validation": validation, "f": 1 + sub})  # fmt: skip
             if method == "smbo" and name == "diabetes":
                 frame["seconds"] = 0.3 * k
             frame["lam_0"], frame["lam_1"], frame["grad_0"] = 0.0, 0.0, 0.0
@@ -167,7 +167,8 @@ def pixels(hoag_end, iterdiff_end, random_end, validation_end):
         value = np.linspace(100, end, 20)
         dip = np.r_[np.linspace(110, 90, 10), np.linspace(90, validation_end, 10)]
         frame = pd.DataFrame({"k": k, "seconds": 1.0 * k, "passes": 1.0 * k, "corrected": value,
-                              "value": value, "validation": dip, "f": np.nan})  # fmt: skip
+                              "value": value, "f_error": 0.0, "validation": dip,
+                              "f": np.nan})  # fmt: skip
         frames.append(frame.assign(case="digits", method=method, seed=0, start=-1))
     return rows.Rows(pd.concat(frames, ignore_index=True))
 
@@ -260,10 +261,14 @@ def test_a_curve_of_another_version_is_not_measured_with(store, monkeypatch):
 def test_a_run_that_fails_does_not_stop_the_others(store, monkeypatch):
     wanted = [runs.Job("breast_cancer", name, 0) for name in ("grid", "default")]
 
-    def fails(self, lam, eps, warm=None):
-        raise hoag.InnerProblemError("no solution at all")
+    evaluate = hoag.Implicit._evaluate
 
-    monkeypatch.setattr(hoag.Implicit, "value", fails)
+    def fails(self, lam, ask, warm):
+        if not ask.gradient:
+            raise hoag.InnerProblemError("no solution at all")
+        return evaluate(self, lam, ask, warm)
+
+    monkeypatch.setattr(hoag.Implicit, "_evaluate", fails)
     assert runs.run(wanted, store, 5.0, lambda job: None) == {wanted[0]: "no solution at all"}
     assert store.load(wanted[0]) is None
     assert store.finished(wanted[1], 5.0)
@@ -433,8 +438,8 @@ def test_a_gradient_under_its_bound_and_one_that_is_not():
     k = np.arange(1, 21)
     error = 10.0 * 0.5**k
     frame = pd.DataFrame({"k": k, "seconds": 1.0 * k, "passes": k, "corrected": 1.0, "value": 1.0,
-                          "validation": 1.0, "f": 1.0, "grad_0": error, "true_slope": 0.0,
-                          "error": error, "bound": 2 * error})  # fmt: skip
+                          "f_error": 0.0, "validation": 1.0, "f": 1.0, "grad_0": error,
+                          "true_slope": 0.0, "error": error, "bound": 2 * error})  # fmt: skip
     frame = frame.assign(case="breast_cancer", method="certified", seed=0, start=-1)
     for change, holds in (({}, True), ({"bound": 0.5 * error}, False), ({"bound": np.inf}, False),
                           ({"bound": 20.0}, False)):  # fmt: skip

@@ -34,7 +34,7 @@ def test_hessian_is_symmetric_and_as_convex_as_promised(problem):
     smallest = np.linalg.eigvalsh(H)[0]
     if point.strong_convexity is not None:
         assert smallest >= point.strong_convexity * (1 - 1e-10)
-    elif problem.unpenalised.size == 0:
+    elif problem.penalty.unpenalised.size == 0:
         pytest.fail("every coefficient is penalised, so the strong convexity is known")
     np.testing.assert_allclose(point.hessian.diagonal(), np.diag(H), rtol=1e-10)
 

@@ -339,11 +339,11 @@ def test_grids_of_scikit_learn_become_bounds():
 def test_the_trace_is_in_the_users_units_and_certified():
     pd = pytest.importorskip("pandas")
     X, y = binary_data()
-    model = LogisticRegressionCV(scoring="roc_auc").fit(X, y)
+    model = LogisticRegressionCV(scoring="roc_auc", certificate="bound").fit(X, y)
     frame = model.result_.to_frame()
     assert isinstance(frame, pd.DataFrame)
-    assert len(frame) == model.n_iter_ + 1  # the last one is the certificate
-    assert frame["corrected"].iloc[-1] == model.criterion_
+    assert len(frame) == model.n_iter_
+    assert frame["value"].iloc[-1] == pytest.approx(model.criterion_, rel=1e-9)
     assert frame["lam_0"].iloc[-1] == model.lam_[0]
     assert np.all(np.diff(frame["passes"]) >= 0)
     last = model.result_.evaluation

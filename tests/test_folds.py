@@ -10,10 +10,10 @@ from sklearn.model_selection import KFold, RepeatedKFold
 
 import hoag
 from hoag import models
-from hoag.models.folds import linear_folds
-from hoag.models.losses import Brier, Huber, MultinomialBrier
-from hoag.models.rows import Matrix
-from hoag.models.targets import multiclass
+from hoag.glm.folds import linear_folds
+from hoag.glm.losses import Brier, Huber, MultinomialBrier
+from hoag.glm.rows import ArrayRows
+from hoag.glm.targets import multiclass
 
 MAKERS = {
     "logistic": models.logistic,
@@ -35,7 +35,7 @@ def test_a_fold_is_the_problem_on_its_own_rows(model, fmt):
     cv = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
     shared = models.folds(make, to(A), y, cv=cv, sample_weight=weights, intercept=True)
     assert len(shared) == 6
-    assert all(fold.train.rows.matrix is shared[0].train.rows.matrix for fold in shared)
+    assert all(fold.train.design.rows is shared[0].train.design.rows for fold in shared)
     lam = shared[0].lam0 + 0.3
     for fold, (train, test) in zip(shared, cv.split(A), strict=True):
         own = make(
@@ -78,7 +78,7 @@ def test_a_class_without_training_rows_gets_a_finite_intercept_and_is_not_judged
     problems = models.folds(make, A, y, cv=KFold(3), intercept=True)
     assert problems[0].test.weights[0] == 0.0
     assert problems[1].test.weights[15] == 1.0
-    result = hoag.minimize(problems)
+    result = hoag.minimize(problems, certificate="bound")
     assert np.all(np.isfinite(result.grad))
     assert result.evaluation.bound < np.inf
 
@@ -135,8 +135,8 @@ def test_the_bound_holds_with_another_outer_loss_and_a_scaled_matrix(scale):
     y = np.argmax(A + rng.normal(size=(60, 3)), axis=1)
     target = multiclass(y, None, True)
     target = type(target)(**{**target.__dict__, "outer": MultinomialBrier()})
-    problems = linear_folds(Matrix(A, scale), target, KFold(3).split(A), np.ones(60))
-    plain = linear_folds(Matrix(scale * A), target, KFold(3).split(A), np.ones(60))
+    problems = linear_folds(ArrayRows(A, scale), target, KFold(3).split(A), np.ones(60))
+    plain = linear_folds(ArrayRows(scale * A), target, KFold(3).split(A), np.ones(60))
     criterion = hoag.Sum([hoag.Implicit(p) for p in problems])
     lam = np.array([0.5])
     exact = hoag.Sum([hoag.Implicit(p) for p in plain]).evaluate(lam, 1e-11)

@@ -6,7 +6,7 @@ import registry
 
 import hoag
 from hoag import models
-from hoag.certificate import certify, hypergradient
+from hoag.criteria.certificate import certify, hypergradient
 from hoag.linear import Cholesky
 
 EPS = 10.0 ** -np.arange(1, 9)
@@ -149,5 +149,5 @@ def test_the_corrected_value_is_second_order():
     for eps in EPS[:4]:
         x, point, q = perturbed(problem, lam, best.x, H, eps, rng)
         q = np.linalg.solve(point.hessian @ np.eye(x.size), point.g_x)
-        gaps.append(abs(point.g - q @ point.h_x - best.corrected))
+        gaps.append(abs(point.g - q @ point.h_x - best.value))
     assert slope(EPS[:4], gaps) == pytest.approx(2, abs=0.3)

@@ -8,10 +8,11 @@ from scipy import sparse
 from sklearn.linear_model import Ridge, RidgeCV
 
 import hoag
-from hoag.models.leave_one_out import LeaveOneOut
-from hoag.models.losses import Huber
-from hoag.models.penalties import group_numbers
-from hoag.models.rows import Matrix
+from hoag.criteria.leave_one_out import LeaveOneOut
+from hoag.glm.losses import Huber
+from hoag.glm.penalties import Ridge as Penalty
+from hoag.glm.penalties import group_numbers
+from hoag.glm.rows import ArrayRows
 
 
 def data(n, p, targets, seed=0):
@@ -23,8 +24,9 @@ def data(n, p, targets, seed=0):
 
 def criterion(A, y, weights, penalties, scale=1.0, **options):
     outputs = 1 if y.ndim == 1 else y.shape[1]
-    groups = group_numbers(penalties, A.shape[1], outputs, 0).reshape(-1, outputs)
-    return LeaveOneOut(Matrix(A, scale), y, weights, groups, **options)
+    groups = group_numbers(penalties, A.shape[1], outputs, 0)
+    floor = 1e-10 * weights.sum() if np.any(groups < 0) else 0.0
+    return LeaveOneOut(ArrayRows(A, scale), y, weights, Penalty(groups, floor), **options)
 
 
 SHAPES = [(30, 4, 1), (30, 4, 3), (8, 12, 1), (8, 12, 2)]

@@ -7,14 +7,16 @@ import pytest
 from scipy.optimize import minimize
 
 from hoag import inner, linear, models
-from hoag.criterion import Implicit, Sum
-from hoag.search import many
+from hoag.criteria.base import Criterion
+from hoag.criteria.folds import Sum
+from hoag.criteria.implicit import Implicit
+from hoag.search import quasi_newton
 from hoag.search.curvature import Curvature
-from hoag.search.recorder import Recorder
+from hoag.search.run import Search
 from hoag.values import Box, Cost, Evaluation
 
 
-class Known:
+class Known(Criterion):
     """f and ∇f given as functions, with an error in p and in g that ε sets; counts evaluations.
 
     The error of p is `scale`·ε in a direction of its own, and that of the corrected value its
@@ -22,32 +24,43 @@ class Known:
     """
 
     def __init__(self, fun, size, scale=0.0, measured=True, seed=0, floor=0.0):
-        self.fun, self.lam0, self.scale, self.measured = fun, np.zeros(size), scale, measured
+        self.fun, self.size, self.scale, self.measured = fun, size, scale, measured
         self.rng, self.floor, self.asked = np.random.default_rng(seed), floor, []
 
-    def evaluate(self, lam, eps, warm=None):
+    @property
+    def lam0(self):
+        return np.zeros(self.size)
+
+    def _evaluate(self, lam, ask, warm):
         value, grad = self.fun(lam)
-        error = max(self.scale * min(eps, 1e3), self.floor)
+        error = max(self.scale * min(ask.eps, 1e3), self.floor)
         noise = self.rng.standard_normal(lam.size)
-        self.asked.append((lam.copy(), eps))
+        if ask.gradient:
+            self.asked.append((lam.copy(), ask.eps))
         return Evaluation(
             lam=lam.copy(),
-            value=value + error,
-            corrected=value + 1e-3 * error**2 / (1 + error),
+            value=value + 1e-3 * error**2 / (1 + error),
             grad=grad + error * noise / np.linalg.norm(noise),
-            correction=None,
+            g=value + error,
+            f_error=error,
             error=error if self.measured else np.nan,
-            bound=np.inf,
-            x=None,
-            warm=None,
             cost=Cost(passes=1.0),
         )
 
 
-def search(criterion, domain, lam=None, tol=1e-8, max_iter=300):
-    recorder = Recorder(criterion)
+class Descent(Search):
+    """The quasi-Newton steps alone, without a survey before them."""
+
+    def __init__(self, tol=1e-8, max_iter=300):
+        self.tol, self.max_iter = tol, max_iter
+
+    def steps(self, domain, lam0, traits):
+        return (yield from quasi_newton.descend(domain, lam0, self.tol, self.max_iter))
+
+
+def search(criterion, domain, lam=None, tol=1e-8, max_iter=300, on_step=None):
     start = criterion.lam0 if lam is None else np.asarray(lam, dtype=float)
-    return recorder.run(lambda r: many.descend(r, domain, start, tol, max_iter))
+    return Descent(tol, max_iter).minimize(criterion, domain, start, on_step)
 
 
 def quadratic(size, seed=0, condition=100.0):
@@ -70,7 +83,7 @@ def test_a_parabola_is_solved_and_the_bounds_that_hold_are_found():
     assert found.converged, found.status
     best = minimize(fun, np.zeros(12), jac=True, bounds=[(-1, 1)] * 12, options={"ftol": 1e-15})
     assert np.sum(np.abs(best.x) == 1) >= 3  # or this would test nothing
-    assert found.corrected <= best.fun * (1 + 1e-7)
+    assert found.value <= best.fun * (1 + 1e-7)
     assert all(box.contains(step.lam) for step in found.trace)
     assert "on a bound" in str(found.status)
 
@@ -81,7 +94,7 @@ def test_no_hyperparameter_moves_by_more_than_two_in_a_step():
     assert found.converged, found.status
     moves = [np.max(np.abs(b.lam - a.lam)) for a, b in zip(found.trace, found.trace[1:])]
     assert max(moves) > 1.5  # it goes as far as it may
-    accepted = np.minimum.accumulate([step.evaluation.corrected for step in found.trace])
+    accepted = np.minimum.accumulate([step.evaluation.value for step in found.trace])
     assert accepted[-1] < 1.0 + 1e-6
     for lam in [step.lam for step in found.trace]:
         nearest = min(
@@ -153,9 +166,9 @@ def test_a_zero_gradient_at_a_loose_tolerance_is_no_convergence():
     fun, c = quadratic(5)
 
     class Lazy(Known):
-        def evaluate(self, lam, eps, warm=None):
-            found = super().evaluate(lam, eps)
-            if eps > 1e-4:
+        def _evaluate(self, lam, ask, warm):
+            found = super()._evaluate(lam, ask, warm)
+            if ask.eps > 1e-4:
                 found.grad[:] = 0.0
             return found
 
@@ -166,9 +179,8 @@ def test_a_zero_gradient_at_a_loose_tolerance_is_no_convergence():
 
 def test_a_callback_and_max_iter_end_it():
     fun, _ = quadratic(5)
-    recorder = Recorder(Known(fun, 5), on_step=lambda step: step.k == 4)
     box = Box(-5, 5, size=5)
-    found = recorder.run(lambda r: many.descend(r, box, np.zeros(5), 1e-8, 100))
+    found = search(Known(fun, 5), box, on_step=lambda step: step.k == 4)
     assert (found.status.reason, len(found.trace)) == ("callback", 4)
     found = search(Known(fun, 5), box, max_iter=3)
     assert (found.status.reason, len(found.trace)) == ("max_iter", 3)
@@ -212,9 +224,9 @@ def test_ridge_per_feature_agrees_with_a_tight_reference(certificate):
 
     def exact(lam):
         now = tight.evaluate(lam, 1e-10)
-        return now.corrected, now.grad
+        return now.value, now.grad
 
     best = minimize(exact, found.lam, jac=True, bounds=[(-4, 6)] * 8, options={"ftol": 1e-14})
-    assert found.corrected == pytest.approx(best.fun, rel=1e-6)
+    assert found.value == pytest.approx(best.fun, rel=1e-6)
     assert exact(np.zeros(8))[0] > best.fun * 1.005  # there was something to find
     assert len(found.trace) < 60

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag import models
-from hoag.models import losses
+from hoag.glm import losses
 
 RNG = np.random.default_rng(1)
 A, A_TEST = registry.rows(RNG, 40, 5), registry.rows(RNG, 25, 5)
@@ -105,7 +105,7 @@ def test_coefficients_are_scikit_learns():
     x = solved(problem, lam).x
     other = LogisticRegression(C=1 / alpha, tol=1e-10, max_iter=10000).fit(A, CLASSES)
     np.testing.assert_allclose(x[:15].reshape(5, 3).T, other.coef_, atol=1e-5)
-    intercepts = problem.train.rows.Q @ x[15:]
+    intercepts = problem.train.design.Q @ x[15:]
     np.testing.assert_allclose(intercepts, other.intercept_ - other.intercept_.mean(), atol=1e-5)
 
     weights = RNG.uniform(0.5, 2, 40)

@@ -32,7 +32,7 @@ def test_one_hyperparameter_is_a_curve_through_the_steps():
     np.testing.assert_array_equal(path.lines[0].get_ydata(), lam)
     curve = next(line for line in loss.lines if len(line.get_xdata()) == 400)
     at = np.interp(lam[0], curve.get_xdata(), curve.get_ydata())
-    assert at == pytest.approx(model.result_.trace[0].evaluation.corrected, rel=1e-3)
+    assert at == pytest.approx(model.result_.trace[0].evaluation.value, rel=1e-3)
     costs = [step.cost.passes for step in model.result_.trace]
     np.testing.assert_array_equal(passes.lines[1].get_xdata(), costs)
     assert "within tol" in path.texts[0].get_text()
@@ -60,7 +60,7 @@ def test_many_are_lines_a_heat_map_or_an_image():
     assert len(TuningDisplay.from_estimator(few).axes_[0].lines) == 10
     each = LogisticRegressionCV(penalties="per-feature", cv=2, max_iter=2).fit(X, y)
     heat = TuningDisplay.from_estimator(each).axes_[0].images[0].get_array()
-    assert heat.shape == (64, each.n_iter_ + 1)
+    assert heat.shape == (64, each.n_iter_)
     picture = TuningDisplay.from_estimator(each, image_shape=(8, 8)).axes_[0].images[0]
     np.testing.assert_array_equal(picture.get_array(), each.lam_.reshape(8, 8))
     with pytest.raises(hoag.InvalidInput, match="pixels"):

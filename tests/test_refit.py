@@ -6,21 +6,23 @@ import registry
 from scipy import sparse
 
 from hoag import inner, linear, models
-from hoag.criterion import Implicit, Sum
-from hoag.models import subspace
-from hoag.models.folds import linear_folds
-from hoag.models.rows import Matrix
-from hoag.models.space import gram_inverse
-from hoag.models.subspace import Reduced, Subspace
-from hoag.models.targets import binary
-from hoag.values import Cost
+from hoag.criteria import galerkin
+from hoag.criteria.folds import Sum
+from hoag.criteria.galerkin import Galerkin
+from hoag.criteria.implicit import Implicit
+from hoag.criteria.reduced import Reduced
+from hoag.glm.basis import gram_inverse
+from hoag.glm.folds import linear_folds
+from hoag.glm.rows import ArrayRows
+from hoag.glm.targets import binary
+from hoag.values import Ask, Cost
 
 
 def refit(how, fold_count=3, seed=0, scales=None):
     """Folds, the problem on all rows, and a preconditioner."""
     A, y = registry.text(seed=seed)
     A = A if scales is None else sparse.csr_matrix(A.multiply(scales(A.shape[1])))
-    matrix = Matrix(A if how == "sparse" else A.toarray())
+    matrix = ArrayRows(A if how == "sparse" else A.toarray())
     target, weights, rows = binary(y, None, True), np.ones(len(y)), np.arange(len(y))
     splits = [(np.delete(rows, part), part) for part in np.array_split(rows, fold_count)]
     folds = linear_folds(matrix, target, splits, weights)
@@ -38,7 +40,7 @@ def refit(how, fold_count=3, seed=0, scales=None):
 @pytest.mark.parametrize("lam", [-2.0, 1.0])
 def test_a_fit_is_as_tight_as_asked(how, tol, lam):
     _, whole, pre = refit(how, scales=None if how == "sparse" else lambda d: np.full(d, 30.0))
-    solve = subspace.fit(whole, np.array([lam]), tol, inner.Newton(), (), pre)
+    solve = galerkin.fit(whole, np.array([lam]), tol, inner.Newton(), (), pre)
     assert solve.converged
     assert solve.residual <= tol or solve.reason == "precision"
     size = np.linalg.norm(whole.at(solve.x, np.array([lam])).h_x)
@@ -47,7 +49,7 @@ def test_a_fit_is_as_tight_as_asked(how, tol, lam):
 
 def test_a_fit_of_few_coefficients_is_one():
     problem, lam = registry.make("logistic", n=40, scale=5.0), np.array([-6.0])
-    solve = subspace.fit(problem, lam, 1e-6, inner.Newton())
+    solve = galerkin.fit(problem, lam, 1e-6, inner.Newton())
     assert np.linalg.norm(problem.at(solve.x, lam).h_x) <= 1e-6
 
 
@@ -61,7 +63,7 @@ def test_a_fit_that_does_not_converge_in_the_space_is_handed_over():
             return super().solve(problem, lam, x0, tol)
 
     lam = np.array([-9.0])
-    solve = subspace.fit(whole, lam, 1e-4, Watched(linear.CG(max_iter=5000)))
+    solve = galerkin.fit(whole, lam, 1e-4, Watched(linear.CG(max_iter=5000)))
     assert len(starts) == 1
     assert starts[0] > 1e-4  # the space had not converged, but what it found is where Newton starts
     assert starts[0] < np.linalg.norm(whole.at(np.zeros(whole.x0.size), lam).h_x)
@@ -72,22 +74,22 @@ def test_a_fit_that_does_not_converge_in_the_space_is_handed_over():
 def test_a_fit_starts_from_the_solutions_of_the_folds_for_nothing(how):
     folds, whole, pre = refit(how)
     lam = np.array([1.0])
-    found = Sum([Subspace(Implicit(p), pre) for p in folds]).evaluate(lam, 1e-4)
+    found = Sum([Galerkin(Implicit(p), pre) for p in folds]).evaluate(lam, 1e-4)
     begun = Reduced.begun(whole, lam, pre)
     joined = begun.joined(found.warm)
     assert whole.ledger.cost == Cost()
     assert joined.c.size == begun.c.size + 3
 
     def h(here):
-        return whole.at(here.space.coefficients(here.c), lam).h
+        return whole.at(here.basis.coefficients(here.c), lam).h
 
     assert h(joined) <= min(whole.at(here.x, lam).h for here in found.warm) + 1e-9 < h(begun)
     before = whole.ledger.cost.passes
-    solve = subspace.fit(whole, lam, 1e-3, inner.Newton(), found.warm, pre)
+    solve = galerkin.fit(whole, lam, 1e-3, inner.Newton(), found.warm, pre)
     half = 0.5 if pre is None else 0.0
     assert whole.ledger.cost.passes - before == solve.iterations + half
     tol = 1e-3 if pre is None else 1e-6
-    counts = [subspace.fit(whole, lam, tol, inner.Newton(), like, pre).iterations
+    counts = [galerkin.fit(whole, lam, tol, inner.Newton(), like, pre).iterations
               for like in (found.warm, ())]  # fmt: skip
     assert counts[0] < counts[1]
 
@@ -106,7 +108,7 @@ def certified_draws():
         problems = models.folds(make, A, y, **options)[: 3 if k % 5 else 1]
         how = k % 4
         parts = [
-            Subspace(Implicit(p)) if how < 2 else Implicit(p, corrected=how == 2, bound=False)
+            Galerkin(Implicit(p)) if how < 2 else Implicit(p, corrected=how == 2, bound=False)
             for p in problems
         ]
         lam, eps = np.array([rng.uniform(-1, 3)]), float(10 ** rng.uniform(-4, -1))
@@ -118,7 +120,7 @@ def test_a_certificate_is_never_below_the_error_and_is_counted():
     for criterion, problems, lam, eps in certified_draws():
         found = criterion.evaluate(lam, eps)
         before = sum((p.ledger.cost for p in problems), Cost())
-        sure = criterion.certified(found)
+        sure = criterion.certified(found, bound=True)
         spent = sum((p.ledger.cost for p in problems), Cost()) - before
         assert sure.cost.passes == pytest.approx(spent.passes)
         assert sure.cost.held_out == pytest.approx(spent.held_out)
@@ -126,30 +128,29 @@ def test_a_certificate_is_never_below_the_error_and_is_counted():
         error = abs(sure.grad[0] - truth)
         assert sure.bound >= error - 1e-11 * (1 + abs(truth))
         assert sure.error <= sure.bound
-        assert sure.grad[0] == found.grad[0]
         finite += np.isfinite(sure.bound)
     assert finite >= 60
 
 
 def test_certifying_a_look_does_not_change_it():
     problems = models.folds(models.logistic, *registry.text(), cv=3)
-    criterion = Sum([Subspace(Implicit(p)) for p in problems])
+    criterion = Sum([Galerkin(Implicit(p)) for p in problems])
     warm = criterion.evaluate(np.zeros(1), 0.1).warm
-    found = criterion.evaluate(np.ones(1), np.inf, warm)
-    assert criterion.certified(found).value == pytest.approx(found.value, rel=1e-6)
+    found = criterion.evaluate(np.ones(1), Ask(free=True), warm)
+    assert criterion.certified(found).value == pytest.approx(found.value, rel=1e-4)
 
 
 def test_a_certificate_of_a_look_is_not_below_the_error():
     for seed in range(20):
         problem = registry.make("logistic", intercept=True, weighted=True, seed=seed)
-        criterion, lam = Subspace(Implicit(problem)), np.array([2.0])
-        sure = criterion.certified(criterion.evaluate(lam, np.inf))
+        criterion, lam = Galerkin(Implicit(problem)), np.array([2.0])
+        sure = criterion.certified(criterion.evaluate(lam, Ask(free=True)), bound=True)
         assert sure.bound >= abs(sure.grad - registry.exact(problem, lam).grad)[0] - 1e-11
 
 
 def test_a_certificate_where_the_penalty_is_below_rounding_is_infinite():
     rng = np.random.default_rng(0)
     A, y = 1e8 * rng.normal(size=(4, 3)), np.array([1, -1, 1, -1])
-    criterion = Subspace(Implicit(models.ridge(A[:2], y[:2], A[2:], y[2:])))
+    criterion = Galerkin(Implicit(models.ridge(A[:2], y[:2], A[2:], y[2:])))
     found = criterion.evaluate(np.array([-5.0]), 1e-6)
-    assert criterion.certified(found).bound > 0
+    assert criterion.certified(found, bound=True).bound > 0

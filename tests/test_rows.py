@@ -9,10 +9,14 @@ from scipy.special import expit, log_softmax, softmax
 
 import hoag
 from hoag import models
-from hoag.models import losses, rows
-from hoag.models.folds import linear_folds
-from hoag.models.rows import Matrix
-from hoag.models.targets import binary
+from hoag.glm import losses, rows
+from hoag.glm.folds import linear_folds
+from hoag.glm.rows import ArrayRows
+from hoag.glm.targets import binary
+
+
+def dense(matrix):
+    return np.concatenate([block for _, block in matrix.dense_blocks()])
 
 
 def wide(A):
@@ -36,7 +40,7 @@ def test_a_matrix_is_its_dense_array(n, d, density, scale, is_sparse, block, see
     rng = np.random.default_rng(seed)
     D = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     A = wide(D) if is_sparse else D
-    matrix = Matrix(A).scaled(scale) if seed % 2 else Matrix(A, scale)
+    matrix = ArrayRows(A).scaled(scale) if seed % 2 else ArrayRows(A, scale)
     assert matrix.entries == (A.nnz if is_sparse else n * d)
     if is_sparse:
         assert matrix.A.indices.dtype == matrix.A.indptr.dtype == np.int32
@@ -46,13 +50,13 @@ def test_a_matrix_is_its_dense_array(n, d, density, scale, is_sparse, block, see
     kept = rows.BLOCK_ENTRIES
     rows.BLOCK_ENTRIES = block  # rows are squared some at a time
     try:
-        squares, norms = matrix.column_squares(S), matrix.squared_norms
+        squares, norms = matrix.squared_backward(S), matrix.squared_norms
     finally:
         rows.BLOCK_ENTRIES = kept
     close = {"rtol": 1e-12, "atol": 0.0}
     np.testing.assert_allclose(squares, S @ whole**2, **close)
     np.testing.assert_allclose(norms, np.sum(whole**2, axis=1), **close)
-    np.testing.assert_allclose(matrix.dense(), whole, **close)
+    np.testing.assert_allclose(dense(matrix), whole, **close)
     size = {"rtol": 1e-12, "atol": 1e-13 * scale}
     for shape in ((), (3,)):
         v, u = rng.normal(size=(d, *shape)), rng.normal(size=(n, *shape))
@@ -67,22 +71,22 @@ def test_some_rows_are_a_slice_and_are_copied_only_where_they_are_scattered(to):
     rng = np.random.default_rng(0)
     D = rng.normal(size=(9, 4)) * (rng.random((9, 4)) < 0.5)
     D[3] = 0.0
-    matrix = Matrix(to(D), 0.5)
+    matrix = ArrayRows(to(D), 0.5)
 
     def memory(matrix):
         return matrix.A.data if sparse.issparse(matrix.A) else matrix.A
 
     for first, last in ((0, 9), (2, 6), (3, 4), (8, 9)):
-        part = matrix.rows(np.arange(first, last))
-        assert np.array_equal(part.dense(), 0.5 * D[first:last])
+        part = matrix.take(np.arange(first, last))
+        assert np.array_equal(dense(part), 0.5 * D[first:last])
         assert np.shares_memory(memory(part), memory(matrix)) or not memory(part).size
         np.testing.assert_allclose(part.forward(np.ones(4)), 0.5 * D[first:last] @ np.ones(4))
     for some in ([5, 1, 1], [0, 2], [8, 7]):
-        part = matrix.rows(np.array(some))
-        assert np.array_equal(part.dense(), 0.5 * D[some])
+        part = matrix.take(np.array(some))
+        assert np.array_equal(dense(part), 0.5 * D[some])
         assert not np.shares_memory(memory(part), memory(matrix))
     with pytest.raises(ValueError, match=r"dimension mismatch|matmul"):
-        matrix.rows(np.arange(2)).forward(np.ones(5))
+        matrix.take(np.arange(2)).forward(np.ones(5))
 
 
 @pytest.mark.parametrize("to", [np.array, sparse.csr_matrix])
@@ -94,9 +98,9 @@ def test_a_single_split_is_the_problem_on_its_slices(to, scattered, intercept):
     y = np.where(A[:, 0] + rng.normal(size=60) > 0, 1, -1)
     order = rng.permutation(60) if scattered else np.arange(60)
     train, test = np.sort(order[:40]), np.sort(order[40:])
-    matrix, target = Matrix(to(A)), binary(y, None, intercept)
+    matrix, target = ArrayRows(to(A)), binary(y, None, intercept)
     (split,) = linear_folds(matrix, target, [(train, test)], weights)
-    assert (split.train.rows.n, split.test.rows.n) == (40, 20)
+    assert (split.train.design.n, split.test.design.n) == (40, 20)
     own = models.logistic(
         to(A[train]), y[train], to(A[test]), y[test],
         intercept=intercept, sample_weight=weights[train], test_weight=weights[test],
@@ -107,7 +111,7 @@ def test_a_single_split_is_the_problem_on_its_slices(to, scattered, intercept):
         assert here.grad[0] == pytest.approx(there.grad[0], rel=1e-9)
         assert here.cost == there.cost  # a pass is over the rows of the split
     two = linear_folds(matrix, target, [(train, test), (test, train)], weights)
-    assert all(p.train.rows is p.test.rows and p.train.rows.matrix is matrix for p in two)
+    assert all(p.train.design is p.test.design and p.train.design.rows is matrix for p in two)
     f, f_two = (hoag.Implicit(p).evaluate(np.ones(1), 1e-9).value for p in (split, two[0]))
     assert f == pytest.approx(f_two, rel=1e-12)
 

@@ -8,8 +8,9 @@ from scipy.optimize import minimize
 
 import hoag
 from hoag import datasets, inner, linear, models
-from hoag.criterion import Implicit, Sum
-from hoag.search.scout import scout
+from hoag.criteria.folds import Sum
+from hoag.criteria.implicit import Implicit
+from hoag.search.survey import survey
 from hoag.values import Box, Cost
 
 BOX = Box(-12.0, 12.0, size=2)
@@ -22,31 +23,22 @@ def rows(n, seed=0, features=4, noise=0.2):
     return A[:n], y[:n], A[n:], y[n:]
 
 
-class Whole(Implicit):
-    """Implicit by Cholesky factors, with what `scout` asks for."""
-
-    def __init__(self, problem):
-        solver = linear.Cholesky()
-        super().__init__(problem, inner.Newton(solver), solver, certificate=False)
-
-    @property
-    def rows(self):
-        return self.problem.rows
-
-    @property
-    def blocks(self):
-        return self.problem.blocks
-
-    def coarse(self, rows):
-        return Whole(self.problem.coarse(rows))
+def whole(problem):
+    """Implicit by Cholesky factors."""
+    solver = linear.Cholesky()
+    return Implicit(problem, inner.Newton(solver), solver, certificate=False)
 
 
-class Folds(Sum):
-    rows = property(lambda self: min(part.rows for part in self.criteria))
-    blocks = property(lambda self: self.criteria[0].blocks)
-
-    def coarse(self, rows):
-        return Folds([part.coarse(rows) for part in self.criteria])
+def scout(criterion, box, lam0, rows=None):
+    """Where the survey would have a search begin, and what it cost."""
+    asking, answer, cost = survey(box, lam0, criterion.traits, rows), None, Cost()
+    while True:
+        try:
+            looks = asking.send(answer)
+        except StopIteration as end:
+            return end.value, cost
+        answer = [criterion.evaluate(look.lam, look.ask) for look in looks]
+        cost = sum((found.cost for found in answer), cost)
 
 
 def descend(criterion, box, lam0):
@@ -59,31 +51,31 @@ def descend(criterion, box, lam0):
 
 
 def factorisations(cost, problem):
-    return cost.passes * 6 / problem.rows
+    return cost.passes * 6 / problem.sample_of
 
 
 @pytest.mark.parametrize("widths", ["shared", "per-feature"])
 def test_a_coarse_problem_is_a_problem(widths):
-    coarse = models.kernel_ridge(*rows(120), widths=widths).coarse(40)
-    assert coarse.rows == coarse.x0.size == coarse.y_test.size == 40
+    coarse = models.kernel_ridge(*rows(120), widths=widths).sample(40)
+    assert coarse.sample_of == coarse.x0.size == coarse.y_test.size == 40
     hoag.check_problem(coarse)
 
 
 def test_a_small_problem_is_its_own_coarse_one():
     problem = models.kernel_ridge(*rows(50))
-    assert problem.coarse(50) is problem
+    assert problem.sample(50) is problem
 
 
 def test_a_coarse_problem_keeps_the_scale_and_the_meaning_of_its_hyperparameters():
     problem = models.kernel_ridge(*rows(600))
-    coarse = problem.coarse(300)
+    coarse = problem.sample(300)
     assert coarse.test_weights.sum() == pytest.approx(problem.test_weights.sum())
     lam = np.array([-2.0, -1.0])
-    whole, sample = (Whole(p).value(lam, 1e-6).value for p in (problem, coarse))
-    assert sample == pytest.approx(whole, rel=0.5)
+    full, sample = (whole(p).value(lam, 1e-6).value for p in (problem, coarse))
+    assert sample == pytest.approx(full, rel=0.5)
     nothing = np.array([-2.0, 12.0])  # g of x = 0, whatever the training rows
-    whole, sample = (Whole(p).value(nothing, 1e-6).value for p in (problem, coarse))
-    assert sample == pytest.approx(whole, rel=0.2)
+    full, sample = (whole(p).value(nothing, 1e-6).value for p in (problem, coarse))
+    assert sample == pytest.approx(full, rel=0.2)
 
 
 def test_a_coarse_problem_takes_no_row_without_weight():
@@ -91,23 +83,23 @@ def test_a_coarse_problem_takes_no_row_without_weight():
     weight = np.repeat([0.0, 1.0], 45)
     y = np.where(weight == 0, 1e6, y)
     problem = models.kernel_ridge(A, y, A_test, y_test, sample_weight=weight, test_weight=weight)
-    coarse = problem.coarse(30)
+    coarse = problem.sample(30)
     assert np.all(coarse.weights == 1.0)
     assert np.max(np.abs(coarse.y)) < 1e3
-    assert np.array_equal(coarse.y, problem.coarse(30).y)
+    assert np.array_equal(coarse.y, problem.sample(30).y)
 
 
 def test_a_fold_that_judges_nothing_has_a_coarse_one():
     A, y, A_test, y_test = rows(90)
     problem = models.kernel_ridge(A, y, A_test, y_test)
     problem.test_weights = np.zeros(90)
-    assert Whole(problem.coarse(30)).value(np.array([-1.0, 0.0]), 1e-6).value == 0.0
+    assert whole(problem.sample(30)).value(np.array([-1.0, 0.0]), 1e-6).value == 0.0
 
 
 def test_coarse_work_is_written_in_units_of_the_whole():
     n, m = 400, 100
     problem = models.kernel_ridge(*rows(n))
-    coarse = problem.coarse(m)
+    coarse = problem.sample(m)
     assert coarse.ledger is problem.ledger
     kernel = coarse.kernel(np.array([0.1]))
     solve = kernel.inverse(1.0)
@@ -122,14 +114,14 @@ def test_coarse_work_is_written_in_units_of_the_whole():
         held_out=pytest.approx((m / n) ** 2),
         kernels=pytest.approx((m / n) ** 2),
     )
-    again = problem.coarse(m).coarse(m // 2)
+    again = problem.sample(m).sample(m // 2)
     assert again.share == pytest.approx((m / 2 / n) ** 2)
 
 
 def test_what_scouting_costs_is_what_the_ledger_says():
     problem = models.kernel_ridge(*rows(900))
     before = problem.ledger.cost
-    _, cost = scout(Whole(problem), BOX, np.array([9.0, 9.0]))
+    _, cost = scout(whole(problem), BOX, np.array([9.0, 9.0]))
     assert cost.passes == pytest.approx((problem.ledger.cost - before).passes)
     assert cost.kernels == pytest.approx((problem.ledger.cost - before).kernels)
     assert factorisations(cost, problem) < 2
@@ -138,7 +130,7 @@ def test_what_scouting_costs_is_what_the_ledger_says():
 
 def test_scouting_finds_the_basin_from_everywhere():
     problem = models.kernel_ridge(*rows(500))
-    criterion = Whole(problem)
+    criterion = whole(problem)
     best = descend(criterion, BOX, np.array([-2.0, -1.0])).fun
     starts = [scout(criterion, BOX, lam0)[0] for lam0 in BOX.grid(5)]
     for start in np.unique(starts, axis=0):
@@ -148,7 +140,7 @@ def test_scouting_finds_the_basin_from_everywhere():
 
 
 def test_a_good_start_is_kept():
-    criterion = Whole(models.kernel_ridge(*rows(500)))
+    criterion = whole(models.kernel_ridge(*rows(500)))
     best = descend(criterion, BOX, np.array([-2.0, -1.0])).x
     start, cost = scout(criterion, BOX, best)
     assert np.array_equal(start, best)
@@ -158,15 +150,15 @@ def test_a_good_start_is_kept():
 def test_widths_of_features_are_scouted_as_one():
     problem = models.kernel_ridge(*rows(400), widths="per-feature")
     box = Box(-12.0, 12.0, size=5)
-    start, cost = scout(Whole(problem), box, np.full(5, 12.0))
+    start, cost = scout(whole(problem), box, np.full(5, 12.0))
     shared = models.kernel_ridge(*rows(400))
-    alone, shared_cost = scout(Whole(shared), BOX, np.full(2, 12.0))
+    alone, shared_cost = scout(whole(shared), BOX, np.full(2, 12.0))
     assert start == pytest.approx(alone[[0, 0, 0, 0, 1]])
     assert cost.passes == pytest.approx(shared_cost.passes, rel=0.01)  # up to refinements
 
 
 def test_bounds_are_kept_and_fixed_hyperparameters_stay():
-    criterion = Whole(models.kernel_ridge(*rows(300)))
+    criterion = whole(models.kernel_ridge(*rows(300)))
     box = Box([-12.0, 0.7], [-3.1, 0.7])
     start, _ = scout(criterion, box, np.array([-12.0, 0.7]))
     assert box.contains(start)
@@ -178,7 +170,7 @@ def test_bounds_are_kept_and_fixed_hyperparameters_stay():
 
 def test_folds_are_scouted_together():
     A, y, _, _ = rows(400)
-    folds = Folds([Whole(part) for part in models.folds(models.kernel_ridge, A, y, cv=3)])
+    folds = Sum([whole(part) for part in models.folds(models.kernel_ridge, A, y, cv=3)])
     start, cost = scout(folds, BOX, np.array([12.0, 12.0]), rows=80)
     assert folds.value(start, 1e-3).value < 0.5 * folds.value(np.array([12.0, 12.0]), 1e-3).value
     assert cost.kernels < 3 * 12
@@ -199,7 +191,7 @@ def test_parkinsons_is_found_from_everywhere():
     y, y_test = datasets.centred_by(y, y_test)
     few = slice(0, 1000)
     problem = models.kernel_ridge(A[few], y[few], A_test[few], y_test[few])
-    criterion = Whole(problem)
+    criterion = whole(problem)
     best = descend(criterion, BOX, np.array([-1.2, -1.9])).fun
     found = [scout(criterion, BOX, lam0) for lam0 in BOX.grid(5)]
     assert max(factorisations(cost, problem) for _, cost in found) < 2

@@ -206,7 +206,13 @@ def test_the_table_shows_what_the_json_holds(capsys):
     assert f"{found['held_out_loss']:.5g} per row, mean of 5 folds (shuffled, seed 0)" in shown
     for fact in (found["sentence"], found["why"], "150 × 4", f"{found['passes']:.0f} passes"):
         assert fact in shown
-    for number in (found["gradient_error"], found["gradient_bound"]):
+    assert f"{found['gradient_error']:.1e}" in shown
+    assert found["gradient_bound"] is None
+    assert "rigorous" not in shown
+    measured = tuned(capsys, "iris", "--penalties", "per-class", "--certificate", "bound")
+    assert main(["tune", "iris", "--penalties", "per-class", "--certificate", "bound"]) == 0
+    shown = capsys.readouterr().out
+    for number in (measured["gradient_error"], measured["gradient_bound"]):
         assert f"{number:.1e}" in shown
 
 

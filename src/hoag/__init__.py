@@ -4,13 +4,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hoag import datasets, estimators, inner, linear, models, plot, schedules, search
+    from hoag import (
+        criteria,
+        datasets,
+        estimators,
+        glm,
+        inner,
+        linear,
+        models,
+        plot,
+        schedules,
+        search,
+        testing,
+    )
     from hoag.api import minimize
-    from hoag.check import check_problem
-    from hoag.criterion import Implicit, Sum
+    from hoag.criteria import unrolled
+    from hoag.criteria.base import Criterion, Traits
+    from hoag.criteria.folds import Sum
+    from hoag.criteria.implicit import Implicit
+    from hoag.criteria.plan import plan
+    from hoag.criteria.unrolled import Unrolled
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
-    from hoag.unrolled import Unrolled
+    from hoag.testing import check_problem
     from hoag.values import (
+        Ask,
         Box,
         Cost,
         Evaluation,
@@ -22,11 +39,37 @@ if TYPE_CHECKING:
         Step,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
+
+# Everything is imported when it is first asked for, so that `hoag --help` answers at once.
+_MODULES = {
+    **{
+        name: f"hoag.{name}"
+        for name in ("criteria", "datasets", "estimators", "glm", "inner", "linear", "models")
+    },
+    **{name: f"hoag.{name}" for name in ("plot", "schedules", "search", "testing")},
+    "unrolled": "hoag.criteria.unrolled",
+}
+_HOMES = {
+    "hoag.api": ("minimize",),
+    "hoag.criteria.base": ("Criterion", "Traits"),
+    "hoag.criteria.folds": ("Sum",),
+    "hoag.criteria.implicit": ("Implicit",),
+    "hoag.criteria.plan": ("plan",),
+    "hoag.criteria.unrolled": ("Unrolled",),
+    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"),
+    "hoag.testing": ("check_problem",),
+    "hoag.values": (
+        *("Ask", "Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result"),
+        *("Solve", "Status", "Step"),
+    ),
+}
 
 __all__ = [
+    "Ask",
     "Box",
     "Cost",
+    "Criterion",
     "Evaluation",
     "Implicit",
     "InnerProblemError",
@@ -39,37 +82,29 @@ __all__ = [
     "Status",
     "Step",
     "Sum",
+    "Traits",
     "Unrolled",
     "check_problem",
+    "criteria",
     "datasets",
     "estimators",
+    "glm",
     "inner",
     "linear",
     "minimize",
     "models",
+    "plan",
     "plot",
     "schedules",
     "search",
+    "testing",
+    "unrolled",
 ]
-
-# Everything is imported when it is first asked for, so that `hoag --help` answers at once.
-_MODULES = ("datasets", "estimators", "inner", "linear", "models", "plot", "schedules", "search")
-_HOMES = {
-    "hoag.api": ("minimize",),
-    "hoag.check": ("check_problem",),
-    "hoag.criterion": ("Implicit", "Sum"),
-    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"),
-    "hoag.unrolled": ("Unrolled",),
-    "hoag.values": (
-        *("Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result", "Solve"),
-        *("Status", "Step"),
-    ),
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"hoag.{name}")
+        return importlib.import_module(_MODULES[name])
     for home, names in _HOMES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module(home), name)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criterion import Criterion, Implicit, Sum, criterion_for
-from hoag.problem import check_starts
-from hoag.search import Fast
-from hoag.search.recorder import OnStep
+from hoag.criteria.base import Criterion
+from hoag.criteria.plan import CERTIFICATES, plan
+from hoag.search import Fast, Search
+from hoag.search.run import OnStep
 from hoag.values import Array, Box, InvalidInput, Result
 
 
@@ -20,6 +20,7 @@ def minimize(
     bounds: Any = (-12.0, 12.0),
     search: Any = None,
     callback: OnStep | None = None,
+    certificate: str = "auto",
 ) -> Result:
     """min over λ in a box of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
@@ -31,9 +32,19 @@ def minimize(
               until a millionth of the loss is all that can be gained; hoag.search.Hoag() is the
               algorithm of the paper
     callback  called with every Step; return True to stop
+    certificate  "auto": the error of the gradient that is returned, where measuring it costs at
+              most a fifth of the run; "none"; "estimate": in any case; "bound": and a rigorous
+              bound on it, where the problem knows one
+
+    The loss that is returned is computed once more at the λ chosen, outside whatever approximation
+    the search went by, and counted.
     """
     search = Fast() if search is None else search
-    criterion = _criterion(problem, isinstance(search, Fast))
+    if not isinstance(search, Search):
+        raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
+    if certificate not in CERTIFICATES:
+        raise InvalidInput(f"certificate={certificate!r}: use one of {', '.join(CERTIFICATES)}.")
+    criterion = plan(problem, by_steps=search.by_steps, certificate=certificate)
     start = _start(criterion, lam0)
     domain = _domain(bounds, start.size)
     if not domain.contains(start):
@@ -42,22 +53,7 @@ def minimize(
             f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
             f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
         )
-    if isinstance(search, type) or not hasattr(search, "minimize"):
-        raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
-    result: Result = search.minimize(criterion, domain, start, callback)
-    return result
-
-
-def _criterion(problem: Any, fast: bool) -> Criterion:
-    if isinstance(problem, (list, tuple)):
-        if not problem:
-            raise InvalidInput("The list of problems is empty.")
-        return Sum([_criterion(part, fast) for part in problem])
-    if hasattr(problem, "evaluate"):
-        criterion: Criterion = problem
-        return criterion
-    check_starts(problem)
-    return criterion_for(problem) if fast else Implicit(problem)
+    return search.minimize(criterion, domain, start, callback, certificate)
 
 
 def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:

@@ -12,20 +12,27 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hoag import linear
-from hoag.problem import Point, Problem
+from hoag.problem import Point
 from hoag.values import ROUNDOFF, Array, InnerProblemError, Solve
 
 
+class Points(Protocol):
+    """All that a solver asks of a problem."""
+
+    def at(self, x: Array, lam: Array) -> Point: ...
+
+
 class InnerSolver(Protocol):
-    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve: ...
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve: ...
 
 
 class Newton:
     """x ← x − t H⁻¹∇₁h, with H⁻¹∇₁h by a linear solver stopped at `forcing`·‖∇₁h‖.
 
     The forcing term shrinks with the gradient, so that the last steps converge superlinearly, but
-    never below what `tol` needs. Where the Hessian is not positive definite, conjugate gradients
-    stops at the first direction of negative curvature and what it has, or −∇₁h, is used.
+    never below what `tol` needs; ∞ takes a factor's word without looking at its residual. Where the
+    Hessian is not positive definite, conjugate gradients stops at the first direction of negative
+    curvature and what it has, or −∇₁h, is used.
     """
 
     # A step must realise this share of the decrease its slope promises (Armijo).
@@ -43,28 +50,32 @@ class Newton:
         self.forcing = forcing
         self.max_iter = max_iter
 
-    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
-        first = size
+        first, inverse = size, None
         for k in range(self.max_iter):
             if size <= tol:
-                return Solve(x, size, k, "tolerance", point)
-            forcing = min(self.forcing, np.sqrt(size / first))
-            goal = max(forcing * size, 0.5 * tol)
-            d = self.linear_solver.solve(point.hessian, -point.h_x, None, goal).x
+                return Solve(x, size, k, "tolerance", point, inverse=inverse)
+            goal = np.inf
+            if self.forcing < np.inf:
+                goal = max(min(self.forcing, np.sqrt(size / first)) * size, 0.5 * tol)
+            step = self.linear_solver.solve(point.hessian, -point.h_x, None, goal)
+            d, inverse = step.x, step.inverse
             if not float(point.h_x @ d) < 0:
                 d = -point.h_x
             trial, trial_point = self._line_search(problem, lam, x, point, d)
             if trial_point is None:
                 at_rounding = abs(float(point.h_x @ d)) <= 100 * ROUNDOFF * (1 + abs(point.h))
-                return Solve(x, size, k, "precision" if at_rounding else "stalled", point)
+                reason = "precision" if at_rounding else "stalled"
+                return Solve(x, size, k, reason, point, inverse=inverse)
             x, point = trial, trial_point
             size = _gradient_size(point, lam)
-        return Solve(x, size, self.max_iter, "tolerance" if size <= tol else "max_iter", point)
+        reason = "tolerance" if size <= tol else "max_iter"
+        return Solve(x, size, self.max_iter, reason, point, inverse=inverse)
 
     def _line_search(
-        self, problem: Problem, lam: Array, x: Array, point: Point, d: Array
+        self, problem: Points, lam: Array, x: Array, point: Point, d: Array
     ) -> tuple[Array, Point | None]:
         slope = float(point.h_x @ d)
         # Differences of h below this are noise; there a smaller gradient decides instead.
@@ -95,7 +106,7 @@ class CG:
     def __init__(self, linear_solver: linear.LinearSolver | None = None) -> None:
         self.linear_solver = linear_solver or linear.CG(max_iter=10000)
 
-    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
         iterations, reason = 0, "tolerance"
@@ -129,7 +140,7 @@ class GradientDescent:
     def __init__(self, max_iter: int = 10000) -> None:
         self.max_iter = max_iter
 
-    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point, t = x0, problem.at(x0, lam), 1.0
         for k in range(self.max_iter):
             size = _gradient_size(point, lam)
@@ -160,7 +171,7 @@ class LBFGS:
         self.max_iter = max_iter
         self.memory = memory
 
-    def solve(self, problem: Problem, lam: Array, x0: Array, tol: float) -> Solve:
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         start = best = problem.at(x0, lam)
         best_x, size = x0, _gradient_size(best, lam)
         if size <= tol:

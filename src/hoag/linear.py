@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
-from hoag.values import ROUNDOFF, Array, InvalidInput, Solve
+from hoag.operators import as_hessian
+from hoag.values import ROUNDOFF, Array, Solve
 
 # No solver can bring a computed residual below a few roundings of the right-hand side.
 PRECISION = 10 * ROUNDOFF
@@ -76,42 +77,29 @@ class CG:
 
 
 class Cholesky:
-    """A = LLᵀ, for problems with few coefficients.
-
-    An operator that keeps or counts its own factor offers b ↦ A⁻¹b as `A.cholesky()`; from any
-    other the matrix is formed by p products.
-    """
+    """A = LLᵀ, for problems with few coefficients; see hoag.operators.Hessian.factor."""
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        A = as_hessian(A)
         try:
-            inverse = A.cholesky() if hasattr(A, "cholesky") else factored(A @ np.eye(b.size))
+            inverse = A.factor()
         except LinAlgError:
             return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "indefinite", r=-b)
         q = inverse(b)
+        if tol == np.inf:  # no residual is asked for
+            return Solve(q, np.nan, 1, "tolerance", inverse=inverse)
         residual = A @ q - b
         if np.linalg.norm(residual) > tol:  # one refinement brings it to rounding
             q = q - inverse(residual)
             residual = A @ q - b
         size = float(np.linalg.norm(residual))
-        if size <= tol:
-            return Solve(q, size, 1, "tolerance", r=residual)
         at_rounding = size <= 100 * PRECISION * float(np.linalg.norm(b))
-        return Solve(q, size, 1, "precision" if at_rounding else "stalled", r=residual)
-
-
-def factored(matrix: Array) -> Callable[[Array], Array]:
-    """b ↦ A⁻¹b by a Cholesky factor of a dense matrix."""
-    factor = cho_factor(matrix)
-    return lambda b: np.asarray(cho_solve(factor, b))
+        reason = "tolerance" if size <= tol else "precision" if at_rounding else "stalled"
+        return Solve(q, size, 1, reason, r=residual, inverse=inverse)
 
 
 def jacobi(A: Any) -> Callable[[Array], Array]:
-    """M = diag(A), from an operator that offers `A.diagonal()`."""
-    if not hasattr(A, "diagonal"):
-        raise InvalidInput(
-            "The Jacobi preconditioner needs the diagonal of ∇²₁h: give point.hessian as an array, "
-            "or as an operator with a method diagonal()."
-        )
-    diagonal = A.diagonal()
+    """M = diag(A), from an operator that knows its diagonal."""
+    diagonal = as_hessian(A).diagonal()
     diagonal = np.where(diagonal > 0, diagonal, 1.0)  # a column of zeros that nothing penalises
     return lambda v: v / diagonal

@@ -119,7 +119,7 @@ class TuningDisplay:
     def _loss(self) -> tuple[Array, Array]:
         """The corrected loss of every step, and how far the uncorrected one is from it."""
         found = [step.evaluation for step in self.result.trace]
-        loss = np.array([evaluation.corrected for evaluation in found])
+        loss = np.array([evaluation.value for evaluation in found])
         return loss, np.abs(loss - np.array([evaluation.value for evaluation in found]))
 
     def _draw_lines(self, ax: Any, lam: Array) -> None:
@@ -188,7 +188,7 @@ class TuningDisplay:
                 [weight * t for t in (0.0, 1.0, 0.0, u, v, 0.0)],
                 [weight * t for t in (0.0, 0.0, 1.0, 0.0, u, v)],
             ]
-            right += [weight * found.corrected, *(weight * found.grad)]
+            right += [weight * found.value, *(weight * found.grad)]
         c, b0, b1, h00, h01, h11 = np.linalg.lstsq(np.array(rows), np.array(right), rcond=None)[0]
         x, y = _around(lam)
         u, v = np.meshgrid(x - best[0], y - best[1])
@@ -214,7 +214,7 @@ class TuningDisplay:
             ax.plot(t, curve, color=PATH, lw=1)
         ax.errorbar(lam, loss, yerr=off, fmt="o", ms=4, color=PATH, label="steps")
         best = self.result.evaluation
-        ax.plot(best.lam, best.corrected, "*", color=BEST, ms=13, mec="black", label="chosen")
+        ax.plot(best.lam, best.value, "*", color=BEST, ms=13, mec="black", label="chosen")
         if self.interval is not None:
             ax.axvspan(*self.interval[0], color=BEST, alpha=0.12, lw=0)
         ax.legend(fontsize="small")

@@ -1,14 +1,18 @@
-"""What a problem is, and how the work done on it is counted."""
+"""What a problem is, how a user's own becomes one, and how the work done on it is counted."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from hoag.operators import Hessian, as_hessian
 from hoag.values import Array, Cost, InvalidInput
 
 
@@ -42,29 +46,24 @@ class Point(Protocol):
     def strong_convexity(self) -> float | None: ...
 
 
-class Problem(Protocol):
-    """min over λ of g(X(λ), λ) where X(λ) = argmin over x of h(x, λ).
+@dataclass(frozen=True)
+class Facts:
+    """What `hoag.criteria.plan` chooses solvers by.
 
-    `x0` and `lam0` are where the solver and the search start when nobody says otherwise; they also
-    tell p and s.
-
-    Some members are optional, and asked for by name where they help:
-
-    ledger                 a `Ledger` in which the problem writes what it spends; without it,
-                           calls are counted at the usual prices (`Counted`)
-    bound(point, q, r)     a rigorous bound on ‖∇₂g − ∇²₁,₂hᵀq − ∇f(λ)‖ from measured residuals,
-                           with r = ∇²₁h q − ∇₁g; without it the bound is infinite
-    criterion(inner, linear)   how the default search should see it, if not by hoag.Implicit
-    rows, coarse(rows)     how many training rows there are, and the same problem on a sample of
-                           them, for scouting; `blocks` numbers hyperparameters that move as one
-    outer_lipschitz()      the Lipschitz constant C of g in x, for the paper's step rule
+    size       the number of coefficients
+    side       the size of the matrix that a factor is of: `size`, or less where outputs share one
+    rows       how many training rows there are
+    quadratic  h is quadratic in x, so that its Hessian is formed once
+    sparse     rows are mostly zeros
+    formed     the Hessian is a matrix that is there anyway
     """
 
-    @property
-    def x0(self) -> Array: ...
-    @property
-    def lam0(self) -> Array: ...
-    def at(self, x: Array, lam: Array) -> Point: ...
+    size: int
+    side: int
+    rows: int
+    quadratic: bool
+    sparse: bool
+    formed: bool = False
 
 
 class Ledger:
@@ -78,6 +77,52 @@ class Ledger:
 
     def charge(self, passes: float = 0.0, held_out: float = 0.0, kernels: float = 0.0) -> None:
         self.cost = self.cost + Cost(passes, held_out, kernels)
+
+
+class Problem(ABC):
+    """min over λ of g(X(λ), λ) where X(λ) = argmin over x of h(x, λ).
+
+    `x0` and `lam0` are where the solver and the search start when nobody says otherwise; they also
+    tell p and s. `ledger` is where the problem writes what it spends. A user's problem needs no
+    more than at, x0 and lam0, and no base class: see `adopt`.
+    """
+
+    x0: Array
+    lam0: Array
+    ledger: Ledger
+
+    @abstractmethod
+    def at(self, x: Array, lam: Array) -> Point: ...
+
+    @property
+    def facts(self) -> Facts | None:
+        """Sizes and kinds, for choosing solvers; None where nothing is known."""
+        return None
+
+    def bound(self, point: Any, q: Array, r: Array) -> float:
+        """A rigorous bound on ‖∇₂g − ∇²₁,₂hᵀq − ∇f(λ)‖, with r = ∇²₁h q − ∇₁g; ∞: none known."""
+        return float("inf")
+
+    def outer_lipschitz(self) -> float:
+        """The Lipschitz constant C of g in x, for the paper's step rule."""
+        raise InvalidInput(
+            "C='data' asks the problem for the Lipschitz constant of g, and this problem has no "
+            "method outer_lipschitz(). Give Adaptive(C=...) a number."
+        )
+
+    @property
+    def sample_of(self) -> int | None:
+        """How many training rows `sample` draws from; None where there is no sample."""
+        return None
+
+    def sample(self, rows: int) -> Problem:
+        """The same problem on some of its training rows, its cost in units of the whole."""
+        return self
+
+    @property
+    def blocks(self) -> npt.NDArray[np.intp]:
+        """The block of each hyperparameter, of those that move as one when f is looked over."""
+        return np.arange(np.size(self.lam0))
 
 
 class Charger:
@@ -95,9 +140,7 @@ class Counted:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._own_prices = hasattr(problem, "ledger")
-        self._ledger: Ledger = problem.ledger if self._own_prices else Ledger()  # type: ignore[attr-defined]
-        self._start = self._ledger.cost
+        self._start = problem.ledger.cost
         self._recent: deque[tuple[Array, Array, Point]] = deque(maxlen=2)
 
     @property
@@ -110,7 +153,7 @@ class Counted:
 
     @property
     def cost(self) -> Cost:
-        return self._ledger.cost - self._start
+        return self.problem.ledger.cost - self._start
 
     def at(self, x: Array, lam: Array) -> Point:
         """problem.at(x, lam); the last two points are remembered, so nothing is computed twice."""
@@ -119,42 +162,42 @@ class Counted:
                 return point
         x = x.copy()
         point = self.problem.at(x, lam)
-        if not self._own_prices:
-            point = _PricedPoint(point, self._ledger, np.size(x), np.size(lam))
         self._recent.append((x, lam, point))
         return point
 
 
-class Plain:
-    """`problem` with its shapes checked at every point, whatever it offers beside that."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self._ledger = problem, Ledger()
-
-    @property
-    def x0(self) -> Array:
-        return np.asarray(self.problem.x0, dtype=float)
-
-    @property
-    def lam0(self) -> Array:
-        return np.asarray(self.problem.lam0, dtype=float)
-
-    def at(self, x: Array, lam: Array) -> Point:
-        return _PricedPoint(self.problem.at(x, lam), self._ledger, np.size(x), np.size(lam))
-
-
-def checked_lam(lam: Any, problem: Any) -> Array:
-    """λ as a flat array of its own, of the size that the problem (or criterion) has."""
+def checked_lam(lam: Any, size: int) -> Array:
+    """λ as a flat array of its own, with `size` entries."""
     checked = np.atleast_1d(np.array(lam, dtype=float))
-    if checked.shape != np.shape(problem.lam0):
-        raise InvalidInput(
-            f"lam has shape {checked.shape}; this problem's has {np.shape(problem.lam0)}."
-        )
+    if checked.shape != (size,):
+        raise InvalidInput(f"lam has shape {checked.shape}; this problem's has ({size},).")
     return checked
 
 
-def check_starts(problem: Any) -> None:
-    """A problem has at(x, lam), and flat, finite vectors x0 and lam0."""
+def priced(problem: Any) -> Problem:
+    """Any problem with nothing but at, x0 and lam0: shapes checked, calls at the usual prices."""
+    _check_members(problem)
+    return _Adopted(problem, bare=True)
+
+
+def adopt(problem: Any) -> Problem:
+    """A user's problem as a `Problem`: checked, and counted at the usual prices.
+
+    This is the border where problems enter. Needed are at(x, lam), x0 and lam0; what else a
+    problem may offer is asked for here, by name, and nowhere else:
+
+    ledger                 a `Ledger` in which it writes what it spends; without it, calls are
+                           counted at the prices of a linear model (`_PricedPoint`)
+    bound(point, q, r)     see Problem.bound
+    outer_lipschitz()      see Problem.outer_lipschitz
+    """
+    if isinstance(problem, Problem):
+        return problem
+    _check_members(problem)
+    return _Adopted(problem)
+
+
+def _check_members(problem: Any) -> None:
     for name, what in (
         ("at", "the method at(x, lam) that returns a point"),
         ("x0", "the vector x0 where the inner solver starts"),
@@ -165,15 +208,45 @@ def check_starts(problem: Any) -> None:
                 f"{type(problem).__name__} is not a problem: it has no {name}, {what}. "
                 "See help(hoag.problem)."
             )
-    for name in ("x0", "lam0"):
-        vector = np.asarray(getattr(problem, name), dtype=float)
-        if vector.ndim != 1 or vector.size == 0:
-            raise InvalidInput(
-                f"problem.{name} has shape {vector.shape}; it must be a flat array with at least "
-                "one value."
-            )
-        if not np.all(np.isfinite(vector)):
-            raise InvalidInput(f"problem.{name} holds a NaN or an infinity.")
+
+
+class _Adopted(Problem):
+    """`given`, with its shapes checked at every point and its calls counted."""
+
+    def __init__(self, given: Any, bare: bool = False) -> None:
+        self.given, self._bare = given, bare
+        self.x0, self.lam0 = (_start(given, name) for name in ("x0", "lam0"))
+        self._own_prices = hasattr(given, "ledger") and not bare
+        self.ledger = given.ledger if self._own_prices else Ledger()
+
+    def at(self, x: Array, lam: Array) -> Point:
+        point: Point = self.given.at(x, lam)
+        if self._own_prices:
+            return point
+        return _PricedPoint(point, self.ledger, np.size(x), np.size(lam))
+
+    def bound(self, point: Any, q: Array, r: Array) -> float:
+        if self._bare or not hasattr(self.given, "bound"):
+            return super().bound(point, q, r)
+        own = point if self._own_prices else point.given
+        return float(self.given.bound(own, q, r))
+
+    def outer_lipschitz(self) -> float:
+        if self._bare or not hasattr(self.given, "outer_lipschitz"):
+            return super().outer_lipschitz()
+        return float(self.given.outer_lipschitz())
+
+
+def _start(problem: Any, name: str) -> Array:
+    vector = np.asarray(getattr(problem, name), dtype=float)
+    if vector.ndim != 1 or vector.size == 0:
+        raise InvalidInput(
+            f"problem.{name} has shape {vector.shape}; it must be a flat array with at least one "
+            "value."
+        )
+    if not np.all(np.isfinite(vector)):
+        raise InvalidInput(f"problem.{name} holds a NaN or an infinity.")
+    return vector
 
 
 class _PricedPoint:
@@ -184,8 +257,8 @@ class _PricedPoint:
     touch no rows in such a model, are free.
     """
 
-    def __init__(self, point: Point, ledger: Ledger, p: int, s: int) -> None:
-        self._point, self._ledger, self._p, self._s = point, ledger, p, s
+    def __init__(self, point: Any, ledger: Ledger, p: int, s: int) -> None:
+        self.given, self._ledger, self._p, self._s = point, ledger, p, s
 
     @cached_property
     def _forward(self) -> None:
@@ -197,12 +270,12 @@ class _PricedPoint:
 
     def _member(self, name: str) -> Any:
         try:
-            return getattr(self._point, name)
+            return getattr(self.given, name)
         except AttributeError as error:
-            if hasattr(type(self._point), name):
+            if hasattr(type(self.given), name):
                 raise  # it exists, and failed inside
             raise InvalidInput(
-                f"problem.at(x, lam) returns a {type(self._point).__name__} without the member "
+                f"problem.at(x, lam) returns a {type(self.given).__name__} without the member "
                 f"{name}; see help(hoag.problem.Point)."
             ) from error
 
@@ -222,15 +295,14 @@ class _PricedPoint:
         _check_shape(name, number.shape, ())
         return float(number)
 
-    def _operator(self, name: str, shape: tuple[int, int]) -> LinearOperator:
+    def _matrix(self, name: str, shape: tuple[int, int]) -> Any:
         member = self._member(name)
         if isinstance(member, (list, tuple)):
             member = self._array(name)
         if np.ndim(member) not in (0, 2):
             raise InvalidInput(f"point.{name} has shape {np.shape(member)}; it should be {shape}.")
-        operator = aslinearoperator(member)
-        _check_shape(name, operator.shape, shape)
-        return operator
+        _check_shape(name, aslinearoperator(member).shape, shape)
+        return member
 
     @cached_property
     def h(self) -> float:
@@ -244,14 +316,13 @@ class _PricedPoint:
         return self._vector("h_x", self._p)
 
     @cached_property
-    def hessian(self) -> LinearOperator:
+    def hessian(self) -> Hessian:
         _ = self._forward
-        matrix = self._operator("hessian", (self._p, self._p))
-        return _PricedHessian(matrix, self._point.hessian, self._ledger)
+        return _PricedHessian(as_hessian(self._matrix("hessian", (self._p,) * 2)), self._ledger)
 
     @cached_property
     def cross(self) -> LinearOperator:
-        return self._operator("cross", (self._p, self._s))
+        return aslinearoperator(self._matrix("cross", (self._p, self._s)))
 
     @cached_property
     def g(self) -> float:
@@ -270,24 +341,29 @@ class _PricedPoint:
 
     @property
     def strong_convexity(self) -> float | None:
-        return getattr(self._point, "strong_convexity", None)
+        return getattr(self.given, "strong_convexity", None)
 
 
-class _PricedHessian(LinearOperator):  # type: ignore[misc]
-    """A Hessian whose products are charged; it offers what the user's own one offers."""
+class _PricedHessian(Hessian):
+    """A Hessian whose products are charged."""
 
-    def __init__(self, operator: LinearOperator, original: Any, ledger: Ledger) -> None:
-        super().__init__(float, operator.shape)
-        self._operator, self._ledger = operator, ledger
-        for name in ("diagonal", "cholesky"):
-            if hasattr(original, name):
-                setattr(self, name, getattr(original, name))
+    def __init__(self, hessian: Hessian, ledger: Ledger) -> None:
+        super().__init__(hessian.shape[0])
+        self._hessian, self._ledger = hessian, ledger
 
-    def _matvec(self, v: Array) -> Array:
+    def product(self, v: Array) -> Array:
         self._ledger.charge(passes=1.0)
-        return np.asarray(self._operator.matvec(np.ravel(v)))
+        return self._hessian.product(v)
 
-    _rmatvec = _matvec
+    def matrix(self) -> Array:
+        self._ledger.charge(passes=float(self.shape[0]))
+        return self._hessian.matrix()
+
+    def diagonal(self) -> Array:
+        return self._hessian.diagonal()
+
+    def factor(self) -> Any:
+        return self._hessian.factor() if self._hessian.own_factor else super().factor()
 
 
 def _check_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 ROUNDOFF = float(np.finfo(np.float64).eps)
+
+# Errors of values are estimates, and seldom too small by more than this factor.
+DOUBT = 5.0
 
 
 class Settings:
@@ -73,7 +77,8 @@ class Solve:
     "precision" (the tolerance is below rounding, which counts as converged), "max_iter",
     "stalled" (no further decrease was found), "indefinite" (negative curvature met) or
     "not_finite" (a product overflowed).
-    An inner solver adds the point at `x`, a linear solver the vector r = Aq − b.
+    An inner solver adds the point at `x`, a linear solver the vector r = Aq − b. Where a factor was
+    made, `inverse` is b ↦ A⁻¹b by it, to be handed on: that of the last step, from an inner solver.
     """
 
     x: Array
@@ -82,40 +87,99 @@ class Solve:
     reason: str
     point: Any = field(default=None, repr=False)
     r: Any = field(default=None, repr=False)
+    inverse: Any = field(default=None, repr=False)
 
     @property
     def converged(self) -> bool:
         return self.reason in ("tolerance", "precision")
 
 
+@dataclass(frozen=True)
+class Ask:
+    """How precise, and how much of it, an evaluation is wanted.
+
+    eps       the error that p may have, or f where no gradient is asked, up to the constants of
+              the problem: `Implicit` solves both its systems to residuals of ε, as the paper does.
+              0 is as exact as can be, ∞ whatever the start gives
+    gradient  with p, or f alone
+    free      only what costs no pass: a look, for criteria whose traits offer it
+    rows      on a sample of so many training rows, for criteria whose traits offer it
+    """
+
+    eps: float = 0.0
+    gradient: bool = True
+    free: bool = False
+    rows: int | None = None
+
+    @staticmethod
+    def of(ask: Ask | float) -> Ask:
+        """A number is short for a gradient with this ε."""
+        return ask if isinstance(ask, Ask) else Ask(float(ask))
+
+    @property
+    def whole(self) -> bool:
+        """On all rows, and worth a line in the trace."""
+        return not self.free and self.rows is None
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """f(λ) and its approximate gradient p, with the error of p.
+    """f(λ) ± f_error and its approximate gradient p ± error.
 
-    value      g(x, λ) at the computed x
-    corrected  g − q·∇₁h, which is f(λ) up to second order in the inner error; taken at the refined
-               x⁺, q⁺ where the error was measured
-    grad       p (or the refined p⁺), shape (s,)
-    correction p⁺ − p, the estimated error as a vector; None where it was not measured
-    error      estimate of ‖p − ∇f(λ)‖; nan where it was not measured
+    value      f(λ) as well as it is known: g − q·∇₁h where an adjoint q is at hand
+    grad       p (or the refined p⁺), shape (s,); nan where it was not asked for
+    g          g(x, λ) at the computed x
+    f_error    about how far `value` is from f(λ); ∞ where x was not solved for, nan if not measured
+    error      estimate of ‖p − ∇f(λ)‖ for the p that is here; nan where it was not measured
     bound      rigorous bound on the same (up to rounding); inf where none is known
-    x          the inner solution (a tuple of them for a sum of criteria)
+    correction p⁺ − p, the estimated error as a vector; None where it was not measured
+    x          the inner solution (a tuple for a sum of criteria); None until it is asked for
     warm       where the next evaluation may start; only the criterion that made it looks inside
     note       what did not converge, in a sentence; "" when everything did
+    parts      the evaluations that a sum added up
     """
 
     lam: Array
     value: float
-    corrected: float
     grad: Array
-    correction: Array | None
-    error: float
-    bound: float
-    x: Any = field(repr=False)
-    warm: Any = field(repr=False)
+    g: float = float("nan")
+    f_error: float = 0.0
+    error: float = float("nan")
+    bound: float = float("inf")
+    correction: Array | None = None
+    x: Any = field(default=None, repr=False)
+    warm: Any = field(default=None, repr=False)
     cost: Cost = Cost()
     converged: bool = True
     note: str = ""
+    parts: tuple[Evaluation, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.g):
+            object.__setattr__(self, "g", self.value)
+
+    @property
+    def corrected(self) -> float:
+        """Deprecated: the name of `value` in version 0.1."""
+        _moved("corrected", "value")
+        return self.value
+
+    @property
+    def highest(self) -> float:
+        """value + 5·f_error: f is hardly above it. Where x was not solved for, infinity."""
+        if not np.isfinite(self.value):
+            return float("inf")
+        return self.value + (0.0 if np.isnan(self.f_error) else DOUBT * self.f_error)
+
+    def light(self) -> Evaluation:
+        """The numbers alone, without solutions and warm starts."""
+        parts = tuple(part.light() for part in self.parts)
+        return replace(self, x=None, warm=None, parts=parts)
+
+
+def _moved(old: str, new: str) -> None:
+    message = f"`{old}` is now `{new}`; the old name goes in version 0.3."
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +221,16 @@ class Status:
 class Result:
     """Where a search converged, or the best point that it evaluated.
 
-    λ, x, value and gradient belong together; `value` is g at the computed x, `corrected` is nearer
-    to f(λ). For a sum of criteria x is a tuple.
+    λ, x, value and gradient belong together, and `value` was computed once more at λ, outside
+    whatever approximation the search went by. `cost` and `seconds` are those of everything, what
+    came after the last step of the trace too. For a sum of criteria x is a tuple.
     """
 
     evaluation: Evaluation
     status: Status
     trace: tuple[Step, ...] = field(repr=False)
+    cost: Cost = Cost()
+    seconds: float = 0.0
 
     MANY: ClassVar[int] = 20
 
@@ -181,15 +248,13 @@ class Result:
 
     @property
     def corrected(self) -> float:
-        return self.evaluation.corrected
+        """Deprecated: the name of `value` in version 0.1."""
+        _moved("corrected", "value")
+        return self.evaluation.value
 
     @property
     def grad(self) -> Array:
         return self.evaluation.grad
-
-    @property
-    def cost(self) -> Cost:
-        return self.trace[-1].cost
 
     @property
     def converged(self) -> bool:
@@ -217,7 +282,7 @@ class Result:
                 | ({"lam": lam} if many else {f"lam_{j}": v for j, v in enumerate(lam)})
                 | {
                     "value": found.value,
-                    "corrected": found.corrected,
+                    "f_error": found.f_error,
                     "grad_norm": float(np.linalg.norm(found.grad)),
                     "error": found.error,
                     "bound": found.bound,

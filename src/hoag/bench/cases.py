@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hoag import datasets, inner, linear, models, unrolled
+from hoag import datasets, inner, linear, models
 from hoag.bench.truth import Curve, Solved, Truth
+from hoag.criteria import unrolled
+from hoag.glm.penalties import Ridge
 from hoag.values import Array, Box, InvalidInput
 
 # The paper's binary model has exp(λ)‖x‖², ours ½ exp(λ)‖x‖².
@@ -27,7 +29,6 @@ class Setting:
     validation  (x, λ) ↦ the loss on the third part, which neither training nor tuning saw
     truth       f(λ) solved tightly; None where that would take longer than the search
     inner, linear, unrolled   as in the paper: for HOAG, grid, random and SMBO, and for Iterdiff
-    fast        the solvers of this library's default search
     """
 
     problem: Any
@@ -36,7 +37,6 @@ class Setting:
     inner: Any
     linear: Any
     unrolled: Any
-    fast: tuple[Any, Any]
     domain: Box
 
 
@@ -84,9 +84,9 @@ def _text(name: str, relabel: Callable[[Any], Any] | None = None) -> Callable[[i
             A, A_test, A_val = datasets.standardised_by(A, A_test, A_val)
 
         def problem(A_held_out: Any, y_held_out: Any) -> Any:
-            made = models.logistic(A, y, A_held_out, y_held_out)
-            made.shift = PAPER_SHIFT
-            return made
+            groups = np.zeros(A.shape[1], dtype=np.intp)
+            penalty = Ridge(groups, shift=PAPER_SHIFT)
+            return models.logistic(A, y, A_held_out, y_held_out, penalties=penalty)
 
         judge, domain = problem(A_val, y_val), Box(*DOMAIN, size=1)
         return Setting(
@@ -96,7 +96,6 @@ def _text(name: str, relabel: Callable[[Any], Any] | None = None) -> Callable[[i
             inner=inner.LBFGS(INNER_ITERATIONS),
             linear=linear.CG(),
             unrolled=unrolled.LBFGS(frozen=True),
-            fast=(inner.Newton(), linear.CG()),
             domain=domain,
         )
 
@@ -114,7 +113,7 @@ def _kernel(name: str) -> Callable[[int], Setting]:
         def problem(A_held_out: Any, y_held_out: Any) -> Any:
             return models.kernel_ridge(A, y, A_held_out, y_held_out)
 
-        judge, direct = problem(A_val, y_val), linear.Cholesky()
+        judge = problem(A_val, y_val)
         return Setting(
             problem=problem(A_test, y_test),
             validation=lambda x, lam: float(judge.at(x, lam).g),
@@ -122,7 +121,6 @@ def _kernel(name: str) -> Callable[[int], Setting]:
             inner=inner.CG(linear.CG(max_iter=INNER_ITERATIONS)),
             linear=linear.CG(),
             unrolled=unrolled.ConjugateGradient(),
-            fast=(inner.Newton(direct), direct),
             domain=Box(*DOMAIN, size=2),
         )
 
@@ -149,7 +147,6 @@ def _pixels(name: str, scale: float = 1.0) -> Callable[[int], Setting]:
             inner=inner.LBFGS(INNER_ITERATIONS),
             linear=jacobi,
             unrolled=unrolled.LBFGS(frozen=True),
-            fast=(inner.Newton(jacobi), jacobi),
             domain=Box(*DOMAIN, size=made.lam0.size),
         )
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hoag.bench.cases import CASES
-from hoag.search.recorder import SAME
-from hoag.values import Array
+from hoag.values import DOUBT, Array
 
 # Measured from the best f known; below this, two λ are not told apart.
 LEAST = 1e-8
@@ -20,7 +19,7 @@ class Rows:
 
     suboptimality  (f(λ_k) − f*)/f* at every step
     answer         the same at the best step so far, by the method's own account: ranked as the
-                   recorder of every search ranks, by g − q·∇₁h plus the size of that correction
+                   run of every search ranks, by f plus what its error may be
     answer_validation   the validation loss there
     """
 
@@ -81,8 +80,7 @@ class Rows:
     def _judged(self, run: Any) -> Any:
         f_star = self.f_star(run.case[0], run.seed[0])
         run["suboptimality"] = np.maximum((run.f - f_star) / f_star, LEAST)
-        off = np.maximum(np.abs(run.corrected - run.value), SAME * np.abs(run.corrected))
-        rank = (run.corrected + off).to_numpy()
+        rank = (run.corrected + DOUBT * run.f_error.fillna(0.0)).to_numpy()
         best = best_so_far(np.where(np.isfinite(rank), rank, np.inf))
         run["answer"] = run.suboptimality.to_numpy()[best]
         run["answer_validation"] = run.validation.to_numpy()[best]

@@ -19,7 +19,7 @@ from hoag.api import minimize
 from hoag.bench import methods
 from hoag.bench.cases import Case, Setting, case
 from hoag.bench.truth import Curve
-from hoag.criterion import Criterion, solved
+from hoag.criteria.base import Criterion
 from hoag.report import write_whole
 from hoag.values import Array, InnerProblemError, Step
 
@@ -252,7 +252,7 @@ class _Watch:
     def __call__(self, step: Step) -> bool:
         start, found = time.perf_counter(), step.evaluation
         seconds = step.seconds - self._outside
-        x, _ = solved(self._criterion, found)
+        x, _ = self._criterion.solution(found)
         row = {
             "k": step.k,
             "seconds": seconds,
@@ -260,8 +260,9 @@ class _Watch:
             "held_out": step.cost.held_out,
             "kernels": step.cost.kernels,
             "eps": step.eps,
-            "value": found.value,
-            "corrected": found.corrected,
+            "value": found.g,
+            "corrected": found.value,
+            "f_error": found.f_error,
             "error": found.error,
             "bound": found.bound,
             "step_size": step.step_size,
@@ -274,7 +275,7 @@ class _Watch:
         self.lams.append(step.lam)
         self._outside += time.perf_counter() - start
         for reason, over in (
-            ("target", self._target is not None and found.value < self._target),
+            ("target", self._target is not None and found.g < self._target),
             ("evaluations", step.k == self._most),
             ("time_budget", seconds >= self._budget),
         ):

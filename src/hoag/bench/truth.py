@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
 from hoag import inner, linear
-from hoag.criterion import Implicit
+from hoag.criteria.implicit import Implicit
 from hoag.values import Array, Box
 
 # g − q·∇₁h is second order in this, so that f is right to about 1e-8, relatively.
@@ -84,7 +84,7 @@ class Curve:
     def _solve(self, places: Array, warm: Any) -> Any:
         for place in places:
             found = self._criterion.evaluate(np.array([place]), TIGHT, warm)
-            self._knots[float(place)] = (found.corrected, float(found.grad[0]))
+            self._knots[float(place)] = (found.value, float(found.grad[0]))
             warm = found.warm
         return warm
 

@@ -163,9 +163,10 @@ def _certificate(found: dict[str, Any]) -> str:
     size = math.sqrt(sum(value**2 for value in found["gradient"]))
     if found["cv"] == "loo":
         return f"gradient {size:.1e}, exact up to rounding"
-    bound = found["gradient_bound"]
-    proved = f"rigorous bound {bound:.1e}" if math.isfinite(bound) else "no rigorous bound known"
-    return f"gradient {size:.1e}, estimated error {found['gradient_error']:.1e}, {proved}"
+    error, bound = found["gradient_error"], found["gradient_bound"]
+    measured = "its error was not measured" if math.isnan(error) else f"estimated error {error:.1e}"
+    proved = f", rigorous bound {bound:.1e}" if math.isfinite(bound) else ""
+    return f"gradient {size:.1e}, {measured}{proved}"
 
 
 def as_json(found: dict[str, Any]) -> str:

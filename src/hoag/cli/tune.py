@@ -53,6 +53,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--tol", type=float, default=1e-4, help="gain to stop at (1e-4)")
     search.add_argument("--max-iter", type=int, default=100, help="most steps (100)")
     search.add_argument("--time-budget", type=float, metavar="SECONDS", help="for the search")
+    search.add_argument("--certificate", choices=("auto", "none", "estimate", "bound"),
+                        default="auto", help="the gradient's error (auto: if cheap)")  # fmt: skip
     search.add_argument("--jobs", type=int, metavar="N", help="folds at a time (1)")
     output = parser.add_argument_group("output")
     output.add_argument("--save", metavar="MODEL.skops", help="write the fitted pipeline")
@@ -212,6 +214,7 @@ def _estimator(args: argparse.Namespace, data: Data) -> Any:
         "max_iter": args.max_iter,
         "time_budget": args.time_budget,
         "n_jobs": args.jobs,
+        "certificate": args.certificate,
         "verbose": int(sys.stderr.isatty() and not args.quiet),
     }
     if args.criterion:

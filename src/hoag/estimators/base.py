@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import time
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,15 +15,21 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from hoag.criterion import solved
+from hoag.criteria.base import Criterion
+from hoag.criteria.plan import CERTIFICATES, plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
-from hoag.estimators.tuning import Task, close, scouted, translated, warn_about
-from hoag.models.make import check_sparse
-from hoag.search import Fast
-from hoag.values import Array, Box, InvalidInput, Result, Step
+from hoag.estimators.interval import interval
+from hoag.estimators.task import Task, translated, warn_about
+from hoag.glm.make import check_sparse
+from hoag.search import Fast, Search
+from hoag.values import Array, Box, Cost, InvalidInput, Result, Step
+
+# criterion_at solves for f to this share of itself.
+TIGHT = 1e-9
 
 
 class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,16 +46,14 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
-        task, method = self._task(X, y, weights, splits), self._search()
-        sampled = getattr(task.criterion, "rows", None) is not None
-        if not (self._fast() and sampled):  # on a sample the default search scouts by itself
-            task = scouted(task)
+        search = self._search()
+        task = self._task(X, y, weights, splits)
         listeners = Listeners(
             self,
             {"X": X, "y": y},
-            getattr(method, "max_iter", None),
+            search.max_iter,
             lambda step: (
-                self._named(step.lam) | task.averaged(solved(task.criterion, step.evaluation)[0])
+                self._named(step.lam) | task.averaged(task.criterion.solution(step.evaluation)[0])
             ),
         )
 
@@ -55,15 +61,19 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             return listeners.on_step(step, translated(step, task))
 
         try:
-            result: Result = method.minimize(task.criterion, task.box, task.start, on_step)
+            result = search.minimize(
+                task.criterion, task.box, task.start, on_step, self.certificate
+            )
+        except BaseException as error:
+            if isinstance(error.__dict__.get("result"), Result):
+                error.result = translated(error.result, task)  # type: ignore[attr-defined]
+            raise
         finally:
             listeners.close()
         self.n_iter_ = len(result.trace)
-        result, self.lam_interval_ = close(task, result, self.tol)
+        result, fitted = self._closed(task, result)
         self.result_ = translated(result, task)
-        self.lam_, self.criterion_ = self.result_.lam, self.result_.corrected
-        fitted = self._named(self.lam_)
-        fitted |= task.refit(result) if self.refit else task.averaged(result.x)
+        self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
             setattr(self, name, value)
         if self.scoring is not None:
@@ -73,6 +83,25 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         given = grid[0] if grid else "" if isinstance(self.bounds, str) else "bounds"
         warn_about(task, result, self.tol, given)
         return self
+
+    def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
+        """What comes after the search, counted: the interval, while there is time, and the refit.
+
+        Also the fitted attributes.
+        """
+        start, spent, best = time.perf_counter(), Cost(), result.evaluation
+        self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
+        if self.time_budget is None or result.seconds < self.time_budget:
+            eps = result.trace[-1].eps
+            self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
+        fitted = self._named(result.lam)
+        if self.refit:
+            made, cost = task.refit(result)
+            fitted, spent = fitted | made, spent + cost
+        else:
+            fitted |= task.averaged(result.x)
+        seconds = result.seconds + time.perf_counter() - start
+        return replace(result, cost=result.cost + spent, seconds=seconds), fitted
 
     def _named(self, lam: Array) -> dict[str, Any]:
         """λ by the names that scikit-learn has for it: alpha_, C_, gamma_."""
@@ -90,8 +119,8 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         weights = _row_weights(sample_weight, X)
         splits, _ = reader._splits(X, y, sample_weight, params)
         task = reader._task(X, y, weights, splits)
-        lam = np.atleast_1d(np.asarray(lam, dtype=float))
-        return float(task.per_row * task.criterion.value(lam, 1e-9).value)
+        found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
+        return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
 
     def _scores(
         self, X: Any, y: Any, splits: Any, task: Task, result: Result, params: dict[str, Any]
@@ -163,9 +192,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         router = MetadataRouter(owner=self).add_self_request(self)
         # A number or an iterable stands for a splitter that asks for nothing.
         router.add(
-            splitter=self.cv
-            if not isinstance(self.cv, str) and hasattr(self.cv, "split")
-            else check_cv(),
+            splitter=self.cv if _is_splitter(self.cv) else check_cv(),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
         if self.scoring is not None:
@@ -175,18 +202,25 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             )
         return router
 
-    def _search(self) -> Any:
-        if self.search is not None:
-            if isinstance(self.search, type) or not hasattr(self.search, "minimize"):
-                raise InvalidInput(
-                    f"search={self.search!r}: give an instance, such as hoag.search.Hoag()."
-                )
+    def _search(self) -> Search:
+        """The search that was given, with the seed that was given, or the default one."""
+        if self.search is None:
+            return Fast(self.tol, self.max_iter, self.time_budget)
+        if not isinstance(self.search, Search):
+            raise InvalidInput(
+                f"search={self.search!r}: give an instance, such as hoag.search.Hoag()."
+            )
+        if self.random_state is None:
             return self.search
-        return Fast(self.tol, self.max_iter, self.time_budget)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return self.search.seeded(int(seed))
 
-    def _fast(self) -> bool:
-        """Whether the search is the default one, which asks for no more than it needs."""
-        return self.search is None or isinstance(self.search, Fast)
+    def _plan(self, problems: Any) -> Criterion:
+        """How the folds are evaluated."""
+        search = self._search()
+        return plan(
+            problems, by_steps=search.by_steps, certificate=self.certificate, n_jobs=self.n_jobs
+        )
 
     def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
         """The bounds that the user gave, or those from the data."""
@@ -234,6 +268,10 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         budget = self.time_budget
         if budget is not None and not (isinstance(budget, Real) and float(budget) >= 0):
             raise InvalidInput(f"time_budget={budget!r}: give seconds, or None.")
+        if self.certificate not in CERTIFICATES:
+            raise InvalidInput(
+                f"certificate={self.certificate!r}: use one of {', '.join(CERTIFICATES)}."
+            )
         if self.callback is not None and not callable(self.callback):
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 
@@ -295,6 +333,10 @@ def _checked_splits(splits: Any, n: int) -> list[tuple[Any, Any]]:
             raise InvalidInput(f"Split {k} of cv has no training rows.")
         checked.append((parts[0], parts[1]))
     return checked
+
+
+def _is_splitter(cv: Any) -> bool:
+    return not isinstance(cv, str) and hasattr(cv, "split")
 
 
 def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:

@@ -50,7 +50,7 @@ class Listeners:
         """`step` in the library's units, `outside` in the user's."""
         stop = False
         if self._bar is not None:
-            self._bar.set_postfix_str(f"held-out loss {outside.evaluation.corrected:.6g}")
+            self._bar.set_postfix_str(f"held-out loss {outside.evaluation.value:.6g}")
             self._bar.update()
         if self._estimator.callback is not None:
             stop |= bool(self._estimator.callback(outside))

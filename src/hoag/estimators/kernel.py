@@ -9,14 +9,14 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
 
-from hoag import inner, linear
+from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
-from hoag.estimators.tuning import Task, cross_validated, warn_refit
+from hoag.estimators.task import Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
-from hoag.models.kernel_ridge import KernelRidgeProblem
-from hoag.values import Array, Box, InvalidInput, Result
+from hoag.glm.kernel_ridge import KernelRidgeProblem
+from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 # "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
 # mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below
@@ -43,8 +43,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     criterion : {"squared_error", "huber"}
     bounds : "auto", pair (lower, upper) or hoag.Box
         Of λ = (log γ, …, log α).
-    scoring, search, tol, max_iter, time_budget, refit, n_jobs, random_state, verbose, callback :
-        as in LogisticRegressionCV
+    scoring, search, tol, max_iter, time_budget, refit, n_jobs, certificate, random_state, verbose,
+    callback : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -67,6 +67,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         time_budget: float | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
+        certificate: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
@@ -82,6 +83,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         self.time_budget = time_budget
         self.refit = refit
         self.n_jobs = n_jobs
+        self.certificate = certificate
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -108,7 +110,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         u = units(X, weights, centre=True, about_mean=True)
         y, u = regression_units(y, u, centre=False)
         outer = outer_loss(self.criterion, y)
-        n, A = len(y), u.matrix.A * u.matrix.scale
+        n, A = len(y), u.rows.A * u.rows.scale
         shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
 
         def problem(train: Any, test: Any) -> KernelRidgeProblem:
@@ -120,8 +122,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         judged = sum(float(p.test_weights.sum()) for p in problems)
         if judged == 0:
             raise InvalidInput("No held-out row of cv has a positive weight.")
-        solver = linear.Cholesky()
-        criterion = cross_validated(problems, inner.CG(solver), solver, self.n_jobs, self._fast())
+        criterion = self._plan(problems)
         widths = problems[0].lam0.size - 1
         # With a width for each feature every squared difference is a share of the whole.
         many = np.log(widths) if widths > 1 else 0.0
@@ -138,12 +139,12 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
                 for (train, _), p, part in zip(splits, problems, x, strict=True)
             ]
 
-        def refit(result: Result) -> dict[str, Any]:
+        def refit(result: Result) -> tuple[dict[str, Any], Cost]:
             rows = np.flatnonzero(u.weights > 0)
             whole = problem(rows, rows[:1])
-            solve = inner.CG(solver).solve(whole, result.lam, whole.x0, 1e-10 * WEIGHT)
+            solve, cost = refitted(whole, criterion, result.evaluation)
             warn_refit(solve)
-            return self._attributes(u, n, rows, whole, solve.x)
+            return self._attributes(u, n, rows, whole, solve.x), cost
 
         per_row = u.y_scale**2 / judged
         return Task(criterion, box, start, per_row, models, refit)

@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.linear import LinearEstimator, check_grid
-from hoag.estimators.tuning import Task
+from hoag.estimators.task import Task
 from hoag.estimators.units import units
-from hoag.models.losses import Brier, MultinomialBrier, OuterLoss
-from hoag.models.targets import Target, binary, multiclass
+from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
+from hoag.glm.targets import Target, binary, multiclass
 from hoag.values import Array, InvalidInput
 
 
@@ -63,6 +63,9 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         Fit on all rows at the best λ; else the mean of the folds' models is kept.
     n_jobs : int or None
         Folds evaluated at a time, through joblib; threads unless its configuration says otherwise.
+    certificate : {"auto", "none", "estimate", "bound"}
+        Whether the error of the gradient at the best λ is measured: "auto" where that costs at most
+        a fifth of the run; "bound" adds a rigorous bound. In `result_.evaluation`.
     random_state : int, RandomState or None
         For searches that draw random numbers; the default one does not.
     verbose : int
@@ -101,6 +104,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         time_budget: float | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
+        certificate: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
@@ -119,6 +123,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         self.time_budget = time_budget
         self.refit = refit
         self.n_jobs = n_jobs
+        self.certificate = certificate
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hoag.estimators.units import LARGEST, Units
-from hoag.models.losses import Huber, OuterLoss, Squared
+from hoag.glm.losses import Huber, OuterLoss, Squared
 from hoag.values import Array, InvalidInput
 
 # What counts as an outlier for criterion="huber": 1.35 times the spread of y, estimated by its

@@ -9,20 +9,18 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.linear import LinearEstimator, check_grid, group_matrix, scouts
+from hoag.estimators.linear import LinearEstimator, check_grid, group_matrix
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
-from hoag.estimators.tuning import Task
+from hoag.estimators.task import Task
 from hoag.estimators.units import Units, auto_box, column_energies, units
-from hoag.models.leave_one_out import LeaveOneOut
-from hoag.models.losses import Squared
-from hoag.models.penalties import NAMES
-from hoag.models.targets import Target
-from hoag.values import Array, InvalidInput
-
-# A leave-one-out loss of at most so many products of numbers is cheap enough to look around first.
-CHEAP = 1e8
+from hoag.glm.folds import FREE
+from hoag.glm.losses import Squared
+from hoag.glm.penalties import NAMES, Ridge
+from hoag.glm.targets import Target
+from hoag.values import Array, Cost, InvalidInput
 
 
 class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignore[misc]
@@ -45,8 +43,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
     criterion : {"squared_error", "huber"}
         What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
         the spread of y and linear beyond, so that few outliers do not decide.
-    fit_intercept, scoring, search, bounds, tol, max_iter, time_budget, refit, n_jobs, random_state,
-    verbose, callback : as in LogisticRegressionCV
+    fit_intercept, scoring, search, bounds, tol, max_iter, time_budget, refit, n_jobs, certificate,
+    random_state,     verbose, callback : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -71,6 +69,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         time_budget: float | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
+        certificate: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
@@ -88,6 +87,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         self.time_budget = time_budget
         self.refit = refit
         self.n_jobs = n_jobs
+        self.certificate = certificate
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -131,18 +131,16 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         groups = group_matrix(self._penalties(), u, target)
         box, start = self._box(*auto_box(column_energies(u, 1.0), groups, u.log_shift))
         intercept = target.basis is not None
+        floor = FREE * float(u.weights.sum()) if np.any(groups < 0) else 0.0
         loo = LeaveOneOut(
-            u.matrix,
+            u.rows,
             target.y,
             u.weights,
-            groups,
+            Ridge(groups.ravel(), floor, u.log_shift),
             intercept=intercept,
             gcv=_is(self.cv, "gcv"),
             outer=target.outer,
-            shift=u.log_shift,
         )
-
-        cheap = min(loo.n, loo.p) ** 2 * max(loo.n, loo.p) <= CHEAP
 
         def models(x: Array) -> list[dict[str, Any]]:
             tail = loo.share @ loo.y - loo.mean @ x
@@ -158,9 +156,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             start,
             self._per_row(u, target, float(u.weights.sum())),
             models,
-            lambda result: models(result.x)[0],
+            lambda result: (models(result.x)[0], Cost()),
             predictions=predictions,
-            scouts=scouts(box, start, cheap),
         )
 
     def _penalties(self) -> Any:
@@ -190,11 +187,11 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
 
     def to_sklearn(self) -> Any:
         """The fitted model as a plain sklearn.linear_model.Ridge."""
-        from sklearn.linear_model import Ridge
+        from sklearn.linear_model import Ridge as PlainRidge
 
         check_is_fitted(self)
         plain = np.ndim(self.alpha_) == 0 or _is(self._penalties(), "per-class")
-        model = Ridge(alpha=self.alpha_ if plain else 1.0, fit_intercept=self.fit_intercept)
+        model = PlainRidge(alpha=self.alpha_ if plain else 1.0, fit_intercept=self.fit_intercept)
         model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
         model.n_iter_, model.solver_ = None, "auto"
         return with_features(model, self)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.models.rows import Matrix
+from hoag.glm.rows import ArrayRows
 from hoag.values import Array, Box, InvalidInput
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
@@ -44,7 +44,7 @@ ABOVE, BELOW, ROUNDING = 10.0, 14.0, 30.0
 class Units:
     """A′, s′ and y′, and the way back from them."""
 
-    matrix: Matrix
+    rows: ArrayRows
     weights: Array
     mean: Array
     c: float
@@ -90,17 +90,17 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         mean = share @ A
         A -= mean
         A[:, np.max(np.abs(A), axis=0) <= CENTRING * sizes] = 0.0
-        unscaled = Matrix(A)
+        unscaled = ArrayRows(A)
     else:
-        unscaled = Matrix(X, 1.0 / power)
-    squares = unscaled.column_squares(share)
+        unscaled = ArrayRows(X, 1.0 / power)
+    squares = unscaled.squared_backward(share)
     squared = float(squares.sum())
     if about_mean:  # which centring has not done for sparse rows
         squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), CONSTANT * squared)
     spread = float(np.sqrt(squared)) or 1.0
-    matrix = unscaled.scaled(1.0 / spread)
+    rows = unscaled.scaled(1.0 / spread)
     squares = WEIGHT * squares / spread / spread
-    return Units(matrix, WEIGHT * share, mean * power, power * spread, total, squares)
+    return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
 
 
 def column_energies(units: Units, curvature: float) -> Array:

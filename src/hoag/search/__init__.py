@@ -4,7 +4,7 @@ from hoag.search.bayes import Bayes
 from hoag.search.blackbox import Grid, Random
 from hoag.search.fast import Fast
 from hoag.search.hoag import Hoag
-from hoag.search.recorder import Recorder, Stop
+from hoag.search.run import Journal, Look, Note, Run, Search
 from hoag.search.steps import Adaptive, Constant
 from hoag.search.tpe import TPE
 
@@ -16,7 +16,10 @@ __all__ = [
     "Fast",
     "Grid",
     "Hoag",
+    "Journal",
+    "Look",
+    "Note",
     "Random",
-    "Recorder",
-    "Stop",
+    "Run",
+    "Search",
 ]

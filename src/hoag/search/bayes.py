@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hoag.search.blackbox import EPS, BlackBox, Proposals, _at_least_one
+from hoag.search.blackbox import EPS, Proposals, Sampled, _at_least_one
 from hoag.values import Box
 
 
-class Bayes(BlackBox):
+class Bayes(Sampled):
     """The λ of most expected improvement, under a Gaussian process fitted to the values so far.
 
     It begins at `starts` points equally spaced from the lower corner of the domain to the upper.
@@ -25,8 +25,8 @@ class Bayes(BlackBox):
         eps: float = EPS,
         time_budget: float | None = None,
     ) -> None:
-        self.n, self.starts = _at_least_one("n", n), _at_least_one("starts", starts)
-        self.seed, self.eps, self.time_budget = seed, eps, time_budget
+        super().__init__(n, seed, eps, time_budget)
+        self.starts = _at_least_one("starts", starts)
 
     def proposals(self, domain: Box) -> Proposals:
         bayes_opt = _package()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Generator
 
 import numpy as np
 
-from hoag.criterion import Criterion
-from hoag.search.recorder import OnStep, Recorder, Stop
-from hoag.values import Array, Box, InvalidInput, Result, Settings
+from hoag.criteria.base import Traits
+from hoag.search.run import Look, Note, Search, Steps
+from hoag.values import Array, Ask, Box, InvalidInput, Status
 
 # Yields where to look next and is sent f there; ending means that there is nowhere left to look.
 Proposals = Generator[Array, float, None]
@@ -18,33 +20,29 @@ EPS = 1e-4
 MOST_POINTS = 10**6
 
 
-class BlackBox(Settings):
-    """λ₁, λ₂, … by some rule from the values so far; every f(λ) is a fit of its own, from x0."""
+class BlackBox(Search):
+    """λ₁, λ₂, … by some rule from the values so far; every f(λ) is a fit of its own, from x0.
+
+    The best of the points looked at is returned; lam0 is not among them.
+    """
 
     eps: float
-    time_budget: float | None
 
-    def minimize(
-        self, criterion: Criterion, domain: Box, lam0: Array, on_step: OnStep | None = None
-    ) -> Result:
-        """The best of the points looked at; lam0 is not among them."""
-        recorder = Recorder(criterion, on_step, self.time_budget)
-        return recorder.run(lambda recorder: self._ask_and_tell(recorder, self.proposals(domain)))
+    @abstractmethod
+    def proposals(self, domain: Box) -> Proposals: ...
 
-    def proposals(self, domain: Box) -> Proposals:
-        raise NotImplementedError
-
-    def _ask_and_tell(self, recorder: Recorder, proposals: Proposals) -> None:
-        lam = next(proposals)
+    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+        proposals, n = self.proposals(domain), 0
+        value: float | None = None
         while True:
-            found = recorder.value(lam, self.eps)
-            recorder.record(found, self.eps)
-            recorder.stop_if_asked()
             try:
-                lam = proposals.send(found.value)
+                lam = proposals.send(value)  # type: ignore[arg-type]
             except StopIteration:
-                n = len(recorder.trace)
-                raise Stop("finished", f"All {n} points were looked at.") from None
+                return Status("finished", f"All {n} points were looked at.")
+            found = yield Look(lam, Ask(self.eps, gradient=False))
+            value, n = found.value, n + 1
+            if (yield Note()):
+                return Status("finished", f"Stopped after {n} points.")
 
 
 class Grid(BlackBox):
@@ -73,6 +71,11 @@ class Sampled(BlackBox):
     ) -> None:
         self.n = _at_least_one("n", n)
         self.seed, self.eps, self.time_budget = seed, eps, time_budget
+
+    def seeded(self, seed: int) -> Search:
+        other = copy.copy(self)
+        other.seed = seed
+        return other
 
 
 class Random(Sampled):

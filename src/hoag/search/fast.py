@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from hoag.criterion import Criterion
-from hoag.search import many, one
-from hoag.search.recorder import OnStep, Recorder, check_max_iter
-from hoag.search.scout import scout
-from hoag.values import Array, Box, InvalidInput, Result, Settings
-
-# Early values are known to no more than this: only what is lower by more counts as left behind.
-LEFT_BEHIND = 1e-2
+from hoag.criteria.base import Traits
+from hoag.search import quasi_newton, root
+from hoag.search.run import Search, Steps, check_max_iter
+from hoag.search.survey import survey
+from hoag.values import Array, Box, InvalidInput
 
 
-class Fast(Settings):
+class Fast(Search):
     """min over λ in D of f(λ), by secants for one hyperparameter and quasi-Newton steps for more.
 
     tol          stop when the loss can fall by no more than this share of itself, by its slope,
@@ -21,8 +18,11 @@ class Fast(Settings):
     time_budget  seconds; looked at after every evaluation
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
-    the end.
+    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
+    over on one first.
     """
+
+    by_steps = False
 
     def __init__(
         self, tol: float = 1e-4, max_iter: int = 100, time_budget: float | None = None
@@ -32,16 +32,13 @@ class Fast(Settings):
             raise InvalidInput(f"tol={tol}: it must be a positive number.")
         self.tol, self.max_iter, self.time_budget = tol, max_iter, time_budget
 
-    def minimize(
-        self, criterion: Criterion, domain: Box, lam0: Array, on_step: OnStep | None = None
-    ) -> Result:
-        recorder = Recorder(criterion, on_step, self.time_budget)
-        recorder.same, recorder.certify = LEFT_BEHIND, True
-        return recorder.run(lambda recorder: self._descend(recorder, domain, lam0))
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        return self.tol
 
-    def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:
-        if lam.size == 1:
-            one.descend(recorder, domain, lam, self.tol, self.max_iter)
-        lam, cost = scout(recorder.criterion, domain, lam)
-        recorder.spend(cost)
-        many.descend(recorder, domain, lam, self.tol, self.max_iter)
+    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+        most = self.max_iter or 1
+        if lam0.size == 1:
+            return (yield from root.descend(domain, lam0, self.tol, most, traits))
+        lam = yield from survey(domain, lam0, traits)
+        return (yield from quasi_newton.descend(domain, lam, self.tol, most))

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from hoag.criterion import Criterion
+from hoag.criteria.base import Traits
 from hoag.schedules import Exponential, Schedule
-from hoag.search.recorder import OnStep, Recorder, Stop, check_max_iter, on_bounds
+from hoag.search.run import (
+    ACCURACY,
+    Lipschitz,
+    Look,
+    Note,
+    Search,
+    Steps,
+    check_max_iter,
+    on_bounds,
+    sentence,
+)
 from hoag.search.steps import Adaptive, StepRule, gradient_error
-from hoag.values import Array, Box, Evaluation, InvalidInput, Result, Settings, Step
+from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
 
 
-class Hoag(Settings):
+class Hoag(Search):
     """λ_{k+1} = P_D(λ_k − p_k/L), with p_k computed only to the tolerance ε_k.
 
     Where the error of p_k was measured and is as large as p_k, λ stays for the next, smaller ε.
@@ -65,7 +76,7 @@ class Hoag(Settings):
                 raise InvalidInput(f"{name}={value.__name__} is a class: write {value.__name__}().")
         if schedule is not None and not callable(schedule):
             raise InvalidInput(f"schedule={schedule!r}: give a function k ↦ ε_k.")
-        if step is not None and not hasattr(step, "next"):
+        if step is not None and not isinstance(step, StepRule):
             raise InvalidInput(f"step={step!r}: give Adaptive() or Constant(L).")
         if not tol >= 0:
             raise InvalidInput(f"tol={tol}: it must be a number ≥ 0.")
@@ -78,54 +89,55 @@ class Hoag(Settings):
         self.max_iter = max_iter
         self.time_budget = time_budget
 
-    def minimize(
-        self, criterion: Criterion, domain: Box, lam0: Array, on_step: OnStep | None = None
-    ) -> Result:
-        recorder = Recorder(criterion, on_step, self.time_budget)
-        recorder.same = max(recorder.same, self.gain)
-        return recorder.run(lambda recorder: self._descend(recorder, domain, lam0))
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        return max(ACCURACY, self.gain)
 
-    def _descend(self, recorder: Recorder, domain: Box, lam: Array) -> None:
-        C = recorder.outer_lipschitz() if self.step.needs_lipschitz else np.nan
-        L, scale, warm, waited_with = np.nan, np.nan, None, np.inf
+    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+        C = (yield Lipschitz()) if self.step.needs_lipschitz else np.nan
+        lam, L, scale, waited_with = lam0, np.nan, np.nan, np.inf
+        now: Evaluation | None = None
+        taken: deque[_Taken] = deque(maxlen=self.STALL_STEPS + 1)
+        first_size, most = np.nan, int(self.max_iter or 1)
         origin: tuple[float, Evaluation, float] | None = None  # L, p, ε of the last step taken
-        for k in range(1, self.max_iter + 1):
+        for k in range(1, most + 1):
             eps = self._tolerance(k)
-            now = recorder.evaluate(lam, eps, warm)  # (i), (ii), (iii)
+            now = yield Look(lam, Ask(eps), now)  # (i), (ii), (iii)
             p = now.grad
             if origin is None:
                 L = self.step.first(p)
                 scale = max(float(np.linalg.norm(p)), self.LEAST_SCALE * abs(now.value)) or 1.0
+                first_size = 1 / L
             else:
                 L = self.step.next(origin[0], C, origin[1], now, (origin[2], eps))
             mapping = float(np.linalg.norm(lam - domain.project(lam - p / scale)))
-            recorder.record(now, eps, 1 / L, mapping)
-            note = f"{on_bounds(lam, p, domain)} {now.note}".strip()
-            self._stop_if_stationary(k, mapping, gradient_error(now, eps) / scale, note)
-            self._stop_if_no_gain(recorder.trace, domain, note)
-            recorder.stop_if_asked()
-            self._stop_if_stalled(recorder.trace)
-            warm = now.warm
+            yield Note(1 / L, mapping)
+            error = gradient_error(now, eps)
+            note = sentence(on_bounds(lam, p, domain), now.note)
+            taken.append(_Taken(lam, 1 / L, mapping))
+            status = (
+                self._stationary(k, mapping, error / scale, note)
+                or self._no_gain(k, now, error, taken, domain, note)
+                or self._stalled(k, taken, first_size, now.note)
+            )
+            if status is not None:
+                return status
             # Where the direction is not known yet: stay and let ε shrink, while that helps.
             waits = now.error >= np.linalg.norm(p) and now.error < 0.9 * waited_with
             waited_with = now.error if waits else np.inf
             if waits:
                 continue
-            origin = (L, replace(now, x=None, warm=None), eps)
+            origin = (L, now.light(), eps)
             lam = domain.project(lam - p / L)  # (iv)
-        last = recorder.trace[-1]
-        error = gradient_error(last.evaluation, last.eps) / scale
         if self.gain > self.tol:
             state = f", before the loss had settled to within {self.gain:g} of itself."
         else:
             state = (
-                f" with the gradient mapping at {last.mapping:.1e} and its error at {error:.1e}, "
-                f"together above tol = {self.tol:g}."
+                f" with the gradient mapping at {mapping:.1e} and its error at "
+                f"{error / scale:.1e}, together above tol = {self.tol:g}."
             )
-        note = last.evaluation.note
-        raise Stop(
-            "max_iter", f"Stopped after max_iter = {self.max_iter} steps{state} {note}".rstrip()
-        )
+        why = f"Stopped after max_iter = {self.max_iter} steps{state}"
+        return Status("max_iter", sentence(why, now.note if now else ""))
 
     def _tolerance(self, k: int) -> float:
         eps = float(self.schedule(k))
@@ -133,50 +145,62 @@ class Hoag(Settings):
             raise InvalidInput(f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.")
         return eps
 
-    def _stop_if_stationary(self, k: int, mapping: float, error: float, note: str) -> None:
+    def _stationary(self, k: int, mapping: float, error: float, note: str) -> Status | None:
         if not mapping + error <= self.tol:
-            return
-        raise Stop(
-            "converged",
+            return None
+        why = (
             f"Converged at step {k}: the gradient mapping is {mapping:.1e} and its error "
-            f"{error:.1e}, together at most tol = {self.tol:g}. {note}".rstrip(),
+            f"{error:.1e}, together at most tol = {self.tol:g}."
         )
+        return Status("converged", sentence(why, note))
 
-    def _stop_if_no_gain(self, trace: Sequence[Step], domain: Box, note: str) -> None:
-        ahead, steep = self._gain_ahead(trace, domain)
-        if ahead <= self.gain and steep <= self.STEEP * self.gain:
-            raise Stop(
-                "converged",
-                f"Converged at step {trace[-1].k}: the loss can still fall by about {ahead:.1e} of "
-                f"itself, at most the {self.gain:g} asked for. {note}".rstrip(),
-            )
-
-    def _gain_ahead(self, trace: Sequence[Step], domain: Box) -> tuple[float, float]:
+    def _no_gain(
+        self,
+        k: int,
+        now: Evaluation,
+        error: float,
+        taken: Sequence[_Taken],
+        domain: Box,
+        note: str,
+    ) -> Status | None:
         """What more steps may gain, and the steepest slope in the box, as shares of the loss."""
-        now, eps = trace[-1].evaluation, trace[-1].eps
-        L = min(1 / step.step_size for step in trace[-self.LAST_STEPS :])
+        L = min(1 / step.size for step in list(taken)[-self.LAST_STEPS :])
         step = float(np.linalg.norm(now.lam - domain.project(now.lam - now.grad / L)))
-        ahead = self.AHEAD * L / 2 * (step + gradient_error(now, eps) / L) ** 2
+        ahead = self.AHEAD * L / 2 * (step + error / L) ** 2
         towards = domain.project(now.lam - np.sign(now.grad)) - now.lam
         steep = float(np.max(np.abs(towards * now.grad)))
-        size = abs(now.corrected) or 1.0
-        return ahead / size, steep / size
+        size = abs(now.value) or 1.0
+        if not (ahead <= self.gain * size and steep <= self.STEEP * self.gain * size):
+            return None
+        why = (
+            f"Converged at step {k}: the loss can still fall by about {ahead / size:.1e} of "
+            f"itself, at most the {self.gain:g} asked for."
+        )
+        return Status("converged", sentence(why, note))
 
-    def _stop_if_stalled(self, trace: Sequence[Step]) -> None:
-        last = trace[-self.STALL_STEPS - 1 :]
-        collapsed = last[-1].step_size < self.STALL_SHRINK * trace[0].step_size
+    def _stalled(
+        self, k: int, taken: Sequence[_Taken], first_size: float, note: str
+    ) -> Status | None:
+        last = list(taken)
+        collapsed = last[-1].size < self.STALL_SHRINK * first_size
         falling = last[-1].mapping < 0.9 * last[0].mapping
         if len(last) <= self.STALL_STEPS or not collapsed or falling:
-            return
+            return None
         moves = [np.linalg.norm(b.lam - a.lam) for a, b in pairwise(last)]
         waited = min(moves) == 0  # for a smaller ε, which is no collapse
-        if max(moves) < self.STALL_LENGTH and last[-1].mapping > self.tol and not waited:
-            raise Stop(
-                "stalled",
-                f"Stalled at step {last[-1].k}: the last {self.STALL_STEPS} steps moved less than "
-                f"{self.STALL_LENGTH:g} each, the step size is down to {last[-1].step_size:.1e}, "
-                f"and the gradient mapping is still {last[-1].mapping:.1e}, above tol = "
-                f"{self.tol:g}. The step rule asks for more descent than g shows at these "
-                "tolerances: try Adaptive() with a larger C, or a tighter schedule. "
-                f"{last[-1].evaluation.note}".rstrip(),
-            )
+        if not (max(moves) < self.STALL_LENGTH and last[-1].mapping > self.tol and not waited):
+            return None
+        why = (
+            f"Stalled at step {k}: the last {self.STALL_STEPS} steps moved less than "
+            f"{self.STALL_LENGTH:g} each, the step size is down to {last[-1].size:.1e}, and the "
+            f"gradient mapping is still {last[-1].mapping:.1e}, above tol = {self.tol:g}. The step "
+            "rule asks for more descent than g shows at these tolerances: try Adaptive() with a "
+            "larger C, or a tighter schedule."
+        )
+        return Status("stalled", sentence(why, note))
+
+
+class _Taken(NamedTuple):
+    lam: Array
+    size: float
+    mapping: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -17,19 +17,22 @@ def gradient_error(evaluation: Evaluation, eps: float) -> float:
     return M * eps if np.isnan(evaluation.error) else evaluation.error
 
 
-class StepRule(Protocol):
+class StepRule(Settings, ABC):
     @property
-    def needs_lipschitz(self) -> bool: ...
+    def needs_lipschitz(self) -> bool:
+        """Whether `next` wants the Lipschitz constant of g from the data."""
+        return False
+
+    @abstractmethod
     def first(self, p: Array) -> float: ...
+    @abstractmethod
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
     ) -> float: ...
 
 
-class Constant(Settings):
+class Constant(StepRule):
     """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz."""
-
-    needs_lipschitz = False
 
     def __init__(self, L: float) -> None:
         if not (np.isfinite(L) and L > 0):
@@ -45,7 +48,7 @@ class Constant(Settings):
         return self.L
 
 
-class Adaptive(Settings):
+class Adaptive(StepRule):
     """Enlarge the step by `grow` when the descent that L promises was seen, else halve it.
 
     With Δ = ‖λ_k − λ_{k−1}‖ and the L that made this step, the test is
@@ -111,9 +114,9 @@ class Adaptive(Settings):
         slack = C * eps_now + eps_before * (C + M) * delta
         promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2
         if not self.safeguards:
-            descended = now.value <= before.value + slack - promised
+            descended = now.g <= before.g + slack - promised
             return L / (self.grow if descended else self.SHRINK)
-        descended = now.corrected <= before.corrected + slack - promised
+        descended = now.value <= before.value + slack - promised
         errors = gradient_error(before, eps_before) + gradient_error(now, eps_now)
         shown = (float(np.linalg.norm(now.grad - before.grad)) - errors) / delta
         short = float(np.max(np.abs(now.grad))) / self.longest

@@ -1,24 +1,25 @@
 """Iterative differentiation: the gradient of g at the N-th iterate of an inner algorithm.
 
 Domke, "Generic methods for optimization-based modeling", 2012. The algorithms here are written
-once, with the operations of hoag.tape, given h_x, Hessian and cross products. Step sizes are
-powers of two chosen from values: constants almost everywhere, so that what comes back is the exact
-derivative of λ ↦ g(x_N(λ), λ).
+once, with the operations of hoag.criteria.tape, given h_x, Hessian and cross products. Step sizes
+are powers of two chosen from values: constants almost everywhere, so that what comes back is the
+exact derivative of λ ↦ g(x_N(λ), λ).
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from hoag.certificate import certify
-from hoag.criterion import counted_lipschitz, value_only
+from hoag.criteria.base import Criterion, no_gradient
+from hoag.criteria.certificate import certify
+from hoag.criteria.tape import Tape, Var
 from hoag.linear import CG, LinearSolver
-from hoag.problem import Counted, Point, Problem, checked_lam
-from hoag.tape import Tape, Var
-from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, Solve
+from hoag.problem import Counted, Point, adopt
+from hoag.values import ROUNDOFF, Array, Ask, Cost, Evaluation, InnerProblemError
 
 # A method stops before its N iterations when the gradient has shrunk so far: differences of
 # gradients are rounding then, and to differentiate through them amplifies it without limit.
@@ -30,11 +31,12 @@ RELATIVE_RESIDUAL = 1e-6
 class Oracle:
     """∇₁h(x, λ) as an operation on the tape, and h at plain vectors for choosing steps."""
 
-    def __init__(self, problem: Problem, lam: Var) -> None:
+    def __init__(self, problem: Any, lam: Var) -> None:
         self._problem, self._lam = problem, lam
 
     def point(self, x: Array) -> Point:
-        return self._problem.at(x, self._lam.value)
+        point: Point = self._problem.at(x, self._lam.value)
+        return point
 
     def gradient(self, x: Var) -> Var:
         point = self.point(x.value)
@@ -176,7 +178,7 @@ class ConjugateGradient:
         return x
 
 
-class Unrolled:
+class Unrolled(Criterion):
     """f_N(λ) = g(x_N(λ), λ) and its exact gradient, as an approximation of f and ∇f.
 
     The tolerance and the warm start of a search are not used: the derivative of N iterations
@@ -186,13 +188,13 @@ class Unrolled:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Any,
         method: Method | None = None,
         n_iter: int = 100,
         linear: LinearSolver | None = None,
         certificate: bool = True,
     ) -> None:
-        self.problem = problem
+        self.problem = adopt(problem)
         self.method = method or LBFGS()
         self.n_iter = n_iter
         self.linear = linear or CG()
@@ -203,42 +205,37 @@ class Unrolled:
         return self.problem.lam0
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
-        return counted_lipschitz(self.problem)
+        counted = Counted(self.problem)
+        return float(self.problem.outer_lipschitz()), counted.cost
 
-    def evaluate(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
-        problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
+        problem = Counted(self.problem)
         tape, lam_var, x_var = self._run(problem, lam)
         x, point = x_var.value, problem.at(x_var.value, lam)
-        grad = point.g_lam + tape.gradients(x_var, point.g_x, [lam_var])[0]
+        grad = no_gradient(lam)
+        if ask.gradient:
+            grad = point.g_lam + tape.gradients(x_var, point.g_x, [lam_var])[0]
+        found = Evaluation(lam, float(point.g), grad, x=x, cost=problem.cost)
+        if not (self.certificate and ask.gradient):
+            return found
+        return self._certified(problem, found, problem.cost)
 
-        spent = problem.cost
-        value, correction, error = point.g, None, np.nan
-        if self.certificate:
-            zero = np.zeros_like(x)
-            proof = certify(problem, lam, x, point, zero, self.linear, tol=RELATIVE_RESIDUAL)
-            error = np.inf
-            if proof is not None:
-                value, correction = proof.value, proof.refined - grad
-                error = float(np.linalg.norm(correction))
-        extra = problem.cost.passes - spent.passes
-        return Evaluation(
-            lam=lam,
-            value=float(point.g),
-            corrected=float(value),
-            grad=grad,
-            correction=correction,
-            error=error,
-            bound=np.inf,
-            x=x,
-            warm=None,
-            cost=problem.cost + Cost(certificate=extra),
+    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        if not np.isnan(found.error) or found.x is None:
+            return replace(found, cost=Cost())
+        return self._certified(Counted(self.problem), found, Cost())
+
+    def _certified(self, problem: Counted, found: Evaluation, spent: Cost) -> Evaluation:
+        zero, point = np.zeros_like(found.x), problem.at(found.x, found.lam)
+        proof = certify(
+            problem, found.lam, found.x, point, zero, self.linear, tol=RELATIVE_RESIDUAL
         )
-
-    def value(self, lam: Array, eps: float, warm: Any = None) -> Evaluation:
-        problem, lam = Counted(self.problem), checked_lam(lam, self.problem)
-        x = self._run(problem, lam)[2].value
-        solve = Solve(x, np.nan, self.n_iter, "tolerance")
-        return value_only(lam, float(problem.at(x, lam).g), None, solve, problem.cost)
+        cost = problem.cost + Cost(certificate=problem.cost.passes - spent.passes)
+        if proof is None:
+            return replace(found, error=np.inf, cost=cost)
+        correction = proof.refined - found.grad
+        error = float(np.linalg.norm(correction))
+        return replace(found, correction=correction, error=error, cost=cost)
 
     def _run(self, problem: Counted, lam: Array) -> tuple[Tape, Var, Var]:
         """The tape with λ and x_N on it. `problem` remembers points, so none is computed twice."""

@@ -22,17 +22,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hoag.models.losses import OuterLoss, Squared
-from hoag.models.rows import BLOCK_ENTRIES, Matrix
-from hoag.problem import checked_lam
-from hoag.values import ROUNDOFF, Array, Cost, Evaluation, InnerProblemError, InvalidInput
+from hoag.criteria.base import Criterion, Traits, no_gradient
+from hoag.glm.losses import OuterLoss, Squared
+from hoag.glm.penalties import Ridge
+from hoag.glm.rows import Rows
+from hoag.values import ROUNDOFF, Array, Ask, Cost, Evaluation, InnerProblemError, InvalidInput
 
-# Of the summed weights: a penalty on features that are not penalised, lest two of them be equal.
-FREE = 1e-10
+# A factor of at most so many products of numbers is cheap enough to look around with.
+CHEAP = 1e8
 
 
 class Fit(NamedTuple):
@@ -45,67 +44,74 @@ class Fit(NamedTuple):
     derivative: Any  # (u, v) ↦ αⱼ(θⱼ(Bᵀu)ⱼ − Σᵢ sᵢvᵢB²ᵢⱼ), shapes (n, K), (n,) ↦ (p, K)
 
 
-class LeaveOneOut:
+class LeaveOneOut(Criterion):
     """The criterion Σᵢ sᵢ loss(yᵢ, prediction of the fit without row i) for ridge regression.
 
-    y       one or several targets, shape (n,) or (n, K)
-    groups  the group of each coefficient, shape (p, K), as `hoag.models.penalties` numbers them
-    gcv     put the mean leverage in place of each row's own
-    outer   the loss, of (yᵢ, prediction); squares by default
-    shift   the penalty is exp(λ − shift), for callers with units of their own
+    rows     A, dense or sparse
+    y        one or several targets, shape (n,) or (n, K)
+    penalty  a Ridge penalty on the p·K coefficients, row by row
+    gcv      put the mean leverage in place of each row's own
+    outer    the loss, of (yᵢ, prediction); squares by default
     """
 
     def __init__(
         self,
-        matrix: Matrix,
+        rows: Rows,
         y: Array,
         weights: Array,
-        groups: npt.NDArray[np.intp],
+        penalty: Ridge,
         intercept: bool = True,
         gcv: bool = False,
         outer: OuterLoss | None = None,
-        shift: float = 0.0,
     ) -> None:
-        self.shift = shift
         self.flat = y.ndim == 1
         self.y = y[:, None] if self.flat else y
-        self.matrix, self.weights, self.groups, self.gcv = matrix, weights, groups, gcv
+        self.rows, self.weights, self.penalty, self.gcv = rows, weights, penalty, gcv
         self.outer = outer or Squared(1.0)
-        self.n, self.p = matrix.A.shape
+        self.n, self.p = rows.shape
+        self.groups = penalty.groups.reshape(self.p, -1)
         if np.any(weights <= 0):
             raise InvalidInput("Leave-one-out needs positive weights: drop the rows without one.")
-        self.lam0 = np.zeros(int(groups.max()) + 1)
         self.share = weights / weights.sum() if intercept else np.zeros(self.n)
-        self.mean = matrix.backward(self.share) if intercept else np.zeros(self.p)
+        self.mean = rows.backward(self.share) if intercept else np.zeros(self.p)
         self.centred = self.y - self.share @ self.y
         self._flops = 0.0
-        same = np.all(groups == groups[:, :1])
+        same = np.all(self.groups == self.groups[:, :1])
         # Targets with the same penalties share a factor.
         self._blocks = [slice(None)] if same else [slice(k, k + 1) for k in range(self.y.shape[1])]
-        wide = self.p > self.n and np.all(groups >= 0)
+        wide = self.p > self.n and np.all(self.groups >= 0)
         self._solve = self._dual if wide else self._primal
+
+    @property
+    def lam0(self) -> Array:
+        return np.zeros(self.penalty.n_lam)
+
+    @property
+    def traits(self) -> Traits:
+        cheap = min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
+        return Traits(looks=cheap, exact=True, blocks=np.arange(self.penalty.n_lam))
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("The leave-one-out loss has no bounded slope: give C a number.")
 
-    def evaluate(self, lam: Array, eps: float = 0.0, warm: Any = None) -> Evaluation:
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and its exact gradient; there is no tolerance to meet."""
-        lam = checked_lam(lam, self)
         value, fits = self._value(lam)
-        gradient = np.zeros(lam.size)
-        for fit, block, (u, v) in fits:
-            groups = self.groups[:, block]
-            tuned = groups >= 0
-            parts = fit.derivative(u, v)[tuned]
-            gradient += np.bincount(groups[tuned], weights=parts, minlength=lam.size)
-        condition = max(fit.condition for fit, *_ in fits)
-        error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
-        return self._evaluation(lam, value, gradient, error, fits)
-
-    def value(self, lam: Array, eps: float = 0.0, warm: Any = None) -> Evaluation:
-        lam = checked_lam(lam, self)
-        value, fits = self._value(lam)
-        return self._evaluation(lam, value, np.full(lam.size, np.nan), np.nan, fits)
+        gradient, error = no_gradient(lam), np.nan
+        if ask.gradient:
+            gradient = np.zeros(lam.size)
+            for fit, block, (u, v) in fits:
+                groups = self.groups[:, block]
+                tuned = groups >= 0
+                parts = fit.derivative(u, v)[tuned]
+                gradient += np.bincount(groups[tuned], weights=parts, minlength=lam.size)
+            condition = max(fit.condition for fit, *_ in fits)
+            error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
+        theta = np.concatenate([fit.theta for fit, *_ in fits], axis=1)
+        a_pass = 4.0 * max(self.rows.entries, 1)
+        cost, self._flops = Cost(passes=self._flops / a_pass), 0.0
+        f_error = 10 * ROUNDOFF * abs(value)
+        return Evaluation(lam, value, gradient, f_error=f_error, error=error, x=theta, cost=cost)
 
     def predictions(self, lam: Array) -> Array:
         """What the fit without row i predicts for row i, shape of y."""
@@ -118,35 +124,15 @@ class LeaveOneOut:
         )
         return predicted[:, 0] if self.flat else predicted
 
-    def _evaluation(
-        self, lam: Array, value: float, gradient: Array, error: float, fits: Any
-    ) -> Evaluation:
-        theta = np.concatenate([fit.theta for fit, *_ in fits], axis=1)
-        a_pass = 4.0 * max(self.matrix.entries, 1)
-        cost, self._flops = Cost(passes=self._flops / a_pass), 0.0
-        return Evaluation(
-            lam=lam,
-            value=value,
-            corrected=value,
-            grad=gradient,
-            correction=None,
-            error=error,
-            bound=np.inf,
-            x=theta,
-            warm=None,
-            cost=cost,
-        )
-
     def _leverage(self, fit: Fit) -> Array:
         mean = np.full(self.n, fit.leverage.mean()) if self.gcv else fit.leverage
         return np.minimum(mean, 1.0 - ROUNDOFF)
 
     def _value(self, lam: Array) -> tuple[float, list[Any]]:
         total, fits = 0.0, []
+        alphas = self.penalty.alpha(lam).reshape(self.p, -1)
         for block in self._blocks:
-            groups = self.groups[:, block.start or 0]
-            free = FREE * float(self.weights.sum())
-            alpha = np.where(groups >= 0, np.exp(lam - self.shift)[groups], free)
+            alpha = alphas[:, block.start or 0]
             try:
                 fit = self._solve(alpha, block)
             except LinAlgError:
@@ -194,7 +180,7 @@ class LeaveOneOut:
     def _dual(self, alpha: Array, block: slice) -> Fit:
         """By the factor of M, n × n; in it rows are scaled by √s and centred."""
         root = np.sqrt(self.weights)
-        if self.lam0.size == 1:
+        if self.penalty.n_lam == 1:
             M = self._dual_gram / alpha[0]
         else:
             M = np.zeros((self.n, self.n))
@@ -229,7 +215,7 @@ class LeaveOneOut:
         """(A − 1 meanᵀ)ᵀ S (A − 1 meanᵀ), which does not change with λ."""
         self._flops += 2.0 * self.n * self.p**2
         root = self.mean * np.sqrt(self.weights.sum())
-        return self.matrix.gram(self.weights) - np.outer(root, root)
+        return self.rows.gram(self.weights) - np.outer(root, root)
 
     @cached_property
     def _dual_gram(self) -> Array:
@@ -241,26 +227,21 @@ class LeaveOneOut:
         return gram
 
     def _forward(self, theta: Array) -> Array:
-        return self.matrix.forward(theta) - self.mean @ theta
+        return self.rows.forward(theta) - self.mean @ theta
 
     def _backward(self, u: Array) -> Array:
         """(A − 1 meanᵀ)ᵀ u."""
-        return self.matrix.backward(u) - np.outer(self.mean, u.sum(axis=0))
+        return self.rows.backward(u) - np.outer(self.mean, u.sum(axis=0))
 
     def _row_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Centred rows, dense, some at a time."""
-        height = max(1, int(BLOCK_ENTRIES / max(self.p, 1)))
-        for start in range(0, self.n, height):
-            rows = slice(start, start + height)
-            yield rows, self.matrix.scale * _dense(self.matrix.A[rows]) - self.mean
+        for rows, A in self.rows.dense_blocks():
+            yield rows, A - self.mean
 
     def _column_blocks(self) -> Iterator[tuple[slice, Array]]:
         """√S (A − 1 meanᵀ), dense, some columns at a time."""
-        width, root = max(1, int(BLOCK_ENTRIES / self.n)), np.sqrt(self.weights)[:, None]
-        by_columns = self.matrix.A.tocsc() if sparse.issparse(self.matrix.A) else self.matrix.A
-        for start in range(0, self.p, width):
-            columns = slice(start, start + width)
-            A = self.matrix.scale * _dense(by_columns[:, columns])
+        root = np.sqrt(self.weights)[:, None]
+        for columns, A in self.rows.dense_columns():
             yield columns, root * (A - self.mean[columns])
 
 
@@ -269,10 +250,6 @@ def _split(alpha: Array, theta: Array, Bu: Array, squares: Array) -> Array:
     parts = alpha[:, None] * theta * Bu
     parts[:, 0] -= alpha * squares
     return parts
-
-
-def _dense(block: Any) -> Array:
-    return np.asarray(block.toarray() if sparse.issparse(block) else block)
 
 
 def _condition(factor: Any, matrix: Array) -> float:

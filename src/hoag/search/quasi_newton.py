@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from hoag.search.curvature import TINY, Curvature, free
-from hoag.search.recorder import Recorder, Stop, on_bounds
+from hoag.search.run import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.steps import M
-from hoag.values import ROUNDOFF, Array, Box, Evaluation
+from hoag.values import ROUNDOFF, Array, Ask, Box, Evaluation, Status
 
 # λ is a logarithm: no hyperparameter moves by more than this in a step, or in the first one.
 LONGEST, FIRST = 2.0, 1.0
@@ -38,7 +38,7 @@ NOISE = 0.1
 AHEAD, STEEP, CERTAIN = 5.0, 5.0, 1e-3
 
 
-def descend(recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter: int) -> None:
+def descend(domain: Box, lam: Array, tol: float, max_iter: int) -> Steps:
     """λ ← P_D(λ − B⁻¹p), no hyperparameter by more than r ≤ 2, until f can only fall by tol·|f|.
 
     B is an L-BFGS matrix that starts from a diagonal: the sizes of the slopes seen so far. Where λ
@@ -47,7 +47,11 @@ def descend(recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter: i
     is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
     proportion to ε, as it was when λ was last evaluated with two of them.
     """
-    _Descent(recorder, domain, tol, max_iter).run(domain.project(lam))
+    try:
+        yield from _Descent(domain, tol, max_iter).run(domain.project(lam))
+    except _Done as done:
+        return done.status
+    raise AssertionError("a descent ends by _Done")
 
 
 class _Here(NamedTuple):
@@ -55,47 +59,63 @@ class _Here(NamedTuple):
     eps: float
 
 
+class _Done(Exception):
+    """The descent has come to its end."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
 class _Descent:
-    def __init__(self, recorder: Recorder, domain: Box, tol: float, max_iter: int) -> None:
-        self.recorder, self.domain, self.tol, self.max_iter = recorder, domain, tol, max_iter
+    def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
+        self.domain, self.tol, self.max_iter = domain, tol, max_iter
         self.model, self.radius = Curvature(), FIRST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
+        self.evaluations = 0
 
-    def run(self, lam: Array) -> None:
-        here = self._going_on(self._clear(self._at(lam, np.inf, None)))
+    def run(self, lam: Array) -> Asking[None]:
+        here = yield from self._at(lam, np.inf, None)
+        here = yield from self._clear(here)
+        here = yield from self._going_on(here)
         self.model.see(here.now.grad)
         refusals = 0
         while True:
             step = self._step(here, self.radius)
-            trial = self._clear(self._at(here.now.lam + step, self._next_eps(here), here.now.warm))
+            trial = yield from self._at(here.now.lam + step, self._next_eps(here), here.now)
+            trial = yield from self._clear(trial)
             promise, fall = -float(here.now.grad @ step), self._fall(here, trial, step)
             while fall is None:
-                trial = self._refined(trial)
+                trial = yield from self._refined(trial)
                 fall = self._fall(here, trial, step)
             self._learn(here, trial, step)
             if fall >= SUFFICIENT * promise:
                 self.radius = min(LONGEST, self.radius * (2.0 if fall >= GOOD * promise else 1.0))
                 self.most *= RATE
-                refusals, here = 0, self._going_on(trial)
+                refusals = 0
+                here = yield from self._going_on(trial)
                 self.model.see(here.now.grad)
                 continue
             refusals += 1
             length = float(np.max(np.abs(step)))
             self.radius = length * float(np.clip(promise / (promise - fall) / 2, 0.1, 0.5))
             if refusals % REFUSALS == 0 and self._can_refine(here):
-                here = self._going_on(self._clear(self._refined(here)))
+                here = yield from self._refined(here)
+                here = yield from self._clear(here)
+                here = yield from self._going_on(here)
             elif length < SHORTEST:
                 self._stop("stalled", here, f"no step longer than {length:.0e} makes the loss fall")
 
-    def _at(self, lam: Array, eps: float, warm: Any) -> _Here:
-        if len(self.recorder.trace) >= self.max_iter:
-            last = _Here(self.recorder.trace[-1].evaluation, eps)
+    def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[_Here]:
+        if self.evaluations >= self.max_iter:
+            assert start is not None
+            last = _Here(start, eps)
             self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
-        now = self.recorder.evaluate(lam, eps, warm)
+        now = yield Look(lam, Ask(eps), start)
+        self.evaluations += 1
         mapping = lam - self.domain.project(lam - now.grad / _size(now))
-        self.recorder.record(now, eps, self.radius, float(np.linalg.norm(mapping)))
-        self.recorder.stop_if_asked()
+        yield Note(self.radius, float(np.linalg.norm(mapping)))
         return _Here(now, eps)
 
     def _error(self, here: _Here) -> float:
@@ -104,12 +124,12 @@ class _Descent:
     def _can_refine(self, here: _Here) -> bool:
         return here.eps > LEAST * self.first or here.eps == np.inf
 
-    def _refined(self, here: _Here) -> _Here:
+    def _refined(self, here: _Here) -> Asking[_Here]:
         """The same λ with a smaller ε, which shows how large the error was."""
         if here.eps == np.inf:
-            self.first = self.most = LOOSE * max(abs(here.now.value), _size(here.now))
-            return self._at(here.now.lam, self.first, here.now.warm)
-        better = self._at(here.now.lam, SHRINK * here.eps, here.now.warm)
+            self.first = self.most = LOOSE * max(abs(here.now.g), _size(here.now))
+            return (yield from self._at(here.now.lam, self.first, here.now))
+        better = yield from self._at(here.now.lam, SHRINK * here.eps, here.now)
         shown = float(np.linalg.norm(better.now.grad - here.now.grad)) / here.eps
         if shown > SHOWN * self.ratio:
             self.ratio = shown
@@ -121,16 +141,16 @@ class _Descent:
         factor = float(np.clip(wanted / error, SHRINK, GROW)) if error > 0 else GROW
         return float(np.clip(here.eps * factor, LEAST * self.first, self.most))
 
-    def _clear(self, here: _Here) -> _Here:
+    def _clear(self, here: _Here) -> Asking[_Here]:
         """Wait at λ while the error hides the gradient, and matters."""
         while here.eps == np.inf or (
             self._error(here) > max(WAIT * self._slope(here.now), self.tol * _size(here.now))
             and self._can_refine(here)
         ):
-            here = self._refined(here)
+            here = yield from self._refined(here)
         return here
 
-    def _going_on(self, here: _Here) -> _Here:
+    def _going_on(self, here: _Here) -> Asking[_Here]:
         """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
         while True:
             now, error, goal = here.now, self._error(here), self.tol * _size(here.now)
@@ -145,7 +165,7 @@ class _Descent:
                 self._stop("converged", here, f"the loss can still fall by about {left}")
             if not self._can_refine(here):
                 self._stop("stalled", here, f"an error of {error:.1e} hides the gradient")
-            here = self._refined(here)
+            here = yield from self._refined(here)
 
     def _slope(self, now: Evaluation) -> float:
         return float(np.linalg.norm(now.grad[free(now.lam, now.grad, self.domain)]))
@@ -168,7 +188,7 @@ class _Descent:
     def _fall(self, here: _Here, trial: _Here, step: Array) -> float | None:
         """f(λ) − f(λ + s) by values, else by slopes; None where both are worth another look."""
         old, new, again = here.now, trial.now, self._can_refine(trial)
-        fall, far = old.corrected - new.corrected, float(np.max(np.abs(step))) > LONG
+        fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONG
         if abs(fall) > _gap(old) + _gap(new):
             return fall
         if again and far and _gap(new) > -GAP * float(old.grad @ step):
@@ -187,14 +207,15 @@ class _Descent:
 
     def _stop(self, reason: str, here: _Here, why: str) -> NoReturn:
         verb = "Stopped" if reason == "max_iter" else reason.capitalize()
-        note = f"{on_bounds(here.now.lam, here.now.grad, self.domain)} {here.now.note}".strip()
-        raise Stop(reason, f"{verb} at step {len(self.recorder.trace)}: {why}. {note}".rstrip())
+        why = f"{verb} at step {self.evaluations}: {why}."
+        note = on_bounds(here.now.lam, here.now.grad, self.domain)
+        raise _Done(Status(reason, sentence(why, note, here.now.note)))
 
 
 def _size(now: Evaluation) -> float:
-    return abs(now.corrected) or 1.0
+    return abs(now.value) or 1.0
 
 
 def _gap(now: Evaluation) -> float:
-    """The corrected value is nearer to f(λ) than this."""
-    return abs(now.corrected - now.value) + 10 * ROUNDOFF * abs(now.corrected)
+    """The value is nearer to f(λ) than this."""
+    return now.f_error + 10 * ROUNDOFF * abs(now.value)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoag.search.recorder import Recorder, Stop, on_bounds
+from hoag.criteria.base import SETTLED, Traits
+from hoag.search.run import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.steps import gradient_error
-from hoag.values import Array, Box, Evaluation
+from hoag.values import Array, Ask, Box, Evaluation, Status
 
 # The first tolerance, the paper's ε₁.
 FIRST_EPS = 0.1
@@ -38,96 +39,89 @@ SPACING, ABOVE, BELOW, RISEN = 3.0, 6.0, 12.0, 1.5
 # They are right to this, and too low where the penalty is weak: of λ that look alike, the largest.
 DOUBT = 0.02
 
-# The value itself is to be known to so many times `tol`.
-SETTLED = 5.0
 
-
-def descend(recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter: int) -> None:
+def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
     """λ ← λ − p/p′ until (|p| + error)²/2p′ is at most tol·f.
 
     p′ comes from two evaluations, or from a look a little further on where that costs nothing.
     """
-    looks = getattr(recorder.criterion, "free_looks", False) and domain.lower < domain.upper
-    walk = _by_looks if looks else _by_secants
-    now = walk(recorder, domain, lam, tol, max_iter)
-    raise Stop(
-        "max_iter",
-        f"Stopped after max_iter = {max_iter} steps, before the loss had settled to within {tol:g} "
-        f"of itself. {now.note}".rstrip(),
-    )
+    if traits.looks and domain.lower < domain.upper:
+        return (yield from _by_looks(domain, lam, tol, max_iter, traits.exact))
+    return (yield from _by_secants(domain, lam, tol, max_iter))
 
 
-def _by_looks(recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter: int) -> Evaluation:
-    """ε is the error of p, and evaluations with ε = ∞ are free: between two that are not, λ goes
-    to the root of p as it looks now."""
-    recorder.same = np.inf  # nothing in the box was overlooked
-    lam, warm, curvature = look(recorder, domain, lam)
+def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -> Steps:
+    """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
+    now."""
+    lam, start, curvature = yield from look(domain, lam, exact)
     root, eps, here = _Root(), FIRST_EPS, np.nan  # f″ by looks far apart is not that of here
-    for _ in range(max_iter):
-        now = recorder.evaluate(lam, eps, warm)
+    for k in range(1, max_iter + 1):
+        now = yield Look(lam, Ask(eps), start)
         root.learn(float(lam[0]), float(now.grad[0]), gradient_error(now, eps))
-        gain = _judged(recorder, domain, now, eps, here, tol)
-        warm = now.warm
-        if gain > tol:
-            wanted, warm, here = _root(recorder, domain, now, curvature)
+        judged = _judged(k, domain, now, eps, here, tol)
+        yield judged.note
+        if judged.status is not None:
+            return judged.status
+        start = now
+        if judged.gain > tol:
+            wanted, start, here = yield from _root(domain, now, curvature)
             lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
             curvature = here
         eps = _goal(now, here, tol)
-    return now
+    return _out_of_steps(max_iter, tol, now)
 
 
-def _root(
-    recorder: Recorder, domain: Box, now: Evaluation, curvature: float
-) -> tuple[Array, Any, float]:
+def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array, Any, float]]:
     """The root of p by one free look, where to start from there, and p′."""
     p = now.grad
     size = np.abs(p) / curvature if curvature > 0 else LONGEST
     lam = domain.project(now.lam - np.sign(p) * np.clip(size, LEAST, LONGEST))
     if lam[0] == now.lam[0]:
-        return lam, now.warm, curvature
-    there = recorder.evaluate(lam, np.inf, now.warm)
+        return lam, now, curvature
+    there = yield Look(lam, Ask(free=True), now)
     slope = float((there.grad[0] - p[0]) / (lam[0] - now.lam[0]))
     if not slope > 0:
-        return lam, there.warm, np.nan
+        return lam, there, np.nan
     step = np.clip(-there.grad / slope, -SHORT, SHORT)
-    return domain.project(lam + step), there.warm, slope
+    return domain.project(lam + step), there, slope
 
 
-def look(recorder: Recorder, domain: Box, lam: Array) -> tuple[Array, Any, float]:
+def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, Any, float]]:
     """The least of some values in the box, from strong to weak penalties: λ, warm start and f″.
 
     For a criterion whose values cost nothing. The window around λ is moved up or down while the
     least is at its end; the parabola through the least and its neighbours says where between them.
+    Exact values are looked at down to the end of the box, or until f has risen for good.
     """
     low, high = float(domain.lower[0]), float(domain.upper[0])
-    found: dict[float, tuple[float, Any]] = {}
-    warm, at = None, min(high, float(lam[0]) + ABOVE)
+    values: dict[float, float] = {}
+    start: Evaluation | None = None
+    at = min(high, float(lam[0]) + ABOVE)
+    starts: dict[float, Evaluation] = {}
     while True:
-        here = recorder.value(np.array([at]), np.inf, warm)
-        warm = here.warm
-        found[at] = (here.value, warm)
-        best = min(found, key=lambda lam: found[lam][0])
-        top, bottom = max(found), min(found)
-        found = {k: (v, w if k in (best, top) else None) for k, (v, w) in found.items()}
-        risen = found[bottom][0] > RISEN * found[best][0] or bottom <= low
-        deep = bottom <= float(lam[0]) - BELOW and bottom < best
+        start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
+        values[at], starts[at] = start.value, start
+        best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
+        starts = {k: v for k, v in starts.items() if k in (best, top)}
+        risen = values[bottom] > RISEN * values[best] or bottom <= low
+        deep = not exact and bottom <= float(lam[0]) - BELOW and bottom < best
         if not (risen or deep):
             at = max(low, bottom - SPACING)
         elif best == top and top < high:
-            at, warm = min(high, top + SPACING), found[top][1]
+            at, start = min(high, top + SPACING), starts[top]
         else:
             break
-    warm, places = found[best][1], sorted(found)
+    places = sorted(values)
     k = places.index(best)
     if k in (0, len(places) - 1):
-        return np.array([best]), warm, np.nan
+        return np.array([best]), starts[best], np.nan
     around = [places[k - 1], best, places[k + 1]]
-    a, b, c = np.polyfit(np.array(around) - best, [found[place][0] for place in around], 2)
+    a, b, c = np.polyfit(np.array(around) - best, [values[place] for place in around], 2)
     if not a > 0:
-        return np.array([best]), warm, np.nan
+        return np.array([best]), starts[best], np.nan
     lowest = abs(c - b**2 / (4 * a))
     move = -b / (2 * a) + np.sqrt(DOUBT * lowest / a)
-    return np.array([min(best + move, places[k + 1])]), warm, float(2 * a)
+    return np.array([min(best + move, places[k + 1])]), starts[best], float(2 * a)
 
 
 @dataclass
@@ -168,67 +162,82 @@ class _Root:
         return 0.5 * (lam + edge)
 
 
-def _by_secants(
-    recorder: Recorder, domain: Box, lam: Array, tol: float, max_iter: int
-) -> Evaluation:
+def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int) -> Steps:
     """ε shrinks when the error of p is too large for the next decision."""
-    root, warm, eps = _Root(), None, FIRST_EPS
+    root, eps = _Root(), FIRST_EPS
+    now: Evaluation | None = None
     for k in range(1, max_iter + 1):
-        now = recorder.evaluate(lam, eps, warm)
-        warm, at, p, error = now.warm, float(lam[0]), float(now.grad[0]), gradient_error(now, eps)
+        now = yield Look(lam, Ask(eps), now)
+        at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps)
         root.learn(at, p, error)
-        gain = _judged(recorder, domain, now, eps, root.curvature, tol)
-        goal = _goal(now, root.curvature, tol)
-        flat = LONGEST * (abs(p) + error) <= tol * abs(now.corrected)
+        judged = _judged(k, domain, now, eps, root.curvature, tol)
+        yield judged.note
+        if judged.status is not None:
+            return judged.status
+        gain, goal = judged.gain, _goal(now, root.curvature, tol)
+        flat = LONGEST * (abs(p) + error) <= tol * abs(now.value)
         if np.isnan(root.before[0]) and flat:  # a start at the minimum: how does f bend?
             wanted, lam = error, domain.project(lam - np.where(now.grad > 0, SHORT, -SHORT))
         elif error > SURE * abs(p) or gain <= tol:
             wanted = max(goal, SURE * abs(p))
-            if eps <= ROUNDING * max(1.0, abs(now.corrected)):
-                raise Stop(
-                    "stalled",
+            if eps <= ROUNDING * max(1.0, abs(now.value)):
+                why = (
                     f"Stalled at step {k}: the error of the gradient stays at {error:.1e}, as "
-                    f"large as the gradient itself. {now.note}".rstrip(),
+                    "large as the gradient itself."
                 )
+                return Status("stalled", sentence(why, now.note))
         else:
             wanted = max(goal, NEXT * abs(p))
             lam = domain.project(np.array([root.next(at, p)]))
         if error > wanted or (gain <= tol and lam[0] == at):
             eps *= float(np.clip(0.5 * wanted / (error or 1.0), *SHRINK))
-    return now
+    return _out_of_steps(max_iter, tol, now)
 
 
 def _goal(now: Evaluation, curvature: float, tol: float) -> float:
     """The error of p below which nothing is left to gain."""
-    return GOAL * float(np.sqrt(2 * curvature * tol * abs(now.corrected))) if curvature > 0 else 0.0
+    return GOAL * float(np.sqrt(2 * curvature * tol * abs(now.value))) if curvature > 0 else 0.0
+
+
+class _Judged(NamedTuple):
+    gain: float  # the share of the loss that is still to gain
+    note: Note
+    status: Status | None
 
 
 def _judged(
-    recorder: Recorder, domain: Box, now: Evaluation, eps: float, curvature: float, tol: float
-) -> float:
-    """The share of the loss that is still to gain; stops where it is at most `tol`.
+    k: int, domain: Box, now: Evaluation, eps: float, curvature: float, tol: float
+) -> _Judged:
+    """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
 
-    (|p| + error)²/2p′: unknown where f is not convex.
+    It is not known where f is not convex.
     """
-    p, error, size = float(now.grad[0]), gradient_error(now, eps), abs(now.corrected) or 1.0
+    p, error, size = float(now.grad[0]), gradient_error(now, eps), abs(now.value) or 1.0
     known = curvature if curvature > 0 else abs(p) or 1.0
     outward = domain.project(now.lam - np.sign(now.grad))[0] == now.lam[0] and p != 0.0
-    recorder.record(now, eps, 1 / known, 0.0 if outward else abs(p) / known)
+    note = Note(1 / known, 0.0 if outward else abs(p) / known)
     gain = (abs(p) + error) ** 2 / (2 * curvature) / size if curvature > 0 else np.inf
+    status = None
     if outward and error <= SURE * abs(p):
-        _converged(recorder, 0.0, tol, on_bounds(now.lam, now.grad, domain))
-    if abs(p) + error <= ROUNDING * size:
-        _converged(recorder, 0.0, tol, "There is no slope at all.")
-    if gain <= tol and abs(now.corrected - now.value) <= SETTLED * tol * size:
-        _converged(recorder, gain, tol)
-    recorder.stop_if_asked()
-    return gain
+        status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))
+    elif abs(p) + error <= ROUNDING * size:
+        status = _converged(k, now, 0.0, tol, "There is no slope at all.")
+    elif gain <= tol and not now.f_error > SETTLED * tol * size:
+        status = _converged(k, now, gain, tol)
+    return _Judged(gain, note, status)
 
 
-def _converged(recorder: Recorder, gain: float, tol: float, note: str = "") -> None:
-    last = recorder.trace[-1]
-    sentence = (
-        f"Converged at step {last.k}: the loss can still fall by about {gain:.1e} of itself, at "
+def _converged(k: int, now: Evaluation, gain: float, tol: float, note: str = "") -> Status:
+    why = (
+        f"Converged at step {k}: the loss can still fall by about {gain:.1e} of itself, at "
         f"most the {tol:g} asked for."
     )
-    raise Stop("converged", " ".join(filter(None, (sentence, note, last.evaluation.note))))
+    return Status("converged", sentence(why, note, now.note))
+
+
+def _out_of_steps(max_iter: int, tol: float, now: Evaluation | None) -> Status:
+    why = (
+        f"Stopped after max_iter = {max_iter} steps, before the loss had settled to within {tol:g} "
+        "of itself."
+    )
+    return Status("max_iter", sentence(why, now.note if now else ""))

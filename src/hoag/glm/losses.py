@@ -11,7 +11,8 @@
 
 and the loss itself has, for the certificate,
 
-    self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; 0 for a quadratic
+    self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; 0 for a quadratic, ∞
+                       where none is known: there is no rigorous bound then
     lipschitz          a bound on ‖slope‖, or None
 
 A loss that only judges held-out rows (Brier, Huber) needs no curve; its ceiling is a bound on the
@@ -20,6 +21,7 @@ norm of ∂²loss/∂z² that holds everywhere, which is what a self_concordance
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -61,6 +63,59 @@ class Loss(OuterLoss, Protocol):
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
 
+class ScalarLoss(ABC):
+    """A loss of one number z, by its value and first two derivatives; all else follows.
+
+    This is what to derive from for a loss of one's own: three formulas, elementwise in y and z,
+    and the two constants of the certificate. `curvature` must not be negative in a loss that fits.
+    """
+
+    self_concordance: float = float("inf")  # not known: no rigorous bound
+    lipschitz: float | None = None
+
+    @abstractmethod
+    def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...
+    @abstractmethod
+    def slope(self, y: npt.NDArray[Any], z: Array) -> Array: ...
+    @abstractmethod
+    def curvature(self, y: npt.NDArray[Any], z: Array) -> Array: ...
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
+        return _ScalarAt(self, y, z)
+
+
+class _DiagonalAt:
+    """What a loss of one number z has when `ceiling` is its curvature."""
+
+    ceiling: Any
+
+    def curve(self, v: Array) -> Array:
+        return np.asarray(self.ceiling * v)
+
+    def forms(self, V: Array) -> Array:
+        return np.asarray(self.ceiling[:, None] * V[0] ** 2)
+
+    def gram(self, Z: Array, s: Array) -> Array:
+        return np.asarray(Z.T @ ((s * self.ceiling)[:, None] * Z))
+
+
+class _ScalarAt(_DiagonalAt):
+    def __init__(self, loss: ScalarLoss, y: npt.NDArray[Any], z: Array) -> None:
+        self._loss, self._y, self._z = loss, y, z
+
+    @cached_property
+    def value(self) -> Array:
+        return self._loss.value(self._y, self._z)
+
+    @cached_property
+    def slope(self) -> Array:
+        return self._loss.slope(self._y, self._z)
+
+    @cached_property
+    def ceiling(self) -> Array:
+        return self._loss.curvature(self._y, self._z)
+
+
 class Logistic:
     """ψ(m) = log(1 + e^(−m)) at the margin m = y z, with y = ±1."""
 
@@ -71,7 +126,7 @@ class Logistic:
         return _LogisticAt(y, z)
 
 
-class _LogisticAt:
+class _LogisticAt(_DiagonalAt):
     def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
         self.y, self.margin = y, y * z
 
@@ -96,15 +151,6 @@ class _LogisticAt:
     @cached_property
     def ceiling(self) -> Array:
         return self._odds / (1.0 + self._odds) ** 2
-
-    def curve(self, v: Array) -> Array:
-        return self.ceiling * v
-
-    def forms(self, V: Array) -> Array:
-        return np.asarray(self.ceiling[:, None] * V[0] ** 2)
-
-    def gram(self, Z: Array, s: Array) -> Array:
-        return np.asarray(Z.T @ ((s * self.ceiling)[:, None] * Z))
 
 
 class Multinomial:

@@ -8,15 +8,15 @@ much as one evaluation on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criterion import Criterion
-from hoag.values import Array, Box, Cost, InnerProblemError
+from hoag.criteria.base import Traits
+from hoag.search.run import Asking, Look
+from hoag.values import Array, Ask, Box
 
 # A quarter of the rows makes a factor cost 1/64, so that all places together cost about one. Of
 # fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one sample in
@@ -40,56 +40,47 @@ EPS = 1e-3
 Place = tuple[int, ...]
 
 
-def scout(
-    criterion: Criterion, domain: Box, lam0: Array, rows: int | None = None
-) -> tuple[Array, Cost]:
-    """argmin of f on a sample of the rows, or λ₀ where that is as good; and what looking cost.
+def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) -> Asking[Array]:
+    """argmin of f on a sample of the rows, or λ₀ where that is as good.
 
-    Only values are computed. A criterion that can be scouted offers
-
-    rows           how many training rows there are; None where it cannot be scouted
-    coarse(rows)   the same criterion on so many of them, its cost in units of the whole
-    blocks         the number of each hyperparameter's block, shape (s,); a block is moved as one,
-                   so that a width for each of a hundred features is looked for along one axis
-
-    Of any other criterion λ₀ is returned, for nothing. `rows` is the size of the sample, by default
-    a quarter of all within bounds.
+    Only values are asked for. Of a criterion that cannot be evaluated on a sample λ₀ is returned,
+    for nothing. `rows` is the size of the sample, by default a quarter of all within bounds.
     """
-    offered = cast(Any, criterion)
-    available = getattr(criterion, "rows", None)
-    if available is None or np.all(domain.lower == domain.upper):
-        return lam0, Cost()
+    if traits.rows is None or np.all(domain.lower == domain.upper):
+        return lam0
     if rows is None:
-        rows = int(np.clip(SHARE * available, LEAST, MOST))
-    survey = Survey(offered.coarse(rows), domain, offered.blocks)
-    values = {place: survey.value(place) for place in survey.grid()}
-    places = _basins(values, apart=survey.finest)
+        rows = int(np.clip(SHARE * traits.rows, LEAST, MOST))
+    plane = _Plane(domain, traits.blocks, rows)
+    values = yield from plane.values(list(plane.grid()))
+    places = _basins(values, apart=plane.finest)
     for share in STEPS:
-        ends = {survey.descend(place, share) for place in places}
-        places = sorted(ends, key=survey.value)[: max(len(places) - 1, 1)]
-    best, usual = survey.value(places[0]), float(np.median(list(values.values())))
+        ends = set()
+        for place in places:
+            ends.add((yield from plane.descend(place, share)))
+        places = sorted(ends, key=plane.known.__getitem__)[: max(len(places) - 1, 1)]
+    best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
-    if not np.isfinite(best) or survey.measure(lam0) <= good_enough:
-        return lam0, survey.cost
-    return survey.lam(places[0]), survey.cost
+    if not np.isfinite(best):
+        return lam0
+    (start,) = yield from plane.measured([lam0])
+    return lam0 if start <= good_enough else plane.lam(places[0])
 
 
-class Survey:
-    """Values of a criterion at places of the box, each computed once, and what they cost.
+class _Plane:
+    """Values of a criterion at places of the box, each asked for once.
 
     Every block of hyperparameters is one axis. Place k of its N is lower + (k/N)(upper − lower),
     for each of the block in its own bounds.
     """
 
-    def __init__(self, criterion: Criterion, domain: Box, blocks: npt.NDArray[np.intp]) -> None:
-        self.criterion, self.domain, self.blocks = criterion, domain, blocks
-        self.cost = Cost()
+    def __init__(self, domain: Box, blocks: npt.NDArray[np.intp], rows: int) -> None:
+        self.domain, self.blocks, self.rows = domain, blocks, rows
         self.finest = round(1 / min(STEPS))
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
         intervals = [min(int(np.ceil(w / SPACING)), MOST_PLACES - 1) for w in widest]
         self.axes: Place = tuple(self.finest * n for n in intervals)
-        self._values: dict[Place, float] = {}
+        self.known: dict[Place, float] = {}
 
     def lam(self, place: Place) -> Array:
         shares = np.array([k / max(n, 1) for k, n in zip(place, self.axes, strict=True)])
@@ -100,34 +91,33 @@ class Survey:
         """Places one spacing apart, the last axis fastest: a ridge does not change its kernel."""
         yield from product(*(range(0, n + 1, self.finest) for n in self.axes))
 
-    def value(self, place: Place) -> float:
-        if place not in self._values:
-            self._values[place] = self.measure(self.lam(place))
-        return self._values[place]
+    def values(self, places: Sequence[Place]) -> Asking[dict[Place, float]]:
+        fresh = [place for place in places if place not in self.known]
+        found = yield from self.measured([self.lam(place) for place in fresh])
+        self.known.update(zip(fresh, found, strict=True))
+        return {place: self.known[place] for place in places}
 
-    def measure(self, lam: Array) -> float:
-        """f(λ), or infinity where it cannot be computed.
+    def measured(self, lams: Sequence[Array]) -> Asking[list[float]]:
+        """f at some λ, or infinity where it cannot be computed.
 
         A solve that stalled counts: where the ridge is below rounding no tolerance can be met, and
         f is known well enough all the same.
         """
-        try:
-            found = self.criterion.value(lam, EPS)
-        except InnerProblemError:
-            return np.inf
-        self.cost = self.cost + found.cost
-        return found.value if np.isfinite(found.value) else np.inf
+        ask = Ask(EPS, gradient=False, rows=self.rows)
+        found = yield [Look(lam, ask) for lam in lams]
+        return [now.value if np.isfinite(now.value) else np.inf for now in found]
 
-    def descend(self, place: Place, share: float) -> Place:
+    def descend(self, place: Place, share: float) -> Asking[Place]:
         """Where steps of this share of the spacing lead to, each to the lowest place around."""
         step = round(share * self.finest)
         while True:
-            lowest = min([place, *self._around(place, step)], key=self.value)
+            values = yield from self.values([place, *self._around(place, step)])
+            lowest = min(values, key=values.__getitem__)
             if lowest == place:
                 return place
             place = lowest
 
-    def _around(self, place: Place, step: int) -> Iterable[Place]:
+    def _around(self, place: Place, step: int) -> Iterator[Place]:
         for axis, n in enumerate(self.axes):
             for k in (place[axis] - step, place[axis] + step):
                 if 0 <= k <= n:

@@ -8,11 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from hoag.models.kernel_ridge import KernelRidgeProblem
-from hoag.models.linear import LinearProblem
-from hoag.models.penalties import Penalties, group_numbers
-from hoag.models.rows import DataTerm, Matrix, Rows
-from hoag.models.targets import Target, binary, labels, multiclass, numbers, regression
+from hoag.glm.kernel_ridge import KernelRidgeProblem
+from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Penalties, Penalty, Ridge, group_numbers
+from hoag.glm.rows import ArrayRows, Rows
+from hoag.glm.targets import Target, binary, labels, multiclass, numbers, regression
+from hoag.glm.term import DataTerm, Predictor
 from hoag.problem import Charger, Ledger
 from hoag.values import Array, InvalidInput
 
@@ -23,19 +24,20 @@ def logistic(
     A_test: Any,
     y_test: Any,
     *,
-    penalties: Penalties = "shared",
+    penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
     sample_weight: Any = None,
     test_weight: Any = None,
     classes: Any = None,
     unit: float | None = None,
-) -> LinearProblem:
+) -> LinearModel:
     """h = Σᵢ sᵢ log(1 + exp(−yᵢ aᵢᵀx)) + ½ Σⱼ exp(λ[group(j)]) xⱼ², g the same loss held out.
 
     Labels are any two values; the larger one is the positive class. With one shared penalty,
     C = exp(−λ) is scikit-learn's C.
 
-    penalties   "shared", "per-feature", "per-coefficient", "per-class", or group numbers
+    penalties   "shared", "per-feature", "per-coefficient", "per-class", group numbers, or a
+                hoag.glm.Penalty
     intercept   add a coefficient, last in x, that is not penalised
     classes     the labels, when the rows given do not show both
     unit        how many stored entries make one pass; by default those of A
@@ -55,17 +57,17 @@ def multinomial(
     A_test: Any,
     y_test: Any,
     *,
-    penalties: Penalties = "shared",
+    penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
     sample_weight: Any = None,
     test_weight: Any = None,
     classes: Any = None,
     unit: float | None = None,
-) -> LinearProblem:
+) -> LinearModel:
     """h = Σᵢ sᵢ (log Σ_c exp(aᵢᵀw_c) − aᵢᵀw_yᵢ) + ½ Σⱼ exp(λ[group(j)]) xⱼ².
 
     x holds W, shape (features, classes), row by row, then K − 1 intercepts in an orthonormal basis
-    of the vectors that sum to zero (`problem.train.rows.Q`). Arguments as in `logistic`.
+    of the vectors that sum to zero (`problem.train.design.Q`). Arguments as in `logistic`.
     """
     classes = labels(y, classes)
     return _hold_out(
@@ -82,12 +84,12 @@ def ridge(
     A_test: Any,
     y_test: Any,
     *,
-    penalties: Penalties = "shared",
+    penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
     sample_weight: Any = None,
     test_weight: Any = None,
     unit: float | None = None,
-) -> LinearProblem:
+) -> LinearModel:
     """h = ½ Σᵢ sᵢ ‖yᵢ − aᵢᵀx‖² + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = Σᵢ s′ᵢ ‖y′ᵢ − a′ᵢᵀx‖².
 
     y may have several targets, shape (n, K); "per-class" is then one penalty for each target.
@@ -125,33 +127,86 @@ def kernel_ridge(
     return KernelRidgeProblem(A, y, A_test, y_test, weights, test_weights, unit, widths)
 
 
+def linear(
+    loss: Any,
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    outer: Any = None,
+    penalties: Penalties | Penalty = "shared",
+    intercept: bool = False,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ outer(y′ᵢ, a′ᵢᵀx), with one's own loss.
+
+    loss       an instance of a hoag.glm.ScalarLoss, or anything with its `at` (see hoag.glm.losses)
+    y          numbers, as the loss takes them
+    outer      the loss of held-out rows; the same by default
+    penalties  as in `logistic`, or a hoag.glm.Penalty such as hoag.glm.Quadratic(p, [S])
+
+    A and A_test may be hoag.glm.Rows, too.
+    """
+    outer = loss if outer is None else outer
+    train, test = (as_target(loss, outer, v, intercept) for v in (y, y_test))
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+
+
+def as_target(loss: Any, outer: Any, y: Any, intercept: bool) -> Target:
+    y = numbers(y, "y")
+    if y.ndim != 1:
+        raise InvalidInput(f"y has shape {y.shape}; this loss takes one number for each row.")
+    return Target(y, loss, outer, 1, np.eye(1) if intercept else None)
+
+
 def _hold_out(
     train: tuple[Any, Target, Any],
     test: tuple[Any, Target, Any],
-    penalties: Penalties,
+    penalties: Penalties | Penalty,
     unit: float | None,
-) -> LinearProblem:
-    A, A_test = matrix(train[0], "A"), matrix(test[0], "A_test")
+) -> LinearModel:
+    rows, rows_test = as_rows(train[0], "A"), as_rows(test[0], "A_test")
     target, target_test = train[1], test[1]
-    _check_sizes(A, target.y, A_test, target_test.y)
-    weights = row_weights(train[2], A.shape[0], "sample_weight")
-    test_weights = row_weights(test[2], A_test.shape[0], "test_weight")
+    _check_sizes(rows, target.y, rows_test, target_test.y)
+    weights = row_weights(train[2], rows.shape[0], "sample_weight")
+    test_weights = row_weights(test[2], rows_test.shape[0], "test_weight")
     if target.basis is not None and target.missing(weights).size:
         raise InvalidInput(
             f"The class {target.missing(weights)[0]!r} has no training row with a positive weight, "
             "so its intercept has no finite value. Use intercept=False, or splits that keep every "
             "class in training."
         )
-    ledger, rows = Ledger(), Rows(Matrix(A), target.outputs, target.basis)
-    rows_test = Rows(Matrix(A_test), target.outputs, target.basis)
-    shares = [1.0 if unit is None else r.matrix.entries / unit for r in (rows, rows_test)]
+    ledger = Ledger()
+    designs = [Predictor(r, target.outputs, target.basis) for r in (rows, rows_test)]
+    shares = [1.0 if unit is None else r.entries / unit for r in (rows, rows_test)]
     passes, held_out = Charger(ledger, "passes", shares[0]), Charger(ledger, "held_out", shares[1])
-    return LinearProblem(
-        DataTerm(rows, target.loss, target.y, weights, passes),
-        DataTerm(rows_test, target.outer, target_test.y, test_weights, held_out),
-        group_numbers(penalties, rows.features, rows.outputs, rows.size - rows.weights),
+    return LinearModel(
+        DataTerm(designs[0], target.loss, target.y, weights, passes),
+        DataTerm(designs[1], target.outer, target_test.y, test_weights, held_out),
+        as_penalty(penalties, designs[0]),
         ledger,
     )
+
+
+def as_penalty(penalties: Penalties | Penalty, design: Predictor, shift: float = 0.0) -> Penalty:
+    """A ridge penalty by groups, or the penalty that somebody made, on the coefficients or all."""
+    if not isinstance(penalties, Penalty):
+        intercepts = design.size - design.slopes
+        groups = group_numbers(penalties, design.features, design.outputs, intercepts)
+        return Ridge(groups, shift=shift)
+    if penalties.size != design.size:
+        raise InvalidInput(
+            f"The penalty is on {penalties.size} coefficients; this model has {design.size}, "
+            f"{design.size - design.slopes} of them intercepts, which come last."
+        )
+    return penalties
+
+
+def as_rows(A: Any, name: str) -> Rows:
+    return A if isinstance(A, Rows) else ArrayRows(matrix(A, name))
 
 
 def check_sparse(A: Any, name: str) -> None:

@@ -12,16 +12,13 @@ the computed residuals themselves may be off.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from hoag.linear import CG
 from hoag.values import ROUNDOFF, Array
-
-if TYPE_CHECKING:
-    from hoag.models.linear import LinearPoint
 
 # The computed Aᵀr was off by at most 0.13 roundings of ‖A‖_F‖r‖ in 48 products of dense and sparse
 # rows, up to 5000 of them, against extended precision; the rest of the factor is a margin.
@@ -31,7 +28,7 @@ ROUNDING = 16 * ROUNDOFF
 MOST_UNPENALISED = 64
 
 
-def linear_model(point: LinearPoint, q: Array, r: Array) -> float:
+def linear_model(point: Any, q: Array, r: Array) -> float:
     """bound ≥ ‖p − ∇f‖ for a linear model with ℓ₂ penalties Λ = diag(α).
 
     The loss is self-concordant in the generalised sense: with ρ = R‖δ‖,
@@ -42,7 +39,10 @@ def linear_model(point: LinearPoint, q: Array, r: Array) -> float:
 
     where T ≥ ‖H^(−½) ∇²g H^(−½)‖ and the maxima are over the groups k.
     """
-    problem, alpha, x = point.problem, point.alpha, point.x
+    problem, penalty, x = point.problem, point.problem.penalty, point.x
+    alpha = point.penalty.alpha
+    if not np.isfinite(problem.train.radius):
+        return np.inf
     floor = _curvature_floor(point)
     if floor is None:
         return np.inf
@@ -65,8 +65,8 @@ def linear_model(point: LinearPoint, q: Array, r: Array) -> float:
         return np.inf
     rho_test = problem.test.radius * d / root
 
-    q_weight = problem.by_group(alpha * q**2)
-    x_weight = problem.by_group(alpha * x**2)
+    q_weight = penalty.by_group(alpha * q**2)
+    x_weight = penalty.by_group(alpha * x**2)
     q_data = np.sqrt(max(float(q @ (point.g_x + r)) - q_weight.sum(), 0.0))  # ‖q‖_M
     with np.errstate(over="ignore", invalid="ignore"):
         outer = np.exp(rho_test) * point.test.curvature_trace / floor.smallest * d
@@ -126,10 +126,10 @@ class _Schur:
         return float(np.sqrt(known**2 + rest**2 / self._schur))
 
 
-def _curvature_floor(point: LinearPoint) -> _Floor | None:
-    problem = point.problem
-    penalised, unpenalised = problem.penalised, problem.unpenalised
-    alpha = point.alpha[penalised]
+def _curvature_floor(point: Any) -> _Floor | None:
+    problem, penalty = point.problem, point.problem.penalty
+    penalised, unpenalised = penalty.penalised, penalty.unpenalised
+    alpha = point.penalty.alpha[penalised]
     if not np.all(alpha > 0):
         return None
     if unpenalised.size == 0:
@@ -138,12 +138,12 @@ def _curvature_floor(point: LinearPoint) -> _Floor | None:
         return None
 
     def hessian_times(part: Any, v: Any) -> Array:
-        full = np.zeros(problem.groups.size)
+        full = np.zeros(penalty.size)
         full[part] = v
         return np.asarray(point.hessian @ full)
 
     def product(v: Array) -> Array:
-        return hessian_times(penalised, np.ravel(v))[penalised]
+        return np.asarray(hessian_times(penalised, np.ravel(v))[penalised])
 
     columns = np.stack([hessian_times(j, 1.0) for j in unpenalised], axis=1)
     C, E = columns[penalised], columns[unpenalised]

@@ -12,17 +12,18 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
-from hoag.models.bounds import ROUNDING
-from hoag.models.losses import OuterLoss, OuterLossAt, Squared
-from hoag.models.widths import FeatureWidths, SharedWidth, Widths
-from hoag.problem import Ledger
+from hoag.glm.bounds import ROUNDING
+from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
+from hoag.glm.widths import FeatureWidths, SharedWidth, Widths
+from hoag.operators import Hessian
+from hoag.problem import Facts, Ledger, Problem
 from hoag.values import Array, InvalidInput
 
-# The seed of the rows that a coarse problem is made of: no two runs shall differ by it.
+# The seed of the rows that a sample is made of: no two runs shall differ by it.
 SAMPLE = 0
 
 
-class KernelRidgeProblem:
+class KernelRidgeProblem(Problem):
     """h = ½ xᵀ(K(γ) + αI)x − yᵀx,  g = Σᵢ s′ᵢ loss(y′ᵢ, (K′(γ)x)ᵢ), by default (y′ − K′x)².
 
     K is the kernel exp(−Σⱼ γⱼ(aⱼ − bⱼ)²) between training rows, K′ between held-out and training
@@ -79,7 +80,12 @@ class KernelRidgeProblem:
         return KernelRidgePoint(self, x, lam)
 
     @property
-    def rows(self) -> int:
+    def facts(self) -> Facts:
+        n = self.x0.size
+        return Facts(n, n, n, quadratic=True, sparse=False, formed=True)
+
+    @property
+    def sample_of(self) -> int:
         return self.x0.size
 
     @property
@@ -87,7 +93,7 @@ class KernelRidgeProblem:
         """Which hyperparameters are moved together when places to start are looked for."""
         return np.append(np.zeros(self.widths.size, dtype=np.intp), 1)
 
-    def coarse(self, rows: int) -> KernelRidgeProblem:
+    def sample(self, rows: int) -> KernelRidgeProblem:
         """The same problem on `rows` of the training rows, and as many of the held-out ones.
 
         It writes in this problem's ledger, in units of this problem: a factor is (rows/n)³ of one
@@ -95,7 +101,7 @@ class KernelRidgeProblem:
         same, for a ridge that stands for noise beside the kernel's 1 is no matter of how many rows
         there are: log α is best at −1.3 to −1.7 on 300 rows of Parkinsons, at −1.9 on all 1958.
         """
-        if self.rows <= rows:
+        if self.sample_of <= rows:
             return self
         train, test = sampled(self.weights, rows), sampled(self.test_weights, rows)
         kept = self.test_weights[test]
@@ -104,7 +110,7 @@ class KernelRidgeProblem:
             *(self.A[train], self.y[train], self.A_test[test], self.y_test[test]),
             weights=self.weights[train],
             test_weights=kept * scale,
-            unit=self.rows**2 / self.share,
+            unit=self.sample_of**2 / self.share,
             widths="shared" if isinstance(self.widths, SharedWidth) else "per-feature",
             outer=self.outer,
             shift=self.shift,
@@ -316,21 +322,20 @@ class KernelRidgePoint:
         return self.alpha
 
 
-class KernelHessian(LinearOperator):  # type: ignore[misc]
+class KernelHessian(Hessian):
     """∇²₁h = K + αI."""
 
+    own_factor = True
+
     def __init__(self, point: KernelRidgePoint) -> None:
-        super().__init__(float, (point.x.size, point.x.size))
+        super().__init__(point.x.size)
         self._kernel, self._alpha = point.kernel, point.alpha
 
-    def _matvec(self, v: Array) -> Array:
-        v = np.ravel(v)
+    def product(self, v: Array) -> Array:
         return self._kernel.product(self._kernel.K, v) + self._alpha * v
-
-    _rmatvec = _matvec
 
     def diagonal(self) -> Array:
         return np.asarray(np.diag(self._kernel.K) + self._alpha)
 
-    def cholesky(self) -> Callable[[Array], Array]:
+    def factor(self) -> Callable[[Array], Array]:
         return self._kernel.inverse(self._alpha)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.problem import Plain, Problem, check_starts
+from hoag.problem import Problem, priced
 from hoag.values import Array, InvalidInput
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.
@@ -32,8 +32,7 @@ def check_problem(
         raise InvalidInput(
             f"{problem.__name__} is a class: give an instance, {problem.__name__}()."
         )
-    check_starts(problem)
-    problem = Plain(problem)
+    problem = priced(problem)
     rng = np.random.default_rng(seed)
     x0, lam0 = np.asarray(problem.x0, dtype=float), np.asarray(problem.lam0, dtype=float)
     x = x0 + rng.normal(size=x0.size) if x is None else np.array(x, dtype=float)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.linalg import null_space
 from sklearn.utils import check_array
 
-from hoag.models.losses import Logistic, Loss, Multinomial, OuterLoss, Squared
+from hoag.glm.losses import Logistic, Loss, Multinomial, OuterLoss, Squared
 from hoag.values import Array, InvalidInput
 
 

@@ -1,0 +1,119 @@
+"""What a search minimises: f(λ) with an approximate gradient, and what is known about both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.problem import checked_lam
+from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
+
+# A value is settled when its error is at most so many times the tolerance on what can be gained:
+# to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
+SETTLED = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Traits:
+    """What a criterion can do for a search, declared and not found out.
+
+    looks   Ask(free=True) is answered anywhere in the box: for no pass, or by a small factor
+    exact   f and p are right to rounding whatever ε is: nothing to refine
+    rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
+    blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
+            is looked over, so that a width for each of a hundred features is one axis
+    """
+
+    looks: bool = False
+    exact: bool = False
+    rows: int | None = None
+    blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+
+class Criterion(ABC):
+    """f(λ), its approximate gradient p, and how wrong both are.
+
+    `lam0` is where a search starts when nobody says otherwise. An evaluation goes out with `warm`,
+    from which the next may start, and no criterion keeps anything else: evaluations may run in
+    another order, or in another process.
+    """
+
+    @property
+    @abstractmethod
+    def lam0(self) -> Array: ...
+
+    @abstractmethod
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
+        """f and p at λ, shape (s,), on all rows."""
+
+    def evaluate(self, lam: Any, ask: Ask | float = 0.0, warm: Any = None) -> Evaluation:
+        """f(λ) ± f_error and p ± error, as precise as asked; a number is short for Ask(eps).
+
+        `warm` is the `warm` of an earlier evaluation of this criterion; None starts afresh.
+        """
+        ask, lam = Ask.of(ask), checked_lam(lam, np.size(self.lam0))
+        if ask.rows is not None:
+            return self.sampled(ask.rows)._evaluate(lam, replace(ask, rows=None), None)
+        return self._evaluate(lam, ask, warm)
+
+    def value(self, lam: Any, eps: float = 0.0, warm: Any = None) -> Evaluation:
+        """f(λ) alone."""
+        return self.evaluate(lam, Ask(eps, gradient=False), warm)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(blocks=np.arange(np.size(self.lam0)))
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """The same λ, with f known to ± tol by its definition, and outside any approximation.
+
+        What was found is measured again in any case; what is not good enough is mended while
+        time.perf_counter() is below `deadline`. `cost` is that of settling, and x is made.
+        """
+        again = self.evaluate(found.lam, Ask(tol, gradient=False))
+        return replace(
+            found,
+            value=again.value,
+            g=again.g,
+            f_error=abs(again.value - found.value),
+            x=again.x,
+            cost=again.cost,
+            parts=(),
+        )
+
+    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        """The evaluation with the error of its p measured, and a rigorous bound if asked.
+
+        `cost` is that of certifying. A criterion that cannot measure it returns what was found.
+        """
+        return replace(found, cost=Cost())
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        """The x of an evaluation, which may be made only when it is asked for, and its cost."""
+        return found.x, Cost()
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        """The Lipschitz constant of g in x, and what finding it cost."""
+        raise InvalidInput("This criterion knows no Lipschitz constant: give C a number.")
+
+    @cached_property
+    def _samples(self) -> dict[int, Criterion]:
+        return {}
+
+    def sampled(self, rows: int) -> Criterion:
+        """The same on a sample of the rows; made once for each size."""
+        if rows not in self._samples:
+            self._samples[rows] = self._on_sample(rows)
+        return self._samples[rows]
+
+    def _on_sample(self, rows: int) -> Criterion:
+        raise InvalidInput(f"{type(self).__name__} cannot be evaluated on a sample of its rows.")
+
+
+def no_gradient(lam: Array) -> Array:
+    return np.full(lam.size, np.nan)

@@ -1,0 +1,129 @@
+"""f = Σ_k f_k: criteria added, as the folds of cross-validation are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from sklearn.utils.parallel import Parallel, delayed
+
+from hoag.criteria.base import Criterion, Traits
+from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
+
+
+class Sum(Criterion):
+    """f = Σ_k f_k, the criterion of K-fold cross-validation.
+
+    The gradient errors of the folds add as vectors where they were measured, the bounds as numbers;
+    errors that are only sizes as the root of the sum of their squares. An evaluation holds those
+    of its parts, and each part goes on from its own.
+    `n_jobs` of them are evaluated at a time, through joblib: threads, unless its configuration
+    names another backend. The default, None, is one, or what that configuration says.
+    """
+
+    def __init__(self, criteria: Sequence[Criterion], n_jobs: int | None = None) -> None:
+        self.criteria = list(criteria)
+        self.n_jobs = n_jobs
+        if not self.criteria:
+            raise InvalidInput("Sum needs at least one criterion.")
+        for part in self.criteria:
+            if not isinstance(part, Criterion):
+                raise InvalidInput(
+                    f"Sum adds criteria; {type(part).__name__} is none. Wrap each problem in "
+                    "hoag.Implicit(problem), or give the list of problems to hoag.minimize."
+                )
+        sizes = {np.size(part.lam0) for part in self.criteria}
+        if len(sizes) > 1:
+            raise InvalidInput(
+                f"The criteria to add have different numbers of hyperparameters: {sorted(sizes)}."
+            )
+
+    @property
+    def lam0(self) -> Array:
+        return self.criteria[0].lam0
+
+    @property
+    def traits(self) -> Traits:
+        parts = [part.traits for part in self.criteria]
+        sizes = [part.rows for part in parts if part.rows is not None]
+        return Traits(
+            looks=all(part.looks for part in parts),
+            exact=all(part.exact for part in parts),
+            rows=min(sizes) if len(sizes) == len(parts) else None,
+            blocks=parts[0].blocks,
+        )
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        parts = [criterion.outer_lipschitz() for criterion in self.criteria]
+        return sum(part[0] for part in parts), sum((part[1] for part in parts), Cost())
+
+    def _on_sample(self, rows: int) -> Sum:
+        return Sum([part.sampled(rows) for part in self.criteria], self.n_jobs)
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
+        starts = warm if warm is not None else [None] * len(self.criteria)
+        own = ask
+        if self.traits.looks:  # where ε is met as an error and not as a residual, it is shared
+            own = replace(ask, eps=ask.eps / np.sqrt(len(self.criteria)))
+        return _added(
+            lam,
+            self._each(lambda part, start: part.evaluate(lam, own, start), starts),
+        )
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        own = tol / np.sqrt(len(self.criteria))
+        return _added(
+            found.lam,
+            self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts),
+        )
+
+    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        return _added(
+            found.lam, self._each(lambda part, piece: part.certified(piece, bound), found.parts)
+        )
+
+    def solution(self, found: Evaluation) -> tuple[tuple[Any, ...], Cost]:
+        """The x of every part."""
+        parts = [part.solution(own) for part, own in zip(self.criteria, found.parts, strict=True)]
+        return tuple(x for x, _ in parts), sum((cost for _, cost in parts), Cost())
+
+    def _each(self, call: Callable[[Criterion, Any], Any], pieces: Sequence[Any]) -> list[Any]:
+        """`call` for every part with its piece."""
+        pairs = list(zip(self.criteria, pieces, strict=True))
+        if effective_n_jobs(self.n_jobs) == 1:
+            return [call(part, piece) for part, piece in pairs]
+        return list(
+            Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(call)(part, piece) for part, piece in pairs
+            )
+        )
+
+
+def _added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
+    corrections = [part.correction for part in parts if part.correction is not None]
+    total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
+    errors = float(np.linalg.norm([part.error for part in parts]))
+    bound = float(np.sum([part.bound for part in parts]))
+    return Evaluation(
+        lam=lam,
+        value=float(np.sum([part.value for part in parts])),
+        grad=np.sum([part.grad for part in parts], axis=0),
+        g=float(np.sum([part.g for part in parts])),
+        f_error=float(np.linalg.norm([part.f_error for part in parts])),
+        error=min(errors if total is None else float(np.linalg.norm(total)), bound),
+        bound=bound,
+        correction=total,
+        x=None if any(part.x is None for part in parts) else tuple(part.x for part in parts),
+        warm=tuple(part.warm for part in parts),
+        cost=sum((part.cost for part in parts), Cost()),
+        converged=all(part.converged for part in parts),
+        note=" ".join(
+            f"Part {k + 1} of {len(parts)}: {part.note}"
+            for k, part in enumerate(parts)
+            if part.note
+        ),
+        parts=tuple(parts),
+    )

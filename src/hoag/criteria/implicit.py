@@ -1,0 +1,342 @@
+"""Lines (i) to (iii) of Algorithm 1: implicit differentiation at an approximate solution."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hoag.criteria.base import Criterion, Traits, no_gradient
+from hoag.criteria.certificate import certify, hypergradient
+from hoag.inner import InnerSolver, Newton
+from hoag.linear import CG, Cholesky, LinearSolver
+from hoag.problem import Counted, Point, Problem, adopt
+from hoag.values import (
+    ROUNDOFF,
+    Array,
+    Ask,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    InvalidInput,
+    Solve,
+)
+
+# The secant of the last two solutions is followed when the search goes on in about the same
+# direction, and no further than it went last time.
+STRAIGHT = 0.9
+FARTHEST = 1.0
+
+# With exact=True the inner problem is solved to this share of ∇₁h at x₀: to rounding, about.
+EXACT = 1e-11
+
+# An error of f is settled by a Newton step solved to this share of the residual: what that leaves
+# out is at most as much again.
+HALF = 0.5
+# A step that leaves more than this of ∇₁h leads nowhere.
+DOWN = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Warm:
+    """x and q as they were at some λ, and where they were before that."""
+
+    lam: Array
+    x: Array
+    q: Array | None
+    before: Warm | None = None
+
+    def secant(self, lam: Array) -> float:
+        """t such that λ ≈ λ₁ + t (λ₁ − λ₀); 0 when the search has turned."""
+        if self.before is None:
+            return 0.0
+        last, now = self.lam - self.before.lam, lam - self.lam
+        sizes = float(np.linalg.norm(last) * np.linalg.norm(now))
+        along = float(last @ now)
+        if sizes == 0.0 or along < STRAIGHT * sizes:
+            return 0.0
+        return min(along / float(last @ last), FARTHEST)
+
+
+class Implicit(Criterion):
+    """f(λ) = g(X(λ), λ) and p by the implicit function theorem, both at an approximate X(λ).
+
+    inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not; or to the
+                 latter in any case, with by_distance=False: μ = exp(min λ) says nothing about most
+                 coefficients where there are many penalties
+    linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
+    certificate  measure the error of every gradient (see hoag.criteria.certificate)
+    bound        with the certificate: ask the problem for a rigorous bound, too
+    extrapolate  start on the secant of the last two solutions where that is nearer; it doubles
+                 the memory of a warm start
+    corrected    return the refined x⁺ and gradient p⁺ in place of x and p, with the error of p⁺
+    exact        the solvers are factors of a small matrix: solve to rounding, whatever ε is
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        inner: InnerSolver | None = None,
+        linear: LinearSolver | None = None,
+        certificate: bool = True,
+        corrected: bool = False,
+        bound: bool = True,
+        extrapolate: bool = True,
+        by_distance: bool = True,
+        exact: bool = False,
+    ) -> None:
+        self.problem: Problem = adopt(problem)
+        self.inner = inner or Newton()
+        self.linear = linear or CG()
+        self.certificate = certificate or corrected
+        self.corrected = corrected
+        self.bound = bound
+        self.extrapolate = extrapolate
+        self.by_distance = by_distance
+        self.exact = exact
+
+    @property
+    def lam0(self) -> Array:
+        return self.problem.lam0
+
+    @cached_property
+    def _scale(self) -> float:
+        """‖∇₁h‖ where nothing is fitted: what rounding is measured by."""
+        return float(np.linalg.norm(self.problem.at(np.array(self.problem.x0), self.lam0).h_x))
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(self.exact, self.exact, self.problem.sample_of, self.problem.blocks)
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        counted = Counted(self.problem)
+        return float(self.problem.outer_lipschitz()), counted.cost
+
+    def _on_sample(self, rows: int) -> Implicit:
+        """So few rows that they are solved by factors."""
+        solver = Cholesky()
+        return Implicit(self.problem.sample(rows), Newton(solver), solver, certificate=False)
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
+        problem = Counted(self.problem)
+        x0, q0 = self._start(problem, lam, warm)
+        mu = _convexity(problem.at(x0, lam)) if self.by_distance else 1.0
+        eps = ask.eps
+        if self.exact:
+            mu, eps = 1.0, EXACT * self._scale
+
+        solve = self.inner.solve(problem, lam, x0, mu * eps)  # (i)
+        x, point = solve.x, solve.point
+        if not ask.gradient:
+            return self._value_only(lam, solve, Warm(lam, x, q0), problem)
+        adjoint = self.linear.solve(point.hessian, point.g_x, q0, eps)  # (ii)
+        q = _definite(adjoint, solve, lam).x
+        p = point.g_lam - point.cross.rmatvec(q)  # (iii)
+
+        found = Evaluation(
+            lam=lam,
+            value=float(point.g - q @ point.h_x),
+            grad=p,
+            g=float(point.g),
+            f_error=_f_error(point, adjoint),
+            error=100 * ROUNDOFF * abs(float(point.g)) if self.exact else np.nan,
+            x=x,
+            warm=Warm(lam, x, q, self._before(warm)),
+            cost=problem.cost,
+            converged=solve.converged and adjoint.converged,
+            note=_note(solve, adjoint),
+        )
+        if not self.certificate:
+            return found
+        return self._certified(problem, found, found.cost, self.corrected, self.bound)
+
+    def _value_only(self, lam: Array, solve: Solve, warm: Warm, problem: Counted) -> Evaluation:
+        g = float(solve.point.g)
+        return Evaluation(
+            lam=lam,
+            value=g,
+            grad=no_gradient(lam),
+            f_error=100 * ROUNDOFF * abs(g) if self.exact else np.nan,
+            x=solve.x,
+            warm=warm,
+            cost=problem.cost,
+            converged=solve.converged,
+            note=_note(solve),
+        )
+
+    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        """Measured where it was not, and bounded where it is not, if asked.
+
+        p is then the refined p⁺, at the x⁺ and q⁺ that measuring its error gave.
+        """
+        warm, problem = found.warm, Counted(self.problem)
+        if not isinstance(warm, Warm):
+            return replace(found, cost=Cost())
+        if not np.isnan(found.error) and (not bound or np.isfinite(found.bound)):
+            return replace(found, cost=Cost())
+        q = warm.q
+        if np.isnan(found.error) or q is None:
+            return self._certified(problem, found, Cost(), True, bound)
+        point = problem.at(warm.x, found.lam)
+        rest = self.problem.bound(point, q, point.hessian @ q - point.g_x)
+        return replace(
+            found,
+            grad=hypergradient(point, q),
+            error=min(found.error, rest),
+            bound=rest,
+            correction=None,
+            cost=problem.cost + Cost(certificate=problem.cost.passes),
+        )
+
+    def _certified(
+        self, problem: Counted, found: Evaluation, spent: Cost, corrected: bool, bound: bool
+    ) -> Evaluation:
+        """found with the error of its p; or with p⁺ in its place, and the error of that."""
+        warm: Warm = found.warm
+        point = problem.at(warm.x, found.lam)
+        q = np.zeros_like(warm.x) if warm.q is None else warm.q
+        rigorous = self.problem.bound if bound else None
+        proof = certify(problem, found.lam, warm.x, point, q, self.linear, rigorous, corrected)
+        extra = problem.cost.passes - spent.passes
+        cost = problem.cost + Cost(certificate=extra)
+        if proof is None:
+            return replace(found, error=np.inf, cost=cost)
+        known = replace(
+            found,
+            value=proof.value,
+            f_error=abs(proof.value - (proof.g if corrected else found.g)),
+            warm=Warm(found.lam, proof.x, proof.q, warm.before),
+            cost=cost,
+        )
+        if corrected:
+            return replace(
+                known,
+                g=proof.g,
+                grad=proof.refined,
+                x=proof.x,
+                error=min(proof.refined_error, proof.refined_bound),
+                bound=proof.refined_bound,
+            )
+        correction = proof.refined - hypergradient(point, q)
+        return replace(known, correction=correction, error=proof.error, bound=proof.bound)
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """f(λ) = g + ∇₁g·δ, with δ = −H⁻¹∇₁h a rough Newton step from the x that was found.
+
+        δ is solved to half its residual, so f is within about twice that term. While this is more
+        than tol the step is taken, and the next one looked at; where it leads nowhere, the inner
+        solver goes on.
+        """
+        problem, lam = Counted(self.problem), found.lam
+        x = found.warm.x if isinstance(found.warm, Warm) else found.x
+        if x is None:
+            x = np.array(self.problem.x0, dtype=float)
+        note, stuck = "", False
+        point = problem.at(x, lam)
+        while True:
+            size, g = float(np.linalg.norm(point.h_x)), float(point.g)
+            step = self.linear.solve(point.hessian, -point.h_x, None, HALF * size)
+            change = float(point.g_x @ step.x)
+            left = min(step.residual / size, HALF) if size > 0 else 0.0
+            f_error = abs(change) / (1 - left) + 10 * ROUNDOFF * abs(g)
+            if step.reason in ("indefinite", "not_finite") or not np.isfinite(change):
+                f_error, change = np.inf, 0.0
+            lost = not np.isfinite(g + size)
+            if f_error <= tol or stuck or lost or time.perf_counter() >= deadline:
+                break
+            trial = problem.at(x + step.x, lam)
+            if np.linalg.norm(trial.h_x) <= DOWN * size:
+                x, point = x + step.x, trial
+                continue
+            goal = HALF * size * min(1.0, tol / f_error)
+            solve = self.inner.solve(problem, lam, x, goal)
+            x, point, note, stuck = solve.x, solve.point, _note(solve), solve.residual > goal
+        return replace(
+            found,
+            value=g + change,
+            g=g,
+            f_error=f_error,
+            x=x,
+            warm=Warm(lam, x, found.warm.q if isinstance(found.warm, Warm) else None),
+            cost=problem.cost,
+            converged=f_error <= tol,
+            note=note,
+        )
+
+    def _before(self, warm: Warm | None) -> Warm | None:
+        return replace(warm, before=None) if self.extrapolate and warm is not None else None
+
+    def _start(self, problem: Any, lam: Array, warm: Warm | None) -> tuple[Array, Array | None]:
+        """Where to start at λ: the last x and q, moved along their secant when that is nearer.
+
+        ∇₁h at the last x costs nothing where the problem remembers its rows' part; at the
+        extrapolated x the inner solver needs it anyway.
+        """
+        if warm is None:
+            return np.array(self.problem.x0, dtype=float), None
+        t = warm.secant(lam)
+        if t == 0.0 or warm.before is None:
+            return warm.x, warm.q
+        x = warm.x + t * (warm.x - warm.before.x)
+        last = np.linalg.norm(problem.at(warm.x, lam).h_x)
+        if not np.linalg.norm(problem.at(x, lam).h_x) < last:
+            return warm.x, warm.q
+        if warm.q is None or warm.before.q is None:
+            return x, warm.q
+        return x, warm.q + t * (warm.q - warm.before.q)
+
+
+def _f_error(point: Point, adjoint: Solve) -> float:
+    """|q·∇₁h| is how far g is from f, as well as q is known: not at all where it was not solved."""
+    size = float(np.linalg.norm(point.g_x))
+    left = adjoint.residual / size if size > 0 else 0.0
+    if not np.any(point.h_x):
+        return 0.0
+    return abs(float(adjoint.x @ point.h_x)) / (1 - left) if left < 1 else np.inf
+
+
+def _convexity(point: Point) -> float:
+    """μ where it is known; 1 where it is not, so that ε bounds ‖∇₁h‖ itself."""
+    mu = point.strong_convexity
+    if mu is None:
+        return 1.0
+    if not mu > 0:
+        raise InvalidInput(
+            f"point.strong_convexity is {mu}; give a number μ > 0 with ∇²₁h ⪰ μI, or None."
+        )
+    return float(mu)
+
+
+def _definite(adjoint: Solve, solve: Solve, lam: Array) -> Solve:
+    if adjoint.reason == "not_finite":
+        raise InnerProblemError(
+            f"The linear system for the gradient overflows at lam = "
+            f"{np.array2string(lam, threshold=6)}: a product with ∇²₁h or ∇₁g is not finite. "
+            "Rescale the data (features of size 1), or check ∇²₁h and ∇₁g."
+        )
+    if adjoint.reason == "indefinite":
+        raise InnerProblemError(
+            f"∇²₁h is not positive definite at the inner solution for lam = "
+            f"{np.array2string(lam, threshold=6)}, where ‖∇₁h‖ = {solve.residual:.1e}: the "
+            "hypergradient is not defined there. Is x a minimum of h and not a saddle point, and "
+            "is every direction of x penalised or seen by the data?"
+        )
+    return adjoint
+
+
+def _note(solve: Solve, adjoint: Solve | None = None) -> str:
+    parts = []
+    if not solve.converged:
+        parts.append(
+            f"The inner solver stopped ({solve.reason}) at ‖∇₁h‖ = {solve.residual:.1e} "
+            f"after {solve.iterations} iterations."
+        )
+    if adjoint is not None and not adjoint.converged:
+        parts.append(
+            f"The linear solver stopped ({adjoint.reason}) at residual {adjoint.residual:.1e} "
+            f"after {adjoint.iterations} iterations."
+        )
+    return " ".join(parts)

@@ -1,0 +1,196 @@
+"""From problems to a criterion: the one place that looks at sizes and kinds and chooses solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from hoag import inner as inners
+from hoag import linear as linears
+from hoag.criteria import galerkin
+from hoag.criteria.base import Criterion
+from hoag.criteria.folds import Sum
+from hoag.criteria.galerkin import Galerkin
+from hoag.criteria.implicit import Implicit
+from hoag.glm.basis import Precondition, preconditioner, setup_passes
+from hoag.glm.model import LinearModel, by_gram
+from hoag.inner import InnerSolver
+from hoag.linear import LinearSolver
+from hoag.problem import Counted, Problem, adopt
+from hoag.values import Cost, Evaluation, InvalidInput, Solve
+
+# Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
+# a squared loss the matrix is formed once, which pays for longer.
+DIRECT, DIRECT_QUADRATIC = 300, 1000
+# With fewer rows than coefficients conjugate gradients ends after as many steps as rows.
+DIRECT_WIDE = 100
+# Up to so many coefficients a factor costs nothing, and every evaluation is solved to rounding;
+# with a squared loss, whose matrix is there already, up to DIRECT.
+SMALL = 40
+
+# The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
+# scikit-learn's default asks for; by factors, where the last digits cost nothing, to this share of
+# ∇₁h at 0.
+REFIT_TOL, REFIT_TOL_DIRECT = 1e-3, 1e-10
+
+CERTIFICATES = ("auto", "none", "estimate", "bound")
+
+
+def plan(
+    problems: Any,
+    *,
+    by_steps: bool = False,
+    certificate: str = "auto",
+    inner: InnerSolver | None = None,
+    linear: LinearSolver | None = None,
+    n_jobs: int | None = None,
+) -> Criterion:
+    """How f is computed: for `minimize`, for the estimators and for benchmarks alike.
+
+    problems     a problem, a list of them whose f are added (folds), or criteria, which are taken
+                 as they are
+    by_steps     for a search that takes steps of its own ε_k, as the paper's does, and reads the
+                 error of every gradient; else for the default search, which asks for what it needs
+    certificate  whether such a search has errors measured, and bounded
+    inner, linear   solvers to use in place of those chosen
+    n_jobs       folds evaluated at a time
+    """
+    if isinstance(problems, Criterion):
+        return problems
+    several = isinstance(problems, (list, tuple))
+    known = [
+        p if isinstance(p, Criterion) else adopt(p) for p in (problems if several else [problems])
+    ]
+    if not known:
+        raise InvalidInput("The list of problems is empty.")
+    bends = _Preconditioners([p for p in known if isinstance(p, LinearModel)])
+
+    def part(p: Criterion | Problem) -> Criterion:
+        if isinstance(p, Criterion):
+            return p
+        return _criterion(p, by_steps, certificate, inner, linear, bends)
+
+    parts = [part(p) for p in known]
+    return Sum(parts, n_jobs) if several else parts[0]
+
+
+def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
+    """The inner and the linear solver for a problem of this size and kind."""
+    facts = problem.facts
+    if facts is None:
+        return inners.Newton(), linears.CG()
+    linear: Any
+    if _direct(problem):
+        linear = linears.Cholesky()
+    else:
+        # Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads.
+        plain = facts.sparse and np.size(problem.lam0) == 1
+        linear = linears.CG(5000, None if plain else linears.jacobi)
+    return (inners.CG(linear) if facts.quadratic else inners.Newton(linear)), linear
+
+
+def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple[Solve, Cost]:
+    """X(λ) of the problem on all rows, where `criterion` found λ on parts of them; and its cost.
+
+    From the folds' solutions; but by factors from 0, so that what is left of the folds' errors does
+    not show.
+    """
+    counted, (inner, _) = Counted(problem), solvers(problem)
+    if _direct(problem):
+        start = np.zeros(problem.x0.size)
+        scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
+        return inner.solve(counted, found.lam, start, REFIT_TOL_DIRECT * scale), counted.cost
+    parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
+    if isinstance(parts[0], Galerkin):
+        warm = found.warm if isinstance(criterion, Sum) else (found.warm,)
+        model, bend = cast(LinearModel, problem), parts[0].precondition
+        inner = inner if bend is None else _bent(bend)[0]
+        solve = galerkin.fit(model, found.lam, REFIT_TOL, inner, warm, bend)
+    else:
+        x = np.mean(found.x if isinstance(criterion, Sum) else [found.x], axis=0)
+        solve = inner.solve(counted, found.lam, x, REFIT_TOL)
+    return solve, counted.cost
+
+
+def _direct(problem: Problem) -> bool:
+    facts = problem.facts
+    if facts is None:
+        return False
+    if facts.quadratic:
+        return facts.formed or facts.side <= DIRECT_QUADRATIC
+    return facts.side <= (DIRECT if facts.side <= facts.rows else DIRECT_WIDE)
+
+
+def _exact(problem: Problem) -> bool:
+    facts = problem.facts
+    if facts is None or not _direct(problem):
+        return False
+    return facts.side <= (DIRECT if facts.quadratic else SMALL)
+
+
+def _criterion(
+    problem: Problem,
+    by_steps: bool,
+    certificate: str,
+    inner: InnerSolver | None,
+    linear: LinearSolver | None,
+    bends: _Preconditioners,
+) -> Criterion:
+    chosen = inner is None and linear is None
+    if chosen:
+        inner, linear = solvers(problem)
+    one = np.size(problem.lam0) == 1
+    if by_steps:
+        measured, bound = certificate != "none", certificate == "bound"
+        refined = measured and chosen and _direct(problem)  # for a back-substitution or two
+        return Implicit(
+            problem, inner, linear, certificate=measured, corrected=refined, bound=bound
+        )
+    one_penalty = isinstance(problem, LinearModel) and problem.one_penalty
+    bend, setup = None, 0.0
+    # A few long steps gain nothing from the secant of the solutions, and do without its memory.
+    if one and chosen and _exact(problem):
+        return Implicit(problem, inner, linear, certificate=False, extrapolate=False, exact=True)
+    if one_penalty:
+        bend, setup = bends.of(cast(LinearModel, problem))
+        if bend is not None and chosen and not _direct(problem):
+            inner, linear = _bent(bend)
+    # For several, errors are measured at the end only, for that takes more than all the rest.
+    plain = Implicit(
+        problem,
+        inner,
+        linear,
+        certificate=one,
+        corrected=one,
+        by_distance=one,
+        bound=False,
+        extrapolate=one and not one_penalty,
+    )
+    if not one_penalty:
+        return plain
+    return Galerkin(plain, bend, setup)
+
+
+def _bent(bend: Precondition) -> tuple[InnerSolver, LinearSolver]:
+    linear = linears.CG(5000, partial(by_gram, bend))
+    return inners.Newton(linear), linear
+
+
+class _Preconditioners:
+    """One for each set of rows, for all folds on them; the first fold that asks pays for it."""
+
+    def __init__(self, models: Sequence[LinearModel]) -> None:
+        self._models = models
+        self._known: dict[int, Precondition | None] = {}
+
+    def of(self, model: LinearModel) -> tuple[Precondition | None, float]:
+        """The preconditioner, and what it cost in passes."""
+        rows, outputs = model.train.design.rows, model.train.design.outputs
+        if id(rows) in self._known:
+            return self._known[id(rows)], 0.0
+        others = [m.train.weights for m in self._models if m.train.design.rows is rows]
+        found = self._known[id(rows)] = preconditioner(rows, np.max(others, axis=0))
+        return found, setup_passes(rows, outputs)

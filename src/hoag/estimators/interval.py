@@ -1,0 +1,100 @@
+"""Between which λ the criterion stays within a tolerance of its best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hoag.criteria.base import Criterion
+from hoag.values import Array, Ask, Box, Cost, Evaluation, InnerProblemError
+
+# f is probed this far from its minimum for its curvature, in λ.
+PROBE = 0.3
+# An interval that reaches much further is looked at, with this tolerance, and halved at most so
+# often.
+VERIFY_EPS, HALVINGS = 1e-3, 12
+# Past so many hyperparameters they are not probed one by one, but moved together.
+MOST_PROBES = 8
+
+
+def interval(
+    criterion: Criterion, box: Box, best: Evaluation, eps: float, tol: float
+) -> tuple[Array, Cost]:
+    """Where f stays within `tol` of itself, one λ at a time, shape (s, 2); and what looking cost.
+
+    nan where f cannot be computed nearby.
+    """
+    asks = Ask(eps), Ask(VERIFY_EPS, gradient=False)
+    if criterion.traits.looks:
+        asks = Ask(free=True), Ask(free=True, gradient=False)
+    if not np.all(np.isfinite(best.grad)):
+        return np.full((best.lam.size, 2), np.nan), Cost()
+    try:
+        curvature, cost = _curvatures(criterion, box, best, asks[0])
+        ends, looked = _verified(
+            criterion, best, _parabola(box, best, curvature, tol), tol, asks[1]
+        )
+    except InnerProblemError:
+        return np.full((best.lam.size, 2), np.nan), Cost()
+    return ends, cost + looked
+
+
+def _parabola(box: Box, best: Evaluation, curvature: Array, tol: float) -> Array:
+    """Where f + t·slope + ½ t²·curvature is at most (1 + tol) f, within the box; (s, 2)."""
+    room, curvature = tol * abs(best.value), np.maximum(curvature, 0.0)
+    along = best.grad if best.lam.size <= MOST_PROBES else np.full(best.lam.size, best.grad.sum())
+    ends = []
+    for side in (-1.0, 1.0):
+        slope = side * along
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # the positive root of ½ct² + slope·t = room, written so that c = 0 is no exception
+            reach = 2 * room / (slope + np.sqrt(slope**2 + 2 * curvature * room))
+        reach = np.where(np.isfinite(reach) & (reach >= 0), reach, np.inf)
+        ends.append(box.project(best.lam + side * reach))
+    return np.stack(ends, axis=1)
+
+
+def _verified(
+    criterion: Criterion, best: Evaluation, ends: Array, tol: float, ask: Ask
+) -> tuple[Array, Cost]:
+    """The ends with those drawn nearer that the curvature put too far, and what looking cost.
+
+    A parabola from one probe is no guide far beyond it: there f itself is looked at, and the way
+    halved while it is higher than it should be.
+    """
+    ends, cost = ends.copy(), Cost()
+    if best.lam.size > MOST_PROBES:  # moved together, so no end is one λ's own
+        return ends, cost
+    for j, side in np.ndindex(*ends.shape):
+        reach = ends[j, side] - best.lam[j]
+        for _ in range(HALVINGS):
+            if abs(reach) <= 2 * PROBE:
+                break
+            lam = best.lam.copy()
+            lam[j] += reach
+            there = criterion.evaluate(lam, ask, best.warm)
+            cost = cost + there.cost
+            if there.value <= (1 + 2 * tol) * best.value:
+                break
+            reach /= 2
+        ends[j, side] = best.lam[j] + reach
+    return ends, cost
+
+
+def _curvatures(criterion: Criterion, box: Box, best: Evaluation, ask: Ask) -> tuple[Array, Cost]:
+    """dᵀ∇²f d from differences of the gradient a little further on, and what they cost.
+
+    Few hyperparameters are moved one by one, d = eⱼ; many all together, d = (1, …, 1).
+    """
+    size = best.lam.size
+    found, cost = [], Cost()
+    for d in np.eye(size) if size <= MOST_PROBES else np.ones((1, size)):
+        outside = np.any(d * (best.lam + PROBE) > d * box.upper)
+        lam = box.project(best.lam + (-PROBE if outside else PROBE) * d)
+        moved = float(d @ (lam - best.lam)) / float(d @ d)
+        if moved == 0.0:
+            found.append(0.0)
+            continue
+        there = criterion.evaluate(lam, ask, best.warm)
+        cost = cost + there.cost
+        found.append(float(d @ (there.grad - best.grad)) / moved)
+    return np.broadcast_to(found, (size,)).astype(float), cost

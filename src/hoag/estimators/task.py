@@ -1,0 +1,115 @@
+"""What an estimator hands to a search, and how a result reads in the user's units."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hoag.criteria.base import Criterion
+from hoag.estimators.callbacks import HAS_CALLBACKS
+from hoag.values import Array, Box, Cost, Evaluation, Result, Solve, Step
+
+# Statuses that the user asked for: no warning.
+ASKED = ("converged", "callback", "finished")
+
+# How far a warning is from the line that called fit: warn_about, _tune, fit, and a wrapper.
+LEVEL = 5 if HAS_CALLBACKS else 4
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A criterion, where to look, and how its value and its solutions read outside.
+
+    The mean loss of a held-out row is `per_row` times the criterion. `models` makes the fitted
+    attributes of each fold from the x of an evaluation, `refit` those of the model on all rows,
+    with what that fit cost. `predictions`, for a criterion without folds, is λ ↦ rows and their
+    predictions held out.
+    """
+
+    criterion: Criterion
+    box: Box
+    start: Array
+    per_row: float
+    models: Callable[[Any], list[dict[str, Any]]]
+    refit: Callable[[Result], tuple[dict[str, Any], Cost]]
+    predictions: Callable[[Array], tuple[Any, Array]] | None = None
+
+    def averaged(self, x: Any) -> dict[str, Any]:
+        """The mean of the folds' models: what stands in where there is no fit on all rows."""
+        models = self.models(x)
+        return {name: np.mean([m[name] for m in models], axis=0) for name in models[0]}
+
+
+def translated(value: Any, task: Task) -> Any:
+    """An evaluation, a step or a result in the user's units; solutions stay behind."""
+    if isinstance(value, Evaluation):
+        return replace(
+            value,
+            value=task.per_row * value.value,
+            grad=task.per_row * value.grad,
+            g=task.per_row * value.g,
+            f_error=task.per_row * value.f_error,
+            error=task.per_row * value.error,
+            bound=task.per_row * value.bound,
+            correction=None if value.correction is None else task.per_row * value.correction,
+            x=None,
+            warm=None,
+            parts=tuple(translated(part, task) for part in value.parts),
+        )
+    if isinstance(value, Step):
+        return replace(value, evaluation=translated(value.evaluation, task))
+    if isinstance(value, Result):
+        trace = tuple(translated(step, task) for step in value.trace)
+        return replace(value, evaluation=translated(value.evaluation, task), trace=trace)
+    raise TypeError(type(value))
+
+
+def warn_about(task: Task, result: Result, tol: float, given: str) -> None:
+    """Say that the search did not converge, or which bound it ran into.
+
+    A bound from the data is no news where moving on would gain less than `tol`; one that somebody
+    gave always is.
+    """
+    if result.status.reason not in ASKED:
+        more = " Raise max_iter or tol." if result.status.reason == "max_iter" else ""
+        warnings.warn(f"{result.status}{more}", ConvergenceWarning, stacklevel=LEVEL)
+    best, box = result.evaluation, task.box
+    worth = 0.0 if given else tol * abs(best.value)
+    low = np.flatnonzero((best.lam <= box.lower) & (best.grad > worth))
+    high = np.flatnonzero((best.lam >= box.upper) & (best.grad < -worth))
+    at = [(j, "lower") for j in low] + [(j, "upper") for j in high]
+    if not at or np.all(box.lower == box.upper):
+        return
+    j, side = at[0]
+    others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
+    extreme = {"lower": "smallest", "upper": "largest"}
+    if given == "Cs":  # λ = −log C
+        extreme = {"lower": "largest", "upper": "smallest"}
+    if given in ("Cs", "alphas"):
+        value = np.exp(-best.lam[j] if given == "Cs" else best.lam[j])
+        where = f"{given[:-1]} = {value:.4g}, the {extreme[side]} of {given}, is chosen{others}"
+    else:
+        where = f"lam_[{j}] = {best.lam[j]:.4g} is on its {side} bound{others}"
+    direction = {"smallest": "smaller", "largest": "larger"}[extreme[side]]
+    advice = f"widen {given}" if given else "give bounds=(lower, upper), in log units"
+    warnings.warn(
+        f"{where}, and the held-out loss still falls beyond it: the best value is {direction}. "
+        f"To look there, {advice}.",
+        UserWarning,
+        stacklevel=LEVEL,
+    )
+
+
+def warn_refit(solve: Solve) -> None:
+    if not solve.converged:
+        warnings.warn(
+            f"The last fit, on all rows, stopped ({solve.reason}) at ‖∇h‖ = {solve.residual:.1e} "
+            f"after {solve.iterations} iterations: the coefficients may be inexact.",
+            ConvergenceWarning,
+            stacklevel=LEVEL + 1,
+        )

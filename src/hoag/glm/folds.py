@@ -1,0 +1,142 @@
+"""One problem for each split of the rows, all of them on one copy of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import check_cv
+
+from hoag.glm import make as makers
+from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Penalties, Penalty, Ridge
+from hoag.glm.rows import Rows
+from hoag.glm.targets import Target, binary, labels, multiclass, regression
+from hoag.glm.term import DataTerm, Predictor
+from hoag.problem import Charger, Ledger, Problem
+from hoag.values import Array, InvalidInput
+
+Splits = Iterable[tuple[Any, Any]]
+
+# Where a class has no training row its intercept would run to minus infinity; a penalty on the
+# intercepts of this share of the summed weights stops it where the class has probability 1e-5.
+MISSING_CLASS = 1e-6
+# Features that are not penalised may be constant or equal, and in a multinomial model they are
+# determined only up to a common shift of the classes; a penalty of this share settles that.
+FREE = 1e-10
+
+
+def folds(
+    make: Callable[..., Problem],
+    A: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    sample_weight: Any = None,
+    **options: Any,
+) -> list[Problem]:
+    """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
+
+    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows.
+    `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
+    The folds of a linear model share one matrix and its transpose, with zero weights on the rows
+    that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
+    row of a class that its fold has not seen in training is not counted.
+    """
+    y = np.asarray(y)
+    rows = makers.as_rows(A, "A")
+    classifier = make in (makers.logistic, makers.multinomial)
+    weights = makers.row_weights(sample_weight, rows.shape[0], "sample_weight")
+    if rows.shape[0] != len(y):
+        raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
+    splits = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
+    if make in (makers.ridge, makers.linear) or classifier:
+        target = _target(make, y, options)
+        return list(linear_folds(rows, target, splits, weights, **options))
+    if isinstance(A, Rows):
+        raise InvalidInput(f"{make} needs an array or a sparse matrix, not {type(A).__name__}.")
+    A = makers.matrix(A, "A")
+    unit = {"unit": float(A.shape[0]) ** 2} if make is makers.kernel_ridge else {}
+    return [
+        make(
+            *(A[train], y[train], A[test], y[test]),
+            sample_weight=weights[train],
+            test_weight=weights[test],
+            **unit,
+            **options,
+        )
+        for train, test in splits
+    ]
+
+
+def _target(make: Any, y: Any, options: dict[str, Any]) -> Target:
+    """y as the model reads it; takes out of the options what says how."""
+    intercept = options.pop("intercept", False)
+    if make is makers.ridge:
+        return regression(y, intercept)
+    if make is makers.linear:
+        loss, outer = options.pop("loss"), options.pop("outer", None)
+        return makers.as_target(loss, loss if outer is None else outer, y, intercept)
+    encode = binary if make is makers.logistic else multiclass
+    return encode(y, labels(y, options.pop("classes", None)), intercept)
+
+
+def linear_folds(
+    rows: Rows,
+    target: Target,
+    splits: Splits,
+    weights: Array,
+    penalties: Penalties | Penalty = "shared",
+    shift: float = 0.0,
+) -> list[LinearModel]:
+    """The folds of a linear model on one matrix."""
+    models: list[LinearModel] = []
+    n, whole = rows.shape[0], Predictor(rows, target.outputs, target.basis)
+    plain = makers.as_penalty(penalties, whole, shift)
+    free = isinstance(plain, Ridge) and bool(np.any(plain.groups[: whole.slopes] < 0))
+    splits = list(splits)
+    for train, test in splits:
+        ledger = Ledger()
+        inside = weights * _times_drawn(train, n)
+        outside = weights * _times_drawn(test, n)
+        if not np.any(inside > 0):
+            raise InvalidInput(
+                f"Split {len(models) + 1} of cv has no training row with a positive weight."
+            )
+        floor, unseen = 0.0, target.missing(inside)
+        if target.basis is not None and unseen.size:
+            floor = MISSING_CLASS * float(inside.sum())
+            outside = np.where(target.of_class(unseen), 0.0, outside)
+        elif free:
+            floor = FREE * float(inside.sum())
+        alone = len(splits) == 1 and bool(np.any(outside > 0))
+        passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
+        train_term = _term(rows, target, target.loss, inside, passes, alone)
+        test_term = _term(rows, target, target.outer, outside, held_out, alone)
+        if not alone:
+            test_term.design = train_term.design  # so that predictions are computed once
+        penalty = Ridge(plain.groups, floor, shift) if isinstance(plain, Ridge) else plain
+        models.append(LinearModel(train_term, test_term, penalty, ledger))
+    if not models:
+        raise InvalidInput("cv gives no split of the rows.")
+    return models
+
+
+def _term(
+    rows: Rows, target: Target, loss: Any, weights: Array, charge: Charger, alone: bool
+) -> DataTerm:
+    """One term of a split: on all rows, which folds share, or on its own where it is alone."""
+    y = target.y
+    if alone:
+        kept = np.flatnonzero(weights > 0)
+        rows, y, weights = rows.take(kept), y[kept], weights[kept]
+    return DataTerm(Predictor(rows, target.outputs, target.basis), loss, y, weights, charge)
+
+
+def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:
+    """How often each of the n rows occurs in a split, given as indices or as a mask."""
+    rows = np.asarray(rows)
+    return rows.astype(np.intp) if rows.dtype == bool else np.bincount(rows, minlength=n)

@@ -1,0 +1,226 @@
+"""Models made of rows: a loss on training rows, a penalty, a loss on held-out rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, svds
+
+from hoag.glm import bounds
+from hoag.glm.basis import Basis, Precondition
+from hoag.glm.penalties import Penalty, PenaltyAt, RidgeAt, cross_operator
+from hoag.glm.term import DataTerm, DataTermAt, Images
+from hoag.operators import Hessian, Inverse
+from hoag.problem import Facts, Ledger, Problem
+from hoag.values import Array, InvalidInput
+
+
+class LinearModel(Problem):
+    """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ loss′(y′ᵢ, a′ᵢᵀx).
+
+    Made by `hoag.models.logistic`, `multinomial`, `ridge` and `linear`.
+    """
+
+    def __init__(self, train: DataTerm, test: DataTerm, penalty: Penalty, ledger: Ledger) -> None:
+        self.train, self.test, self.penalty, self.ledger = train, test, penalty, ledger
+        self.x0 = np.broadcast_to(0.0, penalty.size)  # zeros that need no memory
+        self.lam0 = np.zeros(penalty.n_lam)
+        self._last: DataTermAt | None = None
+        self.schur_guess: Array | None = None  # where the next bound may start; see bounds._Schur
+
+    def at(self, x: Array, lam: Array) -> LinearPoint:
+        return LinearPoint(self, x, lam)
+
+    def train_at(self, x: Array) -> DataTermAt:
+        """The training term at x. The last one is remembered: λ may change while x stays."""
+        if self._last is None or not np.array_equal(self._last.x, x):
+            self._last = self.train.at(x)
+        return self._last
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}
+
+    @property
+    def facts(self) -> Facts:
+        design = self.train.design
+        side = design.features if self.train.quadratic else design.slopes
+        return Facts(self.penalty.size, side, design.n, self.train.quadratic, design.rows.is_sparse)
+
+    @cached_property
+    def judged_alike(self) -> bool:
+        """Whether training and held-out rows are the same rows, with one loss for both."""
+        train, test = self.train, self.test
+        same = type(train.loss) is type(test.loss) and vars(train.loss) == vars(test.loss)
+        return train.design is test.design and train.y is test.y and same
+
+    @property
+    def one_penalty(self) -> bool:
+        """Whether one λ penalises all coefficients alike."""
+        return self.penalty.isotropic(self.train.design.slopes)
+
+    def restricted(self, basis: Basis, m: int) -> LinearModel:
+        """The same model for x = Σ cⱼvⱼ, j < m: with Z = AV and Z′ = A′V in place of A and A′."""
+        k = basis.intercepts
+        train = Images(basis.Z[:, :m], basis.outputs)
+        test = train if basis.shared else Images(basis.Z_test[:, :m], basis.outputs)
+        penalty = self.penalty.restricted(k, m - k)
+        return LinearModel(self.train.seen_by(train), self.test.seen_by(test), penalty, self.ledger)
+
+    def bound(self, point: Any, q: Array, r: Array) -> float:
+        return bounds.linear_model(point, q, r) if isinstance(point.penalty, RidgeAt) else np.inf
+
+    def outer_lipschitz(self) -> float:
+        """C = ‖A′‖₂ (Σᵢ s′ᵢ²)^½ · max‖loss′‖, the paper's Lipschitz constant of g."""
+        slope = self.test.loss.lipschitz
+        if slope is None:
+            raise InvalidInput(
+                "C='data' needs a held-out loss with bounded slope; the squared loss has none, "
+                "so give Adaptive(C=...) a number."
+            )
+        test, design = self.test, self.test.design
+        counted = test.weights > 0  # other rows are only there for the training term
+        if min(design.n, design.size) < 2:
+            return slope * test.frobenius * float(np.linalg.norm(test.weights))
+
+        def forward(v: Array) -> Array:
+            return (test.forward(np.ravel(v)).T * counted).T.ravel()
+
+        def backward(u: Array) -> Array:
+            shape = (design.n,) if design.outputs == 1 else (design.n, design.outputs)
+            return test.backward((np.reshape(u, shape).T * counted).T)
+
+        shape = (design.n * design.outputs, design.size)
+        matrix = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
+        start = np.ones(min(shape))
+        norm = float(svds(matrix, k=1, return_singular_vectors=False, v0=start)[0])
+        return slope * norm * float(np.linalg.norm(test.weights))
+
+
+class LinearPoint:
+    """h and g of a linear model at one (x, λ)."""
+
+    def __init__(self, problem: LinearModel, x: Array, lam: Array) -> None:
+        self.problem, self.x, self.lam = problem, x, lam
+        self.penalty = problem.penalty.at(lam)
+
+    @cached_property
+    def train(self) -> DataTermAt:
+        return self.problem.train_at(self.x)
+
+    @cached_property
+    def test(self) -> DataTermAt:
+        at = self.problem.test.at(self.x)
+        if self.problem.judged_alike:
+            at.loss = self.train.loss
+        return at
+
+    @cached_property
+    def h(self) -> float:
+        return self.train.value + self.penalty.value(self.x)
+
+    @cached_property
+    def h_x(self) -> Array:
+        return self.train.gradient + self.penalty.gradient(self.x)
+
+    @cached_property
+    def hessian(self) -> LinearHessian:
+        return LinearHessian(self.train, self.penalty)
+
+    @cached_property
+    def cross(self) -> LinearOperator:
+        return cross_operator(self.penalty, self.x, self.lam.size)
+
+    @cached_property
+    def g(self) -> float:
+        return self.test.value
+
+    @cached_property
+    def g_x(self) -> Array:
+        return self.test.gradient
+
+    @cached_property
+    def g_lam(self) -> Array:
+        return np.zeros_like(self.lam)
+
+    @property
+    def strong_convexity(self) -> float | None:
+        return self.penalty.strong_convexity
+
+
+class LinearHessian(Hessian):
+    """∇²₁h = Aᵀ diag(s loss″) A + S, with S the curvature of the penalty."""
+
+    own_factor = True
+
+    def __init__(self, at: DataTermAt, penalty: PenaltyAt) -> None:
+        # Not the point itself, which holds this operator: such a circle keeps its vectors alive.
+        super().__init__(at.x.size)
+        self._at, self._penalty = at, penalty
+
+    def product(self, v: Array) -> Array:
+        return self._at.curve(v) + self._penalty.product(self._at.x, v)
+
+    def diagonal(self) -> Array:
+        """Σᵢ sᵢ lossᵢ″ aᵢⱼ² + Sⱼⱼ, for half a pass."""
+        return self._at.diagonal + self._penalty.diagonal(self._at.x)
+
+    def matrix(self) -> Array:
+        whole = 0.5 * (self._at.hessian + self._at.hessian.T)
+        self._penalty.add_to(whole, self._at.x)
+        return whole
+
+    @cached_property
+    def _factor(self) -> Inverse:
+        term, penalty, K = self._at.term, self._penalty, self._at.term.design.outputs
+        if not (term.quadratic and term.design.touches and isinstance(penalty, RidgeAt)):
+            return self._charged(self.matrix())
+        # One matrix for every λ, and x is (features, K) with a row of intercepts: no target mixes
+        # with another, and those with the same penalties share a factor.
+        columns = penalty.alpha.reshape(-1, K).T
+        if K == 1 or np.all(columns == columns[0]):
+            solve = self._charged(_with_diagonal(term.constant_gram, columns[0]))
+            return lambda b: solve(b.reshape(-1, K)).ravel() if K > 1 else solve(b)
+        solves = [self._charged(_with_diagonal(term.constant_gram, c)) for c in columns]
+        return lambda b: np.stack(
+            [solve(c) for solve, c in zip(solves, b.reshape(-1, K).T, strict=True)], axis=1
+        ).ravel()
+
+    def _charged(self, matrix: Array) -> Inverse:
+        """b ↦ matrix⁻¹b, the factor counted by its operations beside those of a pass."""
+        term, p = self._at.term, matrix.shape[0]
+        share = 0.0
+        if term.design.touches:
+            share = 1.0 / (4.0 * max(term.design.rows.entries * term.design.outputs, 1))
+        term.charge(share * p**3 / 3)
+        factor = cho_factor(matrix)
+
+        def solve(b: Array) -> Array:
+            term.charge(share * 2 * p**2 * (1 if b.ndim == 1 else b.shape[1]))
+            return np.asarray(cho_solve(factor, b))
+
+        return solve
+
+
+def by_gram(bend: Precondition, hessian: LinearHessian) -> Inverse:
+    """v ↦ (κ AᵀSA + αI)⁻¹v for the coefficients, κ the mean curvature of the loss; for one penalty.
+
+    A preconditioner for conjugate gradients, once AᵀSA is decomposed; see hoag.glm.basis.
+    """
+    at, alpha = hessian._at, hessian._penalty.diagonal(hessian._at.x)
+    slopes, outputs, kappa = at.term.design.slopes, at.term.design.outputs, at.mean_curvature
+    intercept = kappa * float(at.term.weights.sum())
+
+    def product(v: Array) -> Array:
+        inner = bend(v[:slopes].reshape(-1, outputs), kappa, float(alpha[0])).ravel()
+        return np.concatenate([inner, v[slopes:] / (intercept + alpha[slopes:])])
+
+    return product
+
+
+def _with_diagonal(data: Array, alpha: Array) -> Array:
+    whole = 0.5 * (data + data.T)
+    whole.flat[:: alpha.size + 1] += alpha
+    return whole

@@ -1,0 +1,320 @@
+"""Penalties Σⱼ exp(λⱼ) ½ xᵀSⱼx: ridge penalties on groups of coefficients, and any other Sⱼ."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator
+
+from hoag.values import Array, InvalidInput
+
+Penalties = str | npt.ArrayLike
+
+NAMES = ("shared", "per-class", "per-feature", "per-coefficient")
+
+
+def group_numbers(
+    penalties: Penalties, features: int, outputs: int, intercepts: int
+) -> npt.NDArray[np.intp]:
+    """The group of every entry of x = (W, b), flat; W has shape (features, outputs).
+
+    An array may give one number for each feature, shape (features,), or one for each coefficient,
+    shape (features, outputs); the numbers run from 0 to s − 1, and −1 means not penalised.
+    """
+    feature, output = np.indices((features, outputs))
+    if isinstance(penalties, str):
+        named: dict[str, Any] = {
+            "shared": np.zeros((features, outputs), dtype=np.intp),
+            "per-class": output,
+            "per-feature": feature,
+            "per-coefficient": feature * outputs + output,
+        }
+        if penalties not in named:
+            raise InvalidInput(
+                f"penalties = {penalties!r} is not known; use one of {', '.join(NAMES)}, "
+                "or an array of group numbers."
+            )
+        groups = named[penalties]
+    else:
+        groups = np.asarray(penalties)
+        if not np.issubdtype(groups.dtype, np.integer):
+            raise InvalidInput(f"Group numbers must be integers, not {groups.dtype}.")
+        if groups.shape == (features,):
+            groups = np.repeat(groups[:, None], outputs, axis=1)
+        if groups.shape != (features, outputs):
+            raise InvalidInput(
+                f"The array of group numbers has shape {groups.shape}; it needs a number for each "
+                f"feature, shape ({features},), or each coefficient, shape ({features}, {outputs})."
+            )
+        used = np.unique(groups[groups >= 0])
+        if groups.min(initial=0) < -1 or not np.array_equal(used, np.arange(used.size)):
+            raise InvalidInput(
+                "Group numbers must run from 0 to s − 1 without a gap (−1: not penalised); "
+                f"found {np.array2string(np.unique(groups), threshold=8)}."
+            )
+        if used.size == 0:
+            raise InvalidInput("All group numbers are −1: there is no hyperparameter to tune.")
+    flat = np.asarray(groups, dtype=np.intp).ravel()
+    return np.concatenate([flat, np.full(intercepts, -1, dtype=np.intp)])
+
+
+class Penalty(ABC):
+    """penalty(x, λ) of x of shape (size,), with `n_lam` hyperparameters.
+
+    `at(λ)` returns it at one λ. What is smooth enters by its derivatives there; `prox` is the room
+    for what is not.
+    """
+
+    size: int
+    n_lam: int
+
+    @abstractmethod
+    def at(self, lam: Array) -> PenaltyAt: ...
+
+    def isotropic(self, slopes: int) -> bool:
+        """Whether it is e^λ ½‖·‖² on the first `slopes` coefficients and λ reaches no other.
+
+        Small spaces that gradients span serve every λ at once then; see hoag.criteria.galerkin.
+        """
+        return False
+
+    def restricted(self, intercepts: int, directions: int) -> Penalty:
+        """The same in an orthonormal basis of so many directions, the intercepts before them."""
+        raise InvalidInput("Only a penalty that treats all directions alike can be restricted.")
+
+
+class PenaltyAt(ABC):
+    """A penalty at one λ. Its curvature S(x) may depend on x; here it does not.
+
+    strong_convexity   μ > 0 with S ⪰ μI, or None
+    """
+
+    strong_convexity: float | None = None
+
+    @abstractmethod
+    def value(self, x: Array) -> float: ...
+    @abstractmethod
+    def gradient(self, x: Array) -> Array: ...
+    @abstractmethod
+    def product(self, x: Array, v: Array) -> Array:
+        """S(x) v."""
+
+    @abstractmethod
+    def diagonal(self, x: Array) -> Array:
+        """The diagonal of S(x)."""
+
+    @abstractmethod
+    def add_to(self, matrix: Array, x: Array) -> None:
+        """matrix += S(x), in place."""
+
+    @abstractmethod
+    def cross(self, x: Array, v: Array) -> Array:
+        """(∂∇penalty/∂λ) v, for v of shape (n_lam,)."""
+
+    @abstractmethod
+    def cross_adjoint(self, x: Array, q: Array) -> Array:
+        """(∂∇penalty/∂λ)ᵀ q, shape (n_lam,)."""
+
+    def prox(self, x: Array, step: float) -> Array:
+        """argmin over u of ½‖u − x‖² + step·penalty(u): for penalties that are not smooth."""
+        raise InvalidInput(
+            f"{type(self).__name__} is smooth, and solved with by its derivatives: it offers no "
+            "proximal step."
+        )
+
+
+class Ridge(Penalty):
+    """½ Σⱼ exp(λ[group(j)] − shift) xⱼ².
+
+    group(j) = −1 means that xⱼ is not penalised, or by a fixed ½ floor·xⱼ². A caller who computes
+    in other units than he names λ in gives a `shift`.
+    """
+
+    def __init__(
+        self, groups: npt.NDArray[np.intp], floor: float = 0.0, shift: float = 0.0
+    ) -> None:
+        self.groups, self.floor, self.shift = groups, floor, shift
+        self.size, self.n_lam = groups.size, int(groups.max(initial=0)) + 1
+        self.tuned = _where(groups >= 0)
+        self.penalised = self.tuned if floor == 0.0 else slice(groups.size)
+        self.unpenalised = np.flatnonzero((groups < 0) & (floor == 0.0))
+
+    def isotropic(self, slopes: int) -> bool:
+        return bool(np.all(self.groups[:slopes] == 0) and np.all(self.groups[slopes:] < 0))
+
+    def restricted(self, intercepts: int, directions: int) -> Ridge:
+        groups = np.repeat(np.array([-1, 0]), [intercepts, directions])
+        return Ridge(groups, self.floor, self.shift)
+
+    def at(self, lam: Array) -> RidgeAt:
+        return RidgeAt(self, lam)
+
+    def alpha(self, lam: Array) -> Array:
+        """exp(λ[group(j)] − shift) for every coefficient; the floor where λ does not reach."""
+        return np.where(self.groups >= 0, np.exp(lam - self.shift)[self.groups], self.floor)
+
+    def by_group(self, values: Array) -> Array:
+        """Σ over the coefficients of each group."""
+        kept = self.tuned
+        sums = np.bincount(self.groups[kept], weights=values[kept], minlength=self.n_lam)
+        return sums.astype(np.float64)
+
+
+class RidgeAt(PenaltyAt):
+    def __init__(self, penalty: Ridge, lam: Array) -> None:
+        self.penalty, self.alpha = penalty, penalty.alpha(lam)
+
+    @property
+    def strong_convexity(self) -> float | None:  # type: ignore[override]
+        return float(self.alpha.min()) if self.penalty.unpenalised.size == 0 else None
+
+    def value(self, x: Array) -> float:
+        return 0.5 * float(np.sum(self.alpha * x**2))
+
+    def gradient(self, x: Array) -> Array:
+        return self.alpha * x
+
+    def product(self, x: Array, v: Array) -> Array:
+        return self.alpha * v
+
+    def diagonal(self, x: Array) -> Array:
+        return self.alpha
+
+    def add_to(self, matrix: Array, x: Array) -> None:
+        matrix.flat[:: self.alpha.size + 1] += self.alpha
+
+    def _tuned(self, x: Array) -> Array:
+        scaled = self.alpha * x
+        return np.where(self.penalty.groups >= 0, scaled, 0.0) if self.penalty.floor else scaled
+
+    def cross(self, x: Array, v: Array) -> Array:
+        return np.asarray(self._tuned(x) * v[self.penalty.groups])
+
+    def cross_adjoint(self, x: Array, q: Array) -> Array:
+        return self.penalty.by_group(self._tuned(x) * q)
+
+    def prox(self, x: Array, step: float) -> Array:
+        return np.asarray(x / (1.0 + step * self.alpha))
+
+
+class Quadratic(Penalty):
+    """Σⱼ exp(λⱼ − shift) ½ xᵀSⱼx with Sⱼ symmetric and positive semidefinite.
+
+    size   the number of coefficients
+    terms  one Sⱼ for each hyperparameter: a matrix for all of x, dense or sparse, or a flat array
+           for its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
+           smoothness of one curve among several is
+    fixed  a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for nothing
+    """
+
+    def __init__(
+        self, size: int, terms: Sequence[Any], fixed: Any = None, shift: float = 0.0
+    ) -> None:
+        if not terms:
+            raise InvalidInput("There is no term, and so no hyperparameter to tune.")
+        self.size, self.n_lam, self.shift = size, len(terms), shift
+        self.terms = [_Block.of(term, size, j) for j, term in enumerate(terms)]
+        self.fixed = None if fixed is None else _Block.of(fixed, size, -1)
+
+    def at(self, lam: Array) -> QuadraticAt:
+        return QuadraticAt(self, np.exp(lam - self.shift))
+
+
+class _Block:
+    """½ x[some]ᵀ S x[some]."""
+
+    def __init__(self, some: slice, S: Any) -> None:
+        self.some, self.S = some, S
+
+    @staticmethod
+    def of(term: Any, size: int, j: int) -> _Block:
+        some, S = term if isinstance(term, tuple) else (slice(None), term)
+        length = len(range(*some.indices(size)))
+        S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
+        if S.shape not in ((length,), (length, length)):
+            raise InvalidInput(
+                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
+                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
+            )
+        return _Block(some, S)
+
+    @property
+    def is_diagonal(self) -> bool:
+        return len(self.S.shape) == 1
+
+    def product(self, v: Array) -> Array:
+        """S v, in the places of x that it concerns."""
+        part = v[self.some]
+        return np.asarray(self.S * part if self.is_diagonal else self.S @ part)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return np.asarray(self.S if self.is_diagonal else self.S.diagonal())
+
+    @cached_property
+    def dense(self) -> Array:
+        if self.is_diagonal:
+            return np.diag(self.S)
+        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
+
+
+class QuadraticAt(PenaltyAt):
+    def __init__(self, penalty: Quadratic, alpha: Array) -> None:
+        self._alpha, self._terms = alpha, penalty.terms
+        self._all = list(zip(alpha, penalty.terms, strict=True))
+        if penalty.fixed is not None:
+            self._all.append((1.0, penalty.fixed))
+
+    def value(self, x: Array) -> float:
+        return 0.5 * float(x @ self.gradient(x))
+
+    def gradient(self, x: Array) -> Array:
+        return self.product(x, x)
+
+    def product(self, x: Array, v: Array) -> Array:
+        total = np.zeros(v.size)
+        for a, block in self._all:
+            total[block.some] += a * block.product(v)
+        return total
+
+    def diagonal(self, x: Array) -> Array:
+        total = np.zeros(x.size)
+        for a, block in self._all:
+            total[block.some] += a * block.diagonal
+        return total
+
+    def add_to(self, matrix: Array, x: Array) -> None:
+        for a, block in self._all:
+            matrix[block.some, block.some] += a * block.dense
+
+    def cross(self, x: Array, v: Array) -> Array:
+        total = np.zeros(x.size)
+        for a, weight, block in zip(self._alpha, v, self._terms, strict=True):
+            total[block.some] += a * weight * block.product(x)
+        return total
+
+    def cross_adjoint(self, x: Array, q: Array) -> Array:
+        return np.array(
+            [a * float(q[b.some] @ b.product(x)) for a, b in zip(self._alpha, self._terms)]
+        )
+
+
+def cross_operator(at: PenaltyAt, x: Array, n_lam: int) -> LinearOperator:
+    """∂∇penalty/∂λ at x as an operator of shape (size, n_lam)."""
+    return LinearOperator(
+        (x.size, n_lam),
+        matvec=lambda v: at.cross(x, np.ravel(v)),
+        rmatvec=lambda q: at.cross_adjoint(x, np.ravel(q)),
+        dtype=float,
+    )
+
+
+def _where(mask: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.intp]:
+    """The places where mask holds: a slice where they come first, for it needs no memory."""
+    count = int(np.sum(mask))
+    return slice(count) if np.all(mask[:count]) else np.flatnonzero(mask)

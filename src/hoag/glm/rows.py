@@ -1,0 +1,188 @@
+"""Where the data live: rows are asked for products, and never opened from outside."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoag.values import Array
+
+# Blocks have about so many entries where rows are gone through some at a time.
+BLOCK_ENTRIES = 2.5e5
+
+
+class Rows(ABC):
+    """A, of shape (n, d), shared by every fold.
+
+    shape, entries   (n, d), and how many numbers are stored: the unit in which passes are counted
+    is_sparse        most entries are zeros
+    blocks()         (slice of rows, array or CSR matrix) one after another, covering all rows
+    take(numbers)    some of the rows, as Rows
+
+    is what rows of one's own have to offer. The products below go through the blocks once; rows
+    that know a faster way override them.
+    """
+
+    shape: tuple[int, int]
+    entries: int
+    is_sparse: bool = False
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[slice, Any]]: ...
+
+    @abstractmethod
+    def take(self, numbers: npt.NDArray[np.intp]) -> Rows: ...
+
+    def forward(self, v: Array) -> Array:
+        """A v, for v of shape (d,) or (d, K)."""
+        return np.concatenate([np.asarray(block @ v) for _, block in self.blocks()])
+
+    def backward(self, r: Array) -> Array:
+        """Aᵀ r, for r of shape (n,) or (n, K)."""
+        total = np.zeros((self.shape[1], *r.shape[1:]))
+        for some, block in self.blocks():
+            total += np.asarray(block.T @ r[some])
+        return total
+
+    def gram(self, d: Array) -> Array:
+        """Aᵀ diag(d) A, dense, shape (d, d)."""
+        total = np.zeros((self.shape[1],) * 2)
+        for some, block in self.blocks():
+            total += _gram(block, d[some])
+        return total
+
+    def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """The same blocks as arrays."""
+        for some, block in self.blocks():
+            yield some, np.asarray(block.toarray() if sparse.issparse(block) else block)
+
+    def dense_columns(self) -> Iterator[tuple[slice, Array]]:
+        """A as arrays, some columns at a time."""
+        whole = np.concatenate([block for _, block in self.dense_blocks()])
+        for columns in _column_slices(*self.shape):
+            yield columns, whole[:, columns]
+
+    @cached_property
+    def squared_norms(self) -> Array:
+        """‖aᵢ‖² for every row."""
+        ones = np.ones(self.shape[1])
+        return np.concatenate([_squared(block) @ ones for _, block in self.blocks()])
+
+    def squared_backward(self, r: Array) -> Array:
+        """Σᵢ rᵢ aᵢⱼ² for every column, for r of shape (n,) or (n, K)."""
+        total = np.zeros((self.shape[1], *r.shape[1:]))
+        for some, block in self.blocks():
+            total += np.asarray(_squared(block).T @ r[some])
+        return total
+
+
+class ArrayRows(Rows):
+    """A dense array or a CSR matrix in memory, times a number that needs no copy of it.
+
+    Products with Aᵀ run over the same rows: a second copy, sorted by columns, made them no faster
+    once indices have 32 bits.
+    """
+
+    def __init__(self, A: Any, scale: float = 1.0) -> None:
+        self.is_sparse = bool(sparse.issparse(A))
+        self.A, self.scale = _narrow(A) if self.is_sparse else A, scale
+        self.At = self.A.T
+        self.shape = self.A.shape
+        self.entries = int(A.nnz if self.is_sparse else A.size)
+
+    def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
+        """Some of the rows; without a copy where they follow each other."""
+        first, n = int(numbers[0]), numbers.size
+        if np.array_equal(numbers, np.arange(first, first + n)):
+            return ArrayRows(_consecutive(self.A, first, first + n), self.scale)
+        return ArrayRows(self.A[numbers], self.scale)
+
+    def scaled(self, factor: float) -> ArrayRows:
+        """The same matrix times a number; nothing is copied."""
+        other = copy.copy(self)
+        other.__dict__ = {k: v for k, v in self.__dict__.items() if "squared" not in k}
+        other.scale = self.scale * factor
+        return other
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        n = self.shape[0]
+        height = max(1, int(n * BLOCK_ENTRIES / max(self.entries, 1)))
+        for start in range(0, n, height):
+            some = slice(start, min(start + height, n))
+            block = _consecutive(self.A, some.start, some.stop)
+            yield some, block if self.scale == 1.0 else self.scale * block
+
+    def dense_columns(self) -> Iterator[tuple[slice, Array]]:
+        by_columns = self.A.tocsc() if self.is_sparse else self.A
+        for columns in _column_slices(*self.shape):
+            part = by_columns[:, columns]
+            yield columns, self.scale * np.asarray(part.toarray() if self.is_sparse else part)
+
+    def forward(self, v: Array) -> Array:
+        return np.asarray(self.A @ (v if self.scale == 1.0 else self.scale * v))
+
+    def backward(self, r: Array) -> Array:
+        product = np.asarray(self.At @ r)
+        return product if self.scale == 1.0 else self.scale * product
+
+    def gram(self, d: Array) -> Array:
+        d = self.scale * d  # half of scale² here and half below: neither overflows
+        return np.asarray(self.scale * _gram(self.A, d, self.At))
+
+    @cached_property
+    def _squared_transpose(self) -> Any:
+        """aᵢⱼ², transposed: kept, because a preconditioner asks at every point."""
+        At = self.At if self.scale == 1.0 else self.scale * self.At
+        return At.multiply(At) if self.is_sparse else At**2
+
+    def squared_backward(self, r: Array) -> Array:
+        if r.ndim == 1:
+            return super().squared_backward(r)
+        return np.asarray(self._squared_transpose @ r)
+
+
+def _column_slices(n: int, columns: int) -> Iterator[slice]:
+    width = max(1, int(BLOCK_ENTRIES / max(n, 1)))
+    for start in range(0, columns, width):
+        yield slice(start, min(start + width, columns))
+
+
+def _gram(A: Any, d: Array, At: Any = None) -> Array:
+    """Aᵀ diag(d) A."""
+    weighted = A.multiply(d[:, None]).T if sparse.issparse(A) else (A.T if At is None else At) * d
+    product = weighted @ A
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+
+def _squared(block: Any) -> Any:
+    if not sparse.issparse(block):
+        return block**2
+    return sparse.csr_matrix((block.data**2, block.indices, block.indptr), block.shape)
+
+
+def _narrow(A: Any) -> Any:
+    """The same matrix with 32-bit indices where they suffice: products are up to twice as fast."""
+    if A.indices.dtype == np.int32 or max(A.nnz, *A.shape) > np.iinfo(np.int32).max:
+        return A
+    narrow = sparse.csr_matrix(A.shape, dtype=A.dtype)
+    narrow.data, narrow.indices = A.data, A.indices.astype(np.int32)
+    narrow.indptr = A.indptr.astype(np.int32)
+    return narrow
+
+
+def _consecutive(A: Any, start: int, stop: int) -> Any:
+    """A[start:stop], on the same memory."""
+    if not sparse.issparse(A):
+        return A[start:stop]
+    some = slice(A.indptr[start], A.indptr[stop])
+    part = sparse.csr_matrix((stop - start, A.shape[1]), dtype=A.dtype)
+    part.data, part.indices = A.data[some], A.indices[some]
+    part.indptr = A.indptr[start : stop + 1] - A.indptr[start]
+    return part

@@ -1,0 +1,274 @@
+"""The data term Σᵢ sᵢ loss(yᵢ, zᵢ) with z linear in x, and the two ways from x to z."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.glm.losses import Loss, LossAt, OuterLoss
+from hoag.glm.rows import Rows
+from hoag.values import Array
+
+# Called with the number of passes that some work cost.
+Charge = Callable[[float], None]
+
+
+class Design(Protocol):
+    """x ↦ z and back. `size` is that of x; z has shape (n,) for one output, else (n, outputs).
+
+    `touches` is how many passes over the data one product with it and one back are: 1, or 0 where
+    the images of a small space are at hand.
+    """
+
+    n: int
+    size: int
+    outputs: int
+    touches: float
+
+    def forward(self, x: Array) -> Array: ...
+    def backward(self, r: Array) -> Array: ...
+    def hessian(self, at: LossAt, weights: Array) -> Array: ...
+    def diagonal(self, at: LossAt, weights: Array) -> Array: ...
+
+
+class Predictor:
+    """z = A W + 1 (Q b)ᵀ for x = (W, b): W of shape (d, K) row by row, then the intercepts b.
+
+    Q is the identity for one output and for several targets. The K intercepts of a multinomial
+    model are determined only up to a common shift, so there Q is an orthonormal basis of the
+    vectors that sum to zero, shape (K, K − 1), and the Hessian stays positive definite.
+
+    The z of the last x is remembered, for the two data terms that share these rows.
+    """
+
+    touches = 1.0
+
+    def __init__(self, rows: Rows, outputs: int, intercept_basis: Array | None) -> None:
+        self.rows = rows
+        self.n, self.features = rows.shape
+        self.outputs = outputs
+        self.Q = intercept_basis
+        self.slopes = self.features * outputs  # the number of entries of W
+        self.size = self.slopes + (0 if self.Q is None else self.Q.shape[1])
+        self.last: tuple[Array, Array] | None = None  # x and its z
+
+    def forward(self, x: Array) -> Array:
+        """aᵢᵀx for every row: (n,) for one output, else (n, K)."""
+        if self.outputs == 1:
+            z = self.rows.forward(x[: self.slopes])
+            return np.asarray(z if self.Q is None else z + x[-1])
+        z = self.rows.forward(x[: self.slopes].reshape(self.features, self.outputs))
+        return np.asarray(z if self.Q is None else z + self.Q @ x[self.slopes :])
+
+    def backward(self, r: Array) -> Array:
+        """Σᵢ rᵢ aᵢ, flat like x."""
+        gradient = self.rows.backward(r).ravel()
+        if self.Q is None:
+            return gradient
+        return np.concatenate([gradient, self.Q.T @ np.atleast_1d(r.sum(axis=0))])
+
+    def gram(self, d: Array) -> Array:
+        """Σᵢ dᵢ aᵢaᵢᵀ, the 1 of the intercept included."""
+        inner = self.rows.gram(d)
+        if self.Q is None:
+            return inner
+        border = self.rows.backward(d)
+        return np.block([[inner, border[:, None]], [border[None, :], np.sum(d)]])
+
+    def hessian(self, at: LossAt, weights: Array) -> Array:
+        """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
+        if self.outputs == 1:
+            return self.gram(weights * at.curve(np.ones(self.n)))
+        K, width = self.outputs, self.features + (self.Q is not None)
+        whole = np.empty((width, K, width, K))
+        for k, unit in enumerate(np.eye(K)):
+            column = weights[:, None] * at.curve(np.tile(unit, (self.n, 1)))
+            for l in range(k + 1):  # noqa: E741
+                whole[:, k, :, l] = whole[:, l, :, k] = self.gram(column[:, l])
+        if self.Q is None:
+            return whole.reshape(self.size, self.size)
+        p, size = self.features, self.slopes
+        inner = whole[:p, :, :p, :].reshape(size, size)
+        border = whole[:p, :, p, :].reshape(size, K) @ self.Q
+        return np.block([[inner, border], [border.T, self.Q.T @ whole[p, :, p, :] @ self.Q]])
+
+    def diagonal(self, at: LossAt, weights: Array) -> Array:
+        """Σᵢ sᵢ lossᵢ″ aᵢⱼ²."""
+        column = weights[:, None]
+        curvature = column * at.forms(np.eye(self.outputs))
+        diagonal = self.rows.squared_backward(curvature).ravel()
+        if self.Q is None:
+            return diagonal
+        return np.concatenate([diagonal, np.sum(column * at.forms(self.Q), axis=0)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "last": None}
+
+
+class Images:
+    """z = Z c, with Z of shape (n·K, m): what a few columns of coefficients give on every row."""
+
+    touches = 0.0
+
+    def __init__(self, Z: Array, outputs: int) -> None:
+        self.Z, self.outputs = Z, outputs
+        self.n, self.size = Z.shape[0] // outputs, Z.shape[1]
+        self.last: tuple[Array, Array] | None = None
+
+    def forward(self, c: Array) -> Array:
+        z = self.Z @ c
+        return z if self.outputs == 1 else z.reshape(-1, self.outputs)
+
+    def backward(self, r: Array) -> Array:
+        return np.asarray(self.Z.T @ r.ravel())
+
+    def hessian(self, at: LossAt, weights: Array) -> Array:
+        return at.gram(self.Z, weights)
+
+    def diagonal(self, at: LossAt, weights: Array) -> Array:
+        return np.diag(self.hessian(at, weights))
+
+
+class DataTerm:
+    """Σᵢ sᵢ loss(yᵢ, zᵢ) with z = design(x).
+
+    Every product is charged here, so that a training and a held-out term may share their rows,
+    each with zero weight on the other's.
+    """
+
+    def __init__(
+        self,
+        design: Any,
+        loss: Loss | OuterLoss,
+        y: npt.NDArray[Any],
+        weights: Array | None,
+        charge: Charge,
+    ) -> None:
+        self.design, self.loss, self.y, self.charge = design, loss, y, charge
+        self.weights = np.ones(design.n) if weights is None else weights
+        self.row_weights = self.weights if design.outputs == 1 else self.weights[:, None]
+
+    def seen_by(self, design: Design) -> DataTerm:
+        """The same rows and loss with another way from x to z."""
+        return DataTerm(design, self.loss, self.y, self.weights, self.charge)
+
+    def at(self, x: Array) -> DataTermAt:
+        return DataTermAt(self, x.copy())  # the caller may change his x; later results must not
+
+    def predict(self, x: Array) -> Array:
+        """z at x, which the other term of these rows may have computed already."""
+        last: tuple[Array, Array] | None = self.design.last
+        if last is not None and np.array_equal(last[0], x):
+            return last[1]
+        z = self.forward(x)
+        self.design.last = (x, z)
+        return z
+
+    def forward(self, v: Array) -> Array:
+        self._spend(0.5)
+        return np.asarray(self.design.forward(v))
+
+    def backward(self, r: Array) -> Array:
+        self._spend(0.5)
+        return np.asarray(self.design.backward(r))
+
+    def _spend(self, passes: float) -> None:
+        if self.design.touches:
+            self.charge(passes)
+
+    @property
+    def quadratic(self) -> bool:
+        return self.loss.self_concordance == 0
+
+    @cached_property
+    def squared_norms(self) -> Array:
+        """‖aᵢ‖², the 1 of the intercept included; computed once, for half a pass."""
+        rows = self.design.rows
+        if "squared_norms" not in rows.__dict__:
+            self.charge(0.5)
+        return np.asarray(rows.squared_norms + (0.0 if self.design.Q is None else 1.0))
+
+    @cached_property
+    def constant_gram(self) -> Array:
+        """∇² of a loss of constant curvature for one output: it depends neither on x nor on λ."""
+        self._spend_gram()
+        nothing = np.zeros(1) if self.design.outputs == 1 else np.zeros((1, self.design.outputs))
+        curvature = float(cast(Loss, self.loss).at(nothing, nothing).ceiling[0])
+        return np.asarray(self.design.gram(curvature * self.weights))
+
+    def _spend_gram(self, grams: int = 1) -> None:
+        """2np² operations for each pair of outputs, so p/2 passes of one output."""
+        if self.design.touches:
+            self.charge(grams * self.design.features / 2 / self.design.outputs)
+
+    @cached_property
+    def radius(self) -> float:
+        """R: along a unit step in x the log of every curvature changes by at most R."""
+        counted = self.squared_norms[self.weights > 0]
+        return self.loss.self_concordance * float(np.sqrt(counted.max(initial=0.0)))
+
+    @cached_property
+    def frobenius(self) -> float:
+        """‖A‖_F over the rows that count."""
+        return float(np.sqrt(np.sum(self.squared_norms[self.weights > 0])))
+
+
+class DataTermAt:
+    """The data term at one x; z is computed once and shared by all that follows."""
+
+    def __init__(self, term: DataTerm, x: Array) -> None:
+        self.term, self.x = term, x
+
+    @cached_property
+    def loss(self) -> LossAt:
+        term = self.term
+        return cast(LossAt, term.loss.at(term.y, term.predict(self.x)))
+
+    @cached_property
+    def value(self) -> float:
+        return float(np.sum(self.term.weights * self.loss.value))
+
+    @cached_property
+    def slope(self) -> Array:
+        return self.term.row_weights * self.loss.slope
+
+    @cached_property
+    def gradient(self) -> Array:
+        return self.term.backward(self.slope)
+
+    def curve(self, v: Array) -> Array:
+        """∇² v = Aᵀ (s · loss″ · A v)."""
+        return self.term.backward(self.bend(v))
+
+    def bend(self, v: Array) -> Array:
+        """s · loss″ · A v."""
+        return self.term.row_weights * self.loss.curve(self.term.forward(v))
+
+    @cached_property
+    def hessian(self) -> Array:
+        """∇², dense."""
+        outputs = self.term.design.outputs
+        self.term._spend_gram(1 if outputs == 1 else outputs * (outputs + 1) // 2)
+        return np.asarray(self.term.design.hessian(self.loss, self.term.weights))
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """The diagonal of ∇²; half a pass."""
+        self.term._spend(0.5)
+        return np.asarray(self.term.design.diagonal(self.loss, self.term.weights))
+
+    @property
+    def mean_curvature(self) -> float:
+        """The mean of loss″ over rows and outputs."""
+        outputs, weights = self.term.design.outputs, self.term.weights
+        forms = self.loss.forms(np.eye(outputs)) @ np.full(outputs, 1.0 / outputs)
+        return float(weights @ forms / weights.sum())
+
+    @cached_property
+    def curvature_trace(self) -> float:
+        """Σᵢ sᵢ ‖lossᵢ″‖ ‖aᵢ‖² ≥ ‖∇²‖."""
+        return float(np.sum(self.term.weights * self.loss.ceiling * self.term.squared_norms))

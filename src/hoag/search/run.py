@@ -1,0 +1,468 @@
+"""The one way by which searches evaluate: everything is counted, recorded and audited here."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hoag.criteria.base import SETTLED, Criterion, Traits
+from hoag.values import (
+    Array,
+    Ask,
+    Box,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    InvalidInput,
+    Result,
+    Settings,
+    Status,
+    Step,
+)
+
+# Called after every evaluation; returning True stops the search.
+OnStep = Callable[[Step], bool | None]
+
+# f is settled to this share of itself where a search has no tolerance of its own.
+ACCURACY = 1e-4
+# A certificate that nobody asked for may cost this share of the run.
+SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a search wants to know: f at λ, as `ask` says, from where `start` ended."""
+
+    lam: Array
+    ask: Ask
+    start: Evaluation | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a search has to say about its last step, for the trace."""
+
+    step_size: float = np.nan
+    mapping: float = np.nan
+
+
+@dataclass(frozen=True)
+class Lipschitz:
+    """Asks for the Lipschitz constant of g in x."""
+
+
+T = TypeVar("T")
+# Yields a Look, a list of them, a Note or Lipschitz(); is sent an Evaluation, a list of them,
+# whether to stop, or a number; and returns what it found out.
+Asking = Generator[Any, Any, T]
+# A search: returns why it stopped.
+Steps = Asking[Status]
+
+
+class Search(Settings, ABC):
+    """A way to minimise a criterion over a box: `steps` is all that it has to say.
+
+    steps        a generator: `now = yield Look(lam, Ask(eps), before)` evaluates, and every
+                 evaluation on all rows is a step of the trace; `yield Note(...)` adds to the last
+                 one, and is answered by whether the callback or the clock has ended the search,
+                 for those that would think long about the next λ; `return Status(reason,
+                 sentence)` ends. The reason "converged" says that the last λ is the answer; with
+                 any other the best one seen is
+    accuracy     the share of itself to which f is settled at the end
+    by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
+                 error of p measured
+    time_budget  seconds; looked at after every evaluation
+    max_iter     the most steps, if that is known
+    """
+
+    accuracy: float = ACCURACY
+    by_steps: bool = True
+    time_budget: float | None = None
+    max_iter: int | None = None
+
+    @abstractmethod
+    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps: ...
+
+    def seeded(self, seed: int) -> Search:
+        """The same search with another seed, where it draws random numbers."""
+        return self
+
+    def minimize(
+        self,
+        criterion: Criterion,
+        domain: Box,
+        lam0: Array,
+        on_step: OnStep | None = None,
+        certificate: str = "auto",
+    ) -> Result:
+        return Run(criterion, on_step, self.time_budget, certificate).drive(self, domain, lam0)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One line of a journal: what was asked or what happened, and the answer in numbers."""
+
+    what: str  # "look", "settled", "certified", "solution", "lipschitz" or "stop"
+    lam: Array | None = None
+    ask: Ask | None = None
+    answer: Any = None
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Journal:
+    """What every ask was answered, and the few evaluations that a search goes on from.
+
+    `entries` are numbers. `held` has the whole evaluations, with (x, q), that the search or the run
+    still holds: those and no others may be asked to start from. Replayed into the same search, on
+    the same criterion, a journal brings it to the same place: Run(..., replay=journal). It pickles.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    held: dict[int, Evaluation] = field(default_factory=dict)
+
+    def before_stop(self) -> Journal:
+        """The journal up to where the clock or a callback stopped the search, to go on with it."""
+        stops = [k for k, entry in enumerate(self.entries) if entry.what == "stop"]
+        return Journal(self.entries[: stops[0]], self.held) if stops else self
+
+
+class _Stopped(Exception):
+    """The callback or the clock has ended the search."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+class Run:
+    """Drives one search over one criterion: trace, cost, clock, callback, faults, journal, audit.
+
+    criterion    what is minimised
+    on_step      called with every Step; True stops
+    time_budget  seconds for everything, the audit too
+    certificate  "auto": measure the error of the gradient that is returned, where that costs at
+                 most a fifth of the run; "none": do not; "estimate": do; "bound": bound it as well
+    replay       the journal of an earlier run, whose answers are taken in place of evaluations
+    """
+
+    def __init__(
+        self,
+        criterion: Criterion,
+        on_step: OnStep | None = None,
+        time_budget: float | None = None,
+        certificate: str = "auto",
+        replay: Journal | None = None,
+    ) -> None:
+        self.criterion, self.on_step, self.time_budget = criterion, on_step, time_budget
+        self.certificate = certificate
+        self.trace: list[Step] = []
+        self.cost = Cost()
+        self._entries: list[Entry] = []
+        self._issued: weakref.WeakValueDictionary[int, Evaluation] = weakref.WeakValueDictionary()
+        self._replay = replay
+        self._at_stop: dict[int, Evaluation] = {}  # what the search held when it was stopped
+        self._best: tuple[int, Evaluation] | None = None  # index in the trace, whole evaluation
+        self._last: tuple[int, Evaluation] | None = None
+        self._open: tuple[Ask, Evaluation] | None = None  # a step that is not in the trace yet
+        self._stop: Status | None = None
+        self._longest = 0.0  # seconds of an evaluation: what is set aside for the audit
+        self._earlier, self._start = 0.0, time.perf_counter()
+
+    # ---- the search
+
+    def drive(self, search: Search, domain: Box, lam0: Array) -> Result:
+        """Run the search to its end; whatever ends it, what was found is not lost."""
+        try:
+            status = self._search(search.steps(domain, lam0, self.criterion.traits))
+        except _Stopped as stop:
+            status = stop.status
+        except InnerProblemError as error:
+            if not self.trace:
+                raise
+            status = Status("failed", f"Stopped after {len(self.trace)} evaluations: {error}")
+        except BaseException as error:
+            self._attach(error)
+            raise
+        if not self.trace:
+            raise InvalidInput(f"{search!r} ended without an evaluation: {status}")
+        try:
+            return self._audited(status, search.accuracy)
+        except Exception as error:
+            if status.reason != "failed" and not isinstance(error, InnerProblemError):
+                self._attach(error)
+                raise
+            why = f"{status} Its loss could not be computed again: {error}"
+            return self._unaudited(Status("failed", why))
+        except BaseException as error:
+            self._attach(error)
+            raise
+
+    def _attach(self, error: BaseException) -> None:
+        """Hand out what was found with the exception, without another call to the problem."""
+        if self.trace:
+            sentence = f"Interrupted by {type(error).__name__}."
+            error.result = self._unaudited(Status("interrupted", sentence))  # type: ignore[attr-defined]
+            error.add_note("What the search had found is in the attribute `result`.")
+
+    def _search(self, steps: Steps) -> Status:
+        answer: Any = None
+        try:
+            while True:
+                asked = steps.send(answer)
+                answer = self._answer(asked)
+        except StopIteration as end:
+            self._close_step(Note())
+            status: Status = end.value
+            return status if self._stop is None or status.converged else self._stop
+        finally:
+            steps.close()
+
+    def _answer(self, asked: Any) -> Any:
+        if isinstance(asked, Note):
+            self._close_step(asked)
+            return self._stop is not None
+        self._close_step(Note())
+        if self._stop is not None:
+            raise _Stopped(self._stop)
+        if isinstance(asked, Lipschitz):
+            return self._lipschitz()
+        if isinstance(asked, Look):
+            return self._look(asked)
+        found = []
+        for look in asked:
+            if self._stop is not None:
+                raise _Stopped(self._stop)
+            found.append(self._look(look))
+            self._close_step(Note())
+        return found
+
+    def _look(self, look: Look) -> Evaluation:
+        before = self.seconds
+        found = self._through("look", lambda: self._evaluated(look), look.lam, look.ask)
+        self._longest = max(self._longest, self.seconds - before)
+        if look.ask.whole:
+            self._open = (look.ask, found)
+        return found
+
+    def _evaluated(self, look: Look) -> Evaluation:
+        try:
+            start = None if look.start is None else look.start.warm
+            return self.criterion.evaluate(look.lam, look.ask, start)
+        except InnerProblemError:
+            if look.ask.whole:
+                raise
+            nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
+            return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, converged=False)
+
+    def _lipschitz(self) -> float:
+        entry = self._next("lipschitz")
+        if entry is not None:
+            constant, cost = entry.answer
+        else:
+            constant, cost = self.criterion.outer_lipschitz()
+        self.cost = self.cost + cost
+        self._write(Entry("lipschitz", answer=(constant, cost), seconds=self.seconds))
+        return float(constant)
+
+    # ---- the trace
+
+    def _close_step(self, note: Note) -> None:
+        """The last whole evaluation becomes a step of the trace, and is told about."""
+        if self._open is None:
+            return
+        (ask, found), self._open = self._open, None
+        k = len(self.trace)
+        step = Step(k + 1, ask.eps, found, self.cost, self.seconds, note.step_size, note.mapping)
+        self.trace.append(replace(step, evaluation=found.light()))
+        self._last = (k, found)
+        if self._best is None or found.highest <= self._best[1].highest:
+            self._best = (k, found)
+        self._check_finite(step, ask)
+        if self._replay is not None:
+            entry = self._next("stop")
+            if entry is not None:
+                self._end(entry.answer)
+            if self._replay is not None or entry is not None:
+                return
+        if self.on_step is not None and self.on_step(step):
+            self._end(Status("callback", f"Stopped by the callback after step {step.k}."))
+        elif self.time_budget is not None and self.seconds + self._longest >= self.time_budget:
+            self._end(
+                Status(
+                    "time_budget",
+                    f"Stopped after step {step.k}: the time budget of {self.time_budget:g} s is "
+                    "used, but for what it takes to compute the loss once more.",
+                )
+            )
+
+    def _end(self, status: Status) -> None:
+        self._stop, self._at_stop = status, dict(self._issued)
+        self._write(Entry("stop", answer=status, seconds=self.seconds))
+
+    def _check_finite(self, step: Step, ask: Ask) -> None:
+        found, where = step.evaluation, np.array2string(step.lam, threshold=6)
+        bad = ""
+        if not np.isfinite(found.value):
+            bad = f"the outer loss is {found.value}"
+        elif ask.gradient and not np.all(np.isfinite(found.grad)):
+            bad = "the gradient is not finite"
+        if bad:
+            raise _Stopped(
+                Status("not_finite", f"Stopped at step {step.k}: {bad} at lam = {where}.")
+            )
+
+    # ---- the end
+
+    def _audited(self, status: Status, accuracy: float) -> Result:
+        """The result, with f computed once more at its λ, from its definition.
+
+        Where the search converged that is its last point, else the best one. If another point of
+        the trace seems lower than the last is now known to be, it is computed again too, and the
+        lower of the two is returned.
+        """
+        assert self._best is not None
+        assert self._last is not None
+        k, chosen = self._last if status.converged else self._best
+        known = self._settled(chosen, accuracy)
+        if not np.isfinite(known.value):
+            reason = "not_finite" if status.converged else status.reason
+            why = f"{status} Its loss, computed again, is {known.value}."
+            return self._unaudited(Status(reason, why))
+        other, better = self._best
+        gap = accuracy * abs(known.value) + known.f_error
+        if status.converged and other != k and better.highest < known.value - gap:
+            rival = self._settled(better, accuracy)
+            if rival.highest < known.value - gap:
+                status = Status(
+                    "left_behind",
+                    f"{status} But the loss was lower at step {other + 1}, which is returned: "
+                    f"{rival.value / known.value:.4g} times this one. f has other minima or a flat "
+                    "region here; a search that starts there may go on.",
+                )
+                known = rival
+        if status.converged and known.f_error > 2 * SETTLED * accuracy * abs(known.value):
+            status = Status(
+                "not_settled",
+                f"{status} But computed again the loss is known only to ± {known.f_error:.1e}. "
+                f"{known.note}".rstrip(),
+            )
+        known, left_out = self._certified(known)
+        if left_out:
+            status = replace(status, sentence=f"{status} {left_out}")
+        return Result(known, status, tuple(self.trace), self.cost, self.seconds)
+
+    def _settled(self, found: Evaluation, accuracy: float) -> Evaluation:
+        tol = accuracy * abs(found.value)
+        deadline = np.inf
+        if self.time_budget is not None:
+            deadline = time.perf_counter() + self.time_budget - self.seconds
+        return self._through("settled", lambda: self.criterion.settled(found, tol, deadline))
+
+    def _certified(self, found: Evaluation) -> tuple[Evaluation, str]:
+        """With the error of p, as far as it is asked for; and what was left out, in a sentence."""
+        if self.certificate == "none" or not np.all(np.isfinite(found.grad)):
+            return found, ""
+        bound = self.certificate == "bound"
+        if not np.isnan(found.error) and not bound:
+            return found, ""
+        if self.certificate == "auto":
+            cost, total = self.trace[-1].evaluation.cost.passes, self.cost.passes
+            late = self.time_budget is not None and self.seconds >= self.time_budget
+            if cost > SHARE * total or late:
+                return found, (
+                    "The error of its gradient was not measured, which would take more than a "
+                    'fifth of the run: certificate="estimate" does it.'
+                )
+        known = self._through("certified", lambda: self.criterion.certified(found, bound))
+        return replace(
+            known, value=found.value, g=found.g, f_error=found.f_error, x=found.x, warm=found.warm
+        ), ""
+
+    def _unaudited(self, status: Status) -> Result:
+        """The result as it stands: nothing is computed for it."""
+        assert self._best is not None
+        return Result(self._best[1], status, tuple(self.trace), self.cost, self.seconds)
+
+    # ---- clock and journal
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began; while a journal is replayed, as it says."""
+        if self._replay is not None:
+            return self._earlier
+        return self._earlier + time.perf_counter() - self._start
+
+    @property
+    def journal(self) -> Journal:
+        """What was asked and answered so far, to go on from: see `Journal`."""
+        return Journal(list(self._entries), {**self._at_stop, **self._issued})
+
+    def _through(
+        self,
+        what: str,
+        compute: Callable[[], Evaluation],
+        lam: Array | None = None,
+        ask: Ask | None = None,
+    ) -> Evaluation:
+        """An evaluation, computed or from the journal; counted and written down."""
+        entry = self._next(what)
+        number = len(self._entries)
+        if entry is None:
+            found = compute()
+        else:
+            assert self._replay is not None
+            found = self._replay.held.get(number, entry.answer)
+        self.cost = self.cost + found.cost
+        self._issued[number] = found
+        self._write(Entry(what, lam, ask, found.light(), self.seconds))
+        return found
+
+    def _next(self, what: str) -> Entry | None:
+        """The entry of the journal whose turn it is; None where it has come to its end."""
+        if self._replay is None:
+            return None
+        number = len(self._entries)
+        if number == len(self._replay.entries):
+            self._replay, self._start = None, time.perf_counter()
+            return None
+        entry = self._replay.entries[number]
+        if what == "stop" and entry.what != "stop":
+            return None
+        if entry.what != what:
+            raise InvalidInput(
+                f"Entry {number + 1} of the journal is of another search: it has "
+                f"'{entry.what}' where this one asks for '{what}'."
+            )
+        self._earlier = entry.seconds
+        return entry
+
+    def _write(self, entry: Entry) -> None:
+        self._entries.append(entry)
+
+
+def on_bounds(lam: Array, p: Array, domain: Box) -> str:
+    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
+    low = np.flatnonzero((lam <= domain.lower) & (p > 0))
+    high = np.flatnonzero((lam >= domain.upper) & (p < 0))
+    if low.size + high.size == 0:
+        return ""
+    if low.size + high.size > 1:
+        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
+    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
+    return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
+
+
+def sentence(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def check_max_iter(max_iter: float) -> None:
+    if not (np.isfinite(max_iter) and int(max_iter) == max_iter and max_iter >= 1):
+        raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
