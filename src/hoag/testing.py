@@ -1,15 +1,25 @@
-"""A derivative checker for problems that people write themselves."""
+"""Contract tests for problems, criteria, searches, rows and penalties that people write themselves.
+
+Each raises `InvalidInput` with a sentence about what does not hold; our own suite runs them on
+everything that the library has.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hoag.criteria.base import Criterion
+from hoag.glm.penalties import Penalty
+from hoag.glm.rows import Rows
 from hoag.problem import Problem, priced
-from hoag.values import Array, InvalidInput
+from hoag.search.run import Journal, Run, Search
+from hoag.values import Array, Ask, Box, Cost, Evaluation, InvalidInput, Result
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.
 TOLERANCE = 1e-5
@@ -93,6 +103,239 @@ def _comparisons(
         ("strong_convexity", convex, "exceeds a curvature of h"),
         ("at", 1.0 if touched else 0.0, "changes its arguments"),
     ]
+
+
+def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int = 0) -> None:
+    """Derivatives against differences, products against matrices, adjoints, convexity, prox."""
+    rng = np.random.default_rng(seed)
+    lam = rng.normal(size=penalty.n_lam) / 2 if lam is None else np.array(lam, dtype=float)
+    x, at = rng.normal(size=penalty.size), penalty.at(lam)
+    v, w = _unit(rng, penalty.size), _unit(rng, penalty.n_lam)
+    S = np.zeros((penalty.size, penalty.size))
+    at.add_to(S, x)
+    parts = [at.cross(x, unit) for unit in np.eye(penalty.n_lam)]
+    wrong = {
+        "gradient is not that of value": _differences(
+            lambda t: at.value(x + t * v), at.gradient(x) @ v
+        ),
+        "product is not the derivative of gradient": _differences(
+            lambda t: at.gradient(x + t * v), at.product(x, v)
+        ),
+        "cross is not the derivative of gradient in lam": _differences(
+            lambda t: penalty.at(lam + t * w).gradient(x), at.cross(x, w)
+        ),
+        "cross_adjoint is not the transpose of cross": _off(
+            at.cross_adjoint(x, v), np.array([part @ v for part in parts])
+        ),
+        "add_to adds another matrix than product multiplies by": _off(S @ v, at.product(x, v)),
+        "diagonal is not that of the matrix": _off(at.diagonal(x), np.diag(S)),
+        "the curvature is not symmetric": _off(S, S.T),
+    }
+    mu = at.strong_convexity
+    if mu is not None:
+        wrong["strong_convexity exceeds the least curvature"] = max(
+            mu / max(float(np.linalg.eigvalsh(S)[0]), 1e-300) - 1, 0.0
+        )
+    try:
+        u = at.prox(x, 0.7)
+    except InvalidInput:
+        pass  # a smooth penalty need not have one
+    else:
+        wrong["prox does not minimise ½‖u − x‖² + step·penalty(u)"] = _off(
+            u + 0.7 * at.gradient(u), x
+        )
+    _report(type(penalty).__name__, wrong)
+
+
+def check_rows(rows: Rows, seed: int = 0) -> None:
+    """Every product against that of the dense matrix which the blocks make up."""
+    rng, (n, d) = np.random.default_rng(seed), rows.shape
+    whole, covered = np.zeros((n, d)), np.zeros(n, dtype=int)
+    for some, block in rows.dense_blocks():
+        whole[some] += block
+        covered[some] += 1
+    if not np.all(covered == 1):
+        raise InvalidInput(f"{type(rows).__name__}: the blocks do not cover every row once.")
+    weights = rng.uniform(0.1, 2.0, n)
+    wrong: dict[str, float] = {}
+    for K in ((), (3,)):
+        v, r = rng.normal(size=(d, *K)), rng.normal(size=(n, *K))
+        v_before, r_before = v.copy(), r.copy()
+        wrong |= {
+            f"forward is not A v for v of shape {v.shape}": _off(rows.forward(v), whole @ v),
+            f"backward is not Aᵀ r for r of shape {r.shape}": _off(rows.backward(r), whole.T @ r),
+            f"squared_backward is wrong for shape {r.shape}": _off(
+                rows.squared_backward(r), (whole**2).T @ r
+            ),
+        }
+        if not (np.array_equal(v, v_before) and np.array_equal(r, r_before)):
+            raise InvalidInput(f"{type(rows).__name__}: a product changes its argument.")
+    columns = np.zeros((n, d))
+    for some, block in rows.dense_columns():
+        columns[:, some] += block
+    half = np.sort(rng.permutation(n)[: max(1, n // 2)])
+    part = rows.take(half)
+    wrong |= {
+        "gram is not Aᵀ diag(d) A": _off(rows.gram(weights), whole.T @ (weights[:, None] * whole)),
+        "squared_norms are not ‖aᵢ‖²": _off(rows.squared_norms, np.sum(whole**2, axis=1)),
+        "dense_columns are not A": _off(columns, whole),
+        "take gives other rows": _off(part.forward(np.eye(d)), whole[half]),
+        "the shape of take is wrong": float(part.shape != (half.size, d)),
+    }
+    if rows.entries < np.count_nonzero(whole):
+        raise InvalidInput(f"{type(rows).__name__}: entries is below the number of nonzeros.")
+    _report(type(rows).__name__, wrong)
+
+
+def check_criterion(
+    criterion: Criterion, lam: npt.ArrayLike | None = None, tol: float = 1e-3
+) -> Evaluation:
+    """f, p, their errors, warm starts, looks and samples, at λ; returns the settled evaluation.
+
+    p is compared with central differences of settled values, so `tol` is their relative error.
+    """
+    lam = np.array(criterion.lam0 if lam is None else lam, dtype=float)
+    before, name = lam.copy(), type(criterion).__name__
+    found = criterion.evaluate(lam, Ask(1e-8))
+    known = criterion.settled(found, 1e-8 * abs(found.value))
+
+    def settled(at: Array) -> float:
+        near = criterion.evaluate(at, Ask(1e-8, gradient=False))
+        return criterion.settled(near, 1e-9 * abs(near.value)).value
+
+    step, slopes = 1e-3, []
+    for unit in np.eye(lam.size)[:5]:
+        ends = settled(lam + step * unit) - settled(lam - step * unit)
+        slopes.append(ends / (2 * step))
+    size = max(float(np.max(np.abs(slopes))), tol * abs(known.value))
+    known_error = 0.0 if np.isnan(found.error) else 5 * found.error
+    again = criterion.evaluate(lam, Ask(1e-8), pickle.loads(pickle.dumps(found.warm)))
+    alone = criterion.evaluate(lam, Ask(1e-8, gradient=False))
+    x, cost = criterion.solution(found)
+    wrong = {
+        "grad is not the slope of f": max(_size(found.grad[:5] - slopes) - known_error, 0.0)
+        / size
+        * (TOLERANCE / tol),
+        "settled moves f by more than f_error": _beyond(known.value - found.value, found),
+        "a value without a gradient differs": _beyond(alone.value - found.value, found, alone),
+        "from a warm start f differs": _beyond(again.value - found.value, found, again),
+        "lam is changed": float(not np.array_equal(lam, before)),
+        "settling leaves out x": float(known.x is None and x is not None),
+        "something costs less than nothing": float(
+            min(found.cost.passes, known.cost.passes, cost.passes) < 0
+        ),
+    }
+    traits = criterion.traits
+    if traits.looks:
+        look = criterion.evaluate(lam, Ask(free=True), found.warm)
+        wrong["a look sees another f"] = 0.0 if np.isfinite(look.value) else 1.0
+    if traits.rows is not None:
+        few = criterion.evaluate(lam, Ask(1e-3, gradient=False, rows=max(traits.rows // 2, 1)))
+        wrong["f on a sample is not finite"] = 0.0 if np.isfinite(few.value) else 1.0
+    if traits.blocks.size not in (0, lam.size):
+        wrong["blocks has another size than lam"] = 1.0
+    _report(name, wrong)
+    return known
+
+
+class _Bowl(Criterion):
+    """1 + ½‖λ − c‖², with an error that ε sets, for trying a search on."""
+
+    def __init__(self, centre: Array, noise: float) -> None:
+        self.centre, self.noise, self.evaluations = centre, noise, 0
+
+    @property
+    def lam0(self) -> Array:
+        return np.zeros(self.centre.size)
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
+        self.evaluations += 1
+        d, off = lam - self.centre, self.noise * min(ask.eps, 1.0)
+        value = 1.0 + 0.5 * float(d @ d)
+        grad = d + off / np.sqrt(d.size) if ask.gradient else np.full(d.size, np.nan)
+        return Evaluation(
+            lam, value, grad, f_error=off**2, error=off, x=d, warm=lam.copy(), cost=Cost(passes=1.0)
+        )
+
+
+def check_search(search: Search, sizes: tuple[int, ...] = (1, 2), noise: float = 0.1) -> None:
+    """It stays in the box, counts, stops when told, and a journal brings it to the same place."""
+    name = type(search).__name__
+    for size in sizes:
+        domain, lam0 = Box(-3.0, 4.0, size=size), np.full(size, 2.0)
+        bowl = _Bowl(np.linspace(-1.0, 1.5, size), noise)
+        run = Run(bowl)
+        result = run.drive(search, domain, lam0)
+        stopped = Run(bowl, on_step=lambda step: True).drive(search, domain, lam0)
+        replayed = Run(bowl, replay=run.journal).drive(search, domain, lam0)
+        resumed = _resumed(search, domain, lam0, noise, len(run.journal.entries) // 2)
+        wrong = {
+            "a λ lies outside the box": float(
+                not all(domain.contains(step.lam) for step in result.trace)
+            ),
+            "the trace is empty": float(not result.trace),
+            "the status has no sentence": float(not str(result.status).strip()),
+            "a callback does not stop it": float(
+                len(stopped.trace) > 1 and stopped.status.reason != "callback"
+            ),
+            "a journal leads elsewhere": _difference(result, replayed),
+            "it does not go on from a journal as it went": _difference(result, resumed),
+        }
+        _report(name, wrong)
+
+
+def _resumed(search: Search, domain: Box, lam0: Array, noise: float, after: int) -> Result:
+    """The search interrupted after some entries of its journal, which goes through a pickle."""
+    kept: list[bytes] = []
+    bowl = _Bowl(np.linspace(-1.0, 1.5, domain.size), noise)
+    run = Run(bowl, on_step=lambda step: _keep(run, kept, after))
+    run.drive(search, domain, lam0)
+    journal: Journal = pickle.loads(kept[-1])
+    return Run(bowl, replay=journal).drive(search, domain, lam0)
+
+
+def _keep(run: Run, kept: list[bytes], after: int) -> bool:
+    if not kept or len(run.journal.entries) <= after:
+        kept.append(pickle.dumps(run.journal))
+    return False
+
+
+def _difference(one: Result, other: Result) -> float:
+    """0 where two results agree to the last bit, their costs too."""
+    same = (
+        np.array_equal(one.lam, other.lam)
+        and one.value == other.value
+        and replace(one.status) == other.status
+        and one.cost == other.cost
+        and [tuple(step.lam) for step in one.trace] == [tuple(step.lam) for step in other.trace]
+    )
+    return 0.0 if same else 1.0
+
+
+def _beyond(gap: float, *found: Evaluation) -> float:
+    """How much of a gap is left, relatively, when the errors of f are taken off."""
+    known = sum(5 * (0.0 if np.isnan(f.f_error) else f.f_error) for f in found)
+    left = max(abs(gap) - known, 0.0) / max(abs(found[0].value), 1e-300)
+    return left if left > 1e-6 else 0.0
+
+
+def _report(name: str, wrong: dict[str, float]) -> None:
+    broken = [
+        f"{what} (off by {off:.1e}, relatively)"
+        for what, off in wrong.items()
+        if not off <= TOLERANCE
+    ]
+    if broken:
+        raise InvalidInput(f"{name} breaks its contract: {'; '.join(broken)}.")
+
+
+def _off(a: Any, b: Any) -> float:
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if a.shape != b.shape:
+        return np.inf
+    scale = max(_size(a.ravel()), _size(b.ravel()))
+    off = 0.0 if scale == 0 else _size((a - b).ravel()) / scale
+    return off if np.isfinite(off) else np.inf
 
 
 def _differences(function: Callable[[float], Any], claimed: Any) -> float:

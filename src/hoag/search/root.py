@@ -59,6 +59,8 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -
         now = yield Look(lam, Ask(eps), start)
         root.learn(float(lam[0]), float(now.grad[0]), gradient_error(now, eps))
         judged = _judged(k, domain, now, eps, here, tol)
+        if judged.gain <= tol and now.f_error > SETTLED * tol * abs(now.value):
+            judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
         if judged.status is not None:
             return judged.status
@@ -222,7 +224,7 @@ def _judged(
         status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))
     elif abs(p) + error <= ROUNDING * size:
         status = _converged(k, now, 0.0, tol, "There is no slope at all.")
-    elif gain <= tol and not now.f_error > SETTLED * tol * size:
+    elif gain <= tol:
         status = _converged(k, now, gain, tol)
     return _Judged(gain, note, status)
 

@@ -336,17 +336,17 @@ class Run:
             why = f"{status} Its loss, computed again, is {known.value}."
             return self._unaudited(Status(reason, why))
         other, better = self._best
-        gap = accuracy * abs(known.value) + known.f_error
-        if status.converged and other != k and better.highest < known.value - gap:
+        share = accuracy * abs(known.value)
+        if status.converged and other != k and better.highest < known.value - known.f_error - share:
             rival = self._settled(better, accuracy)
-            if rival.highest < known.value - gap:
+            if rival.highest < known.value - 2 * SETTLED * share:
                 status = Status(
                     "left_behind",
                     f"{status} But the loss was lower at step {other + 1}, which is returned: "
                     f"{rival.value / known.value:.4g} times this one. f has other minima or a flat "
                     "region here; a search that starts there may go on.",
                 )
-                known = rival
+            known = min(rival, known, key=lambda found: found.value)
         if status.converged and known.f_error > 2 * SETTLED * accuracy * abs(known.value):
             status = Status(
                 "not_settled",
