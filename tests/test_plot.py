@@ -52,6 +52,21 @@ def test_two_are_contours_whose_least_is_at_the_best():
     assert values[2, 5] == pytest.approx(model.criterion_at((u[5], v[2]), X, y))
 
 
+def test_a_look_at_nothing_solved_is_not_drawn():
+    """The quasi-Newton search begins with the loss at x = 0: no value of f, and none is shown."""
+    X, y = load_diabetes(return_X_y=True)
+    model = KernelRidgeCV(cv=3).fit((X - X.mean(0)) / X.std(0), y - y.mean())
+    losses = np.array([step.evaluation.value for step in model.result_.trace])
+    assert losses.min() < 0.5 * model.criterion_  # or this would test nothing
+    display = TuningDisplay.from_estimator(model)
+    for ax in display.axes_[1:]:
+        for line in ax.lines:
+            assert line.get_ydata().min() > 0.9 * model.criterion_
+    x, y, values = display._quadratic(np.array([step.lam for step in display.steps]))
+    near = values[np.argmin(np.abs(y - model.lam_[1])), np.argmin(np.abs(x - model.lam_[0]))]
+    assert near - values.min() < 0.05 * (values.max() - values.min())
+
+
 @pytest.mark.filterwarnings("default")
 def test_many_are_lines_a_heat_map_or_an_image():
     X, y = load_digits(return_X_y=True)

@@ -50,6 +50,9 @@ class TuningDisplay:
         surface: tuple[Array, Array, Array] | None = None,
     ) -> None:
         self.result, self.interval, self.image, self.surface = result, interval, image, surface
+        # A search may begin with a look at x₀, where nothing is solved for: f is not known there.
+        solved = [step for step in result.trace if np.isfinite(step.evaluation.highest)]
+        self.steps = solved or list(result.trace)
         size = result.lam.size
         self.names = names or (["λ"] if size == 1 else [f"λ[{j}]" for j in range(size)])
 
@@ -73,7 +76,9 @@ class TuningDisplay:
         axes         three matplotlib axes to draw on
         params       sample_weight and groups, as they were given to fit, for the true criterion
         """
-        if not hasattr(estimator, "result_"):
+        from hoag.estimators.base import TunedEstimator
+
+        if not isinstance(estimator, TunedEstimator) or "result_" not in vars(estimator):
             raise InvalidInput(
                 f"This {type(estimator).__name__} has no result_: fit it first, with an estimator "
                 "of hoag."
@@ -85,7 +90,7 @@ class TuningDisplay:
         display = cls(
             estimator.result_,
             interval=estimator.lam_interval_,
-            names=_names(estimator),
+            names=estimator._lam_names(),
             image=None if image_shape is None else _images(estimator, image_shape),
             surface=surface,
         )
@@ -100,7 +105,7 @@ class TuningDisplay:
         if axes.size != 3:
             raise InvalidInput(f"plot() draws on three axes; {axes.size} were given.")
         self.axes_, self.figure_ = axes, axes[0].figure
-        lam = np.array([step.lam for step in self.result.trace])
+        lam = np.array([step.lam for step in self.steps])
         if self.image is not None:
             self._draw_image(axes[0])
         elif lam.shape[1] == 2:
@@ -117,10 +122,10 @@ class TuningDisplay:
         return self
 
     def _loss(self) -> tuple[Array, Array]:
-        """The corrected loss of every step, and how far the uncorrected one is from it."""
-        found = [step.evaluation for step in self.result.trace]
+        """The loss of every step, and its estimated error."""
+        found = [step.evaluation for step in self.steps]
         loss = np.array([evaluation.value for evaluation in found])
-        return loss, np.abs(loss - np.array([evaluation.value for evaluation in found]))
+        return loss, np.nan_to_num([evaluation.f_error for evaluation in found])
 
     def _draw_lines(self, ax: Any, lam: Array) -> None:
         steps = np.arange(1, len(lam) + 1)
@@ -179,7 +184,7 @@ class TuningDisplay:
         """c + bᵀd + ½ dᵀHd by least squares from losses and gradients, near ones weighing more."""
         best = self.result.lam
         rows, right = [], []
-        for step in self.result.trace:
+        for step in self.steps:
             d, found = step.lam - best, step.evaluation
             weight = 1.0 / (0.3 + float(d @ d))
             u, v = d
@@ -197,8 +202,8 @@ class TuningDisplay:
 
     def _draw_curve(self, ax: Any, lam: Array) -> None:
         loss, off = self._loss()
-        slopes = np.array([step.evaluation.grad[0] for step in self.result.trace])
-        errors = np.nan_to_num([step.evaluation.error for step in self.result.trace], posinf=0.0)
+        slopes = np.array([step.evaluation.grad[0] for step in self.steps])
+        errors = np.nan_to_num([step.evaluation.error for step in self.steps], posinf=0.0)
         # Where a step returned to a λ, the last and most precise evaluation counts.
         order = {value: k for k, value in enumerate(lam)}
         x = np.array(sorted(order))
@@ -232,8 +237,11 @@ class TuningDisplay:
 
     def _draw_passes(self, ax: Any) -> None:
         loss, _ = self._loss()
-        passes = np.array([step.cost.passes for step in self.result.trace])
-        best = np.minimum.accumulate(loss)
+        passes = np.array([step.cost.passes for step in self.steps])
+        highest = np.array([step.evaluation.highest for step in self.steps])
+        least = np.minimum.accumulate(highest)
+        known = np.maximum.accumulate(np.where(highest == least, np.arange(len(loss)), 0))
+        best = loss[known]
         ax.step(passes, best, where="post", color="0.6", lw=1.2, label="best so far")
         ax.plot(passes, loss, "o", ms=4, color=PATH, label="steps")
         ax.legend(fontsize="small")
@@ -258,21 +266,9 @@ def _whole_steps(ax: Any) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _names(estimator: Any) -> list[str]:
-    size = estimator.lam_.size
-    features = list(getattr(estimator, "feature_names_in_", []))
-    if hasattr(estimator, "gamma_"):
-        each = features or list(range(size - 1))
-        widths = ["log γ"] if size == 2 else [f"log γ[{name}]" for name in each]
-        return [*widths, "log α"]
-    if len(features) == size > 1:
-        return [f"λ[{name}]" for name in features]
-    return ["λ = log α"] if size == 1 else [f"λ[{j}]" for j in range(size)]
-
-
 def _images(estimator: Any, shape: tuple[int, int]) -> Array:
     pixels = int(np.prod(shape))
-    lam = estimator.lam_[:-1] if hasattr(estimator, "gamma_") else estimator.lam_
+    lam = estimator._lam_of_features()
     if lam.size % pixels or estimator.n_features_in_ != pixels:
         raise InvalidInput(
             f"image_shape={shape} has {pixels} pixels; the model has {estimator.n_features_in_} "

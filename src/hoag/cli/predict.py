@@ -88,7 +88,7 @@ def load(path: str) -> tuple[Any, dict[str, Any]]:
             f"{path} holds types that are not known to be safe, and is not loaded: "
             f"{', '.join(sorted(unknown))}."
         )
-    notes = getattr(model, "hoag_", None)
+    notes = vars(model).get("hoag_")
     if not isinstance(notes, dict) or notes.get("format") != FORMAT or not notes.keys() >= NOTES:
         raise ValueError(f"{path} was not written by this version of hoag tune: tune it again.")
     return model, notes
@@ -189,7 +189,9 @@ def _score(
 
 
 def _shown(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+    import numpy as np
+
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _csv(header: list[Any], rows: Any) -> str:

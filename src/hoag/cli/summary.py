@@ -8,6 +8,8 @@ import platform
 import shlex
 from typing import Any
 
+import numpy as np
+
 import hoag
 
 LOSSES = {
@@ -24,8 +26,7 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
     """Everything, as plain numbers, text and lists."""
     result = tuned.result_
     scores = tuned.scores_[tuned.scoring]
-    strength = {name: _plain(getattr(tuned, f"{name}_")) for name in ("C", "alpha", "gamma")
-                if hasattr(tuned, f"{name}_")}  # fmt: skip
+    strength = {name.rstrip("_"): _plain(value) for name, value in tuned._named(tuned.lam_).items()}
     return {
         "hoag": hoag.__version__,
         "file": args.file,
@@ -71,7 +72,7 @@ def lam_names(tuned: Any, data: Any) -> list[str]:
         return [*each, "log α"]
     if size == 1:
         return ["λ"]
-    outputs = [str(name) for name in getattr(tuned, "classes_", data.targets)]
+    outputs = [str(name) for name in vars(tuned).get("classes_", data.targets)]
     if tuned.penalties == "per-feature" or size == len(data.names):
         return list(data.names)
     if tuned.penalties == "per-coefficient":
@@ -243,7 +244,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _only(value: Any) -> float:

@@ -176,13 +176,14 @@ class Reduced:
 def _solved(basis: Basis, lam: Array, c: Array, steps: int) -> Reduced:
     """Some Newton steps from c, the tangent by the last factor, g and its slope."""
     model = basis.model.restricted(basis, c.size)
-    solve = Newton(Cholesky(), forcing=np.inf, max_iter=steps).solve(model, lam, c, 0.0)
-    point, inverse = solve.point, solve.inverse
-    if steps == STEPS_LAST and c.size:
-        inverse = point.hessian.factor()  # for t to the last digit
-    t = np.zeros(c.size)
-    if inverse is not None:
-        t = inverse(-point.cross.matvec(np.ones(1)))
+    factor = Cholesky()
+    solve = Newton(factor, forcing=np.inf, max_iter=steps).solve(model, lam, c, 0.0)
+    point, t = solve.point, np.zeros(c.size)
+    right = -point.cross.matvec(np.ones(1))
+    if steps == STEPS_LAST and c.size:  # for t to the last digit
+        t = factor.solve(point.hessian, right, None, np.inf).x
+    elif solve.inverse is not None:
+        t = solve.inverse(right)
     p = float(point.g_x @ t)
     slope, bend = point.train.slope.ravel(), point.train.bend(t).ravel()
     curvature = point.train.mean_curvature if basis.precondition is not None else np.nan

@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,17 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """λ by the names that scikit-learn has for it: alpha_, C_, gamma_."""
         raise NotImplementedError
 
+    def _lam_names(self) -> list[str]:
+        """What to write beside each λ in a picture."""
+        size, features = self.lam_.size, vars(self).get("feature_names_in_", ())
+        if len(features) == size > 1:
+            return [f"λ[{name}]" for name in features]
+        return ["λ = log α"] if size == 1 else [f"λ[{j}]" for j in range(size)]
+
+    def _lam_of_features(self) -> Array:
+        """Those λ that belong to features, where such there are."""
+        return np.asarray(self.lam_)
+
     def criterion_at(
         self, lam: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
     ) -> float:
@@ -192,7 +203,9 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         router = MetadataRouter(owner=self).add_self_request(self)
         # A number or an iterable stands for a splitter that asks for nothing.
         router.add(
-            splitter=self.cv if _is_splitter(self.cv) else check_cv(),
+            splitter=self.cv
+            if isinstance(self.cv, _Splitter) and not isinstance(self.cv, str)
+            else check_cv(),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
         if self.scoring is not None:
@@ -335,8 +348,11 @@ def _checked_splits(splits: Any, n: int) -> list[tuple[Any, Any]]:
     return checked
 
 
-def _is_splitter(cv: Any) -> bool:
-    return not isinstance(cv, str) and hasattr(cv, "split")
+@runtime_checkable
+class _Splitter(Protocol):
+    """What scikit-learn takes for a splitter; a str has a split, too."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any: ...
 
 
 def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
@@ -347,6 +363,6 @@ def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
 
 def with_features(model: Any, estimator: Any) -> Any:
     model.n_features_in_ = estimator.n_features_in_
-    if hasattr(estimator, "feature_names_in_"):
+    if "feature_names_in_" in vars(estimator):
         model.feature_names_in_ = estimator.feature_names_in_
     return model

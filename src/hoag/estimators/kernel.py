@@ -98,6 +98,14 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             gamma, alpha = np.exp(lam[:-1]), float(np.exp(lam[-1]))
         return {"gamma_": float(gamma[0]) if self.widths == "shared" else gamma, "alpha_": alpha}
 
+    def _lam_names(self) -> list[str]:
+        features = vars(self).get("feature_names_in_", range(self.lam_.size - 1))
+        widths = [f"log γ[{name}]" for name in features]
+        return [*(["log γ"] if self.lam_.size == 2 else widths), "log α"]
+
+    def _lam_of_features(self) -> Array:
+        return np.asarray(self.lam_[:-1])
+
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
         return X, np.asarray(y, dtype=np.float64)

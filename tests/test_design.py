@@ -1,0 +1,99 @@
+"""What docs/design.md says of the code: the walk through one fit, the layers, no probing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import registry
+
+import hoag
+
+ROOT = Path(hoag.__file__).parent
+DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+FILES = {str(path.relative_to(ROOT)): path for path in ROOT.rglob("*.py")}
+
+# The borders where what others made comes in: a problem, and the Hessian that its points hold.
+BORDERS = {"problem.py", "operators.py"}
+# getattr by a name that the line itself makes: modules, options, members under test.
+BY_NAME = {"__init__.py", "values.py", "testing.py"}
+OUTSIDE = ("datasets/", "cli/")
+
+
+def calls(path: Path, name: str) -> list[int]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+
+
+def test_no_collaborator_is_probed():
+    probing = {
+        file: lines
+        for file, path in FILES.items()
+        if file not in BORDERS and (lines := calls(path, "hasattr"))
+    }
+    assert not probing
+    reading = {
+        file: lines
+        for file, path in FILES.items()
+        if file not in BORDERS | BY_NAME
+        and not file.startswith(OUTSIDE)
+        and (lines := calls(path, "getattr"))
+    }
+    assert not reading
+
+
+LAYERS = (
+    *("values", "operators", "problem", "linear", "inner", "glm"),
+    *("criteria", "search", "estimators", "bench", "cli"),
+)
+
+
+def layer(module: str) -> int | None:
+    parts = module.split(".")
+    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else None
+
+
+def test_imports_point_one_way():
+    """At import time: what a function imports when it is called is its own affair."""
+    wrong = []
+    for file, path in FILES.items():
+        own = layer("hoag." + file.removesuffix(".py").replace("/", "."))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if own is not None and isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                theirs = [layer(name) for name in [node.module, *names]]
+                wrong += [(file, node.module) for other in theirs if other and other > own]
+    assert not wrong
+
+
+def walked() -> list[tuple[str, str]]:
+    """The (file, function) of the walk in design.md, in its order."""
+    text = DESIGN.split("## One fit, from array to result")[1].split("\n## ")[0]
+    return re.findall(r"^    ([a-z_/]+\.py) +([A-Za-z_.]+)", text, flags=re.MULTILINE)
+
+
+def test_a_default_fit_goes_the_way_of_the_walk():
+    A, y = registry.text()
+    hoag.LogisticRegressionCV().fit(A, y)  # so that nothing is imported while we look
+    called: dict[tuple[str, str], None] = {}
+
+    def look(frame, event, arg):
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(str(ROOT)):
+            file = Path(path).relative_to(ROOT).as_posix()
+            called.setdefault((file, frame.f_code.co_qualname))
+
+    sys.setprofile(look)
+    try:
+        hoag.LogisticRegressionCV().fit(A, y)
+    finally:
+        sys.setprofile(None)
+    wanted = walked()
+    assert len(wanted) > 20
+    assert [step for step in called if step in wanted] == wanted
