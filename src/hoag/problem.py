@@ -279,65 +279,57 @@ class _PricedPoint:
                 f"{name}; see help(hoag.problem.Point)."
             ) from error
 
-    def _array(self, name: str) -> Array:
+    def _array(self, name: str, *shape: int) -> Any:
         try:
-            return np.asarray(self._member(name), dtype=float)
+            array = np.asarray(self._member(name), dtype=float)
         except (TypeError, ValueError):
             raise InvalidInput(f"point.{name} is not a number or an array of numbers.") from None
+        _check_shape(name, array.shape, shape)
+        return array if shape else float(array)
 
-    def _vector(self, name: str, size: int) -> Array:
-        vector = self._array(name)
-        _check_shape(name, vector.shape, (size,))
-        return vector
-
-    def _number(self, name: str) -> float:
-        number = self._array(name)
-        _check_shape(name, number.shape, ())
-        return float(number)
-
-    def _matrix(self, name: str, shape: tuple[int, int]) -> Any:
+    def _matrix(self, name: str, *shape: int) -> Any:
         member = self._member(name)
         if isinstance(member, (list, tuple)):
-            member = self._array(name)
+            member = np.asarray(member, dtype=float)
         if np.ndim(member) not in (0, 2):
             raise InvalidInput(f"point.{name} has shape {np.shape(member)}; it should be {shape}.")
         _check_shape(name, aslinearoperator(member).shape, shape)
         return member
 
     @cached_property
-    def h(self) -> float:
+    def h(self) -> Any:
         _ = self._forward
-        return self._number("h")
+        return self._array("h")
 
     @cached_property
-    def h_x(self) -> Array:
+    def h_x(self) -> Any:
         _ = self._forward
         self._ledger.charge(passes=0.5)
-        return self._vector("h_x", self._p)
+        return self._array("h_x", self._p)
 
     @cached_property
     def hessian(self) -> Hessian:
         _ = self._forward
-        return _PricedHessian(as_hessian(self._matrix("hessian", (self._p,) * 2)), self._ledger)
+        return _PricedHessian(as_hessian(self._matrix("hessian", self._p, self._p)), self._ledger)
 
     @cached_property
     def cross(self) -> LinearOperator:
-        return aslinearoperator(self._matrix("cross", (self._p, self._s)))
+        return aslinearoperator(self._matrix("cross", self._p, self._s))
 
     @cached_property
-    def g(self) -> float:
+    def g(self) -> Any:
         _ = self._held_out
-        return self._number("g")
+        return self._array("g")
 
     @cached_property
-    def g_x(self) -> Array:
+    def g_x(self) -> Any:
         _ = self._held_out
         self._ledger.charge(held_out=0.5)
-        return self._vector("g_x", self._p)
+        return self._array("g_x", self._p)
 
     @cached_property
-    def g_lam(self) -> Array:
-        return self._vector("g_lam", self._s)
+    def g_lam(self) -> Any:
+        return self._array("g_lam", self._s)
 
     @property
     def strong_convexity(self) -> float | None:
