@@ -9,7 +9,8 @@ from collections.abc import Generator
 import numpy as np
 
 from hoag.criteria.base import Traits
-from hoag.search.run import Look, Note, Search, Steps
+from hoag.search.asks import Look, Note, Steps
+from hoag.search.run import Search
 from hoag.values import Array, Ask, Box, InvalidInput, Status
 
 # Yields where to look next and is sent f there; ending means that there is nowhere left to look.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hoag.criteria.base import Traits
 from hoag.search import quasi_newton, root
-from hoag.search.run import Search, Steps, check_max_iter
+from hoag.search.asks import Steps, check_max_iter
+from hoag.search.run import Search
 from hoag.search.survey import survey
 from hoag.values import Array, Box, InvalidInput
 

@@ -11,17 +11,8 @@ import numpy as np
 
 from hoag.criteria.base import Traits
 from hoag.schedules import Exponential, Schedule
-from hoag.search.run import (
-    ACCURACY,
-    Lipschitz,
-    Look,
-    Note,
-    Search,
-    Steps,
-    check_max_iter,
-    on_bounds,
-    sentence,
-)
+from hoag.search.asks import Lipschitz, Look, Note, Steps, check_max_iter, on_bounds, sentence
+from hoag.search.run import ACCURACY, Search
 from hoag.search.steps import Adaptive, StepRule, gradient_error
 from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
 

@@ -6,8 +6,8 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.curvature import TINY, Curvature, free
-from hoag.search.run import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.steps import M
 from hoag.values import ROUNDOFF, Array, Ask, Box, Evaluation, Status
 

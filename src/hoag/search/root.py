@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoag.criteria.base import SETTLED, Traits
-from hoag.search.run import Asking, Look, Note, Steps, on_bounds, sentence
+from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.steps import gradient_error
 from hoag.values import Array, Ask, Box, Evaluation, Status
 

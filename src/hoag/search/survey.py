@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Traits
-from hoag.search.run import Asking, Look
+from hoag.search.asks import Asking, Look
 from hoag.values import Array, Ask, Box
 
 # A quarter of the rows makes a factor cost 1/64, so that all places together cost about one. Of

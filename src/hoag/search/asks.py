@@ -1,0 +1,91 @@
+"""What a search asks and says, and the journal of what it was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a search wants to know: f at λ, as `ask` says, from where `start` ended."""
+
+    lam: Array
+    ask: Ask
+    start: Evaluation | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a search has to say about its last step, for the trace."""
+
+    step_size: float = np.nan
+    mapping: float = np.nan
+
+
+@dataclass(frozen=True)
+class Lipschitz:
+    """Asks for the Lipschitz constant of g in x."""
+
+
+T = TypeVar("T")
+# Yields a Look, a list of them, a Note or Lipschitz(); is sent an Evaluation, a list of them,
+# whether to stop, or a number; and returns what it found out.
+Asking = Generator[Any, Any, T]
+# A search: returns why it stopped.
+Steps = Asking[Status]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One line of a journal: what was asked or what happened, and the answer in numbers."""
+
+    what: str  # "look", "settled", "certified", "solution", "lipschitz" or "stop"
+    lam: Array | None = None
+    ask: Ask | None = None
+    answer: Any = None
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Journal:
+    """What every ask was answered, and the few evaluations that a search goes on from.
+
+    `entries` are numbers. `held` has the whole evaluations, with (x, q), that the search or the run
+    still holds: those and no others may be asked to start from. Replayed into the same search, on
+    the same criterion, a journal brings it to the same place: Run(..., replay=journal). It pickles.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    held: dict[int, Evaluation] = field(default_factory=dict)
+
+    def before_stop(self) -> Journal:
+        """The journal up to where the clock or a callback stopped the search, to go on with it."""
+        stops = [k for k, entry in enumerate(self.entries) if entry.what == "stop"]
+        return Journal(self.entries[: stops[0]], self.held) if stops else self
+
+
+def on_bounds(lam: Array, p: Array, domain: Box) -> str:
+    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
+    low = np.flatnonzero((lam <= domain.lower) & (p > 0))
+    high = np.flatnonzero((lam >= domain.upper) & (p < 0))
+    if low.size + high.size == 0:
+        return ""
+    if low.size + high.size > 1:
+        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
+    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
+    return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
+
+
+def sentence(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def check_max_iter(max_iter: float) -> None:
+    if not (np.isfinite(max_iter) and int(max_iter) == max_iter and max_iter >= 1):
+        raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
