@@ -215,10 +215,11 @@ class LBFGS:
 
 def _gradient_size(point: Point, lam: Array) -> float:
     size = float(np.linalg.norm(point.h_x))
-    if not np.isfinite(size):
+    if not np.isfinite(size + point.h):
+        what = "h" if np.isfinite(size) else "∇₁h"
         raise InnerProblemError(
-            f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: ∇₁h is not "
-            "finite there. Is h bounded below for every λ in the domain, and are the data finite? "
+            f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: {what} is "
+            "not finite there. Is h bounded below for every λ in the domain, and are the data finite? "
             "hoag.check_problem(problem) looks for a wrong derivative."
         )
     return size

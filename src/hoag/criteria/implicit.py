@@ -242,9 +242,9 @@ class Implicit(Criterion):
             change = float(point.g_x @ step.x)
             left = min(step.residual / size, HALF) if size > 0 else 0.0
             f_error = abs(change) / (1 - left) + 10 * ROUNDOFF * abs(g)
+            lost = size == 0.0 or not np.isfinite(g + size + change)
             if step.reason in ("indefinite", "not_finite") or not np.isfinite(change):
                 f_error, change = np.inf, 0.0
-            lost = not np.isfinite(g + size)
             if f_error <= tol or stuck or lost or time.perf_counter() >= deadline:
                 break
             trial = problem.at(x + step.x, lam)
