@@ -219,7 +219,7 @@ def _gradient_size(point: Point, lam: Array) -> float:
         what = "h" if np.isfinite(size) else "∇₁h"
         raise InnerProblemError(
             f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: {what} is "
-            "not finite there. Is h bounded below for every λ in the domain, and are the data finite? "
-            "hoag.check_problem(problem) looks for a wrong derivative."
+            "not finite there. Is h bounded below for every λ in the domain, and are the data "
+            "finite? hoag.check_problem(problem) looks for a wrong derivative."
         )
     return size

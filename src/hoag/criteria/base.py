@@ -23,7 +23,7 @@ class Traits:
     """What a criterion can do for a search, declared and not found out.
 
     looks   Ask(free=True) is answered anywhere in the box: for no pass, or by a small factor
-    exact   f and p are right to rounding whatever ε is: nothing to refine
+    exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
             is looked over, so that a width for each of a hundred features is one axis

@@ -37,10 +37,14 @@ Bound = Callable[[Any, Array, Array], float]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """x⁺ and q⁺; g, the corrected value g − q·∇₁h and p⁺ there; errors and bounds of p and p⁺."""
+    """x⁺ and q⁺; g, the corrected value g − q·∇₁h and p⁺ there; errors and bounds of p and p⁺.
+
+    `best` are the x and q that the last solves lead to: x⁺⁺ and q⁺⁺ where the error of p⁺ was
+    measured.
+    """
 
     x: Array
-    q: Array
+    best: tuple[Array, Array]
     g: float
     value: float
     refined: Array
@@ -86,14 +90,16 @@ def certify(
         return None
     error = float(np.linalg.norm(step.p - hypergradient(point, q)))
     rest = np.inf if bound is None else bound(step.point, step.q, step.r)
-    refined_error = np.nan
+    refined_error, best = np.nan, step
     if corrected:
         again = _refined(problem, lam, step.x, step.point, step.q, linear, ROUGH)
         moved = np.inf if again is None else float(np.linalg.norm(again.p - step.p))
-        refined_error = (1 + ROUGH) * moved
+        refined_error, best = (1 + ROUGH) * moved, again or step
     g = float(step.point.g)
     value = g - float(step.q @ step.point.h_x)
-    return Certificate(step.x, step.q, g, value, step.p, error, error + rest, rest, refined_error)
+    return Certificate(
+        step.x, (best.x, best.q), g, value, step.p, error, error + rest, rest, refined_error
+    )
 
 
 def _refined(

@@ -208,7 +208,7 @@ class Implicit(Criterion):
             found,
             value=proof.value,
             f_error=abs(proof.value - (proof.g if corrected else found.g)),
-            warm=Warm(found.lam, proof.x, proof.q, warm.before),
+            warm=Warm(found.lam, *proof.best, warm.before),
             cost=cost,
         )
         if corrected:

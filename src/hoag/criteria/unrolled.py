@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hoag.criteria.base import Criterion, no_gradient
+from hoag.criteria.base import Criterion, Traits, no_gradient
 from hoag.criteria.certificate import certify
 from hoag.criteria.tape import Tape, Var
 from hoag.linear import CG, LinearSolver
@@ -182,8 +182,8 @@ class Unrolled(Criterion):
     """f_N(λ) = g(x_N(λ), λ) and its exact gradient, as an approximation of f and ∇f.
 
     The tolerance and the warm start of a search are not used: the derivative of N iterations
-    depends on all of them. `error` compares with the implicit gradient one Newton step further;
-    `bound` is infinite.
+    depends on all of them. f_N is what a search minimises; `error` says how far its gradient is
+    from ∇f, by the implicit gradient one Newton step further; `bound` is infinite.
     """
 
     def __init__(
@@ -203,6 +203,10 @@ class Unrolled(Criterion):
     @property
     def lam0(self) -> Array:
         return self.problem.lam0
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(exact=True, blocks=self.problem.blocks)
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         counted = Counted(self.problem)

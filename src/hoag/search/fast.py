@@ -42,4 +42,4 @@ class Fast(Search):
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)
-        return (yield from quasi_newton.descend(domain, lam, self.tol, most))
+        return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

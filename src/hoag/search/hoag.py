@@ -103,7 +103,7 @@ class Hoag(Search):
                 L = self.step.next(origin[0], C, origin[1], now, (origin[2], eps))
             mapping = float(np.linalg.norm(lam - domain.project(lam - p / scale)))
             yield Note(1 / L, mapping)
-            error = gradient_error(now, eps)
+            error = gradient_error(now, eps, traits.exact)
             note = sentence(on_bounds(lam, p, domain), now.note)
             taken.append(_Taken(lam, 1 / L, mapping))
             status = (
@@ -114,8 +114,8 @@ class Hoag(Search):
             if status is not None:
                 return status
             # Where the direction is not known yet: stay and let ε shrink, while that helps.
-            waits = now.error >= np.linalg.norm(p) and now.error < 0.9 * waited_with
-            waited_with = now.error if waits else np.inf
+            waits = now.error >= np.linalg.norm(p) and error < 0.9 * waited_with and error > 0
+            waited_with = error if waits else np.inf
             if waits:
                 continue
             origin = (L, now.light(), eps)

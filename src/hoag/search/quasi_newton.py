@@ -38,7 +38,7 @@ NOISE = 0.1
 AHEAD, STEEP, CERTAIN = 5.0, 5.0, 1e-3
 
 
-def descend(domain: Box, lam: Array, tol: float, max_iter: int) -> Steps:
+def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = False) -> Steps:
     """λ ← P_D(λ − B⁻¹p), no hyperparameter by more than r ≤ 2, until f can only fall by tol·|f|.
 
     B is an L-BFGS matrix that starts from a diagonal: the sizes of the slopes seen so far. Where λ
@@ -48,7 +48,7 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int) -> Steps:
     proportion to ε, as it was when λ was last evaluated with two of them.
     """
     try:
-        yield from _Descent(domain, tol, max_iter).run(domain.project(lam))
+        yield from _Descent(domain, tol, max_iter, exact).run(domain.project(lam))
     except _Done as done:
         return done.status
     raise AssertionError("a descent ends by _Done")
@@ -68,8 +68,8 @@ class _Done(Exception):
 
 
 class _Descent:
-    def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
-        self.domain, self.tol, self.max_iter = domain, tol, max_iter
+    def __init__(self, domain: Box, tol: float, max_iter: int, exact: bool) -> None:
+        self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
         self.model, self.radius = Curvature(), FIRST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
@@ -119,6 +119,8 @@ class _Descent:
         return _Here(now, eps)
 
     def _error(self, here: _Here) -> float:
+        if self.exact:
+            return 0.0
         return self.ratio * here.eps if np.isnan(here.now.error) else here.now.error
 
     def _can_refine(self, here: _Here) -> bool:

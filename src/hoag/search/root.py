@@ -47,7 +47,7 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) 
     """
     if traits.looks and domain.lower < domain.upper:
         return (yield from _by_looks(domain, lam, tol, max_iter, traits.exact))
-    return (yield from _by_secants(domain, lam, tol, max_iter))
+    return (yield from _by_secants(domain, lam, tol, max_iter, traits.exact))
 
 
 def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -> Steps:
@@ -57,8 +57,9 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -
     root, eps, here = _Root(), FIRST_EPS, np.nan  # f″ by looks far apart is not that of here
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
-        root.learn(float(lam[0]), float(now.grad[0]), gradient_error(now, eps))
-        judged = _judged(k, domain, now, eps, here, tol)
+        error = gradient_error(now, eps, exact)
+        root.learn(float(lam[0]), float(now.grad[0]), error)
+        judged = _judged(k, domain, now, error, here, tol)
         if judged.gain <= tol and now.f_error > SETTLED * tol * abs(now.value):
             judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
@@ -164,15 +165,15 @@ class _Root:
         return 0.5 * (lam + edge)
 
 
-def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int) -> Steps:
+def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -> Steps:
     """ε shrinks when the error of p is too large for the next decision."""
     root, eps = _Root(), FIRST_EPS
     now: Evaluation | None = None
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), now)
-        at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps)
+        at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps, exact)
         root.learn(at, p, error)
-        judged = _judged(k, domain, now, eps, root.curvature, tol)
+        judged = _judged(k, domain, now, error, root.curvature, tol)
         yield judged.note
         if judged.status is not None:
             return judged.status
@@ -208,13 +209,13 @@ class _Judged(NamedTuple):
 
 
 def _judged(
-    k: int, domain: Box, now: Evaluation, eps: float, curvature: float, tol: float
+    k: int, domain: Box, now: Evaluation, error: float, curvature: float, tol: float
 ) -> _Judged:
     """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
 
     It is not known where f is not convex.
     """
-    p, error, size = float(now.grad[0]), gradient_error(now, eps), abs(now.value) or 1.0
+    p, size = float(now.grad[0]), abs(now.value) or 1.0
     known = curvature if curvature > 0 else abs(p) or 1.0
     outward = domain.project(now.lam - np.sign(now.grad))[0] == now.lam[0] and p != 0.0
     note = Note(1 / known, 0.0 if outward else abs(p) / known)

@@ -12,8 +12,10 @@ from hoag.values import Array, Evaluation, InvalidInput, Settings
 M = 1.0
 
 
-def gradient_error(evaluation: Evaluation, eps: float) -> float:
-    """The error of p as it was measured, or M ε where it was not."""
+def gradient_error(evaluation: Evaluation, eps: float, exact: bool = False) -> float:
+    """The error of p as it was measured, or M ε where it was not; 0 where no ε makes it smaller."""
+    if exact:
+        return 0.0
     return M * eps if np.isnan(evaluation.error) else evaluation.error
 
 
