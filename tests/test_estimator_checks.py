@@ -1,52 +1,131 @@
-"""scikit-learn's own checks, for every search and every setting of the penalties."""
+"""scikit-learn's own checks: all of them as people construct, and some for every other setting."""
 
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
+from itertools import product
 
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
 
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
 from hoag.search import Hoag
+
+PLAIN = [LogisticRegressionCV(), RidgeCV(), RidgeCV(cv=5), KernelRidgeCV()]
 
 SEARCHES = (None, Hoag(max_iter=8))
 
 # Many penalties take many steps, and the checks are not about where the last of them ends.
 STEPS = 20
 
-ESTIMATORS = [
+OTHERS = [
     *(
         LogisticRegressionCV(penalties=penalties, search=search, max_iter=STEPS)
-        for penalties in ("shared", "per-class", "per-feature", "per-coefficient")
-        for search in SEARCHES
+        for penalties, search in product(
+            ("shared", "per-class", "per-feature", "per-coefficient"), SEARCHES
+        )
+        if (penalties, search) != ("shared", None)
     ),
     *(
         RidgeCV(penalties=penalties, search=search, cv=cv, max_iter=STEPS)
-        for penalties in ("shared", "per-target", "per-feature", "per-coefficient")
-        for cv in (None, 5)
-        for search in SEARCHES
+        for penalties, cv, search in product(
+            ("shared", "per-target", "per-feature", "per-coefficient"), (None, 5), SEARCHES
+        )
+        if (penalties, search) != ("shared", None)
     ),
     *(
         KernelRidgeCV(widths=widths, search=search, max_iter=STEPS)
-        for widths in ("shared", "per-feature")
-        for search in SEARCHES
+        for widths, search in product(("shared", "per-feature"), SEARCHES)
+        if (widths, search) != ("shared", None)
     ),
-    LogisticRegressionCV(),
-    RidgeCV(),
-    KernelRidgeCV(),
     LogisticRegressionCV(criterion="brier"),
     RidgeCV(cv="gcv"),
     RidgeCV(criterion="huber"),
+    RidgeCV(criterion="huber", cv=5),
     KernelRidgeCV(criterion="huber"),
 ]
+
+# What a setting of the criterion, the penalties or the search can change: how rows, weights and
+# columns become penalties, groups and folds; what is solved for; what fit leaves behind. All the
+# rest is done before any of them is looked at (reading X, y, weights and formats, refusing them),
+# or after (prediction from the coefficients), or does not fit at all (tags, parameters, clones).
+DIFFERING = {
+    # weights, and rows repeated in their place
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_sample_weights_pandas_series",
+    # sparse rows; the other formats are made csr before
+    "check_estimator_sparse_tag",
+    # numbers of all types
+    "check_estimators_dtypes",
+    # one column, several targets and classes
+    "check_fit2d_1feature",
+    "check_regressor_multioutput",
+    "check_classifiers_classes",
+    # what fit leaves: n_features_in_, n_iter_, parameters as they were, a pickle, the same again
+    "check_n_features_in",
+    "check_non_transformer_estimators_n_iter",
+    "check_estimators_overwrite_params",
+    "check_estimators_pickle",
+    "check_fit_idempotent",
+}
+
+
+def name_of(check):
+    """check_…, of a function that may be wrapped in functools.partial."""
+    return name_of(check.func) if hasattr(check, "func") else check.__name__
+
+
+def shown(estimator):
+    return " ".join(repr(estimator).split())
+
+
+CHOSEN = [
+    pytest.param(estimator, check, id=f"{shown(estimator)}-{name_of(check)}")
+    for other in OTHERS
+    for estimator, check in estimator_checks_generator(other)
+    # keywords: the same check once more, on read-only memory or in float32
+    if name_of(check) in DIFFERING and not check.keywords
+]
+
+
+@contextmanager
+def without_convergence_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 # The checks' data are tiny and random; that a bound is reached there is no news.
 @pytest.mark.filterwarnings("default::UserWarning")
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+@parametrize_with_checks(PLAIN)
+def test_every_check_on_the_estimators_as_people_construct_them(estimator, check):
+    with without_convergence_warnings():
         check(estimator)
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize(("estimator", "check"), CHOSEN)
+def test_those_checks_that_a_setting_can_change(estimator, check):
+    with without_convergence_warnings():
+        check(estimator)
+
+
+# Not among those that scikit-learn hands out.
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize("estimator", [*PLAIN, *OTHERS], ids=shown)
+def test_the_names_of_a_frames_columns(estimator):
+    with without_convergence_warnings():
+        check_dataframe_column_names_consistency(type(estimator).__name__, estimator)
+
+
+def test_every_check_that_is_chosen_exists():
+    """A name that scikit-learn changes would drop out without a word."""
+    known = {name_of(check) for plain in PLAIN for _, check in estimator_checks_generator(plain)}
+    assert known >= DIFFERING
