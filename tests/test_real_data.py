@@ -3,6 +3,7 @@
 import os
 import sys
 import tracemalloc
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,15 @@ import paper
 pytestmark = pytest.mark.skipif(not os.environ.get("HOAG_DATA"), reason="HOAG_DATA is not set")
 
 
+@cache
+def words(name):
+    """Reading a text takes ten seconds."""
+    return datasets.load(name).X_y
+
+
 @pytest.fixture(scope="module", params=["imdb", "20news"])
 def text(request):
-    parts = datasets.thirds(*datasets.load(request.param).X_y, seed=0)[:4]
+    parts = datasets.thirds(*words(request.param), seed=0)[:4]
     truth = paper.Truth(models.logistic(*parts), paper.BRACKETS[request.param])
     return request.param, parts, truth
 
@@ -80,7 +87,7 @@ MEMORY = {"imdb": 2.0, "20news": 2.0}
 
 @pytest.mark.parametrize("name", MEMORY)
 def test_the_memory_of_a_fit(name):
-    X, y = datasets.load(name).X_y
+    X, y = words(name)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     tracemalloc.start()
     model = hoag.LogisticRegressionCV().fit(X, y)

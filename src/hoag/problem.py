@@ -73,10 +73,16 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.cost = Cost()
+        self._passes = self._held_out = self._kernels = 0.0
 
     def charge(self, passes: float = 0.0, held_out: float = 0.0, kernels: float = 0.0) -> None:
-        self.cost = self.cost + Cost(passes, held_out, kernels)
+        self._passes += passes
+        self._held_out += held_out
+        self._kernels += kernels
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self._passes, self._held_out, self._kernels)
 
 
 class Problem(ABC):

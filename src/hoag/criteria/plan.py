@@ -89,7 +89,10 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
         # Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads.
         plain = facts.sparse and np.size(problem.lam0) == 1
         linear = linears.CG(5000, None if plain else linears.jacobi)
-    return (inners.CG(linear) if facts.quadratic else inners.Newton(linear)), linear
+    if facts.quadratic:
+        return inners.CG(linear), linear
+    # A factor's word is taken: the next step mends what it left.
+    return inners.Newton(linear, np.inf if _direct(problem) else 0.1), linear
 
 
 def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple[Solve, Cost]:

@@ -179,7 +179,7 @@ def _solved(basis: Basis, lam: Array, c: Array, steps: int) -> Reduced:
     factor = Cholesky()
     solve = Newton(factor, forcing=np.inf, max_iter=steps).solve(model, lam, c, 0.0)
     point, t = solve.point, np.zeros(c.size)
-    right = -point.cross.matvec(np.ones(1))
+    right = -point.penalty.cross(point.x, np.ones(1))
     if steps == STEPS_LAST and c.size:  # for t to the last digit
         t = factor.solve(point.hessian, right, None, np.inf).x
     elif solve.inverse is not None:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
 from hoag.glm.bounds import ROUNDING
 from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
 from hoag.glm.widths import FeatureWidths, SharedWidth, Widths
-from hoag.operators import Hessian
+from hoag.operators import Hessian, factored
 from hoag.problem import Facts, Ledger, Problem
 from hoag.values import Array, InvalidInput
 
@@ -245,12 +244,12 @@ class Kernel:
         charge, share, n = self._problem.ledger.charge, self._problem.share, len(self.K)
         if self._factor is None or self._factor[0] != alpha:
             charge(passes=share * n / 6)
-            self._factor = (alpha, cho_factor(self.K + alpha * np.eye(n)))
-        factor = self._factor[1]
+            self._factor = (alpha, factored(self.K + alpha * np.eye(n)))
+        inverse = self._factor[1]
 
         def solve(b: Array) -> Array:
             charge(passes=share)
-            return np.asarray(cho_solve(factor, b))
+            return np.asarray(inverse(b))
 
         return solve
 

@@ -6,14 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, svds
 
 from hoag.glm import bounds
 from hoag.glm.basis import Basis, Precondition
 from hoag.glm.penalties import Penalty, PenaltyAt, RidgeAt, cross_operator
 from hoag.glm.term import DataTerm, DataTermAt, Images
-from hoag.operators import Hessian, Inverse
+from hoag.operators import Hessian, Inverse, factored
 from hoag.problem import Facts, Ledger, Problem
 from hoag.values import Array, InvalidInput
 
@@ -195,11 +194,11 @@ class LinearHessian(Hessian):
         if term.design.touches:
             share = 1.0 / (4.0 * max(term.design.rows.entries * term.design.outputs, 1))
         term.charge(share * p**3 / 3)
-        factor = cho_factor(matrix)
+        inverse = factored(matrix)
 
         def solve(b: Array) -> Array:
             term.charge(share * 2 * p**2 * (1 if b.ndim == 1 else b.shape[1]))
-            return np.asarray(cho_solve(factor, b))
+            return inverse(b)
 
         return solve
 

@@ -134,7 +134,13 @@ class ArrayRows(Rows):
 
     def gram(self, d: Array) -> Array:
         d = self.scale * d  # half of scale² here and half below: neither overflows
-        return np.asarray(self.scale * _gram(self.A, d, self.At))
+        return np.asarray(self.scale * _gram(self._for_gram, d))
+
+    @cached_property
+    def _for_gram(self) -> Any:
+        """A, as an array where it is small: sparse products are all overhead there."""
+        few = self.is_sparse and self.shape[0] * self.shape[1] <= BLOCK_ENTRIES
+        return self.A.toarray() if few else self.A
 
     @cached_property
     def _squared_transpose(self) -> Any:
@@ -154,10 +160,9 @@ def _column_slices(n: int, columns: int) -> Iterator[slice]:
         yield slice(start, min(start + width, columns))
 
 
-def _gram(A: Any, d: Array, At: Any = None) -> Array:
+def _gram(A: Any, d: Array) -> Array:
     """Aᵀ diag(d) A."""
-    weighted = A.multiply(d[:, None]).T if sparse.issparse(A) else (A.T if At is None else At) * d
-    product = weighted @ A
+    product = (A.multiply(d[:, None]).T if sparse.issparse(A) else A.T * d) @ A
     return np.asarray(product.toarray() if sparse.issparse(product) else product)
 
 

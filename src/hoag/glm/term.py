@@ -76,8 +76,11 @@ class Predictor:
         inner = self.rows.gram(d)
         if self.Q is None:
             return inner
-        border = self.rows.backward(d)
-        return np.block([[inner, border[:, None]], [border[None, :], np.sum(d)]])
+        whole = np.empty((self.features + 1, self.features + 1))
+        whole[:-1, :-1] = inner
+        whole[-1, :-1] = whole[:-1, -1] = self.rows.backward(d)
+        whole[-1, -1] = np.sum(d)
+        return whole
 
     def hessian(self, at: LossAt, weights: Array) -> Array:
         """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
