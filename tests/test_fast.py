@@ -208,7 +208,7 @@ def test_a_look_goes_from_strong_to_weak_and_stays_in_the_box():
     known = Known(lambda t: 2 + np.cosh(t / 2), lambda t: np.sinh(t / 2) / 2, free_looks=True)
     lam, start, curvature = answered(root.look(BOX, np.array([2.0])), known)
     lams = [lam for lam, _ in known.seen]
-    assert lams[0] == 2.0 + root.ABOVE
+    assert lams[0] == 2.0 + 2 * root.SPACING
     assert np.all(np.diff(lams) < 0)
     assert all(ask.free for _, ask in known.seen)
     assert abs(lam[0]) <= root.SPACING

@@ -177,10 +177,14 @@ def test_an_indefinite_hessian_at_the_solution_is_an_error():
         hoag.minimize(Saddle())
 
 
-def test_cg_on_a_problem_that_is_not_quadratic_does_not_claim_convergence():
-    problem = registry.make("logistic", n=60)
-    found = inner.CG().solve(problem, np.array([-3.0]), problem.x0, 1e-10)
-    assert not found.converged
+@pytest.mark.parametrize("far", [0.0, 30.0])
+def test_cg_on_a_problem_that_is_not_quadratic_claims_no_more_than_it_reached(far):
+    """Its steps are Newton's without a line search: from far away they do not arrive."""
+    problem, lam = registry.make("logistic", n=60), np.array([-3.0])
+    found = inner.CG().solve(problem, lam, problem.x0 + far, 1e-10)
+    size = np.linalg.norm(problem.at(found.x, lam).h_x)
+    assert found.residual == pytest.approx(size)
+    assert found.converged == (size <= 1e-10) == (far == 0.0)
 
 
 def test_cholesky_on_a_hopeless_matrix_does_not_claim_convergence():

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from hoag import linear
 from hoag.problem import Point
-from hoag.values import ROUNDOFF, Array, InnerProblemError, Solve
+from hoag.values import ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
 
 
 class Points(Protocol):
@@ -34,11 +34,6 @@ class Newton:
     Hessian is not positive definite, conjugate gradients stops at the first direction of negative
     curvature and what it has, or −∇₁h, is used.
     """
-
-    # A step must realise this share of the decrease its slope promises (Armijo).
-    SUFFICIENT = 1e-4
-    # Steps are halved at most so often; past it, t·‖d‖ is below rounding.
-    HALVINGS = 50
 
     def __init__(
         self,
@@ -66,7 +61,7 @@ class Newton:
                 d = -point.h_x
             trial, trial_point = self._line_search(problem, lam, x, point, d)
             if trial_point is None:
-                at_rounding = abs(float(point.h_x @ d)) <= 100 * ROUNDOFF * (1 + abs(point.h))
+                at_rounding = abs(float(point.h_x @ d)) <= ROUNDING * (1 + abs(point.h))
                 reason = "precision" if at_rounding else "stalled"
                 return Solve(x, size, k, reason, point, inverse=inverse)
             x, point = trial, trial_point
@@ -79,16 +74,16 @@ class Newton:
     ) -> tuple[Array, Point | None]:
         slope = float(point.h_x @ d)
         # Differences of h below this are noise; there a smaller gradient decides instead.
-        noise = 10 * ROUNDOFF * abs(point.h)
+        noise = ROUNDING * abs(point.h)
         t = 1.0
-        for _ in range(self.HALVINGS):
+        while t > ROUNDOFF:
             trial = x + t * d
             trial_point = problem.at(trial, lam)
             if -t * slope <= noise:
                 if np.linalg.norm(trial_point.h_x) <= 0.9 * np.linalg.norm(point.h_x):
                     return trial, trial_point
                 return x, None
-            if trial_point.h <= point.h + self.SUFFICIENT * t * slope:
+            if trial_point.h <= point.h + SUFFICIENT * t * slope:
                 return trial, trial_point
             t /= 2
         return x, None
@@ -101,8 +96,6 @@ class CG:
     is computed at the end, and the solve is started again from there when it is not small enough.
     """
 
-    RESTARTS = 4
-
     def __init__(self, linear_solver: linear.LinearSolver | None = None) -> None:
         self.linear_solver = linear_solver or linear.CG(max_iter=10000)
 
@@ -110,9 +103,7 @@ class CG:
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
         iterations, reason = 0, "tolerance"
-        for _ in range(self.RESTARTS):
-            if size <= tol:
-                return Solve(x, size, iterations, "tolerance", point)
+        while size > tol:
             step = self.linear_solver.solve(point.hessian, -point.h_x, None, 0.5 * tol)
             iterations += step.iterations
             trial = x + step.x
@@ -130,7 +121,7 @@ class CG:
         elif reason == "precision":  # only if ∇₁h = Hx − b is at the rounding of its two parts
             Hx = point.hessian @ x
             parts = float(np.linalg.norm(Hx) + np.linalg.norm(Hx - point.h_x))
-            reason = "precision" if size <= 1e4 * ROUNDOFF * parts else "stalled"
+            reason = "precision" if size <= 100 * ROUNDING * parts else "stalled"
         return Solve(x, size, iterations, reason, point)
 
 

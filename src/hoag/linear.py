@@ -9,13 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from hoag.operators import as_hessian
-from hoag.values import ROUNDOFF, Array, Solve
-
-# No solver can bring a computed residual below a few roundings of the right-hand side.
-PRECISION = 10 * ROUNDOFF
-
-# Residuals of a singular system this far down are rounding, in which curvature has no sign.
-SINGULAR = 1e-9
+from hoag.values import ROUNDING, ROUNDOFF, Array, Solve
 
 # A preconditioner looks at A and returns the product v ↦ M⁻¹v.
 Preconditioner = Callable[[Any], Callable[[Array], Array]]
@@ -46,7 +40,7 @@ class CG:
                 if np.linalg.norm(b - scale * Aq0) < np.linalg.norm(b):
                     q, r = scale * q0, b - scale * Aq0
         precondition = self.preconditioner(A) if self.preconditioner else None
-        floor = PRECISION * float(np.linalg.norm(b))
+        floor = ROUNDING * float(np.linalg.norm(b))  # no computed residual is below that
         target = max(tol, floor)
         size = float(np.linalg.norm(r))
         if not np.isfinite(size):
@@ -64,7 +58,7 @@ class CG:
                 return Solve(q, size, k, "not_finite", r=-r)
             if not curvature > 0:
                 # A singular but consistent system ends here too, once only rounding is left.
-                rounding = size <= SINGULAR * float(np.linalg.norm(b))
+                rounding = size <= np.sqrt(ROUNDOFF) * float(np.linalg.norm(b))
                 return Solve(q, size, k, "precision" if rounding else "indefinite", r=-r)
             step = rho / curvature
             q = q + step * d
@@ -93,7 +87,7 @@ class Cholesky:
             q = q - inverse(residual)
             residual = A @ q - b
         size = float(np.linalg.norm(residual))
-        at_rounding = size <= 100 * PRECISION * float(np.linalg.norm(b))
+        at_rounding = size <= 10 * ROUNDING * float(np.linalg.norm(b))
         reason = "tolerance" if size <= tol else "precision" if at_rounding else "stalled"
         return Solve(q, size, 1, reason, r=residual, inverse=inverse)
 

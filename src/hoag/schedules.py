@@ -1,6 +1,6 @@
 """Tolerance sequences ε_k, k = 1, 2, …; any callable k ↦ ε_k will do.
 
-Theorem 2 asks that Σ ε_k < ∞; the paper never goes below 1e-12.
+Theorem 2 asks that Σ ε_k < ∞; the paper begins at 0.1 and never goes below 1e-12.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 FLOOR = 1e-12
+FIRST = 0.1
 
 Schedule = Callable[[int], float]
 
@@ -17,7 +18,7 @@ Schedule = Callable[[int], float]
 class Quadratic:
     """ε_k = first · k⁻²."""
 
-    first: float = 0.1
+    first: float = FIRST
 
     def __call__(self, k: int) -> float:
         return max(self.first * float(k) ** -2, FLOOR)
@@ -27,7 +28,7 @@ class Quadratic:
 class Cubic:
     """ε_k = first · k⁻³."""
 
-    first: float = 0.1
+    first: float = FIRST
 
     def __call__(self, k: int) -> float:
         return max(self.first * float(k) ** -3, FLOOR)
@@ -37,7 +38,7 @@ class Cubic:
 class Exponential:
     """ε_k = first · rateᵏ; as printed in the paper, so that ε₁ = 0.09."""
 
-    first: float = 0.1
+    first: float = FIRST
     rate: float = 0.9
 
     def __call__(self, k: int) -> float:

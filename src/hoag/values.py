@@ -14,6 +14,12 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 ROUNDOFF = float(np.finfo(np.float64).eps)
+# What sums of many products are right to, relatively.
+ROUNDING = 100 * ROUNDOFF
+# A residual this small, relatively, is about what factors leave.
+EXACT = 1e-10
+# A step must realise this share of the decrease that its slope promises (Armijo).
+SUFFICIENT = 1e-4
 
 # Errors of values are estimates, and seldom too small by more than this factor.
 DOUBT = 5.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import importlib
 import lzma
@@ -16,17 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from hoag.cli.text import listed, nearest
+from hoag.datasets.read import PACKED
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 SEPARATED = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
-PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-FORMATS = (
-    "svmlight (.svm, .svmlight, .libsvm, .txt), CSV (.csv), tab-separated (.tsv), each also with "
-    ".gz, .bz2 or .xz, or Parquet (.parquet, .pq)"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +57,22 @@ def read(name: str, text: Iterable[str] = ()) -> Table:
     """The table of that file, or bundled name; columns in `text` are not read as numbers."""
     if name in BUNDLED:
         need("pandas")
-        loaded = getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")(as_frame=True)
-        return Table(name, loaded.frame, target="target")
+        load = getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")
+        return Table(name, load(as_frame=True).frame, target="target")
     if name == "-":
-        return Table("standard input", _separated("standard input", sys.stdin.buffer, ",", text))
+        table = Table("standard input", _separated("standard input", sys.stdin.buffer, ",", text))
+    else:
+        table = _file(name, text)
+    if table.rows.shape[0] == 0:
+        raise ValueError(f"{table.name} has no rows.")
+    return table
+
+
+def _file(name: str, text: Iterable[str]) -> Table:
     path = Path(name)
     if not path.exists():
         raise FileNotFoundError(
-            f"There is no file {name}.{nearest(name, [*BUNDLED, *_beside(path)])} "
+            f"There is no file {name}.{nearest(name, [*BUNDLED, *path.parent.glob("*")])} "
             f"These data sets are always there: {', '.join(BUNDLED)}."
         )
     suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
@@ -78,30 +80,20 @@ def read(name: str, text: Iterable[str] = ()) -> Table:
     suffix = suffixes[-1] if suffixes else ""
     known = suffix in SVMLIGHT or suffix in SEPARATED or (suffix in PARQUET and not packed)
     if not known or path.is_dir():
-        raise ValueError(f"{name} is not a kind of file that hoag reads by its name: {FORMATS}.")
+        raise ValueError(
+            f"{name} is not a kind of file that hoag reads by its name: svmlight (.svm, .svmlight, "
+            ".libsvm, .txt), CSV (.csv), tab-separated (.tsv), each also with .gz, .bz2 or .xz, "
+            "or Parquet (.parquet, .pq)."
+        )
     if suffix in PARQUET:
-        return _checked(Table(name, _parquet(name)))
-    opened = PACKED.get(packed, open)
+        return Table(name, _parquet(name))
     try:
-        with opened(path, "rb") as file:
+        with PACKED.get(packed, open)(path, "rb") as file:
             if suffix in SVMLIGHT:
-                return _checked(_svmlight(name, file))
-            return _checked(Table(name, _separated(name, file, SEPARATED[suffix], text)))
+                return _svmlight(name, file)
+            return Table(name, _separated(name, file, SEPARATED[suffix], text))
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"{name} is not a whole {packed} file: {error}.") from None
-
-
-def _beside(path: Path) -> list[str]:
-    """The files near a name that does not exist, written as it was."""
-    if not path.parent.is_dir():
-        return []
-    return [str(path.parent / other.name) for other in path.parent.iterdir()]
-
-
-def _checked(table: Table) -> Table:
-    if table.rows.shape[0] == 0:
-        raise ValueError(f"{table.name} has no rows.")
-    return table
 
 
 def _svmlight(name: str, file: Any) -> Table:

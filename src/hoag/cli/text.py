@@ -9,6 +9,8 @@ from typing import Any
 
 from hoag.report import numeric
 
+MOST = 12  # names in a sentence
+
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Aligned columns, those of numbers flush right; an empty header leaves its lines out."""
@@ -28,11 +30,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(aligned(line) for line in lines)
 
 
-def listed(names: Iterable[Any], most: int = 12) -> str:
+def listed(names: Iterable[Any]) -> str:
     """'a', 'b', 'c' and 20 more."""
-    names = list(names)
-    shown = ", ".join(f"'{name}'" for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    quoted = [f"'{name}'" for name in names]
+    shown = ", ".join(quoted[:MOST])
+    return shown if len(quoted) <= MOST else f"{shown} and {len(quoted) - MOST} more"
 
 
 def nearest(name: str, names: Iterable[Any]) -> str:

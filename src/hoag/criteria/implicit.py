@@ -15,7 +15,8 @@ from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
 from hoag.problem import Counted, Point, Problem, adopt
 from hoag.values import (
-    ROUNDOFF,
+    EXACT,
+    ROUNDING,
     Array,
     Ask,
     Cost,
@@ -29,9 +30,6 @@ from hoag.values import (
 # direction, and no further than it went last time.
 STRAIGHT = 0.9
 FARTHEST = 1.0
-
-# With exact=True the inner problem is solved to this share of ∇₁h at x₀: to rounding, about.
-EXACT = 1e-11
 
 # An error of f is settled by a Newton step solved to this share of the residual: what that leaves
 # out is at most as much again.
@@ -73,7 +71,8 @@ class Implicit(Criterion):
     extrapolate  start on the secant of the last two solutions where that is nearer; it doubles
                  the memory of a warm start
     corrected    return the refined x⁺ and gradient p⁺ in place of x and p, with the error of p⁺
-    exact        the solvers are factors of a small matrix: solve to rounding, whatever ε is
+    exact        the solvers are factors of a small matrix: solve to rounding (to EXACT times ∇₁h at
+                 x₀), whatever ε is
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class Implicit(Criterion):
             grad=p,
             g=float(point.g),
             f_error=_f_error(point, adjoint),
-            error=100 * ROUNDOFF * abs(float(point.g)) if self.exact else np.nan,
+            error=ROUNDING * abs(float(point.g)) if self.exact else np.nan,
             x=x,
             warm=Warm(lam, x, q, self._before(warm)),
             cost=problem.cost,
@@ -159,7 +158,7 @@ class Implicit(Criterion):
             lam=lam,
             value=g,
             grad=no_gradient(lam),
-            f_error=100 * ROUNDOFF * abs(g) if self.exact else np.nan,
+            f_error=ROUNDING * abs(g) if self.exact else np.nan,
             x=solve.x,
             warm=warm,
             cost=problem.cost,
@@ -241,7 +240,7 @@ class Implicit(Criterion):
             step = self.linear.solve(point.hessian, -point.h_x, None, HALF * size)
             change = float(point.g_x @ step.x)
             left = min(step.residual / size, HALF) if size > 0 else 0.0
-            f_error = abs(change) / (1 - left) + 10 * ROUNDOFF * abs(g)
+            f_error = abs(change) / (1 - left) + ROUNDING * abs(g)
             lost = size == 0.0 or not np.isfinite(g + size + change)
             if step.reason in ("indefinite", "not_finite") or not np.isfinite(change):
                 f_error, change = np.inf, 0.0

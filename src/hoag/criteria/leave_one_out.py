@@ -28,7 +28,16 @@ from hoag.criteria.base import Criterion, Traits, no_gradient
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
 from hoag.glm.rows import Rows
-from hoag.values import ROUNDOFF, Array, Ask, Cost, Evaluation, InnerProblemError, InvalidInput
+from hoag.values import (
+    ROUNDING,
+    ROUNDOFF,
+    Array,
+    Ask,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    InvalidInput,
+)
 
 # A factor of at most so many products of numbers is cheap enough to look around with.
 CHEAP = 1e8
@@ -110,7 +119,7 @@ class LeaveOneOut(Criterion):
         theta = np.concatenate([fit.theta for fit, *_ in fits], axis=1)
         a_pass = 4.0 * max(self.rows.entries, 1)
         cost, self._flops = Cost(passes=self._flops / a_pass), 0.0
-        f_error = 10 * ROUNDOFF * abs(value)
+        f_error = ROUNDING * abs(value)
         return Evaluation(lam, value, gradient, f_error=f_error, error=error, x=theta, cost=cost)
 
     def predictions(self, lam: Array) -> Array:

@@ -20,7 +20,7 @@ from hoag.glm.model import LinearModel, by_gram
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Counted, Problem, adopt
-from hoag.values import Cost, Evaluation, InvalidInput, Solve
+from hoag.values import EXACT, Cost, Evaluation, InvalidInput, Solve
 
 # Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
 # a squared loss the matrix is formed once, which pays for longer.
@@ -32,9 +32,8 @@ DIRECT_WIDE = 100
 SMALL = 40
 
 # The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
-# scikit-learn's default asks for; by factors, where the last digits cost nothing, to this share of
-# ∇₁h at 0.
-REFIT_TOL, REFIT_TOL_DIRECT = 1e-3, 1e-10
+# scikit-learn's default asks for; by factors the last digits cost nothing.
+REFIT_TOL = 1e-3
 
 CERTIFICATES = ("auto", "none", "estimate", "bound")
 
@@ -105,7 +104,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     if _direct(problem):
         start = np.zeros(problem.x0.size)
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
-        return inner.solve(counted, found.lam, start, REFIT_TOL_DIRECT * scale), counted.cost
+        return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
     parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)

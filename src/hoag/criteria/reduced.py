@@ -12,7 +12,7 @@ from hoag.glm.basis import Basis, Precondition
 from hoag.glm.model import LinearModel
 from hoag.inner import Newton
 from hoag.linear import Cholesky
-from hoag.values import ROUNDOFF, Array
+from hoag.values import ROUNDING, Array
 
 # Most directions kept at a time: beyond it, x, its tangent in λ and the last KEPT of them stay.
 # With 12 the text data take as many passes as with 100, with 8 a fifth more.
@@ -152,7 +152,7 @@ class Reduced:
     def finished(self) -> Reduced:
         """Solved to the end in this basis; where nothing is left outside, the rest is rounding."""
         found = _solved(self.basis, self.lam, self.c, STEPS_LAST)
-        left = 100 * ROUNDOFF * abs(found.g) if self.complete else np.inf
+        left = ROUNDING * abs(found.g) if self.complete else np.inf
         return replace(found, complete=self.complete, added=self.added, size=self.size, p_left=left)
 
     def joined(self, others: Sequence[Any]) -> Reduced:

@@ -19,7 +19,7 @@ from hoag.criteria.certificate import certify
 from hoag.criteria.tape import Tape, Var
 from hoag.linear import CG, LinearSolver
 from hoag.problem import Counted, Point, adopt
-from hoag.values import ROUNDOFF, Array, Ask, Cost, Evaluation, InnerProblemError
+from hoag.values import ROUNDOFF, SUFFICIENT, Array, Ask, Cost, Evaluation, InnerProblemError
 
 # A method stops before its N iterations when the gradient has shrunk so far: differences of
 # gradients are rounding then, and to differentiate through them amplifies it without limit.
@@ -95,8 +95,6 @@ class LBFGS:
     but −H⁻¹∇²₁,₂h, the derivative of X(λ), is then a fixed point of every step.
     """
 
-    SUFFICIENT = 1e-4
-
     def __init__(self, memory: int = 10, frozen: bool = False) -> None:
         self.memory, self.frozen = memory, frozen
 
@@ -135,8 +133,9 @@ class LBFGS:
         if t is None:  # no curvature known yet: the largest power of two with ‖t d‖ ≤ 1
             t = float(2.0 ** np.floor(-np.log2(np.linalg.norm(d))))
         h, slope = oracle.point(x).h, float(gradient @ d)
-        for _ in range(60):
-            if oracle.point(x + t * d).h <= h + self.SUFFICIENT * t * slope:
+        least = ROUNDOFF * t
+        while t > least:
+            if oracle.point(x + t * d).h <= h + SUFFICIENT * t * slope:
                 return t
             t /= 2
         return None

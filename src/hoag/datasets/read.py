@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +32,7 @@ NOT_INPUTS = ("subject#", "motor_UPDRS", TARGET)
 # Only these members of the archive are posts; everything else in it is left alone.
 POST = re.compile(r"(?:\./)?20news-bydate-(train|test)/([a-z.\-]+)/(\d+)")
 
-_OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
+PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 class DataDamaged(OSError):
@@ -85,18 +81,10 @@ def svmlight(paths: Sequence[Path], seed: int) -> tuple[Any, Any]:
     """Sparse rows with labels −1 and 1; plain, or packed as .gz, .bz2 or .xz."""
     from sklearn.datasets import load_svmlight_file
 
-    with _intact(paths[0]), _opened(paths[0]) as file:
+    opened = PACKED.get(paths[0].suffix, open)
+    with _intact(paths[0]), opened(paths[0], "rb") as file:
         X, y = load_svmlight_file(file)
     return X, np.where(y > 0, 1, -1)
-
-
-def _opened(path: Path) -> IO[bytes]:
-    file: IO[bytes] = _OPENERS.get(path.suffix, _plain)(path)
-    return file
-
-
-def _plain(path: Path) -> IO[bytes]:
-    return open(path, "rb")
 
 
 def parkinsons(paths: Sequence[Path], seed: int) -> tuple[Any, Any]:

@@ -9,9 +9,8 @@ from hoag.values import Array, Ask, Box, Cost, Evaluation, InnerProblemError
 
 # f is probed this far from its minimum for its curvature, in λ.
 PROBE = 0.3
-# An interval that reaches much further is looked at, with this tolerance, and halved at most so
-# often.
-VERIFY_EPS, HALVINGS = 1e-3, 12
+# The ends of an interval that reaches much further are looked at, with this tolerance.
+VERIFY_EPS = 1e-3
 # Past so many hyperparameters they are not probed one by one, but moved together.
 MOST_PROBES = 8
 
@@ -66,9 +65,7 @@ def _verified(
         return ends, cost
     for j, side in np.ndindex(*ends.shape):
         reach = ends[j, side] - best.lam[j]
-        for _ in range(HALVINGS):
-            if abs(reach) <= 2 * PROBE:
-                break
+        while abs(reach) > 2 * PROBE:
             lam = best.lam.copy()
             lam[j] += reach
             there = criterion.evaluate(lam, ask, best.warm)

@@ -19,25 +19,19 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag.glm.rows import ArrayRows
-from hoag.values import Array, Box, InvalidInput
+from hoag.values import ROUNDING, Array, Box, InvalidInput
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
 # for which the tolerance sequences of the paper were made.
 WEIGHT = 1000.0
 
 # Squares of larger numbers, and of smaller ones than its inverse, are lost.
-LARGEST = 1e152
-
-# What is left of a constant column when its mean is subtracted.
-CENTRING = 1e-14
-
-# A column with less than this share of the mean energy is constant up to rounding.
-CONSTANT = 1e-24
+LARGEST = float(0.01 * np.sqrt(np.finfo(np.float64).max))
 
 # "auto" bounds. Where λ is this far above the log of a group's energy, its coefficients are zero
 # for all purposes; this far below that of its least column, they are not penalised; and no penalty
 # may be below rounding beside the energy of the whole group.
-ABOVE, BELOW, ROUNDING = 10.0, 14.0, 30.0
+ABOVE, BELOW = 10.0, 14.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +83,14 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         sizes = np.max(np.abs(A), axis=0)
         mean = share @ A
         A -= mean
-        A[:, np.max(np.abs(A), axis=0) <= CENTRING * sizes] = 0.0
+        A[:, np.max(np.abs(A), axis=0) <= ROUNDING * sizes] = 0.0  # constant
         unscaled = ArrayRows(A)
     else:
         unscaled = ArrayRows(X, 1.0 / power)
     squares = unscaled.squared_backward(share)
     squared = float(squares.sum())
     if about_mean:  # which centring has not done for sparse rows
-        squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), CONSTANT * squared)
+        squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), ROUNDING**2 * squared)
     spread = float(np.sqrt(squared)) or 1.0
     rows = unscaled.scaled(1.0 / spread)
     squares = WEIGHT * squares / spread / spread
@@ -107,7 +101,7 @@ def column_energies(units: Units, curvature: float) -> Array:
     """Σᵢ s′ᵢ loss″ a′ᵢⱼ² for every column; the mean of the others where a column is constant."""
     energies = curvature * units.squares
     usual = float(energies.mean()) or 1.0
-    varying = energies > CONSTANT * usual
+    varying = energies > ROUNDING**2 * usual
     if not np.any(varying):
         return np.full(energies.size, usual)
     return np.where(varying, energies, energies[varying].mean())
@@ -124,6 +118,6 @@ def auto_box(energies: Array, groups: npt.NDArray[np.intp], log_shift: float) ->
     least = np.full(size, np.inf)
     np.minimum.at(least, numbers, values)
     upper = np.log(total) + ABOVE
-    lower = np.maximum(np.log(least) - BELOW, np.log(total) - ROUNDING)
+    lower = np.maximum(np.log(least) - BELOW, np.log(total * ROUNDING))
     start = np.clip(np.log(mean), lower, upper)
     return Box(lower + log_shift, upper + log_shift), start + log_shift

@@ -15,12 +15,10 @@ import numpy as np
 from scipy.linalg import eigh
 
 from hoag.glm.rows import Rows
-from hoag.values import Array
+from hoag.values import EXACT, Array
 
 # A direction that is this much in the basis already (of its squared norm) is rounding.
 NOTHING_NEW = 1e-8
-# A gradient this small beside α‖x‖, one of its two parts, is rounding of them.
-ROUNDING = 1e-11
 
 # Up to so many dense columns their Gram matrix is decomposed.
 FEW = 1000
@@ -133,7 +131,7 @@ class Basis:
             v = self.precondition(flat, curvature, alpha).reshape(gradient.shape)
             stored = v.ravel()
         size = float(np.linalg.norm(gradient))
-        rounding = ROUNDING * alpha * float(np.linalg.norm(c[k:]))
+        rounding = EXACT * alpha * float(np.linalg.norm(c[k:]))  # of α‖x‖, one of its two parts
         if not np.isfinite(size) or size <= rounding:
             return None
         z = self.rows.forward(v).ravel()

@@ -11,12 +11,11 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
-from hoag.glm.bounds import ROUNDING
 from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
 from hoag.glm.widths import FeatureWidths, SharedWidth, Widths
 from hoag.operators import Hessian, factored
 from hoag.problem import Facts, Ledger, Problem
-from hoag.values import Array, InvalidInput
+from hoag.values import ROUNDING, Array, InvalidInput
 
 # The seed of the rows that a sample is made of: no two runs shall differ by it.
 SAMPLE = 0

@@ -13,7 +13,7 @@ from hoag.criteria.base import Traits
 from hoag.schedules import Exponential, Schedule
 from hoag.search.asks import Lipschitz, Look, Note, Steps, check_max_iter, on_bounds, sentence
 from hoag.search.run import ACCURACY, Search
-from hoag.search.steps import Adaptive, StepRule, gradient_error
+from hoag.search.steps import AHEAD, Adaptive, StepRule, gradient_error
 from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
 
 
@@ -30,9 +30,9 @@ class Hoag(Search):
                  larger, so that a start near the optimum can stop. An error that was not measured
                  counts as ε_k.
     gain         stop also when the loss can fall by no more than this share of itself, judged from
-                 the last steps: AHEAD times the decrease (L/2)(‖λ − P_D(λ − p/L)‖ + error/L)²
-                 that one more promises, while no hyperparameter, moved by one, promises more than
-                 STEEP times `gain`. 0: never for this reason
+                 the last steps: five times the decrease (L/2)(‖λ − P_D(λ − p/L)‖ + error/L)² that
+                 one more promises, while no hyperparameter, moved by one, promises more than five
+                 times `gain`. 0: never for this reason
     max_iter     the most evaluations
     time_budget  seconds; looked at after every evaluation
     """
@@ -41,16 +41,9 @@ class Hoag(Search):
     LEAST_SCALE = 1e-3
 
     # Stalled: the step size has shrunk by this factor since the start, so many steps were each
-    # shorter than this length, and the gradient mapping is as large as before them.
-    STALL_SHRINK = 1e-3
+    # shorter than it, and the gradient mapping is as large as before them.
+    STALLED = 1e-3
     STALL_STEPS = 10
-    STALL_LENGTH = 1e-3
-
-    # Steps of gradient descent gain less and less; together about so many times the next one, with
-    # L the least of the last few, for a step that was just halved says little about the curvature.
-    AHEAD = 5.0
-    STEEP = 5.0
-    LAST_STEPS = 5
 
     def __init__(
         self,
@@ -155,13 +148,14 @@ class Hoag(Search):
         note: str,
     ) -> Status | None:
         """What more steps may gain, and the steepest slope in the box, as shares of the loss."""
-        L = min(1 / step.size for step in list(taken)[-self.LAST_STEPS :])
+        # a step that was just halved says little about the curvature
+        L = min(1 / step.size for step in list(taken)[-self.STALL_STEPS // 2 :])
         step = float(np.linalg.norm(now.lam - domain.project(now.lam - now.grad / L)))
-        ahead = self.AHEAD * L / 2 * (step + error / L) ** 2
+        ahead = AHEAD * L / 2 * (step + error / L) ** 2
         towards = domain.project(now.lam - np.sign(now.grad)) - now.lam
         steep = float(np.max(np.abs(towards * now.grad)))
         size = abs(now.value) or 1.0
-        if not (ahead <= self.gain * size and steep <= self.STEEP * self.gain * size):
+        if not (ahead <= self.gain * size and steep <= AHEAD * self.gain * size):
             return None
         why = (
             f"Converged at step {k}: the loss can still fall by about {ahead / size:.1e} of "
@@ -173,17 +167,17 @@ class Hoag(Search):
         self, k: int, taken: Sequence[_Taken], first_size: float, note: str
     ) -> Status | None:
         last = list(taken)
-        collapsed = last[-1].size < self.STALL_SHRINK * first_size
+        collapsed = last[-1].size < self.STALLED * first_size
         falling = last[-1].mapping < 0.9 * last[0].mapping
         if len(last) <= self.STALL_STEPS or not collapsed or falling:
             return None
         moves = [np.linalg.norm(b.lam - a.lam) for a, b in pairwise(last)]
         waited = min(moves) == 0  # for a smaller ε, which is no collapse
-        if not (max(moves) < self.STALL_LENGTH and last[-1].mapping > self.tol and not waited):
+        if not (max(moves) < self.STALLED and last[-1].mapping > self.tol and not waited):
             return None
         why = (
             f"Stalled at step {k}: the last {self.STALL_STEPS} steps moved less than "
-            f"{self.STALL_LENGTH:g} each, the step size is down to {last[-1].size:.1e}, and the "
+            f"{self.STALLED:g} each, the step size is down to {last[-1].size:.1e}, and the "
             f"gradient mapping is still {last[-1].mapping:.1e}, above tol = {self.tol:g}. The step "
             "rule asks for more descent than g shows at these tolerances: try Adaptive() with a "
             "larger C, or a tighter schedule."

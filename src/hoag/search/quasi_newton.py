@@ -6,36 +6,34 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from hoag.schedules import FLOOR
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.curvature import TINY, Curvature, free
-from hoag.search.steps import M
-from hoag.values import ROUNDOFF, Array, Ask, Box, Evaluation, Status
+from hoag.search.steps import AHEAD, LONGEST, M
+from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
 
-# λ is a logarithm: no hyperparameter moves by more than this in a step, or in the first one.
-LONGEST, FIRST = 2.0, 1.0
-# A step is taken when f falls by this share of what the slope promises, and lengthens at this one.
-SUFFICIENT, GOOD = 1e-4, 0.25
-# Where values are too uncertain, the mean of two slopes decides; but after a step this LONG values
-# must be known to this share of what was promised: on 20news slopes alone led up a hill.
-LONG, GAP = 1.0, 0.1
+# The longest step doubles when f falls by this share of what the slope promises.
+GOOD = 0.25
+# Where values are too uncertain, the mean of two slopes decides; but after a long step values must
+# be known to this share of what was promised: on 20news slopes alone led up a hill.
+GAP = 0.1
 DOWN = 0.01  # the least cosine of a step with the gradient
 # After so many refusals p is suspected, and computed again; no step this short is tried again.
 REFUSALS, SHORTEST = 2, 1e-7
 # The first ε as a share of the loss at x₀: far too large, for what is too large costs nothing.
 LOOSE = 1e-2
 # ε is chosen for an error of this share of p, or of its last change where that is smaller, or the
-# pairs would be noise (digits, a penalty a class: 4 times the passes). Above WAIT of p, λ waits.
-AIM, WAIT = 0.3, 1.0
-# ε changes by these factors; a sequence with this rate bounds it, so that it is summable, and it
-# is not reduced any more below this share of the first.
-SHRINK, GROW, RATE, LEAST = 0.1, 2.0, 0.95, 1e-12
+# pairs would be noise (digits, a penalty a class: 4 times the passes).
+AIM = 0.3
+# ε changes by these factors; a sequence with this rate bounds it, so that it is summable.
+SHRINK, GROW, RATE = 0.1, 2.0, 0.95
 # Two ε with the same p, up to this share of its error, say nothing: both may have left x as it was.
 SHOWN = 0.01
 # y is noise below this share of the errors of the two gradients, which are estimated high.
 NOISE = 0.1
-# As in `Hoag`: what is ahead is so many times the next step's promise, and no hyperparameter, moved
-# by one, promises more than STEEP times the tolerance; unless the model promises this share of it.
-AHEAD, STEEP, CERTAIN = 5.0, 5.0, 1e-3
+# A slope that is steep does not keep a search going where the model promises less than this share
+# of the tolerance.
+CERTAIN = 1e-3
 
 
 def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = False) -> Steps:
@@ -70,7 +68,7 @@ class _Done(Exception):
 class _Descent:
     def __init__(self, domain: Box, tol: float, max_iter: int, exact: bool) -> None:
         self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
-        self.model, self.radius = Curvature(), FIRST
+        self.model, self.radius = Curvature(), LONGEST / 2
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
         self.evaluations = 0
@@ -124,7 +122,7 @@ class _Descent:
         return self.ratio * here.eps if np.isnan(here.now.error) else here.now.error
 
     def _can_refine(self, here: _Here) -> bool:
-        return here.eps > LEAST * self.first or here.eps == np.inf
+        return here.eps > FLOOR * self.first or here.eps == np.inf
 
     def _refined(self, here: _Here) -> Asking[_Here]:
         """The same λ with a smaller ε, which shows how large the error was."""
@@ -141,12 +139,12 @@ class _Descent:
         """ε for an error of AIM of the gradient, if it goes on in proportion to ε."""
         wanted, error = AIM * min(self._slope(here.now), self.change), self._error(here)
         factor = float(np.clip(wanted / error, SHRINK, GROW)) if error > 0 else GROW
-        return float(np.clip(here.eps * factor, LEAST * self.first, self.most))
+        return float(np.clip(here.eps * factor, FLOOR * self.first, self.most))
 
     def _clear(self, here: _Here) -> Asking[_Here]:
         """Wait at λ while the error hides the gradient, and matters."""
         while here.eps == np.inf or (
-            self._error(here) > max(WAIT * self._slope(here.now), self.tol * _size(here.now))
+            self._error(here) > max(self._slope(here.now), self.tol * _size(here.now))
             and self._can_refine(here)
         ):
             here = yield from self._refined(here)
@@ -159,9 +157,9 @@ class _Descent:
             cut = self._step(here, LONGEST)
             ahead = -AHEAD / 2 * float(now.grad @ cut)
             steep = float(np.max(np.abs(now.grad * self._towards(now, -np.sign(now.grad)))))
-            if ahead > goal or (steep > STEEP * goal and ahead > CERTAIN * goal):
+            if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
                 return here
-            hidden = max(error / STEEP, error * float(np.linalg.norm(cut)))
+            hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
             if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
                 left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
                 self._stop("converged", here, f"the loss can still fall by about {left}")
@@ -190,7 +188,7 @@ class _Descent:
     def _fall(self, here: _Here, trial: _Here, step: Array) -> float | None:
         """f(λ) − f(λ + s) by values, else by slopes; None where both are worth another look."""
         old, new, again = here.now, trial.now, self._can_refine(trial)
-        fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONG
+        fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONGEST / 2
         if abs(fall) > _gap(old) + _gap(new):
             return fall
         if again and far and _gap(new) > -GAP * float(old.grad @ step):
@@ -220,4 +218,4 @@ def _size(now: Evaluation) -> float:
 
 def _gap(now: Evaluation) -> float:
     """The value is nearer to f(λ) than this."""
-    return now.f_error + 10 * ROUNDOFF * abs(now.value)
+    return now.f_error + ROUNDING * abs(now.value)

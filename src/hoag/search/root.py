@@ -8,34 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoag.criteria.base import SETTLED, Traits
+from hoag.schedules import FIRST
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
-from hoag.search.steps import gradient_error
-from hoag.values import Array, Ask, Box, Evaluation, Status
+from hoag.search.steps import LONGEST, gradient_error
+from hoag.values import ROUNDING, Array, Ask, Box, Evaluation, Status
 
-# The first tolerance, the paper's ε₁.
-FIRST_EPS = 0.1
-
-# A step is taken when the error of p is at most |p|; a side of the root is closed for good only
-# when the sign of p there is beyond doubt.
-SURE, CERTAIN = 1.0, 0.1
-# After a secant step p is expected to be a third of what it was, and wanted to 30 % of that.
-NEXT = 0.1
+# A side of the root is closed for good only when the error of p there is at most this share of p;
+# after a secant step p is expected to be a third of what it was, and wanted as well as that.
+CERTAIN = 0.1
 # Near the end the error may be this share of the slope at which nothing is left to gain.
 GOAL = 0.5
 # A tolerance is shrunk by no more, and no less, than these factors.
 SHRINK = (0.01, 0.5)
-# Below this share of the loss a tolerance, and a slope, is rounding.
-ROUNDING = 1e-14
 
-# The longest step; it doubles while f is concave, which it is where it is flat. Where a look costs
-# nothing, the second half of a step is at most SHORT.
-LONGEST, SHORT = 2.0, 1.0
 # A free look is at least so far away: nearer, differences of p are noise.
 LEAST = 0.2
 
-# Free looks over the box: how far apart; how far above and below the start they go at least; and
-# how many times the least loss is enough to go no further down.
-SPACING, ABOVE, BELOW, RISEN = 3.0, 6.0, 12.0, 1.5
+# Free looks over the box: how far apart, and how many times the least loss is enough to go no
+# further down. They go two spacings above the start at least, and four below.
+SPACING, RISEN = 3.0, 1.5
 # They are right to this, and too low where the penalty is weak: of λ that look alike, the largest.
 DOUBT = 0.02
 
@@ -54,7 +45,7 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -
     """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
     now."""
     lam, start, curvature = yield from look(domain, lam, exact)
-    root, eps, here = _Root(), FIRST_EPS, np.nan  # f″ by looks far apart is not that of here
+    root, eps, here = _Root(), FIRST, np.nan  # f″ by looks far apart is not that of here
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
         error = gradient_error(now, eps, exact)
@@ -85,7 +76,7 @@ def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array,
     slope = float((there.grad[0] - p[0]) / (lam[0] - now.lam[0]))
     if not slope > 0:
         return lam, there, np.nan
-    step = np.clip(-there.grad / slope, -SHORT, SHORT)
+    step = np.clip(-there.grad / slope, -LONGEST / 2, LONGEST / 2)
     return domain.project(lam + step), there, slope
 
 
@@ -99,7 +90,7 @@ def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, An
     low, high = float(domain.lower[0]), float(domain.upper[0])
     values: dict[float, float] = {}
     start: Evaluation | None = None
-    at = min(high, float(lam[0]) + ABOVE)
+    at = min(high, float(lam[0]) + 2 * SPACING)
     starts: dict[float, Evaluation] = {}
     while True:
         start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
@@ -107,7 +98,7 @@ def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, An
         best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
         starts = {k: v for k, v in starts.items() if k in (best, top)}
         risen = values[bottom] > RISEN * values[best] or bottom <= low
-        deep = not exact and bottom <= float(lam[0]) - BELOW and bottom < best
+        deep = not exact and bottom <= float(lam[0]) - 4 * SPACING and bottom < best
         if not (risen or deep):
             at = max(low, bottom - SPACING)
         elif best == top and top < high:
@@ -167,7 +158,7 @@ class _Root:
 
 def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -> Steps:
     """ε shrinks when the error of p is too large for the next decision."""
-    root, eps = _Root(), FIRST_EPS
+    root, eps = _Root(), FIRST
     now: Evaluation | None = None
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), now)
@@ -180,9 +171,9 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
         gain, goal = judged.gain, _goal(now, root.curvature, tol)
         flat = LONGEST * (abs(p) + error) <= tol * abs(now.value)
         if np.isnan(root.before[0]) and flat:  # a start at the minimum: how does f bend?
-            wanted, lam = error, domain.project(lam - np.where(now.grad > 0, SHORT, -SHORT))
-        elif error > SURE * abs(p) or gain <= tol:
-            wanted = max(goal, SURE * abs(p))
+            wanted, lam = error, domain.project(lam - np.where(now.grad > 0, LONGEST, -LONGEST) / 2)
+        elif error > abs(p) or gain <= tol:
+            wanted = max(goal, abs(p))
             if eps <= ROUNDING * max(1.0, abs(now.value)):
                 why = (
                     f"Stalled at step {k}: the error of the gradient stays at {error:.1e}, as "
@@ -190,7 +181,7 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
                 )
                 return Status("stalled", sentence(why, now.note))
         else:
-            wanted = max(goal, NEXT * abs(p))
+            wanted = max(goal, CERTAIN * abs(p))
             lam = domain.project(np.array([root.next(at, p)]))
         if error > wanted or (gain <= tol and lam[0] == at):
             eps *= float(np.clip(0.5 * wanted / (error or 1.0), *SHRINK))
@@ -221,7 +212,7 @@ def _judged(
     note = Note(1 / known, 0.0 if outward else abs(p) / known)
     gain = (abs(p) + error) ** 2 / (2 * curvature) / size if curvature > 0 else np.inf
     status = None
-    if outward and error <= SURE * abs(p):
+    if outward and error <= abs(p):
         status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))
     elif abs(p) + error <= ROUNDING * size:
         status = _converged(k, now, 0.0, tol, "There is no slope at all.")

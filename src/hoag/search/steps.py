@@ -10,6 +10,11 @@ from hoag.values import Array, Evaluation, InvalidInput, Settings
 
 # ‖p_k − ∇f‖ ≤ M ε_k, the paper's constant.
 M = 1.0
+# λ is a logarithm: no hyperparameter moves by more than this in a step of the default search.
+LONGEST = 2.0
+# What is left to gain is so many times what the next step promises; and a search does not end where
+# a hyperparameter, moved by one, promises more than so many times the tolerance.
+AHEAD = 5.0
 
 
 def gradient_error(evaluation: Evaluation, eps: float, exact: bool = False) -> float:
