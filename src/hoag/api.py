@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Criterion
-from hoag.criteria.plan import CERTIFICATES, plan
+from hoag.criteria.plan import plan
 from hoag.search import Fast, Search
 from hoag.search.run import OnStep
 from hoag.values import Array, Box, InvalidInput, Result
@@ -42,11 +42,9 @@ def minimize(
     search = Fast() if search is None else search
     if not isinstance(search, Search):
         raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
-    if certificate not in CERTIFICATES:
-        raise InvalidInput(f"certificate={certificate!r}: use one of {', '.join(CERTIFICATES)}.")
     criterion = plan(problem, by_steps=search.by_steps, certificate=certificate)
     start = _start(criterion, lam0)
-    domain = _domain(bounds, start.size)
+    domain = Box.of(bounds, start.size)
     if not domain.contains(start):
         j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
         raise InvalidInput(
@@ -68,17 +66,3 @@ def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:
     if not np.all(np.isfinite(start)):
         raise InvalidInput(f"lam0[{int(np.flatnonzero(~np.isfinite(start))[0])}] is not finite.")
     return start
-
-
-def _domain(bounds: Any, size: int) -> Box:
-    if isinstance(bounds, Box):
-        if bounds.size != size:
-            raise InvalidInput(f"The box has {bounds.size} sides; there are {size} of lam.")
-        return bounds
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            "bounds must be a pair (lower, upper) of numbers or arrays, or a hoag.Box."
-        ) from None
-    return Box(lower, upper, size=size)

@@ -341,6 +341,20 @@ class Box:
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
 
+    @staticmethod
+    def of(bounds: Any, size: int) -> Box:
+        """The box with `size` sides that somebody gave: a Box, or a pair (lower, upper)."""
+        try:
+            lower, upper = (bounds.lower, bounds.upper) if isinstance(bounds, Box) else bounds
+            return Box(np.asarray(lower, float), np.asarray(upper, float), size=size)
+        except InvalidInput:
+            raise
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"bounds={bounds!r}: give a pair (lower, upper) of numbers or arrays, in log units, "
+                "such as (-12, 12), or a hoag.Box."
+            ) from None
+
     @property
     def size(self) -> int:
         return int(self.lower.size)

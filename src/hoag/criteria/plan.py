@@ -57,6 +57,8 @@ def plan(
     inner, linear   solvers to use in place of those chosen
     n_jobs       folds evaluated at a time
     """
+    if certificate not in CERTIFICATES:
+        raise InvalidInput(f"certificate={certificate!r}: use one of {', '.join(CERTIFICATES)}.")
     if isinstance(problems, Criterion):
         return problems
     several = isinstance(problems, (list, tuple))

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from hoag.criteria.base import Criterion
-from hoag.criteria.plan import CERTIFICATES, plan
+from hoag.criteria.plan import plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.interval import interval
 from hoag.estimators.task import Task, translated, warn_about
@@ -249,25 +249,8 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             if bounds != "auto":
                 raise InvalidInput(f"bounds={bounds!r}: use 'auto' or a pair (lower, upper).")
             return auto, start
-        if not isinstance(bounds, Box):
-            try:
-                lower, upper = bounds
-            except (TypeError, ValueError):
-                raise InvalidInput(
-                    "bounds must be 'auto', a pair (lower, upper) of numbers or arrays in log "
-                    "units, such as (-12, 12), or a hoag.Box."
-                ) from None
-            try:
-                bounds = Box(np.asarray(lower, float), np.asarray(upper, float), size=auto.size)
-            except (TypeError, ValueError) as error:
-                if isinstance(error, InvalidInput):
-                    raise
-                raise InvalidInput(f"bounds={self.bounds!r} are not numbers.") from None
-        if bounds.size != auto.size:
-            raise InvalidInput(
-                f"The box has {bounds.size} sides; there are {auto.size} hyperparameters."
-            )
-        return bounds, bounds.project(start)
+        box = Box.of(bounds, auto.size)
+        return box, box.project(start)
 
     def _grid(self) -> tuple[str, Any] | None:
         """A grid in scikit-learn's manner, as (its name, the bounds that it spans)."""
@@ -281,10 +264,6 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         budget = self.time_budget
         if budget is not None and not (isinstance(budget, Real) and float(budget) >= 0):
             raise InvalidInput(f"time_budget={budget!r}: give seconds, or None.")
-        if self.certificate not in CERTIFICATES:
-            raise InvalidInput(
-                f"certificate={self.certificate!r}: use one of {', '.join(CERTIFICATES)}."
-            )
         if self.callback is not None and not callable(self.callback):
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 

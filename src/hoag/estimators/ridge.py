@@ -151,7 +151,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             return kept, np.asarray(loo.predictions(lam) * u.y_scale + u.y_mean)
 
         return Task(
-            loo,
+            self._plan(loo),
             box,
             start,
             self._per_row(u, target, float(u.weights.sum())),
