@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
 import registry
 
 import hoag
@@ -97,3 +98,58 @@ def test_a_default_fit_goes_the_way_of_the_walk():
     wanted = walked()
     assert len(wanted) > 20
     assert [step for step in called if step in wanted] == wanted
+
+
+def named_numbers() -> set[str]:
+    """Every number in the core that has a name in capitals, but for those made of others."""
+    found = set()
+    for file, path in FILES.items():
+        if file.startswith((*OUTSIDE, "bench/")) or file in ("plot.py", "report.py", "testing.py"):
+            continue
+        module = file.removesuffix(".py").replace("/", ".")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        homes = {module: tree.body}
+        homes |= {f"{module}.{n.name}": n.body for n in tree.body if isinstance(n, ast.ClassDef)}
+        for home, body in homes.items():
+            for node in body:
+                if isinstance(node, ast.Assign):
+                    found |= {f"{home}.{name}" for name in numbers_in(node)}
+    return found
+
+
+def numbers_in(node: ast.Assign) -> list[str]:
+    target = node.targets[0]
+    pairs = [(target, node.value)]
+    if isinstance(target, ast.Tuple):
+        pairs = list(zip(target.elts, node.value.elts, strict=True))
+    return [
+        name.id
+        for name, value in pairs
+        if isinstance(name, ast.Name) and name.id.isupper() and is_number(value)
+    ]
+
+
+def is_number(value: ast.expr) -> bool:
+    """A number, or a sum, a product or a tuple of numbers."""
+    if isinstance(value, ast.Tuple):
+        return all(map(is_number, value.elts))
+    if isinstance(value, ast.BinOp):
+        return is_number(value.left) and is_number(value.right)
+    if isinstance(value, ast.UnaryOp):
+        return is_number(value.operand)
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+
+
+def test_every_tuned_constant_is_halved_and_doubled_in_a_benchmark():
+    pytest.importorskip("threadpoolctl")
+    sys.path.insert(0, str(ROOT.parent.parent / "benchmarks"))
+    import constants
+
+    tuned = {each.label.split("[")[0] for each in constants.CONSTANTS}
+    assert all(each.value is not None for each in constants.CONSTANTS)
+    assert not tuned & set(constants.NOT_TUNED)
+    known = tuned | set(constants.NOT_TUNED)
+    assert not named_numbers() - known
+    # the rest are made of others: of the weight, or of rounding
+    assert known - named_numbers() <= {"estimators.kernel.RIDGES", "estimators.kernel.START"}
+    assert len(known) <= 80

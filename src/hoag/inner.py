@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from hoag import linear
 from hoag.problem import Point
-from hoag.values import ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
+from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
 
 
 class Points(Protocol):
@@ -80,7 +80,7 @@ class Newton:
             trial = x + t * d
             trial_point = problem.at(trial, lam)
             if -t * slope <= noise:
-                if np.linalg.norm(trial_point.h_x) <= 0.9 * np.linalg.norm(point.h_x):
+                if np.linalg.norm(trial_point.h_x) <= FALLEN * np.linalg.norm(point.h_x):
                     return trial, trial_point
                 return x, None
             if trial_point.h <= point.h + SUFFICIENT * t * slope:

@@ -20,6 +20,8 @@ ROUNDING = 100 * ROUNDOFF
 EXACT = 1e-10
 # A step must realise this share of the decrease that its slope promises (Armijo).
 SUFFICIENT = 1e-4
+# What is above this share of what it was has not fallen.
+FALLEN = 0.9
 
 # Errors of values are estimates, and seldom too small by more than this factor.
 DOUBT = 5.0
@@ -351,8 +353,8 @@ class Box:
             raise
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"bounds={bounds!r}: give a pair (lower, upper) of numbers or arrays, in log units, "
-                "such as (-12, 12), or a hoag.Box."
+                f"bounds={bounds!r}: give a pair (lower, upper) of numbers or arrays, in log "
+                "units, such as (-12, 12), or a hoag.Box."
             ) from None
 
     @property

@@ -27,8 +27,8 @@ from hoag.values import Array
 # Solved to this relative residual, the estimate is within a factor 2 in 94–100 % of draws
 # (benchmarks/certificate.py).
 RELATIVE_RESIDUAL = 0.1
-# The error of p⁺ itself is measured with solves to half their residuals: what they leave out is at
-# most as much again.
+# The error of p⁺ itself, and of f, is measured with solves to half their residuals: what they leave
+# out is at most as much again.
 ROUGH = 0.5
 
 # problem.bound: (point, q, Hq − ∇₁g) ↦ a bound on the error of ∇₂g − ∇²₁,₂hᵀq.

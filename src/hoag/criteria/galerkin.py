@@ -18,7 +18,7 @@ import numpy as np
 
 from hoag.criteria.base import SETTLED, Criterion, Traits
 from hoag.criteria.implicit import Implicit, Warm
-from hoag.criteria.reduced import Reduced
+from hoag.criteria.reduced import MOST, Reduced
 from hoag.glm.basis import Precondition
 from hoag.glm.model import LinearModel
 from hoag.inner import InnerSolver
@@ -31,7 +31,7 @@ from hoag.values import Array, Ask, Cost, Evaluation, Solve
 FIRST, GROWTH = 4, 3
 
 # After so many without reaching the tolerance, the space is given up.
-LAST = 60
+LAST = 5 * MOST
 
 
 class Galerkin(Criterion):

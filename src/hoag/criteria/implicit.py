@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from hoag.criteria.base import Criterion, Traits, no_gradient
-from hoag.criteria.certificate import certify, hypergradient
+from hoag.criteria.certificate import ROUGH, certify, hypergradient
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
 from hoag.problem import Counted, Point, Problem, adopt
 from hoag.values import (
     EXACT,
+    FALLEN,
     ROUNDING,
     Array,
     Ask,
@@ -29,13 +30,6 @@ from hoag.values import (
 # The secant of the last two solutions is followed when the search goes on in about the same
 # direction, and no further than it went last time.
 STRAIGHT = 0.9
-FARTHEST = 1.0
-
-# An error of f is settled by a Newton step solved to this share of the residual: what that leaves
-# out is at most as much again.
-HALF = 0.5
-# A step that leaves more than this of ∇₁h leads nowhere.
-DOWN = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +50,7 @@ class Warm:
         along = float(last @ now)
         if sizes == 0.0 or along < STRAIGHT * sizes:
             return 0.0
-        return min(along / float(last @ last), FARTHEST)
+        return min(along / float(last @ last), 1.0)
 
 
 class Implicit(Criterion):
@@ -237,9 +231,9 @@ class Implicit(Criterion):
         point = problem.at(x, lam)
         while True:
             size, g = float(np.linalg.norm(point.h_x)), float(point.g)
-            step = self.linear.solve(point.hessian, -point.h_x, None, HALF * size)
+            step = self.linear.solve(point.hessian, -point.h_x, None, ROUGH * size)
             change = float(point.g_x @ step.x)
-            left = min(step.residual / size, HALF) if size > 0 else 0.0
+            left = min(step.residual / size, ROUGH) if size > 0 else 0.0
             f_error = abs(change) / (1 - left) + ROUNDING * abs(g)
             lost = size == 0.0 or not np.isfinite(g + size + change)
             if step.reason in ("indefinite", "not_finite") or not np.isfinite(change):
@@ -247,10 +241,10 @@ class Implicit(Criterion):
             if f_error <= tol or stuck or lost or time.perf_counter() >= deadline:
                 break
             trial = problem.at(x + step.x, lam)
-            if np.linalg.norm(trial.h_x) <= DOWN * size:
+            if np.linalg.norm(trial.h_x) <= FALLEN * size:
                 x, point = x + step.x, trial
                 continue
-            goal = HALF * size * min(1.0, tol / f_error)
+            goal = ROUGH * size * min(1.0, tol / f_error)
             solve = self.inner.solve(problem, lam, x, goal)
             x, point, note, stuck = solve.x, solve.point, _note(solve), solve.residual > goal
         return replace(

@@ -15,7 +15,7 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
-from hoag.glm.basis import Precondition, preconditioner, setup_passes
+from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.model import LinearModel, by_gram
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
@@ -23,8 +23,8 @@ from hoag.problem import Counted, Problem, adopt
 from hoag.values import EXACT, Cost, Evaluation, InvalidInput, Solve
 
 # Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
-# a squared loss the matrix is formed once, which pays for longer.
-DIRECT, DIRECT_QUADRATIC = 300, 1000
+# a squared loss the matrix is formed once, which pays for longer (up to FEW).
+DIRECT = 300
 # With fewer rows than coefficients conjugate gradients ends after as many steps as rows.
 DIRECT_WIDE = 100
 # Up to so many coefficients a factor costs nothing, and every evaluation is solved to rounding;
@@ -124,7 +124,7 @@ def _direct(problem: Problem) -> bool:
     if facts is None:
         return False
     if facts.quadratic:
-        return facts.formed or facts.side <= DIRECT_QUADRATIC
+        return facts.formed or facts.side <= FEW
     return facts.side <= (DIRECT if facts.side <= facts.rows else DIRECT_WIDE)
 
 

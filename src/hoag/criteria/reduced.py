@@ -14,9 +14,9 @@ from hoag.inner import Newton
 from hoag.linear import Cholesky
 from hoag.values import ROUNDING, Array
 
-# Most directions kept at a time: beyond it, x, its tangent in λ and the last KEPT of them stay.
+# Most directions kept at a time: beyond it, x, its tangent in λ and the last half of them stay.
 # With 12 the text data take as many passes as with 100, with 8 a fifth more.
-MOST, KEPT = 12, 6
+MOST = 12
 
 # Every so many-th direction is for the tangent.
 TANGENT = 4
@@ -26,10 +26,10 @@ TANGENT = 4
 # between these two.
 SLOW, QUICK = 0.8, 0.5
 
-# Newton steps in the basis: after a new direction or a little move of λ, after a move beyond NEAR,
-# and where nothing else is left. Beyond FAR the tangent misleads.
-STEPS, STEPS_MOVED, STEPS_LAST = 1, 2, 20
-NEAR, FAR = 0.5, 1.0
+# Newton steps in the basis: one after a new direction or a little move of λ; so many after a move
+# beyond FAR, where the tangent misleads; and so many where nothing else is left.
+STEPS_MOVED, STEPS_LAST = 2, 20
+FAR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Reduced:
                 break
         else:
             return replace(here, complete=tangent).finished()
-        found = _solved(larger.basis, self.lam, np.append(here.c, 0.0), STEPS)
+        found = _solved(larger.basis, self.lam, np.append(here.c, 0.0), 1)
         size, energy, rho = self.size, self.energy, self.rho
         if which == 0:
             size, energy = larger.norm, larger.energy
@@ -130,7 +130,7 @@ class Reduced:
         )
 
     def _compressed(self) -> Reduced:
-        basis, turn = self.basis.compressed(np.column_stack([self.c, self.t]), KEPT)
+        basis, turn = self.basis.compressed(np.column_stack([self.c, self.t]), MOST // 2)
         return replace(self, basis=basis, c=turn.T @ self.c, t=turn.T @ self.t)
 
     def moved(self, lam: Array) -> Reduced:
@@ -138,8 +138,9 @@ class Reduced:
         by = float(lam[0] - self.lam[0])
         if by == 0.0:
             return self
-        c = self.c + by * self.t if abs(by) <= FAR else self.c
-        found = _solved(self.basis, lam, c, STEPS if abs(by) <= NEAR else STEPS_MOVED)
+        near = abs(by) <= FAR
+        c = self.c + by * self.t if near else self.c
+        found = _solved(self.basis, lam, c, 1 if near else STEPS_MOVED)
         return replace(
             found,
             size=np.inf if self.complete else self.size,

@@ -23,9 +23,8 @@ from hoag.values import ROUNDOFF, SUFFICIENT, Array, Ask, Cost, Evaluation, Inne
 
 # A method stops before its N iterations when the gradient has shrunk so far: differences of
 # gradients are rounding then, and to differentiate through them amplifies it without limit.
+# The adjoint of the certificate, which starts from nothing here, is solved as far.
 CONVERGED = float(np.sqrt(ROUNDOFF))
-# The adjoint starts from nothing here, so the estimate is only as good as this relative residual.
-RELATIVE_RESIDUAL = 1e-6
 
 
 class Oracle:
@@ -230,9 +229,7 @@ class Unrolled(Criterion):
 
     def _certified(self, problem: Counted, found: Evaluation, spent: Cost) -> Evaluation:
         zero, point = np.zeros_like(found.x), problem.at(found.x, found.lam)
-        proof = certify(
-            problem, found.lam, found.x, point, zero, self.linear, tol=RELATIVE_RESIDUAL
-        )
+        proof = certify(problem, found.lam, found.x, point, zero, self.linear, tol=CONVERGED)
         cost = problem.cost + Cost(certificate=problem.cost.passes - spent.passes)
         if proof is None:
             return replace(found, error=np.inf, cost=cost)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hoag.criteria.base import Criterion
+from hoag.search.asks import ACCURACY
 from hoag.values import Array, Ask, Box, Cost, Evaluation, InnerProblemError
 
 # f is probed this far from its minimum for its curvature, in λ.
 PROBE = 0.3
-# The ends of an interval that reaches much further are looked at, with this tolerance.
-VERIFY_EPS = 1e-3
 # Past so many hyperparameters they are not probed one by one, but moved together.
 MOST_PROBES = 8
 
@@ -22,7 +21,7 @@ def interval(
 
     nan where f cannot be computed nearby.
     """
-    asks = Ask(eps), Ask(VERIFY_EPS, gradient=False)
+    asks = Ask(eps), Ask(ACCURACY, gradient=False)
     if criterion.traits.looks:
         asks = Ask(free=True), Ask(free=True, gradient=False)
     if not np.all(np.isfinite(best.grad)):

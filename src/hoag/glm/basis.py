@@ -15,12 +15,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from hoag.glm.rows import Rows
-from hoag.values import EXACT, Array
+from hoag.values import EXACT, ROUNDOFF, Array
 
-# A direction that is this much in the basis already (of its squared norm) is rounding.
-NOTHING_NEW = 1e-8
-
-# Up to so many dense columns their Gram matrix is decomposed.
+# Up to so many columns a Gram matrix that serves for every λ is affordable.
 FEW = 1000
 
 # (gradient of shape (features, outputs), mean curvature κ, α) ↦ the direction.
@@ -163,7 +160,7 @@ class Basis:
             if not basis.shared:
                 z_test = z_test - basis.Z_test[:, k:filled] @ along
         rest = float(stored @ (z if dual else stored))
-        if not rest > NOTHING_NEW * whole:
+        if not rest > np.sqrt(ROUNDOFF) * whole:  # nothing new but rounding
             return None
         norm = float(np.sqrt(rest))
         basis.stored[:, filled], basis.Z[:, filled] = stored / norm, z / norm

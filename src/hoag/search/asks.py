@@ -33,6 +33,10 @@ class Lipschitz:
     """Asks for the Lipschitz constant of g in x."""
 
 
+# The share of itself to which f is computed where a search has no tolerance of its own, and where
+# it only compares values.
+ACCURACY = 1e-4
+
 T = TypeVar("T")
 # Yields a Look, a list of them, a Note or Lipschitz(); is sent an Evaluation, a list of them,
 # whether to stop, or a number; and returns what it found out.

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hoag.search.blackbox import EPS, Proposals, Sampled, _at_least_one
+from hoag.search.asks import ACCURACY
+from hoag.search.blackbox import Proposals, Sampled, _at_least_one
 from hoag.values import Box
 
 
@@ -22,7 +23,7 @@ class Bayes(Sampled):
         n: int = 50,
         starts: int = 4,
         seed: int = 0,
-        eps: float = EPS,
+        eps: float = ACCURACY,
         time_budget: float | None = None,
     ) -> None:
         super().__init__(n, seed, eps, time_budget)

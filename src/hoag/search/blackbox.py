@@ -9,15 +9,13 @@ from collections.abc import Generator
 import numpy as np
 
 from hoag.criteria.base import Traits
-from hoag.search.asks import Look, Note, Steps
+from hoag.search.asks import ACCURACY, Look, Note, Steps
 from hoag.search.run import Search
 from hoag.values import Array, Ask, Box, InvalidInput, Status
 
 # Yields where to look next and is sent f there; ending means that there is nowhere left to look.
 Proposals = Generator[Array, float, None]
 
-# The tolerance of one evaluation: these searches compare values, and have no schedule.
-EPS = 1e-4
 MOST_POINTS = 10**6
 
 
@@ -50,7 +48,7 @@ class Grid(BlackBox):
     """The per_axisˢ points of an equally spaced grid, ascending, the last coordinate fastest."""
 
     def __init__(
-        self, per_axis: int = 10, eps: float = EPS, time_budget: float | None = None
+        self, per_axis: int = 10, eps: float = ACCURACY, time_budget: float | None = None
     ) -> None:
         self.per_axis = _at_least_one("per_axis", per_axis)
         self.eps, self.time_budget = eps, time_budget
@@ -68,7 +66,7 @@ class Sampled(BlackBox):
     """n points, drawn with a seed."""
 
     def __init__(
-        self, n: int = 50, seed: int = 0, eps: float = EPS, time_budget: float | None = None
+        self, n: int = 50, seed: int = 0, eps: float = ACCURACY, time_budget: float | None = None
     ) -> None:
         self.n = _at_least_one("n", n)
         self.seed, self.eps, self.time_budget = seed, eps, time_budget

@@ -7,20 +7,16 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import Array, Box
+from hoag.values import ROUNDOFF, Array, Box
 
 Mask = npt.NDArray[np.bool_]
 
 # Pairs (s, y) kept: 12 of the 20 vectors of a search. On MNIST 4, 8 and 16 do the same.
 MEMORY = 6
-# Of two slopes of one hyperparameter, the newer one counts this share in its scale.
-NEWER = 0.5
 # No scale is below this share of the mean: what has no slope yet may have one later.
 LEAST_SCALE = 0.1
 
-# A pair bends up where sᵀy is above this share of ‖s‖‖y‖.
-BENT = 1e-8
-TINY = 1e-300  # no slope at all
+TINY = float(np.finfo(np.float64).tiny)  # no slope at all
 
 
 class Curvature:
@@ -32,7 +28,7 @@ class Curvature:
 
     def see(self, p: Array) -> None:
         old = p**2 if self.squares is None else self.squares
-        self.squares = (1 - NEWER) * old + NEWER * p**2
+        self.squares = (old + p**2) / 2
 
     def solve(self, p: Array, free: Mask) -> Array:
         """B⁻¹p on the free hyperparameters, 0 on the others; pairs that bend down are left out."""
@@ -42,7 +38,7 @@ class Curvature:
         kept = []
         for s, y in reversed(self.pairs):
             sy = float(s @ np.where(free, y, 0.0))
-            if sy > BENT * float(np.linalg.norm(s) * np.linalg.norm(y)):
+            if sy > np.sqrt(ROUNDOFF) * float(np.linalg.norm(s) * np.linalg.norm(y)):  # bends up
                 a = float(s @ r) / sy
                 r -= a * np.where(free, y, 0.0)
                 kept.append((s, y, sy, a))

@@ -11,10 +11,19 @@ import numpy as np
 
 from hoag.criteria.base import Traits
 from hoag.schedules import Exponential, Schedule
-from hoag.search.asks import Lipschitz, Look, Note, Steps, check_max_iter, on_bounds, sentence
-from hoag.search.run import ACCURACY, Search
+from hoag.search.asks import (
+    ACCURACY,
+    Lipschitz,
+    Look,
+    Note,
+    Steps,
+    check_max_iter,
+    on_bounds,
+    sentence,
+)
+from hoag.search.run import Search
 from hoag.search.steps import AHEAD, Adaptive, StepRule, gradient_error
-from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
+from hoag.values import FALLEN, Array, Ask, Box, Evaluation, InvalidInput, Status
 
 
 class Hoag(Search):
@@ -107,7 +116,7 @@ class Hoag(Search):
             if status is not None:
                 return status
             # Where the direction is not known yet: stay and let ε shrink, while that helps.
-            waits = now.error >= np.linalg.norm(p) and error < 0.9 * waited_with and error > 0
+            waits = now.error >= np.linalg.norm(p) and error < FALLEN * waited_with and error > 0
             waited_with = error if waits else np.inf
             if waits:
                 continue
@@ -168,7 +177,7 @@ class Hoag(Search):
     ) -> Status | None:
         last = list(taken)
         collapsed = last[-1].size < self.STALLED * first_size
-        falling = last[-1].mapping < 0.9 * last[0].mapping
+        falling = last[-1].mapping < FALLEN * last[0].mapping
         if len(last) <= self.STALL_STEPS or not collapsed or falling:
             return None
         moves = [np.linalg.norm(b.lam - a.lam) for a, b in pairwise(last)]

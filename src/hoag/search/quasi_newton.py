@@ -15,8 +15,9 @@ from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Statu
 # The longest step doubles when f falls by this share of what the slope promises.
 GOOD = 0.25
 # Where values are too uncertain, the mean of two slopes decides; but after a long step values must
-# be known to this share of what was promised: on 20news slopes alone led up a hill.
-GAP = 0.1
+# be known to this share of what was promised: on 20news slopes alone led up a hill. And y is noise
+# below this share of the errors of the two gradients, which are estimated high.
+FAINT = 0.1
 DOWN = 0.01  # the least cosine of a step with the gradient
 # After so many refusals p is suspected, and computed again; no step this short is tried again.
 REFUSALS, SHORTEST = 2, 1e-7
@@ -29,8 +30,6 @@ AIM = 0.3
 SHRINK, GROW, RATE = 0.1, 2.0, 0.95
 # Two ε with the same p, up to this share of its error, say nothing: both may have left x as it was.
 SHOWN = 0.01
-# y is noise below this share of the errors of the two gradients, which are estimated high.
-NOISE = 0.1
 # A slope that is steep does not keep a search going where the model promises less than this share
 # of the tolerance.
 CERTAIN = 1e-3
@@ -68,7 +67,7 @@ class _Done(Exception):
 class _Descent:
     def __init__(self, domain: Box, tol: float, max_iter: int, exact: bool) -> None:
         self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
-        self.model, self.radius = Curvature(), LONGEST / 2
+        self.model, self.radius = Curvature(), LONGEST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
         self.evaluations = 0
@@ -191,7 +190,7 @@ class _Descent:
         fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONGEST / 2
         if abs(fall) > _gap(old) + _gap(new):
             return fall
-        if again and far and _gap(new) > -GAP * float(old.grad @ step):
+        if again and far and _gap(new) > -FAINT * float(old.grad @ step):
             return None
         fall = -0.5 * float((old.grad + new.grad) @ step)
         unsure = 0.5 * (self._error(here) + self._error(trial)) * float(np.linalg.norm(step))
@@ -202,7 +201,7 @@ class _Descent:
         """Keep the pair (s, y), also of a refused step, unless y is noise."""
         now, y = here.now, trial.now.grad - here.now.grad
         self.change = float(np.linalg.norm(y[free(now.lam, now.grad, self.domain)]))
-        if np.linalg.norm(y) > NOISE * (self._error(here) + self._error(trial)):
+        if np.linalg.norm(y) > FAINT * (self._error(here) + self._error(trial)):
             self.model.pairs.append((step, y))
 
     def _stop(self, reason: str, here: _Here, why: str) -> NoReturn:

@@ -16,10 +16,8 @@ from hoag.values import ROUNDING, Array, Ask, Box, Evaluation, Status
 # A side of the root is closed for good only when the error of p there is at most this share of p;
 # after a secant step p is expected to be a third of what it was, and wanted as well as that.
 CERTAIN = 0.1
-# Near the end the error may be this share of the slope at which nothing is left to gain.
-GOAL = 0.5
-# A tolerance is shrunk by no more, and no less, than these factors.
-SHRINK = (0.01, 0.5)
+# A tolerance is at least halved where it is shrunk, and by no more than this factor.
+SHRINK = 0.01
 
 # A free look is at least so far away: nearer, differences of p are noise.
 LEAST = 0.2
@@ -184,13 +182,13 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
             wanted = max(goal, CERTAIN * abs(p))
             lam = domain.project(np.array([root.next(at, p)]))
         if error > wanted or (gain <= tol and lam[0] == at):
-            eps *= float(np.clip(0.5 * wanted / (error or 1.0), *SHRINK))
+            eps *= float(np.clip(0.5 * wanted / (error or 1.0), SHRINK, 0.5))
     return _out_of_steps(max_iter, tol, now)
 
 
 def _goal(now: Evaluation, curvature: float, tol: float) -> float:
-    """The error of p below which nothing is left to gain."""
-    return GOAL * float(np.sqrt(2 * curvature * tol * abs(now.value))) if curvature > 0 else 0.0
+    """The error that p may have near the end: half the slope at which nothing is left to gain."""
+    return 0.5 * float(np.sqrt(2 * curvature * tol * abs(now.value))) if curvature > 0 else 0.0
 
 
 class _Judged(NamedTuple):

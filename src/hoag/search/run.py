@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hoag.criteria.base import SETTLED, Criterion, Traits
-from hoag.search.asks import Entry, Journal, Lipschitz, Look, Note, Steps
+from hoag.search.asks import ACCURACY, Entry, Journal, Lipschitz, Look, Note, Steps
 from hoag.values import (
     Array,
     Ask,
@@ -30,8 +30,6 @@ from hoag.values import (
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
 
-# f is settled to this share of itself where a search has no tolerance of its own.
-ACCURACY = 1e-4
 # A certificate that nobody asked for may cost this share of the run.
 SHARE = 0.2
 

@@ -15,26 +15,23 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Traits
-from hoag.search.asks import Asking, Look
+from hoag.search.asks import ACCURACY, Asking, Look
 from hoag.values import Array, Ask, Box
 
-# A quarter of the rows makes a factor cost 1/64, so that all places together cost about one. Of
-# fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one sample in
-# three), and more than MOST find no better places to start.
-SHARE, LEAST, MOST = 1 / 4, 200, 300
+# A sixth of the rows makes a factor cost 1/216, so that all places together cost less than one. Of
+# fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one in three).
+SHARE, LEAST = 1 / 6, 200
 # Places of the grid are at most so far apart, in λ: a kernel goes from constant to the identity
-# within about 8. No axis has more than so many of them.
-SPACING, MOST_PLACES = 4.0, 9
+# within about 8.
+SPACING = 4.0
 # So many of the lowest places, no two of them neighbours, are followed downhill ...
 BASINS = 3
-# ... by steps of these shares of the spacing; after each the highest of them is given up. Shorter
+# ... by steps of the spacing, halved so often; after each the highest of them is given up. Shorter
 # steps are not worth it: the minimum of all rows is elsewhere by about as much.
-STEPS = (1 / 2, 1 / 4, 1 / 8)
+HALVINGS = 3
 # λ₀ stays if it is this near to the lowest place, as a share of the way up to the median one: a
 # sample does not tell better. A flat region is up there, however little f varies.
 AS_GOOD = 0.05
-# The tolerance at which values are compared.
-EPS = 1e-3
 
 # For each axis, how many of the shortest steps from the lower bound.
 Place = tuple[int, ...]
@@ -44,19 +41,20 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
     """argmin of f on a sample of the rows, or λ₀ where that is as good.
 
     Only values are asked for. Of a criterion that cannot be evaluated on a sample λ₀ is returned,
-    for nothing. `rows` is the size of the sample, by default a quarter of all within bounds.
+    for nothing. `rows` is the size of the sample, by default a sixth of all.
     """
     if traits.rows is None or np.all(domain.lower == domain.upper):
         return lam0
-    if rows is None:
-        rows = int(np.clip(SHARE * traits.rows, LEAST, MOST))
+    rows = rows or max(LEAST, int(SHARE * traits.rows))
     plane = _Plane(domain, traits.blocks, rows)
     values = yield from plane.values(list(plane.grid()))
     places = _basins(values, apart=plane.finest)
-    for share in STEPS:
+    step = plane.finest
+    while step > 1:
+        step //= 2
         ends = set()
         for place in places:
-            ends.add((yield from plane.descend(place, share)))
+            ends.add((yield from plane.descend(place, step)))
         places = sorted(ends, key=plane.known.__getitem__)[: max(len(places) - 1, 1)]
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
@@ -75,11 +73,10 @@ class _Plane:
 
     def __init__(self, domain: Box, blocks: npt.NDArray[np.intp], rows: int) -> None:
         self.domain, self.blocks, self.rows = domain, blocks, rows
-        self.finest = round(1 / min(STEPS))
+        self.finest = 2**HALVINGS
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
-        intervals = [min(int(np.ceil(w / SPACING)), MOST_PLACES - 1) for w in widest]
-        self.axes: Place = tuple(self.finest * n for n in intervals)
+        self.axes: Place = tuple(self.finest * int(np.ceil(w / SPACING)) for w in widest)
         self.known: dict[Place, float] = {}
 
     def lam(self, place: Place) -> Array:
@@ -103,13 +100,12 @@ class _Plane:
         A solve that stalled counts: where the ridge is below rounding no tolerance can be met, and
         f is known well enough all the same.
         """
-        ask = Ask(EPS, gradient=False, rows=self.rows)
+        ask = Ask(ACCURACY, gradient=False, rows=self.rows)
         found = yield [Look(lam, ask) for lam in lams]
         return [now.value if np.isfinite(now.value) else np.inf for now in found]
 
-    def descend(self, place: Place, share: float) -> Asking[Place]:
-        """Where steps of this share of the spacing lead to, each to the lowest place around."""
-        step = round(share * self.finest)
+    def descend(self, place: Place, step: int) -> Asking[Place]:
+        """Where steps of so many of the shortest lead to, each to the lowest place around."""
         while True:
             values = yield from self.values([place, *self._around(place, step)])
             lowest = min(values, key=values.__getitem__)
