@@ -83,24 +83,24 @@ class TuningDisplay:
                 f"This {type(estimator).__name__} has no result_: fit it first, with an estimator "
                 "of hoag."
             )
-        size = estimator.lam_.size
-        surface = None
-        if X is not None and size == 2:
-            surface = _surface(estimator, X, y, grid, params)
+        contours = X is not None and estimator.lam_.size == 2
         display = cls(
             estimator.result_,
             interval=estimator.lam_interval_,
             names=estimator._lam_names(),
             image=None if image_shape is None else _images(estimator, image_shape),
-            surface=surface,
+            surface=_surface(estimator, X, y, grid, params) if contours else None,
         )
         return display.plot(axes)
 
     def plot(self, axes: Any = None) -> TuningDisplay:
         """Draw on three axes, or on a new figure."""
         if axes is None:
-            plt = _pyplot()
-            self.figure_, axes = plt.subplots(1, 3, figsize=(13.5, 3.9), layout="constrained")
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError:
+                raise ImportError("hoag.plot needs matplotlib: pip install 'hoag[plot]'.") from None
+            _, axes = plt.subplots(1, 3, figsize=(13.5, 3.9), layout="constrained")
         axes = np.ravel(axes)
         if axes.size != 3:
             raise InvalidInput(f"plot() draws on three axes; {axes.size} were given.")
@@ -128,24 +128,19 @@ class TuningDisplay:
         return loss, np.nan_to_num([evaluation.f_error for evaluation in found])
 
     def _draw_lines(self, ax: Any, lam: Array) -> None:
-        steps = np.arange(1, len(lam) + 1)
+        one = lam.shape[1] == 1
+        steps, color = np.arange(1, len(lam) + 1), PATH if one else None
         for j, path in enumerate(lam.T):
-            color = PATH if lam.shape[1] == 1 else None
-            (line,) = ax.plot(steps, path, "o-", ms=4, lw=1.2, color=color, label=self.names[j])
-            if self.interval is not None and lam.shape[1] == 1:
-                low, high = self.interval[j]
-                ax.axhspan(low, high, color=line.get_color(), alpha=0.15, lw=0)
-                ax.text(
-                    *(0.98, 0.95, f"within tol of the best:\n{low:.3g} to {high:.3g}"),
-                    transform=ax.transAxes,
-                    ha="right",
-                    va="top",
-                    fontsize="small",
-                )
-        if lam.shape[1] > 1:
+            ax.plot(steps, path, "o-", ms=4, lw=1.2, color=color, label=self.names[j])
+        if one and self.interval is not None:
+            low, high = self.interval[0]
+            ax.axhspan(low, high, color=PATH, alpha=0.15, lw=0)
+            told = f"within tol of the best:\n{low:.3g} to {high:.3g}"
+            ax.text(0.98, 0.95, told, transform=ax.transAxes, ha="right", va="top",
+                    fontsize="small")  # fmt: skip
+        if not one:
             ax.legend(fontsize="x-small", ncols=2)
-        ax.set(xlabel="step", ylabel="λ", title="Path of λ")
-        _whole_steps(ax)
+        _by_step(ax, ylabel="λ", title="Path of λ")
 
     def _draw_heat_map(self, ax: Any, lam: Array) -> None:
         order = np.argsort(lam[-1], kind="stable")
@@ -154,8 +149,7 @@ class TuningDisplay:
             lam.T[order], aspect="auto", origin="lower", extent=extent, interpolation="nearest"
         )
         ax.figure.colorbar(picture, ax=ax, label="λ")
-        ax.set(xlabel="step", ylabel="hyperparameters, by their last λ", title="Path of λ")
-        _whole_steps(ax)
+        _by_step(ax, ylabel="hyperparameters, by their last λ", title="Path of λ")
 
     def _draw_image(self, ax: Any) -> None:
         images = np.asarray(self.image)
@@ -205,9 +199,8 @@ class TuningDisplay:
         slopes = np.array([step.evaluation.grad[0] for step in self.steps])
         errors = np.nan_to_num([step.evaluation.error for step in self.steps], posinf=0.0)
         # Where a step returned to a λ, the last and most precise evaluation counts.
-        order = {value: k for k, value in enumerate(lam)}
-        x = np.array(sorted(order))
-        last = np.array([order[value] for value in x])
+        x, from_end = np.unique(lam[::-1], return_index=True)
+        last = len(lam) - 1 - from_end
         if x.size > 1:
             t = np.linspace(x[0], x[-1], 400)
             curve = CubicHermiteSpline(x, loss[last], slopes[last])(t)
@@ -232,17 +225,15 @@ class TuningDisplay:
                         label=_error_label(off))  # fmt: skip
         ax.plot(steps, loss, "o-", ms=4, lw=1.2, color=PATH, label="steps")
         ax.legend(fontsize="small")
-        ax.set(xlabel="step", ylabel="mean held-out loss", title="Held-out loss")
-        _whole_steps(ax)
+        _by_step(ax, ylabel="mean held-out loss", title="Held-out loss")
 
     def _draw_passes(self, ax: Any) -> None:
         loss, _ = self._loss()
         passes = np.array([step.cost.passes for step in self.steps])
         highest = np.array([step.evaluation.highest for step in self.steps])
         least = np.minimum.accumulate(highest)
-        known = np.maximum.accumulate(np.where(highest == least, np.arange(len(loss)), 0))
-        best = loss[known]
-        ax.step(passes, best, where="post", color="0.6", lw=1.2, label="best so far")
+        best = np.maximum.accumulate(np.where(highest == least, np.arange(len(loss)), 0))
+        ax.step(passes, loss[best], where="post", color="0.6", lw=1.2, label="best so far")
         ax.plot(passes, loss, "o", ms=4, color=PATH, label="steps")
         ax.legend(fontsize="small")
         ax.set(xlabel="passes over the data", ylabel="mean held-out loss", title="Loss by cost")
@@ -252,17 +243,10 @@ def _error_label(band: Array) -> str:
     return f"± estimated error, ≤ {band.max():.0e}" if band.max() > 0 else "no error but rounding"
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("hoag.plot needs matplotlib: pip install 'hoag[plot]'.") from None
-    return plt
-
-
-def _whole_steps(ax: Any) -> None:
+def _by_step(ax: Any, **labels: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
+    ax.set(xlabel="step", **labels)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 

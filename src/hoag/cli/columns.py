@@ -6,6 +6,8 @@ import datetime
 import re
 from typing import Any
 
+import numpy as np
+
 from hoag.cli.text import listed
 
 # A text column with more categories than this, or where most values differ, is no category.
@@ -25,9 +27,8 @@ def kind(name: str, values: Any) -> str:
         return FLAG
     if types.is_numeric_dtype(values.dtype):
         return NUMBER
-    dates = types.is_datetime64_any_dtype(values.dtype) or types.is_timedelta64_dtype(values.dtype)
     cells = values.astype(object)
-    if dates or any(isinstance(cell, datetime.date) for cell in cells):
+    if any(isinstance(cell, (datetime.date, datetime.timedelta)) for cell in cells):
         raise ValueError(_date(name, cells.iloc[0]))
     strange = {type(cell).__name__ for cell in cells} - {"str", "int", "float", "bool"}
     if strange:
@@ -48,10 +49,10 @@ def check_missing(frame: Any, where: str, advice: str) -> None:
 
 
 def check_finite(frame: Any, where: str) -> None:
-    import numpy as np
-
-    bad = [name for name in frame.columns if not np.all(np.isfinite(frame[name].to_numpy()))]
-    if bad:
+    """An error that names the columns of numbers where not all are finite."""
+    numbers = frame.select_dtypes("number")
+    bad = numbers.columns[~np.isfinite(numbers.to_numpy("float64")).all(axis=0)]
+    if len(bad):
         raise ValueError(
             f"{where} has numbers that are not finite in {listed(bad)}: correct or remove them."
         )
@@ -66,16 +67,15 @@ def features(frame: Any, where: str) -> tuple[Any, dict[str, str]]:
         )
     check_missing(frame, where, "fill them, or leave the columns out with --drop COLUMN")
     kinds = {name: kind(name, frame[name]) for name in frame.columns}
-    frame = converted(frame, kinds)
-    check_finite(frame[[name for name, found in kinds.items() if found != TEXT]], where)
+    frame = converted(frame, kinds, where)
     for name, found in kinds.items():
         if found == TEXT:
             _check_categories(name, frame[name])
     return frame, kinds
 
 
-def converted(frame: Any, kinds: dict[str, str]) -> Any:
-    """Numbers and flags as floats, text as Python strings."""
+def converted(frame: Any, kinds: dict[str, str], where: str) -> Any:
+    """Numbers and flags as floats, all of them finite; text as Python strings."""
     import pandas as pd
 
     parts = {}
@@ -86,12 +86,14 @@ def converted(frame: Any, kinds: dict[str, str]) -> Any:
         elif pd.api.types.is_numeric_dtype(values.dtype):  # flags among them
             parts[name] = values.astype("float64")
         else:
-            value, row = _first_text(values)
+            _, value, row = _first_text(values)
             raise ValueError(
                 f"Column '{name}' held numbers when the model was tuned; here row {row} "
                 f"below the header has '{value}'."
             )
-    return pd.DataFrame(parts, index=frame.index)
+    frame = pd.DataFrame(parts, index=frame.index)
+    check_finite(frame, where)
+    return frame
 
 
 def transformer(kinds: dict[str, str], scale: bool, dense: bool) -> Any:
@@ -99,15 +101,15 @@ def transformer(kinds: dict[str, str], scale: bool, dense: bool) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    steps: dict[str, tuple[str, Any]] = {
-        NUMBER: ("numbers", StandardScaler() if scale else "passthrough"),
-        FLAG: ("flags", "passthrough"),
-        TEXT: ("categories", OneHotEncoder(handle_unknown="ignore")),
-    }
+    steps = [
+        ("numbers", StandardScaler() if scale else "passthrough", NUMBER),
+        ("flags", "passthrough", FLAG),
+        ("categories", OneHotEncoder(handle_unknown="ignore"), TEXT),
+    ]
     chosen = [
-        (label, step, [name for name, other in kinds.items() if other == found])
-        for found, (label, step) in steps.items()
-        if found in kinds.values()
+        (label, step, [name for name, found in kinds.items() if found == wanted])
+        for label, step, wanted in steps
+        if wanted in kinds.values()
     ]
     return ColumnTransformer(
         chosen, sparse_threshold=0.0 if dense else 0.3, verbose_feature_names_out=False
@@ -117,10 +119,10 @@ def transformer(kinds: dict[str, str], scale: bool, dense: bool) -> Any:
 def feature_names(columns: Any) -> list[str]:
     """The names of the transformed columns; made distinct if a category is called like a column."""
     try:
-        return [str(name) for name in columns.get_feature_names_out()]
+        return list(map(str, columns.get_feature_names_out()))
     except ValueError:
         columns.set_params(verbose_feature_names_out=True)
-        return [str(name) for name in columns.get_feature_names_out()]
+        return feature_names(columns)
 
 
 def is_too_many(distinct: int, rows: int) -> bool:
@@ -133,9 +135,8 @@ def _check_categories(name: str, values: Any) -> None:
     rows, distinct = len(values), values.nunique()
     if all(DATE.match(cell) for cell in values):
         raise ValueError(_date(name, values.iloc[0]))
-    numbers = int(_numeric(values).sum())
+    numbers, value, row = _first_text(values)
     if numbers < rows and 2 * numbers > rows:
-        value, row = _first_text(values)
         raise ValueError(
             f"Column '{name}' is read as text, though {numbers} of its {rows} values are numbers: "
             f"row {row} below the header has '{value}'. Correct it, or --drop the column."
@@ -147,18 +148,13 @@ def _check_categories(name: str, values: Any) -> None:
         )
 
 
-def _numeric(values: Any) -> Any:
+def _first_text(values: Any) -> tuple[int, Any, int]:
+    """How many values are numbers, the first that is none, and its row, counted from one."""
     import pandas as pd
 
-    return pd.to_numeric(values, errors="coerce").notna()
-
-
-def _first_text(values: Any) -> tuple[Any, int]:
-    """The first value that is no number, and its row, counted from one."""
-    import numpy as np
-
-    row = int(np.argmin(_numeric(values).to_numpy()))
-    return values.iloc[row], row + 1
+    numeric = pd.to_numeric(values, errors="coerce").notna()
+    row = int(numeric.argmin())
+    return int(numeric.sum()), values.iloc[row], row + 1
 
 
 def _date(name: str, value: Any) -> str:

@@ -18,31 +18,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hoag.datasets import Entry
 
-LIST = "show what there is, and whether it is here"
-FETCH = "download what is not here"
-CHECK = "compare checksums, and read the files"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    shown = actions.add_parser("list", help=LIST, description=f"{LIST.capitalize()}.")
+    def action(name: str, does: str, more: str = "") -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=does, description=f"{does.capitalize()}.{more}")
+
+    shown = action("list", "show what there is, and whether it is here")
     shown.add_argument("--json", action="store_true", help="print JSON")
 
-    fetched = actions.add_parser(
-        "fetch",
-        help=FETCH,
-        description=f"{FETCH.capitalize()}. A download that broke off goes on where it stopped.",
-    )
+    goes_on = " A download that broke off goes on where it stopped."
+    fetched = action("fetch", "download what is not here", goes_on)
     which = fetched.add_mutually_exclusive_group(required=True)
     which.add_argument("names", nargs="*", metavar="NAME", default=[], help="as in the list")
     which.add_argument("--all", action="store_true", help="all that are distributed somewhere")
 
-    checked = actions.add_parser(
+    checked = action(
         "check",
-        help=CHECK,
-        description=f"{CHECK.capitalize()}. The exit code is 1 if something is wrong, or if a data "
-        "set that is named is not here. Without a name, all that are here are checked.",
+        "compare checksums, and read the files",
+        " The exit code is 1 if something is wrong, or if a data set that is named is not here. "
+        "Without a name, all that are here are checked.",
     )
     checked.add_argument("names", nargs="*", metavar="NAME", help="as in the list")
     checked.add_argument("--json", action="store_true", help="print JSON")
@@ -111,38 +107,32 @@ def _fetch(args: argparse.Namespace) -> int:
 
     entries = [datasets.describe(name) for name in args.names or datasets.names()]
     failed = 0
-    line = _ProgressLine()
     for entry in entries:
         if args.all and not entry.downloadable and not datasets.present(entry.name):
             print(f"{entry.name}: not distributed anywhere, left out", file=sys.stderr)
             continue
         try:
-            paths = [str(path) for path in datasets.fetch(entry.name, line.show)]
+            paths = datasets.fetch(entry.name, _progress)
         except datasets.DataNotFound as error:
             failed = 1
-            line.write("")
+            _write_over("")
             print(f"{entry.name}: {error}", file=sys.stderr)
         else:
-            line.write("")
+            _write_over("")
             for path in paths or ["bundled with scikit-learn"]:
                 print(f"{entry.name}: {path}")
     return failed
 
 
-class _ProgressLine:
-    """One line on stderr, if that is a terminal, written over until the file is complete."""
+def _progress(name: str, done: int, total: int | None) -> None:
+    of = f" of {_megabytes(total)}" if total else ""
+    _write_over(f"{name}: {_megabytes(done)}{of}")
 
-    def __init__(self) -> None:
-        self._text = ""
 
-    def show(self, name: str, done: int, total: int | None) -> None:
-        of = f" of {_megabytes(total)}" if total else ""
-        self.write("" if done == total else f"{name}: {_megabytes(done)}{of}")
-
-    def write(self, text: str) -> None:
-        if text != self._text and sys.stderr.isatty():
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-            self._text = text
+def _write_over(text: str) -> None:
+    """One line on stderr, if that is a terminal, in place of the last such line."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -10,8 +10,6 @@ If FILE has the target, too, a line on stderr tells how good they are.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import sys
 import warnings
@@ -49,17 +47,25 @@ def run(args: argparse.Namespace) -> int:
         chances = model.predict_proba(X) if notes["model"] == "logistic" else None
     if kinds is not None:
         _tell_unknown(model, X)
-    classes = None if chances is None else [_shown(label) for label in model[-1].classes_]
+    classes = None if chances is None else model[-1].classes_.tolist()
     score = _score(table, notes, predictions, chances, classes)
     if score:
         told = ", ".join(f"{name} {value:.4g}" for name, value in score.items() if name != "rows")
         print(f"hoag: {told} on {score['rows']} rows with a known target", file=sys.stderr)
+    names = notes["targets"]
     if args.json:
-        output = _json(notes, predictions, chances, classes, score)
-    elif args.proba:
-        output = _csv(classes or [], chances)
+        found = {
+            "target": names[0] if len(names) == 1 else names,
+            "predictions": predictions.tolist(),
+            "classes": classes,
+            "probabilities": None if chances is None else chances.tolist(),
+            "score": score or None,
+        }
+        output = json.dumps(found) + "\n"
     else:
-        output = _csv(notes["targets"], predictions.reshape(len(predictions), -1))
+        values, header = (chances, classes) if args.proba else (predictions, names)
+        frame = tables.need("pandas").DataFrame(values, columns=header)
+        output = frame.to_csv(index=False, lineterminator="\n")
     if args.out:
         write_whole(Path(args.out), output.encode())
     else:
@@ -111,9 +117,7 @@ def _named(table: Any, kinds: dict[str, str], model: str) -> Any:
         )
     frame = table.rows[list(kinds)]
     columns.check_missing(frame, table.name, "the model cannot predict without them, so fill them")
-    frame = columns.converted(frame, kinds)
-    columns.check_finite(frame[[name for name in kinds if kinds[name] != "text"]], table.name)
-    return frame
+    return columns.converted(frame, kinds, table.name)
 
 
 def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
@@ -123,20 +127,18 @@ def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
 
     if table.named:
         raise ValueError(f"{model} was tuned on an svmlight file; {table.name} is none.")
-    rows, wanted = sparse.csr_array(table.rows), notes["features"]
-    before = table.first - notes["first"]
-    if before > 0:  # this file happens not to use the first feature
-        rows = sparse.hstack([sparse.csr_array((rows.shape[0], before)), rows], format="csr")
-    if before < 0 or rows.shape[1] > wanted:
-        last = notes["first"] + wanted - 1
+    rows, first, wanted = table.rows, notes["first"], notes["features"]
+    end = table.first + rows.shape[1]
+    if table.first < first or end > first + wanted:
         raise ValueError(
-            f"{table.name} has features {table.first} to {table.first + table.rows.shape[1] - 1}; "
-            f"{model} knows {notes['first']} to {last}."
+            f"{table.name} has features {table.first} to {end - 1}; "
+            f"{model} knows {first} to {first + wanted - 1}."
         )
     if not np.all(np.isfinite(rows.data)):
         raise ValueError(f"{table.name} has numbers that are not finite: correct them.")
-    rows.resize(rows.shape[0], wanted)
-    return rows
+    # A file that happens not to use the first feature begins with the second.
+    indices = rows.indices + (table.first - first)
+    return sparse.csr_array((rows.data, indices, rows.indptr), shape=(rows.shape[0], wanted))
 
 
 def _tell_unknown(model: Any, frame: Any) -> None:
@@ -163,54 +165,23 @@ def _score(
 
     names = notes["targets"]
     if not table.named:
-        frame = pd.DataFrame({names[0]: table.labels})
+        truth = pd.DataFrame({names[0]: table.labels})
     elif set(names) <= set(table.rows.columns):
-        frame = table.rows[names]
+        truth = table.rows[names].astype(object)
     else:
         return {}
-    if notes["target_kind"] == "text":
-        truth = frame.astype(object)
-    else:  # whatever is no number counts as not known
-        truth = frame.apply(lambda column: pd.to_numeric(column.astype(object), errors="coerce"))
-        truth = truth.astype("float64")
+    kind: Any = object
+    if notes["target_kind"] != "text":  # whatever is no number counts as not known
+        kind = float
+        truth = truth.apply(pd.to_numeric, errors="coerce").astype(kind)
     known = truth.notna().all(axis=1).to_numpy()
     truth, predictions = truth[known], predictions[known]
     if len(truth) == 0 or (classes is None and len(truth) < 2):
         return {}
     if classes is None:
         return {"R²": float(r2_score(truth, predictions)), "rows": len(truth)}
-    kind = object if notes["target_kind"] == "text" else float
     labels, truth = np.array(classes, dtype=kind), truth.iloc[:, 0].to_numpy(dtype=kind)
     score = {"accuracy": float(np.mean(truth == predictions.astype(kind)))}
     if set(truth) <= set(labels):
-        codes = np.searchsorted(labels, truth)
-        score["log loss"] = float(log_loss(codes, chances[known], labels=range(len(labels))))
+        score["log loss"] = float(log_loss(truth, chances[known], labels=labels))
     return {**score, "rows": len(truth)}
-
-
-def _shown(value: Any) -> Any:
-    import numpy as np
-
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _csv(header: list[Any], rows: Any) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows.tolist())
-    return buffer.getvalue()
-
-
-def _json(
-    notes: dict[str, Any], predictions: Any, chances: Any, classes: Any, score: dict[str, Any]
-) -> str:
-    names = notes["targets"]
-    found = {
-        "target": names[0] if len(names) == 1 else names,
-        "predictions": predictions.tolist(),
-        "classes": classes,
-        "probabilities": None if chances is None else chances.tolist(),
-        "score": score or None,
-    }
-    return json.dumps(found) + "\n"

@@ -12,6 +12,7 @@ was. `--data paper` is 20news, real-sim (IMDB where that cannot be had), Parkins
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import re
 import sys
@@ -62,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
     wanted = _figures(args.figure, names)
     small = set(names) <= set(cases.SMALL)
     budget = args.budget or (SMALL_BUDGET if small else BUDGET)
-    store = _store(args)
+    form = args.format or ("parquet" if importlib.util.find_spec("pyarrow") else "csv")
+    store = runs.Store(args.out / "rows", form)
     jobs = runs.jobs(wanted, names, args.seeds)
     if not args.draw:
         left = [job for job in jobs if not store.finished(job, budget)]
         try:
-            with _Bar(left, budget, args.quiet) as bar:
-                failed = runs.run(left, store, budget, bar.finished)
+            failed = _run(left, store, budget, args.quiet)
         except KeyboardInterrupt:
             kept = sum(store.finished(job, budget) for job in left)
             warn(
@@ -119,10 +120,23 @@ def _figures(asked: list[str] | None, names: list[str]) -> list[str]:
     return [name for name in FIGURES if name in wanted and can[name]]
 
 
-def _store(args: argparse.Namespace) -> Any:
-    from hoag.bench.runs import Store
+def _run(jobs: list[Any], store: Any, budget: float, quiet: bool) -> dict[Any, str]:
+    """What failed, and why; with a bar for the whole, in expected seconds, where somebody looks."""
+    from tqdm import tqdm
 
-    return Store(args.out / "rows", args.format or _form())
+    from hoag.bench import runs
+
+    with tqdm(
+        total=sum(job.seconds(budget) for job in jobs),
+        bar_format="{percentage:3.0f} % {bar:30} {elapsed} gone, {remaining} left  {desc}",
+        disable=quiet or not sys.stderr.isatty(),
+    ) as bar:
+
+        def finished(job: Any) -> None:
+            bar.set_description_str(job.stem, refresh=False)
+            bar.update(job.seconds(budget))
+
+        return runs.run(jobs, store, budget, finished)
 
 
 def _cases(args: argparse.Namespace) -> list[str]:
@@ -139,66 +153,26 @@ def _cases(args: argparse.Namespace) -> list[str]:
     if "real-sim" not in names or "imdb" in names:
         return names
     if args.draw:
-        replaced = not (args.out / "rows" / "real-sim").exists()
+        if (args.out / "rows" / "real-sim").exists():
+            return names
     else:
         try:
             datasets.fetch("real-sim")
-            replaced = False
+            return names
         except OSError:
             if not datasets.present("imdb"):
                 raise
-            replaced = True
             warn(
                 "imdb takes the place of real-sim, which could not be fetched: "
                 "`hoag data fetch real-sim` tells why."
             )
-    return [("imdb" if replaced and name == "real-sim" else name) for name in names]
-
-
-def _form() -> str:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return "csv"
-    return "parquet"
+    return ["imdb" if name == "real-sim" else name for name in names]
 
 
 def _check_packages() -> None:
-    for name in ("pandas", "matplotlib", "threadpoolctl", "bayes_opt", "optuna"):
-        try:
-            __import__(name)
-        except ImportError:
-            raise ImportError(
-                f"hoag reproduce needs {name}: pip install 'hoag[reproduce]'."
-            ) from None
-
-
-class _Bar:
-    """A bar for the whole, in expected seconds; nothing where nobody looks."""
-
-    def __init__(self, jobs: list[Any], budget: float, quiet: bool) -> None:
-        self._budget, self._bar = budget, None
-        if not quiet and sys.stderr.isatty():
-            try:
-                from tqdm import tqdm
-            except ImportError:
-                return
-            self._bar = tqdm(
-                total=sum(job.seconds(budget) for job in jobs),
-                bar_format="{percentage:3.0f} % {bar:30} {elapsed} gone, {remaining} left  {desc}",
-            )
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def finished(self, job: Any) -> None:
-        if self._bar is not None:
-            self._bar.set_description_str(job.stem, refresh=False)
-            self._bar.update(job.seconds(self._budget))
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    for name in ("pandas", "matplotlib", "threadpoolctl", "bayes_opt", "optuna", "tqdm"):
+        if not importlib.util.find_spec(name):
+            raise ImportError(f"hoag reproduce needs {name}: pip install 'hoag[reproduce]'.")
 
 
 def _seconds(text: str) -> float:

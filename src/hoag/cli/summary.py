@@ -26,7 +26,7 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
     """Everything, as plain numbers, text and lists."""
     result = tuned.result_
     scores = tuned.scores_[tuned.scoring]
-    strength = {name.rstrip("_"): _plain(value) for name, value in tuned._named(tuned.lam_).items()}
+    strengths = tuned._named(tuned.lam_)
     return {
         "hoag": hoag.__version__,
         "file": args.file,
@@ -42,13 +42,13 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
         "seed": None if args.cv == "loo" else args.seed,
         "criterion": tuned.criterion,
         "held_out_loss": tuned.criterion_,
-        "score": {"name": tuned.scoring, "mean": _plain(scores.mean()), "folds": _plain(scores)},
-        "lam": _plain(tuned.lam_),
+        "score": {"name": tuned.scoring, "mean": scores.mean().item(), "folds": scores.tolist()},
+        "lam": tuned.lam_.tolist(),
         "names": lam_names(tuned, data),
-        "lam_interval": _plain(tuned.lam_interval_),
+        "lam_interval": tuned.lam_interval_.tolist(),
         "bounds": args.bounds,
-        **strength,
-        "gradient": _plain(result.grad),
+        **{name.rstrip("_"): np.asarray(value).tolist() for name, value in strengths.items()},
+        "gradient": result.grad.tolist(),
         "gradient_error": result.evaluation.error,
         "gradient_bound": result.evaluation.bound,
         "tol": args.tol,
@@ -84,7 +84,8 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of the table."""
     made = found["features"] - found["columns"]
     shape = f"{found['rows']} × {found['columns']}"
-    loss = f"{LOSSES[found['criterion']]} {_short(found['held_out_loss'], 5)} per row"
+    loss = f"{LOSSES[found['criterion']]} {found['held_out_loss']:.5g} per row"
+    mean = f"mean of {found['cv']} folds (shuffled, seed {found['seed']})"
     score = {"accuracy": "accuracy", "r2": "R²"}[found["score"]["name"]]
     kernel = found["model"] == "kernel-ridge"
     kind = "" if found["penalties"] == "shared" else f", {found['penalties']} "
@@ -95,73 +96,60 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("target", target if isinstance(target, str) else ", ".join(target)),
         ("model", found["model"] + kind + (f" ({found['why']})" if found["why"] else "")),
         *_strengths(found),
-        ("held-out loss", f"{loss}, {_mean_of(found)}"),
-        ("held-out score", f"{score} {_short(found['score']['mean'])}"),
+        ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
+        ("held-out score", f"{score} {found['score']['mean']:.4g}"),
         ("certificate", _certificate(found)),
-        ("cost", f"{found['passes']:.0f} passes over the data, {_counted(found['steps'], 'step')}, "
-                 f"{found['seconds']:.2f} s"),
+        ("cost", f"{found['passes']:.0f} passes over the data, {found['steps']} "
+                 f"step{'' if found['steps'] == 1 else 's'}, {found['seconds']:.2f} s"),
         ("stopped", found["sentence"]),
         *((what, found[name]) for what, name in (("model file", "saved"), ("page", "report"))
           if found[name]),
     ]  # fmt: skip
 
 
-def _mean_of(found: dict[str, Any]) -> str:
-    if found["cv"] == "loo":
-        return "each row left out once"
-    return f"mean of {found['cv']} folds (shuffled, seed {found['seed']})"
-
-
 def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:
     """λ and what scikit-learn calls it, with its interval; the extremes where there are many."""
-    lam, names, ends = found["lam"], found["names"], found["lam_interval"]
+    names = found["names"]
+    ends = [f"{low:.3g} to {high:.3g}" for low, high in found["lam_interval"]]
+    if found["model"] == "kernel-ridge" and len(names) == 2:
+        also = [f"γ = {found['gamma']:.4g}", f"α = {found['alpha']:.4g}"]
+        ends = [f"{name} {end}" for name, end in zip(names, ends, strict=True)]
+    elif len(names) == 1:
+        words = [word for word in ("C", "alpha") if word in found]
+        also = [", ".join(f"{word} = {np.ravel(found[word])[0]:.4g}" for word in words)]
+    else:
+        return _many(found)
     within = f"(the loss is within {100 * found['tol']:g} % of this)"
     if not found["converged"]:
         within = "(estimated where the search stopped, before it had converged)"
-    if found["model"] == "kernel-ridge" and len(lam) == 2:
-        words = [("γ", found["gamma"]), ("α", found["alpha"])]
-        lines = [
-            (name, f"{_short(value)} ({word} = {_short(strength)})")
-            for name, value, (word, strength) in zip(names, lam, words, strict=True)
-        ]
-        where = ", ".join(f"{name} {_between(end)}" for name, end in zip(names, ends, strict=True))
-        return [*lines, ("λ interval", f"{where} {within}")]
-    if len(lam) == 1:
-        first, second = ("C", "alpha") if "C" in found else ("alpha", "")
-        also = f", {second} = {_short(_only(found[second]))}" if second else ""
-        return [
-            ("λ", f"{_short(lam[0])} ({first} = {_short(_only(found[first]))}{also})"),
-            ("λ interval", f"{_between(ends[0])} {within}"),
-        ]
-    return _many(found)
+    each = zip(names, found["lam"], also, strict=True)
+    lines = [(name, f"{value:.4g} ({strength})") for name, value, strength in each]
+    return [*lines, ("λ interval", f"{', '.join(ends)} {within}")]
 
 
 def _many(found: dict[str, Any]) -> list[tuple[str, str]]:
-    lam, names = found["lam"], found["names"]
-    kernel = found["model"] == "kernel-ridge"
-    own = list(zip(names, lam, strict=True))
-    lines = []
-    if kernel:
-        lines.append(("log α", f"{_short(lam[-1])} (α = {_short(found['alpha'])})"))
-        own = [(name.removeprefix("log γ of "), value) for name, value in own[:-1]]
-    ranked = sorted(own, key=lambda pair: pair[1])
-    spread = ", ".join(
-        f"{word} {_short(ranked[place][1])}"
-        for word, place in (("least", 0), ("median", len(ranked) // 2), ("most", -1))
-    )
-    what = "log γ" if kernel else "λ"
-    if len(ranked) <= 2 * SHOWN:
-        shown = ", ".join(f"{name}: {_short(value)}" for name, value in ranked)
-        return [*lines, (what, shown)]
-    lines.append((what, f"{len(ranked)} of them: {spread}"))
-    low, high = ("small γ", "large γ") if kernel else ("weakest", "strongest")
-    for word, part in ((high, ranked[: -SHOWN - 1 : -1]), (low, ranked[:SHOWN])):
-        lines.append((word, ", ".join(f"{name}: {_short(value)}" for name, value in part)))
-    return lines
+    ranked = sorted(zip(found["lam"], found["names"], strict=True), key=lambda pair: pair[0])
+    lines, what, low, high = [], "λ", "weakest", "strongest"
+    if found["model"] == "kernel-ridge":
+        what, low, high = "log γ", "small γ", "large γ"
+        lines.append(("log α", f"{found['lam'][-1]:.4g} (α = {found['alpha']:.4g})"))
+        widths = [pair for pair in ranked if pair[1] != "log α"]
+        ranked = [(value, name.removeprefix("log γ of ")) for value, name in widths]
+    shown = [f"{name}: {value:.4g}" for value, name in ranked]
+    if len(shown) <= 2 * SHOWN:
+        return [*lines, (what, ", ".join(shown))]
+    least, median, most = (ranked[place][0] for place in (0, len(ranked) // 2, -1))
+    spread = f"least {least:.4g}, median {median:.4g}, most {most:.4g}"
+    return [
+        *lines,
+        (what, f"{len(ranked)} of them: {spread}"),
+        (high, ", ".join(shown[: -SHOWN - 1 : -1])),
+        (low, ", ".join(shown[:SHOWN])),
+    ]
 
 
 def _certificate(found: dict[str, Any]) -> str:
-    size = math.sqrt(sum(value**2 for value in found["gradient"]))
+    size = math.hypot(*found["gradient"])
     if found["cv"] == "loo":
         return f"gradient {size:.1e}, exact up to rounding"
     error, bound = found["gradient_error"], found["gradient_bound"]
@@ -171,11 +159,15 @@ def _certificate(found: dict[str, Any]) -> str:
 
 
 def as_json(found: dict[str, Any]) -> str:
-    return json.dumps(_finite(found), indent=1, allow_nan=False)
+    """JSON, with null for the numbers that it has no word for: not a number, and the infinite."""
+    finite = json.loads(json.dumps(found), parse_constant=lambda word: None)
+    return json.dumps(finite, indent=1, allow_nan=False)
 
 
 def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
     """The page of a tuned model, whose columns are `named` or numbered."""
+    import scipy
+    import sklearn
     from matplotlib.figure import Figure
 
     from hoag.plot import TuningDisplay
@@ -188,11 +180,9 @@ def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
     page.table(("", ""), rows(found))
     page.section("The search")
     figure = Figure(figsize=(13.5, 3.9), layout="constrained")
-    one = found["names"] == ["λ"]
-    labels = ["λ = log α"] if one else list(found["names"])
-    TuningDisplay(tuned.result_, interval=tuned.lam_interval_, names=labels).plot(
-        figure.subplots(1, 3)
-    )
+    labels = ["λ = log α"] if found["names"] == ["λ"] else found["names"]
+    display = TuningDisplay(tuned.result_, interval=tuned.lam_interval_, names=labels)
+    display.plot(figure.subplots(1, 3))
     page.figure(figure, "The path of λ, the held-out loss, and the loss by passes over the data.")
     if len(found["lam"]) > 1:
         page.section("The penalties")
@@ -200,7 +190,11 @@ def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
     page.section("How to use it")
     _usage(page, found, named)
     page.section("Versions")
-    page.text(versions(), "soft")
+    page.text(
+        f"hoag {hoag.__version__}, scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}, "
+        f"NumPy {np.__version__}, Python {platform.python_version()}",
+        "soft",
+    )
     return page
 
 
@@ -210,8 +204,7 @@ def _penalties(page: Any, found: dict[str, Any]) -> None:
         half = ON_PAGE // 2
         page.text(f"The {half} largest and the {half} smallest of {len(ranked)}.")
         ranked = [*ranked[:half], *ranked[-half:]]
-    strengths = [math.exp(min(lam, 700.0)) for lam, _ in ranked]
-    lines = [(n, _short(lam), _short(a)) for (lam, n), a in zip(ranked, strengths, strict=True)]
+    lines = [(name, f"{lam:.4g}", f"{math.exp(min(lam, 700.0)):.4g}") for lam, name in ranked]
     page.table(("name", "λ", "exp(λ)"), lines)
 
 
@@ -226,46 +219,3 @@ def _usage(page: Any, found: dict[str, Any], named: bool) -> None:
         f"import skops.io; model = skops.io.load({found['saved']!r}); model.predict(rows), "
         f"where rows is a {'pandas frame with the same columns' if named else 'matrix'}."
     )
-
-
-def versions() -> str:
-    import numpy
-    import scipy
-    import sklearn
-
-    return (
-        f"hoag {hoag.__version__}, scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}, "
-        f"NumPy {numpy.__version__}, Python {platform.python_version()}"
-    )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-def _only(value: Any) -> float:
-    """The number of an array of one."""
-    while isinstance(value, list):
-        value = value[0]
-    return float(value)
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for what JSON has no number for."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _short(value: float, digits: int = 4) -> str:
-    return f"{value:.{digits}g}"
-
-
-def _between(ends: list[float]) -> str:
-    return f"{_short(ends[0], 3)} to {_short(ends[1], 3)}"

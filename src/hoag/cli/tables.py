@@ -71,8 +71,9 @@ def read(name: str, text: Iterable[str] = ()) -> Table:
 def _file(name: str, text: Iterable[str]) -> Table:
     path = Path(name)
     if not path.exists():
+        names = [*BUNDLED, *path.parent.glob("*")]
         raise FileNotFoundError(
-            f"There is no file {name}.{nearest(name, [*BUNDLED, *path.parent.glob("*")])} "
+            f"There is no file {name}.{nearest(name, names)} "
             f"These data sets are always there: {', '.join(BUNDLED)}."
         )
     suffixes = [suffix.lower() for suffix in path.suffixes] or [""]

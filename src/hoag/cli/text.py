@@ -9,8 +9,6 @@ from typing import Any
 
 from hoag.report import numeric
 
-MOST = 12  # names in a sentence
-
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Aligned columns, those of numbers flush right; an empty header leaves its lines out."""
@@ -33,8 +31,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def listed(names: Iterable[Any]) -> str:
     """'a', 'b', 'c' and 20 more."""
     quoted = [f"'{name}'" for name in names]
-    shown = ", ".join(quoted[:MOST])
-    return shown if len(quoted) <= MOST else f"{shown} and {len(quoted) - MOST} more"
+    more = f" and {len(quoted) - 12} more" if len(quoted) > 12 else ""
+    return ", ".join(quoted[:12]) + more
 
 
 def nearest(name: str, names: Iterable[Any]) -> str:

@@ -26,8 +26,7 @@ CRITERIA = ("log_loss", "brier", "squared_error", "huber")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_argument = parser.add_argument
-    add_argument("file", metavar="FILE", help="the rows to tune on")
+    parser.add_argument("file", metavar="FILE", help="the rows to tune on")
     data = parser.add_argument_group("data")
     data.add_argument("--target", action="append", metavar="COLUMN",
                       help="what to predict; repeat it for several (ridge)")  # fmt: skip
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     tuned, seconds, told = _fit(_estimator(args, data), data)
     found = summary.summary(args, data, tuned, seconds, told)
     if args.save:
-        _save(args.save, _pipeline(data, tuned), found)
+        _save(args.save, data, tuned, found)
     if args.report:
         summary.page(found, tuned, data.kinds is not None).write(args.report)
     for message in told:
@@ -88,16 +87,16 @@ class Data:
     """What is tuned on: the rows as numbers, and all that is known about their columns."""
 
     X: Any
+    names: list[str]  # of the columns of X
     y: Any
-    weights: Any
+    target_kind: str
     model: str
     why: str
     targets: list[str]
-    target_kind: str
-    kinds: dict[str, str] | None  # of the columns; svmlight has none
-    names: list[str]  # of the columns of X
-    columns: Any  # the fitted transformer that made X, or None
-    first: int  # the index of svmlight's first feature
+    weights: Any = None
+    kinds: dict[str, str] | None = None  # of the columns; svmlight has none
+    columns: Any = None  # the fitted transformer that made X; svmlight has none
+    first: int = 0  # the index of svmlight's first feature
 
 
 def _folds(value: str) -> int | str:
@@ -135,7 +134,8 @@ def _read(args: argparse.Namespace) -> Data:
             f"{listed(table.rows.columns)}."
         )
     y = table.rows[[tables.column(table, name, "--target").name for name in dict.fromkeys(wanted)]]
-    out = [tables.column(table, name, "--drop").name for name in args.drop] + list(y.columns)
+    named = list(y.columns)
+    out = [tables.column(table, name, "--drop").name for name in args.drop] + named
     weights = None
     if args.weights:
         weights = _weights(tables.column(table, args.weights, "--weights"), table.name)
@@ -143,15 +143,12 @@ def _read(args: argparse.Namespace) -> Data:
     frame = table.rows.drop(columns=out)
     if frame.shape[1] == 0:
         raise ValueError(f"Nothing of {table.name} is left to predict the target from.")
-    found = targets.target_kind(y, table.name)
-    model, why = targets.choose(args.model, y, found)
-    values = targets.values(model, y, found)
+    values, found, model, why = targets.read(y, args.model, table.name)
     frame, kinds = columns.features(frame, table.name)
     transformer = columns.transformer(kinds, not args.no_scale, model == targets.KERNEL_RIDGE)
     X = transformer.fit_transform(frame)
     names = columns.feature_names(transformer)
-    named = list(y.columns)
-    return Data(X, values, weights, model, why, named, found, kinds, names, transformer, 0)
+    return Data(X, names, values, found, model, why, named, weights, kinds, transformer)
 
 
 def _svmlight(args: argparse.Namespace, table: Any) -> Data:
@@ -164,17 +161,14 @@ def _svmlight(args: argparse.Namespace, table: Any) -> Data:
                 f"--{option} names a column, and {table.name} has none with a name: in an svmlight "
                 "file the label is the target."
             )
-    y = need("pandas").DataFrame({"label": table.labels})
-    found = targets.target_kind(y, table.name)
-    model, why = targets.choose(args.model, y, found)
-    stored = need("pandas").DataFrame({"features": table.rows.data})
-    columns.check_finite(stored, table.name)
+    pd = need("pandas")
+    columns.check_finite(pd.DataFrame({"features": table.rows.data}), table.name)
     if table.rows.shape[1] == 0:
         raise ValueError(f"{table.name} has labels and no features.")
+    y = pd.DataFrame({"label": table.labels})
+    values, found, model, why = targets.read(y, args.model, table.name)
     names = [f"feature {j + table.first}" for j in range(table.rows.shape[1])]
-    values = targets.values(model, y, found)
-    return Data(table.rows, values, None, model, why, ["label"], found, None, names, None,
-                table.first)  # fmt: skip
+    return Data(table.rows, names, values, found, model, why, ["label"], first=table.first)
 
 
 def _weights(column: Any, where: str) -> Any:
@@ -260,12 +254,15 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
     return estimator, time.perf_counter() - start, list(told)
 
 
-def _pipeline(data: Data, tuned: Any) -> Any:
-    """The columns' transformer and the model as scikit-learn's own classes, fitted."""
+def _save(path: str, data: Data, tuned: Any, found: dict[str, Any]) -> None:
+    """Write the columns' transformer and the model as scikit-learn's own classes, fitted."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.frozen import FrozenEstimator
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
+
+    from hoag.cli.tables import need
+    from hoag.report import write_whole
 
     model = tuned.to_sklearn()
     if data.model == "kernel-ridge":  # the mean of the target comes back
@@ -274,22 +271,11 @@ def _pipeline(data: Data, tuned: Any) -> Any:
         model.fit(data.X, data.y)
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", model)])
+    of_data = ("model", "targets", "target_kind", "kinds", "first")
+    of_found = ("features", "hoag", "lam", "names", "criterion", "held_out_loss", "penalties")
     pipeline.hoag_ = {
         "format": 1,
-        "model": data.model,
-        "targets": data.targets,
-        "target_kind": data.target_kind,
-        "kinds": data.kinds,
-        "features": data.X.shape[1],
-        "first": data.first,
+        **{name: getattr(data, name) for name in of_data},
+        **{name: found[name] for name in of_found},
     }
-    return pipeline
-
-
-def _save(path: str, pipeline: Any, found: dict[str, Any]) -> None:
-    from hoag.cli.tables import need
-    from hoag.report import write_whole
-
-    kept = ("hoag", "lam", "names", "criterion", "held_out_loss", "penalties")
-    pipeline.hoag_ |= {name: found[name] for name in kept}
     write_whole(Path(path), need("skops.io").dumps(pipeline))

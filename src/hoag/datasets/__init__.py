@@ -41,8 +41,6 @@ __all__ = [
     "thirds",
 ]
 
-Split = tuple[Any, Any, Any, Any, Any, Any]
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -116,8 +114,6 @@ def check(name: str) -> list[str]:
     Raises `DataNotFound` where a file is not here.
     """
     entry = describe(name)
-    for file in entry.files:
-        files.get(file, download=False)
     wrong = []
     for file in (*entry.files, *entry.extra):
         found = files.find(file)
@@ -132,7 +128,7 @@ def check(name: str) -> list[str]:
     return wrong
 
 
-def thirds(X: Any, y: Any, seed: int) -> Split:
+def thirds(X: Any, y: Any, seed: int) -> tuple[Any, ...]:
     """Train, test and validation rows, a third each, as (X, y, X′, y′, X″, y″)."""
     n = len(y) // 3
     order = np.random.default_rng(seed).permutation(len(y))
