@@ -75,22 +75,19 @@ class Page:
         """Columns whose every cell starts like a number are set flush right."""
         body = [[str(cell) for cell in row] for row in rows]
         right = [all(numeric(row[j]) for row in body) for j in range(len(header))]
+        marks = [' class="number"' if flush else "" for flush in right]
 
         def line(tag: str, cells: Sequence[str]) -> str:
-            marks = [' class="number"' if flush else "" for flush in right]
-            return "".join(
-                f"<{tag}{mark}>{html.escape(cell)}</{tag}>"
-                for cell, mark in zip(cells, marks, strict=True)
-            )
+            marked = zip(marks, map(html.escape, cells), strict=True)
+            return f"<tr>{''.join(f'<{tag}{mark}>{cell}</{tag}>' for mark, cell in marked)}</tr>"
 
-        lines = "".join(f"<tr>{line('td', row)}</tr>" for row in body)
-        head = f"<thead><tr>{line('th', header)}</tr></thead>"
+        lines = "".join(line("td", row) for row in body)
+        head = f"<thead>{line('th', header)}</thead>"
         self._parts.append(f'<div class="wide"><table>{head}<tbody>{lines}</tbody></table></div>')
 
     def figure(self, picture: Any, caption: str, name: str = "") -> None:
         """A matplotlib figure, or the bytes of a PNG; a page needs no name for it."""
-        data = picture if isinstance(picture, bytes) else png(picture)
-        source = f"data:image/png;base64,{base64.b64encode(data).decode()}"
+        source = f"data:image/png;base64,{base64.b64encode(png(picture)).decode()}"
         self._parts.append(
             f'<figure><img alt="{html.escape(caption)}" src="{source}">'
             f"<figcaption>{html.escape(caption)}</figcaption></figure>"
@@ -107,10 +104,8 @@ class Page:
             + "</body></html>\n"
         )
 
-    def write(self, path: str | Path) -> Path:
-        path = Path(path)
-        write_whole(path, self.html().encode())
-        return path
+    def write(self, path: str | Path) -> None:
+        write_whole(Path(path), self.html().encode())
 
 
 class Markdown:
@@ -141,23 +136,22 @@ class Markdown:
         self._parts.append("\n".join(f"| {' | '.join(line)} |" for line in cells))
 
     def figure(self, picture: Any, caption: str, name: str) -> None:
-        data = picture if isinstance(picture, bytes) else png(picture)
-        self._pictures[f"{name}.png"] = data
+        self._pictures[f"{name}.png"] = png(picture)
         self._parts.append(f"![{caption}]({{folder}}/{name}.png)")
 
-    def write(self, path: str | Path) -> Path:
-        path = Path(path)
+    def write(self, path: Path) -> None:
         text = "\n\n".join(self._parts).replace("({folder}/", f"({path.stem}/")
         write_whole(path, f"{text}\n".encode())
         for name, data in self._pictures.items():
             write_whole(path.with_suffix("") / name, data)
-        return path
 
 
-def png(figure: Any, dpi: int = 130) -> bytes:
-    """A matplotlib figure as PNG, the same bytes for the same picture."""
+def png(figure: Any) -> bytes:
+    """A matplotlib figure as PNG, the same bytes for the same picture; or the bytes of one."""
+    if isinstance(figure, bytes):
+        return figure
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
     return buffer.getvalue()
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from hoag.bench.cases import CASES
 from hoag.bench.methods import METHODS
-from hoag.bench.rows import Rows
 
 HOAG, EXACT = "hoag-exponential", "hoag-exact"
 QUADRATIC, CUBIC = "hoag-quadratic", "hoag-cubic"
-PAPERS = (HOAG, "grid", "random", "smbo", "iterdiff")
 LEVEL = 1e-3
+
+# Of every case: whether a claim holds there, None where that cannot be told, and the finding.
+Judged = Iterable[tuple[bool | None, str]]
 
 
 @dataclass(frozen=True)
@@ -31,27 +32,17 @@ class Claim:
     ours: bool = False
 
 
-def few(rows: Rows, *methods: str) -> list[str]:
-    """The cases with few hyperparameters in which all these methods were run."""
-    return [name for name in rows.few() if all(rows.of(name, method) for method in methods)]
+def over_cases(
+    figure: str, says: str, how: str, judged: Judged, more: str = "", ours: bool = False
+) -> Claim:
+    """A claim about several cases, which holds if it does on each that can tell.
 
-
-def text_sets(rows: Rows, *methods: str) -> list[str]:
-    """Those with one hyperparameter, as the paper's text sets."""
-    return [name for name in few(rows, *methods) if CASES[name].curve]
-
-
-def kernel_sets(rows: Rows, *methods: str) -> list[str]:
-    return [name for name in few(rows, *methods) if not CASES[name].curve]
-
-
-def told(parts: list[str]) -> str:
-    """The findings on each case, as the end of a sentence."""
-    return "; ".join(parts) or "no run here can tell"
-
-
-def every(found: list[bool]) -> bool | None:
-    return all(found) if found else None
+    `how` says what is measured, and `more` follows what was found.
+    """
+    found = list(judged)
+    decided = [holds for holds, _ in found if holds is not None]
+    told = "; ".join(finding for _, finding in found) or "no run here can tell"
+    return Claim(figure, says, all(decided) if decided else None, f"{how} {told}.{more}", ours)
 
 
 def number(value: float, unit: str = "") -> str:
@@ -63,13 +54,6 @@ def number(value: float, unit: str = "") -> str:
 
 def each(values: dict[str, float], unit: str = "") -> str:
     """name value, name value, …; sequences go by their own names."""
-    return ", ".join(f"{_label(m, values)} {number(v, unit)}" for m, v in values.items())
-
-
-def _label(method: str, beside: dict[str, float]) -> str:
-    return method.removeprefix("hoag-") if EXACT in beside else METHODS[method].label
-
-
-def splits(rows: Rows, case: str) -> str:
-    n = len(rows.of(case, HOAG))
-    return f"{case} ({n} split{'s' if n > 1 else ''})"
+    own = EXACT in values
+    names = {m: m.removeprefix("hoag-") if own else METHODS[m].label for m in values}
+    return ", ".join(f"{names[m]} {number(value, unit)}" for m, value in values.items())

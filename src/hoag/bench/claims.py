@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from hoag.bench.cases import CASES
-from hoag.bench.claim import (
-    CUBIC,
-    EXACT,
-    HOAG,
-    LEVEL,
-    PAPERS,
-    QUADRATIC,
-    Claim,
-    each,
-    every,
-    few,
-    kernel_sets,
-    text_sets,
-    told,
-)
+from hoag.bench.claim import CUBIC, EXACT, HOAG, LEVEL, QUADRATIC, Claim, Judged, each, over_cases
 from hoag.bench.claims_on_methods import methods
-from hoag.bench.methods import METHODS, SEQUENCES
+from hoag.bench.methods import METHODS, PAPERS, SEQUENCES
 from hoag.bench.rows import Rows, first_below, rises
 
 
@@ -35,68 +21,71 @@ def check(rows: Rows, figures: list[str]) -> list[Claim]:
 
 def tolerance(rows: Rows) -> Iterator[Claim]:
     """Of the first split, which is the one drawn."""
-    found, parts = [], []
-    for case in few(rows, *SEQUENCES):
-        runs = {m: rows.run(case, m, 0) for m in SEQUENCES}
-        cost = {
-            by: {m: first_below(run[by], run.answer, LEVEL) for m, run in runs.items()}
-            for by in ("passes", "seconds", "k")
-        }
-        if min(cost["passes"].values()) == np.inf:
-            continue
-        loose = [m for m in SEQUENCES if m != EXACT]
-        found.append(
-            all(cost[by][m] < cost[by][EXACT] for m in loose for by in ("passes", "seconds"))
-        )
-        steps = {m: cost["passes"][m] / cost["k"][m] for m in SEQUENCES if cost["k"][m] < np.inf}
-        parts.append(
-            f"{case}: {each(cost['passes'])} passes; {each(cost['seconds'])} seconds; "
-            f"{each(steps)} passes a step"
-        )
-    yield Claim(
+    yield over_cases(
         "tolerance",
         "Sequences that are not exact have cheaper steps, and converge faster overall.",
-        every(found),
-        f"Until the suboptimality is {LEVEL:g}, first split. {told(parts)}.",
+        f"Until the suboptimality is {LEVEL:g}, first split.",
+        _cheaper_steps(rows),
     )
-    found, parts, exponential = [], [], []
-    for case in text_sets(rows, *SEQUENCES):
-        ups = {m: rises(rows.run(case, m, 0).suboptimality) for m in SEQUENCES}
-        found.append(ups[QUADRATIC] > 0 and ups[CUBIC] > 0)
+    judged, exponential = [], []
+    for case in rows.text_sets(*SEQUENCES):
+        runs = rows.first_split(case, SEQUENCES)
+        ups = {m: float(rises(run.suboptimality)) for m, run in runs.items()}
+        steps = {m: float(len(run)) for m, run in runs.items()}
+        finding = f"{case}: {each(ups)} in {each(steps)} steps"
+        judged.append((ups[QUADRATIC] > 0 and ups[CUBIC] > 0, finding))
         exponential.append(ups[HOAG] > ups[QUADRATIC])
-        steps = {m: float(len(rows.run(case, m, 0))) for m in SEQUENCES}
-        parts.append(
-            f"{case}: {each({m: float(n) for m, n in ups.items()})} in {each(steps)} steps"
-        )
-    more = "The exponential sequence oscillates more than these." if every(exponential) else ""
-    yield Claim(
+    oscillates = exponential and all(exponential)
+    yield over_cases(
         "tolerance",
         "The quadratic sequence, and to some extent the cubic, oscillates on the two text sets.",
-        every(found),
         "How often the suboptimality of a step went up by more than 5 % while above 1e-6, first "
-        f"split. {told(parts)}. {more}",
+        "split.",
+        judged,
+        " The exponential sequence oscillates more than these." if oscillates else " ",
     )
+
+
+def _cheaper_steps(rows: Rows) -> Judged:
+    for case in rows.few(*SEQUENCES):
+        runs = rows.first_split(case, SEQUENCES)
+        passes, seconds, k = (
+            {m: first_below(run[by], run.answer, LEVEL) for m, run in runs.items()}
+            for by in ("passes", "seconds", "k")
+        )
+        if min(passes.values()) == np.inf:
+            continue
+        loose = [m for m in SEQUENCES if m != EXACT]
+        steps = {m: passes[m] / k[m] for m in SEQUENCES if k[m] < np.inf}
+        yield (
+            all(cost[m] < cost[EXACT] for m in loose for cost in (passes, seconds)),
+            f"{case}: {each(passes)} passes; {each(seconds)} seconds; {each(steps)} passes a step",
+        )
 
 
 def many(rows: Rows) -> Iterator[Claim]:
-    for case in [name for name in rows.cases() if CASES[name].many]:
-        runs = {m: rows.run(case, m) for m in METHODS if rows.run(case, m) is not None}
+    for case in rows.many():
+        runs = rows.first_split(case, METHODS)
         if HOAG in runs:
             yield _only_gradients(case, runs)
             yield _ahead(case, runs)
             yield _turns_up(case, runs[HOAG])
 
 
+def _losses(values: dict[str, float]) -> str:
+    return ", ".join(f"{METHODS[m].label} {loss:.5g}" for m, loss in values.items())
+
+
 def _only_gradients(case: str, runs: dict[str, Any]) -> Claim:
     line = 0.95 * float(runs[HOAG].value[0])
     end = {m: float(run.answer_value.iloc[-1]) for m, run in runs.items()}
     good = {m for m in runs if end[m] < line}
+    below = ", ".join(METHODS[m].label for m in runs if m in good)
     judged = {m for m in PAPERS if m in runs}
     gradient = {m for m in judged if METHODS[m].gradient}
-    limits = CASES[case].evaluations
     capped = "".join(
         f" {METHODS[m].label} had {n} evaluations only: one more takes longer than all the time."
-        for m, n in limits.items()
+        for m, n in CASES[case].evaluations.items()
         if m in runs
     )
     return Claim(
@@ -104,8 +93,7 @@ def _only_gradients(case: str, runs: dict[str, Any]) -> Claim:
         "Only methods with gradients give satisfactory results in so many dimensions.",
         HOAG in good and not good & (judged - gradient) if judged > gradient else None,
         f"{case}: the test loss at λ = 0, less 5 %, is {line:.5g}. Best of each method: "
-        f"{', '.join(f'{METHODS[m].label} {value:.5g}' for m, value in end.items())}. Below it: "
-        f"{', '.join(METHODS[m].label for m in runs if m in good) or 'none'}.{capped}",
+        f"{_losses(end)}. Below it: {below or 'none'}.{capped}",
     )
 
 
@@ -118,17 +106,16 @@ def _ahead(case: str, runs: dict[str, Any]) -> Claim:
         for m, run in judged.items()
         if run.seconds[0] <= time
     }
-    first, rest = float(runs[HOAG].value[0]), [value for m, value in at.items() if m != HOAG]
+    first = float(runs[HOAG].value[0])
     holds = None
     if HOAG in at and "iterdiff" in judged:
-        holds = all(first - at[HOAG] > 1.1 * (first - value) for value in rest)
-    numbers = ", ".join(f"{METHODS[m].label} {value:.5g}" for m, value in at.items())
+        holds = all(first - at[HOAG] > 1.1 * (first - at[m]) for m in at if m != HOAG)
     return Claim(
         "many",
         "HOAG gives much better results than any other method.",
         holds,
-        f"{case}: test losses after {time:.3g} s: {numbers}; from {first:.5g} at λ = 0, a tenth "
-        "more of the way down is taken for much.",
+        f"{case}: test losses after {time:.3g} s: {_losses(at)}; from {first:.5g} at λ = 0, a "
+        "tenth more of the way down is taken for much.",
     )
 
 
@@ -148,23 +135,24 @@ def _turns_up(case: str, run: Any) -> Claim:
 
 
 def costs(rows: Rows) -> Iterator[Claim]:
-    found, parts = [], []
-    for case in [name for name in rows.cases() if CASES[name].curve and len(rows.drawn(name))]:
+    yield over_cases(
+        "costs",
+        "With one penalty the cost function has a unique minimum.",
+        "Local minima inside [−12, 12]:",
+        _minima(rows),
+    )
+    for case in rows.kernel_sets():
+        if len(rows.drawn(case)):
+            yield _flat(rows, case)
+
+
+def _minima(rows: Rows) -> Judged:
+    for case in [name for name in rows.text_sets() if len(rows.drawn(name))]:
         f = rows.drawn(case).sort_values("lam_0").f.to_numpy()
         moves = np.diff(f)
         signs = np.sign(moves[np.abs(moves) > 1e-7 * f[1:]])  # flat ends wiggle by rounding
         minima = int(np.sum((signs[:-1] < 0) & (signs[1:] > 0)))
-        found.append(minima == 1)
-        parts.append(f"{case} has {minima}")
-    yield Claim(
-        "costs",
-        "With one penalty the cost function has a unique minimum.",
-        every(found),
-        f"Local minima inside [−12, 12]: {told(parts)}.",
-    )
-    for case in kernel_sets(rows):
-        if len(rows.drawn(case)):
-            yield _flat(rows, case)
+        yield minima == 1, f"{case} has {minima}"
 
 
 def _flat(rows: Rows, case: str) -> Claim:
@@ -172,25 +160,24 @@ def _flat(rows: Rows, case: str) -> Claim:
     from scipy.ndimage import label
 
     table = rows.drawn(case).pivot(index="lam_1", columns="lam_0", values="f")
-    f, limit = table.to_numpy(), 1.1 * rows.f_star(case, 0)
+    f, limit = table.to_numpy(), 1.1 * rows.f_star(case)
     number, _ = label(f <= limit)
-    here = number == number[np.unravel_index(np.argmin(f), f.shape)]
     within = bool(f.min() <= limit)
-    ridge, width = np.nonzero(here)
-    sides = (np.asarray(table.columns)[width], np.asarray(table.index)[ridge])
-    wide = [float(np.ptp(side)) if within else 0.0 for side in sides]
+    here = within & (number == number.flat[f.argmin()])
+    spans = (table.columns[here.any(axis=0)], table.index[here.any(axis=1)])
+    wide = [float(np.ptp(span)) if within else 0.0 for span in spans]
     return Claim(
         "costs",
         "Around its solution Parkinsons' cost function is almost flat.",
         max(wide) >= 5 if within else None,
-        f"{case}: f is within 10 % of f* on {100 * here.mean() if within else 0:.1f} % of the "
+        f"{case}: f is within 10 % of f* on {100 * here.mean():.1f} % of the "
         f"domain around the solution, a set that spans {wide[0]:.1f} in log γ and {wide[1]:.1f} in "
         "log α; almost flat is taken to mean 5 in some direction.",
     )
 
 
 def gradient(rows: Rows) -> Iterator[Claim]:
-    for case in text_sets(rows, "certified"):
+    for case in rows.text_sets("certified"):
         run = rows.run(case, "certified")
         error = np.abs(run.grad_0 - run.true_slope)
         falls = [
@@ -213,10 +200,4 @@ def gradient(rows: Rows) -> Iterator[Claim]:
         )
 
 
-CHECKS: dict[str, Callable[[Rows], Iterator[Claim]]] = {
-    "gradient": gradient,
-    "tolerance": tolerance,
-    "methods": methods,
-    "many": many,
-    "costs": costs,
-}
+CHECKS = {figure.__name__: figure for figure in (gradient, tolerance, methods, many, costs)}

@@ -85,10 +85,11 @@ def write(
     page: Any, rows: Rows, figures: list[str], found: list[Claim], pictures: dict[str, bytes]
 ) -> None:
     """Fill a page; `page` is a report.Page or a report.Markdown."""
-    judged = [claim for claim in found if claim.holds is not None and not claim.ours]
+    papers = [claim for claim in found if not claim.ours]
+    decided = [claim.holds for claim in papers if claim.holds is not None]
     page.text(
-        f"{sum(claim.holds is True for claim in judged)} of the {len(judged)} claims that this run "
-        f"decides hold. {_provenance(rows)}"
+        f"{sum(decided)} of the {len(decided)} claims that this run decides hold. "
+        f"{_provenance(rows)}"
     )
     stand_ins = [name for name in rows.cases() if CASES[name].is_stand_in]
     if stand_ins:
@@ -99,11 +100,7 @@ def write(
     page.section("Verdicts")
     page.table(
         ["figure", "what the paper says", "this run"],
-        [
-            [TITLES[claim.figure], claim.says, VERDICTS[claim.holds]]
-            for claim in found
-            if not claim.ours
-        ],
+        [[TITLES[claim.figure], claim.says, VERDICTS[claim.holds]] for claim in papers],
     )
     for name in figures:
         page.section(TITLES[name])
@@ -133,31 +130,25 @@ def _tables(page: Any, rows: Rows) -> None:
     few = rows.few()
     page.section("Until the suboptimality is 1e-3")
     page.text("Passes and seconds, medians of splits; “never” is not in the time or steps given.")
-    header = ["method"] + [f"{name}, {unit}" for name in few for unit in ("passes", "s")]
-    body = []
-    for method in dict.fromkeys((*SEQUENCES, *COMPARED)):
-        cells = [
-            _cell(rows.first(name, method, LEVEL, by))
-            for name in few
-            for by in ("passes", "seconds")
-        ]
-        body.append([_called(method), *cells])
-    page.table(header, body)
+    columns = [(name, by) for name in few for by in ("passes", "seconds")]
+    page.table(
+        ["method", *(f"{name}, {'s' if by == 'seconds' else by}" for name, by in columns)],
+        [
+            [_called(m), *(_cell(rows.first(name, m, LEVEL, by)) for name, by in columns)]
+            for m in dict.fromkeys((*SEQUENCES, *COMPARED))
+        ],
+    )
     page.section("Rates of the sequences")
     page.text(
         "Linear rates fitted to the suboptimality on its way from 0.3 to 1e-7, first split: what "
         "a step multiplies it by, the passes for a tenth of it, and how often it went up by more "
         "than 5 %. The paper leaves rates open."
     )
-    body = []
-    for name in few:
-        for method in SEQUENCES:
-            run = rows.run(name, method)
-            if run is not None:
-                step, tenth = rate(run)
-                ups = rises(run.suboptimality)
-                sequence = method.removeprefix("hoag-")
-                body.append([name, sequence, _cell(step), _cell(tenth), str(ups)])
+    body = [
+        [name, method.removeprefix("hoag-"), *map(_cell, rate(run)), rises(run.suboptimality)]
+        for name in few
+        for method, run in rows.first_split(name, SEQUENCES).items()
+    ]
     page.table(["data", "sequence", "factor a step", "passes for a tenth", "rises"], body)
 
 
@@ -168,23 +159,13 @@ def _called(method: str) -> str:
 
 
 def _data(page: Any, rows: Rows) -> None:
+    header = ["data", "stands for", "model", "splits", f"f* of {STARTS} starts", "least f seen"]
     body = []
-    for name in rows.cases():
-        case, of_starts = CASES[name], rows.f_star_of_starts(name, 0)
-        least = rows.f_star(name, 0)
-        body.append(
-            [
-                name,
-                case.stands_for if case.is_stand_in else "itself",
-                case.model,
-                len(rows.seeds(name)),
-                f"{of_starts:.7g}",
-                f"{least:.7g}",
-            ]
-        )
-    page.table(
-        ["data", "stands for", "model", "splits", f"f* of {STARTS} starts", "least f seen"], body
-    )
+    for case in [CASES[name] for name in rows.cases()]:
+        stands_for = case.stands_for if case.is_stand_in else "itself"
+        least = [f"{f:.7g}" for f in (rows.f_star_of_starts(case.name), rows.f_star(case.name))]
+        body.append([case.name, stands_for, case.model, len(rows.seeds(case.name)), *least])
+    page.table(header, body)
 
 
 def _cell(value: float) -> str:

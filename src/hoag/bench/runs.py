@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ import numpy as np
 import hoag
 from hoag.api import minimize
 from hoag.bench import methods
-from hoag.bench.cases import Case, Setting, case
+from hoag.bench.cases import Setting, case
+from hoag.bench.rows import DRAWN
 from hoag.bench.truth import Curve
 from hoag.criteria.base import Criterion
 from hoag.report import write_whole
@@ -27,6 +27,8 @@ from hoag.values import Array, InnerProblemError, Step
 SURFACE = 21
 # Up to so many hyperparameters are kept in the rows.
 KEPT = 2
+# What a row of Curve.knots() is.
+CURVE = ["lam_0", "f", "grad_0"]
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,11 @@ class Job:
 
     def seconds(self, budget: float) -> float:
         """About how long it may take, for the bar."""
-        if self.method in ("curve", "surface"):
+        if self.method in DRAWN:
             return budget
         method = methods.METHODS[self.method]
         ends_early = (method.gradient or method.name == "grid") and not case(self.case).many
-        return _budget(case(self.case), budget) * (0.3 if ends_early else 1.1)
+        return budget * case(self.case).longer * (0.3 if ends_early else 1.1)
 
 
 class Store:
@@ -81,7 +83,7 @@ class Store:
         if rows is None or rows.version.iloc[-1] != hoag.__version__:
             return False
         last = rows.iloc[-1]
-        return bool(last.status != "time_budget" or last.budget >= _budget(case(job.case), budget))
+        return bool(last.status != "time_budget" or last.budget >= budget * case(job.case).longer)
 
     def save(self, job: Job, rows: Any) -> None:
         buffer = io.BytesIO()
@@ -105,15 +107,14 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
     The sequences, the random starts and the case with many hyperparameters are of the first only.
     """
     figures, chosen = set(figures), [case(name) for name in cases]
-    few, many = [c for c in chosen if not c.many], [c for c in chosen if c.many]
+    few = [c for c in chosen if not c.many]
     first_curve = next((c for c in few if c.curve), None)
     wanted: list[Job] = []
     for seed in range(seeds):
         for c in few:
-            if c.curve or ("costs" in figures and seed == 0):
-                wanted.append(Job(c.name, "curve" if c.curve else "surface", seed))
-            names: tuple[str, ...] = ()
+            names: tuple[str, ...] = ("curve",) if c.curve else ()
             if seed == 0:
+                names += ("surface",) if "costs" in figures and not c.curve else ()
                 names += methods.SEQUENCES if "tolerance" in figures else ()
                 names += ("hoag-exponential", "smbo") if "costs" in figures else ()
                 names += ("certified",) if "gradient" in figures and c is first_curve else ()
@@ -122,8 +123,8 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
             if figures & {"tolerance", "methods"} and seed == 0:
                 wanted += [Job(c.name, "hoag-exponential", seed, k) for k in range(methods.STARTS)]
         if seed == 0 and "many" in figures:
-            for c in many:
-                wanted += [Job(c.name, name, 0) for name in methods.COMPARED_ON_MANY]
+            many = [c.name for c in chosen if c.many]
+            wanted += [Job(name, method, 0) for name in many for method in methods.COMPARED_ON_MANY]
     return list(dict.fromkeys(wanted))
 
 
@@ -131,10 +132,12 @@ def run(
     wanted: list[Job], store: Store, budget: float, progress: Callable[[Job], None]
 ) -> dict[Job, str]:
     """Run them all, and tell `progress` of each; those that failed, and why."""
+    from threadpoolctl import threadpool_limits
+
     failed = {}
     for job in wanted:
         try:
-            with _one_thread():
+            with threadpool_limits(1):
                 store.save(job, _rows(job, store, budget))
         except InnerProblemError as error:
             failed[job] = str(error)
@@ -144,28 +147,18 @@ def run(
 
 def _rows(job: Job, store: Store, budget: float) -> Any:
     setting = _setting(job.case, job.seed)
-    _restore(setting, job, store)
-    if job.method in ("curve", "surface"):
+    truth, curve = setting.truth, Job(job.case, "curve", job.seed)
+    if isinstance(truth, Curve) and not truth.known and job != curve and store.finished(curve, 0):
+        # f solved in an earlier session is not solved again.
+        truth.restore(store.load(curve)[CURVE].to_numpy())
+    if job.method in DRAWN:
         return _drawn(job, setting)
-    return _searched(job, setting, _budget(case(job.case), budget))
+    return _searched(job, setting, budget * case(job.case).longer)
 
 
 @lru_cache(maxsize=1)
 def _setting(name: str, seed: int) -> Setting:
     return case(name).make(seed)
-
-
-def _restore(setting: Setting, job: Job, store: Store) -> None:
-    """f solved in an earlier session is not solved again."""
-    if isinstance(setting.truth, Curve) and not setting.truth.known and job.method != "curve":
-        curve = Job(job.case, "curve", job.seed)
-        if store.finished(curve, 0.0):
-            rows = store.load(curve)
-            setting.truth.restore(rows[["lam_0", "f", "grad_0"]].to_numpy())
-
-
-def _budget(c: Case, budget: float) -> float:
-    return budget * c.longer
 
 
 def _searched(job: Job, setting: Setting, budget: float) -> Any:
@@ -186,9 +179,8 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
     rows["f"] = np.nan
     if setting.truth is not None:
         # Of a random start only where it ended counts.
-        asked = slice(None) if job.start < 0 else slice(len(rows) - 1, None)
-        lams = np.array(watch.lams)[asked]
-        rows.loc[rows.index[asked], "f"] = setting.truth.f(lams)
+        asked = rows.index if job.start < 0 else rows.index[-1:]
+        rows.loc[asked, "f"] = setting.truth.f(np.array(watch.lams)[asked])
     if job.method == "certified" and isinstance(setting.truth, Curve):
         rows["true_slope"] = setting.truth.slopes(np.array(watch.lams))
     return _named(rows, job, watch.ended or result.status.reason, budget)
@@ -199,60 +191,46 @@ def _drawn(job: Job, setting: Setting) -> Any:
     import pandas as pd
 
     if isinstance(setting.truth, Curve):
-        knots = setting.truth.knots()
-        rows = pd.DataFrame(knots, columns=["lam_0", "f", "grad_0"])
+        rows = pd.DataFrame(setting.truth.knots(), columns=CURVE)
     else:
         assert setting.truth is not None
         lams = np.array(list(setting.domain.grid(SURFACE)))
-        rows = pd.DataFrame(lams, columns=[f"lam_{j}" for j in range(lams.shape[1])])
-        rows["f"] = setting.truth.f(lams)
+        rows = pd.DataFrame(lams, columns=["lam_0", "lam_1"]).assign(f=setting.truth.f(lams))
     return _named(rows, job, "finished", np.inf)
 
 
 def _named(rows: Any, job: Job, status: str, budget: float) -> Any:
-    for name, value in (
-        ("case", job.case),
-        ("method", job.method),
-        ("seed", job.seed),
-        ("start", job.start),
-        ("status", status),
-        ("budget", budget),
-        ("version", hoag.__version__),
-        (
-            "machine",
-            f"Python {platform.python_version()}, NumPy {np.__version__}, "
-            f"{platform.system()} {platform.machine()}",
-        ),
-    ):
-        rows[name] = value
-    return rows
+    return rows.assign(
+        **asdict(job),
+        status=status,
+        budget=budget,
+        version=hoag.__version__,
+        machine=f"Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"{platform.system()} {platform.machine()}",
+    )
 
 
+@dataclass
 class _Watch:
     """Turns every step into a row, and ends the run; what rows take is not the search's time.
 
     ended   "time_budget", "target" or "evaluations" once one of them has ended the run, else ""
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        criterion: Criterion,
-        budget: float,
-        target: float | None,
-        most: int | None,
-    ) -> None:
-        self.rows: list[dict[str, float]] = []
-        self.lams: list[Array] = []
-        self.ended = ""
-        self._setting, self._criterion = setting, criterion
-        self._budget, self._target, self._most = budget, target, most
-        self._outside = 0.0
+    setting: Setting
+    criterion: Criterion
+    budget: float
+    target: float | None
+    most: int | None
+    rows: list[dict[str, float]] = field(default_factory=list)
+    lams: list[Array] = field(default_factory=list)
+    ended: str = ""
+    outside: float = 0.0
 
     def __call__(self, step: Step) -> bool:
         start, found = time.perf_counter(), step.evaluation
-        seconds = step.seconds - self._outside
-        x, _ = self._criterion.solution(found)
+        seconds = step.seconds - self.outside
+        x, _ = self.criterion.solution(found)
         row = {
             "k": step.k,
             "seconds": seconds,
@@ -266,26 +244,18 @@ class _Watch:
             "error": found.error,
             "bound": found.bound,
             "step_size": step.step_size,
-            "validation": self._setting.validation(x, step.lam),
+            "validation": self.setting.validation(x, step.lam),
         }
         if step.lam.size <= KEPT:
             row |= {f"lam_{j}": value for j, value in enumerate(step.lam)}
             row |= {f"grad_{j}": value for j, value in enumerate(found.grad)}
         self.rows.append(row)
         self.lams.append(step.lam)
-        self._outside += time.perf_counter() - start
-        for reason, over in (
-            ("target", self._target is not None and found.g < self._target),
-            ("evaluations", step.k == self._most),
-            ("time_budget", seconds >= self._budget),
-        ):
-            self.ended = self.ended or (reason if over else "")
+        self.outside += time.perf_counter() - start
+        if self.target is not None and found.g < self.target:
+            self.ended = "target"
+        elif step.k == self.most:
+            self.ended = "evaluations"
+        elif seconds >= self.budget:
+            self.ended = "time_budget"
         return bool(self.ended)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -16,12 +15,6 @@ from hoag.values import Array, Box
 TIGHT = 1e-3
 # Slopes are first order in it.
 TIGHTER = 1e-10
-
-
-class Truth(Protocol):
-    def f(self, lams: Array) -> Array:
-        """f at each row of an array (m, s)."""
-        ...
 
 
 class Curve:
@@ -37,10 +30,11 @@ class Curve:
 
     def __init__(self, problem: Any, domain: Box) -> None:
         self._criterion, self._domain = Implicit(problem, certificate=False), domain
-        self._knots: dict[float, tuple[float, float]] = {}
+        self._knots = np.empty((0, 3))
 
     def f(self, lams: Array) -> Array:
-        return np.asarray(self._spline()(lams[:, 0]))
+        """f at each row of an array (m, 1)."""
+        return np.asarray(CubicHermiteSpline(*self.knots().T)(lams[:, 0]))
 
     def slopes(self, lams: Array) -> Array:
         """f′ solved at each λ itself, for a spline's slope is less precise than its value."""
@@ -53,51 +47,45 @@ class Curve:
 
     @property
     def known(self) -> bool:
-        return bool(self._knots)
+        return len(self._knots) > 0
 
     def restore(self, knots: Array) -> None:
         """Rows of `knots()`, solved earlier."""
-        self._knots = {float(lam): (float(f), float(slope)) for lam, f, slope in knots}
+        self._knots = knots
 
     def knots(self) -> Array:
-        """(λ, f, f′) as rows."""
-        self._spline()
-        return np.array([[lam, *self._knots[lam]] for lam in sorted(self._knots)])
-
-    def _spline(self) -> CubicHermiteSpline:
-        if not self._knots:
+        """(λ, f, f′) as rows, in the order of λ."""
+        if not self.known:
             self._make()
-        lam, f, slope = np.array([[k, *v] for k, v in sorted(self._knots.items())]).T
-        return CubicHermiteSpline(lam, f, slope)
+        return self._knots
 
     def _make(self) -> None:
         low, high = float(self._domain.lower[0]), float(self._domain.upper[0])
         places = np.linspace(high, low, round((high - low) / self.SPACING) + 1)
         warm = self._solve(places, None)
-        wanted = self._halved(set(places))
-        while wanted and len(self._knots) < self.MOST_KNOTS:
-            before = self._spline()
-            warm = self._solve(np.array(sorted(wanted)), warm)
-            off = {m for m in wanted if abs(before(m) - self._knots[m][0]) > self._allowed(m)}
-            wanted = self._halved(off)
+        off = places
+        while off.size and len(self._knots) < self.MOST_KNOTS:
+            lam = self._knots[:, 0]
+            touched = np.isin(lam, off)
+            middles = ((lam[:-1] + lam[1:]) / 2)[touched[:-1] | touched[1:]]
+            before = self.f(middles[:, None])
+            warm = self._solve(middles, warm)
+            f = self._knots[np.isin(self._knots[:, 0], middles), 1]
+            least = self._knots[:, 1].min()
+            # `ERROR` of f at the minimum, and a thousandth of the way down from elsewhere.
+            allowed = np.maximum(self.ERROR * least, 1e-3 * (f - least))
+            off = middles[np.abs(before - f) > allowed]
 
     def _solve(self, places: Array, warm: Any) -> Any:
+        """Add knots, each solved from the solution before; the last solution."""
+        solved = []
         for place in places:
             found = self._criterion.evaluate(np.array([place]), TIGHT, warm)
-            self._knots[float(place)] = (found.value, float(found.grad[0]))
+            solved.append((place, found.value, found.grad[0]))
             warm = found.warm
+        knots = np.concatenate([self._knots, solved])
+        self._knots = knots[np.argsort(knots[:, 0])]
         return warm
-
-    def _allowed(self, place: float) -> float:
-        """`ERROR` of f at the minimum, and a thousandth of the way down from elsewhere."""
-        least = min(f for f, _ in self._knots.values())
-        return max(self.ERROR * least, 1e-3 * (self._knots[place][0] - least))
-
-    def _halved(self, beside: set[float]) -> set[float]:
-        """The middles of the intervals that touch `beside`."""
-        lam = sorted(self._knots)
-        pairs = [(a, b) for a, b in pairwise(lam) if a in beside or b in beside]
-        return {(a + b) / 2 for a, b in pairs}
 
 
 class Solved:
