@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test lint types reproduce bench clean
+.PHONY: demo test lint types reproduce oldest bench check-all clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -28,6 +28,20 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
+# The same tests on the oldest versions that pyproject.toml admits.
+.venv-oldest/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable '.[oldest]'
+	touch $@
+
+oldest: .venv-oldest/ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --quiet
+
+# What takes too long for every change: before a release, or when an issue is called done.
+check-all: lint types demo reproduce test oldest
+	$(BIN)/python benchmarks/constants.py --quick
+	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
+
 # The figures of the README; needs HOAG_DATA.
 bench: .venv/ready
 	$(BIN)/python benchmarks/paper.py
@@ -36,4 +50,4 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/overfitting.py
 
 clean:
-	rm -rf .venv build dist demo.png reproduction
+	rm -rf .venv .venv-oldest build dist demo.png reproduction
