@@ -326,6 +326,22 @@ def test_any_shape_and_scale_gives_finite_numbers(
     assert found.error >= 0
     x, _ = criterion_.solution(found)
     assert found.value == pytest.approx(problem.at(x, found.lam).g, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
+def test_a_direction_that_is_rounding_is_not_taken_in(scale):
+    """One column that is not zero: after one direction ∇₁h cancels, and w is no picture of it."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        A, y = np.zeros((6, 3)), rng.permutation(np.arange(6) % 2)
+        A[:, 1] = scale * rng.normal(size=6)
+        matrix = ArrayRows(sparse.csr_matrix(A))
+        split = [(np.arange(4), np.arange(4, 6))]
+        (problem,) = linear_folds(matrix, binary(y, None, False), split, np.ones(6))
+        criterion_ = Galerkin(hoag.Implicit(problem))
+        found = repeated(criterion_, np.zeros(1), 3, 1e-6)
+        x, _ = criterion_.solution(found)
+        assert found.value == pytest.approx(problem.at(x, found.lam).g, rel=1e-6, abs=1e-9)
     if scale < 1e8:  # see test_refit.py
         assert criterion_.certified(found, bound=True).bound >= 0
 

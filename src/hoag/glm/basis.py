@@ -136,15 +136,21 @@ class Basis:
         if not self.shared:
             self.model.test.charge(0.5)
             z_test = self.model.test.design.rows.forward(v).ravel()
-        larger = self.joined(stored, z, z_test, c.size)
+        larger = self.joined(stored, z, z_test, c.size, float(np.vdot(v, v)))
         if larger is None:
             return None
         free = self.Z[:, :k].T @ slope + self.model.penalty.floor * c[:k]
         energy = float(np.sqrt(max(float(np.vdot(gradient, v)), 0.0)))
         return Direction(larger, float(np.hypot(size, np.linalg.norm(free))), energy)
 
-    def joined(self, stored: Array, z: Array, z_test: Array, filled: int) -> Basis | None:
-        """The basis with one more vector, orthonormal to the `filled` that are there."""
+    def joined(
+        self, stored: Array, z: Array, z_test: Array, filled: int, squared: float | None = None
+    ) -> Basis | None:
+        """The basis with one more vector v, orthonormal to the `filled` that are there.
+
+        None if there is nothing new, or only rounding: where Aᵀw cancels, w is no longer a picture
+        of v, and what is left of w·A Aᵀw is not what Pythagoras leaves of `squared`, ‖v‖².
+        """
         basis = self
         if filled != self.filled or filled == self.size:
             basis = self.turned(np.eye(filled))
@@ -153,14 +159,16 @@ class Basis:
         old, images = basis.stored[:, k:filled], basis.Z[:, k:filled]
         scale = 1.0 / (float(np.max(np.abs(stored))) or 1.0)  # no square shall overflow
         stored, z, z_test = scale * stored, scale * z, scale * z_test
-        whole = float(stored @ (z if dual else stored))
+        whole = float(stored @ (z if dual else stored)) if squared is None else scale**2 * squared
+        total = np.zeros(filled - k)
         for _ in range(2):  # twice is enough
             along = (images if dual else old).T @ stored  # ⟨Aᵀw, Aᵀw′⟩ = w·A Aᵀw′
-            stored, z = stored - old @ along, z - images @ along
+            stored, z, total = stored - old @ along, z - images @ along, total + along
             if not basis.shared:
                 z_test = z_test - basis.Z_test[:, k:filled] @ along
         rest = float(stored @ (z if dual else stored))
-        if not rest > np.sqrt(ROUNDOFF) * whole:  # nothing new but rounding
+        left = whole - float(total @ total)
+        if not rest > ROUNDOFF**0.5 * whole or abs(rest - left) > ROUNDOFF**0.25 * rest:
             return None
         norm = float(np.sqrt(rest))
         basis.stored[:, filled], basis.Z[:, filled] = stored / norm, z / norm
