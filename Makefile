@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test lint types reproduce oldest bench check-all clean
+.PHONY: demo test lint types reproduce test-oldest bench check-all clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -34,11 +34,11 @@ types: .venv/ready
 	.venv-oldest/bin/python -m pip install --quiet --editable '.[oldest]'
 	touch $@
 
-oldest: .venv-oldest/ready
+test-oldest: .venv-oldest/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
-check-all: lint types demo reproduce test oldest
+check-all: lint types demo reproduce test test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
 
