@@ -26,8 +26,9 @@ TANGENT = 4
 # between these two.
 SLOW, QUICK = 0.8, 0.5
 
-# Newton steps in the basis: one after a new direction or a little move of λ; so many after a move
-# beyond FAR, where the tangent misleads; and so many where nothing else is left.
+# Newton steps in the basis: one after a new direction or a little move of λ, up to half of FAR,
+# beyond which the tangent misleads; so many after a longer move; and so many where nothing else is
+# left.
 STEPS_MOVED, STEPS_LAST = 2, 20
 FAR = 1.0
 
@@ -138,9 +139,8 @@ class Reduced:
         by = float(lam[0] - self.lam[0])
         if by == 0.0:
             return self
-        near = abs(by) <= FAR
-        c = self.c + by * self.t if near else self.c
-        found = _solved(self.basis, lam, c, 1 if near else STEPS_MOVED)
+        c = self.c + by * self.t if abs(by) <= FAR else self.c
+        found = _solved(self.basis, lam, c, 1 if abs(by) <= FAR / 2 else STEPS_MOVED)
         return replace(
             found,
             size=np.inf if self.complete else self.size,
