@@ -234,3 +234,23 @@ def test_malformed_sparse_rows_are_refused():
     S.indptr[-1] -= 1
     with pytest.raises(ValueError, match="malformed"):
         models.ridge(S, Y, A_TEST, Y_TEST)
+
+
+@pytest.mark.parametrize("estimator", [hoag.LogisticRegressionCV(), hoag.RidgeCV()])
+@pytest.mark.parametrize("side", ["row", "col"])
+@pytest.mark.parametrize("index", [-1, 10**6])
+def test_coordinates_outside_the_matrix_are_refused_before_they_are_followed(
+    estimator, side, index
+):
+    rng = np.random.default_rng(0)
+    A = sparse.coo_matrix(rng.normal(size=(50, 8)) * (rng.random((50, 8)) < 0.5))
+    getattr(A, side)[0] = index
+    with pytest.raises(ValueError, match="malformed sparse matrix"):
+        estimator.fit(A, np.arange(50) % 2)
+
+
+def test_blocks_outside_the_matrix_are_refused_before_they_are_followed():
+    A = sparse.bsr_matrix(np.kron(np.eye(4), np.ones((2, 2))), blocksize=(2, 2))
+    A.indices[1] = 10**6
+    with pytest.raises(ValueError, match="malformed"):
+        hoag.RidgeCV().fit(A, np.arange(8.0))

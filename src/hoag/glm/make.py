@@ -210,15 +210,19 @@ def as_rows(A: Any, name: str) -> Rows:
 
 
 def check_sparse(A: Any, name: str) -> None:
-    """scikit-learn fits a malformed matrix silently, or crashes on it."""
-    if not sparse.issparse(A) or A.format not in ("csr", "csc"):
+    """scikit-learn fits a malformed matrix silently, or crashes on it, or on converting it."""
+    if not sparse.issparse(A):
         return
-    if A.indptr[-1] != A.data.size or A.indices.size != A.data.size:
-        raise InvalidInput(f"{name} is a malformed sparse matrix: its arrays disagree in size.")
     try:
-        A.check_format(full_check=True)
+        if A.format == "coo":
+            sparse.coo_array((A.data, (A.row, A.col)), shape=A.shape)  # which looks at its indices
+        elif A.format in ("csr", "csc", "bsr"):
+            if not A.indptr[-1] == A.indices.size == len(A.data):
+                raise ValueError("its arrays disagree in size")
+            A.check_format(full_check=True)
     except ValueError as error:
-        raise InvalidInput(f"{name} is a malformed sparse matrix: {error}.") from None
+        why = str(error).rstrip(".")
+        raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
 
 
 def matrix(A: Any, name: str) -> Any:
