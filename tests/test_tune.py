@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
 import shlex
 import subprocess
@@ -471,3 +472,16 @@ def test_text_tables_are_aligned():
     lines = table(("name", "rows"), [("a", 5), ("long name", 1200)]).splitlines()
     assert lines == ["name       rows", "---------  ----", "a             5", "long name  1200"]
     assert table((), [("a", "b")]) == "a  b"
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path, capsys):
+    target, link, pipe = tmp_path / "kept.html", tmp_path / "link.html", tmp_path / "pipe"
+    target.write_text("before")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    assert main(["tune", "iris", "--report", str(link)]) == 0
+    assert link.is_symlink()
+    assert "<html" in target.read_text()
+    assert main(["tune", "iris", "--report", str(pipe)]) == 1
+    assert "is not a regular file" in capsys.readouterr().err
+    assert pipe.is_fifo()

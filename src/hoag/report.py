@@ -156,7 +156,13 @@ def png(figure: Any) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the file and rename, so that a reader never sees half of it."""
+    """Write beside the file and rename, so that a reader never sees half of it.
+
+    What a link points to is written, and the link stays; a device or a pipe is left alone.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} cannot be written: it is not a regular file.")
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
