@@ -49,6 +49,10 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -
         error = gradient_error(now, eps, exact)
         root.learn(float(lam[0]), float(now.grad[0]), error)
         judged = _judged(k, domain, now, error, here, tol)
+        ahead = None
+        if exact and judged.gain <= tol:  # f″ was measured elsewhere: how does f bend from here on?
+            ahead = yield from _root(domain, now, here)
+            judged = _judged(k, domain, now, error, float(np.minimum(here, ahead[2])), tol)
         if judged.gain <= tol and now.f_error > SETTLED * tol * abs(now.value):
             judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
@@ -56,7 +60,7 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -
             return judged.status
         start = now
         if judged.gain > tol:
-            wanted, start, here = yield from _root(domain, now, curvature)
+            wanted, start, here = ahead or (yield from _root(domain, now, curvature))
             lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
             curvature = here
         eps = _goal(now, here, tol)
