@@ -639,3 +639,30 @@ def test_degenerate_data_give_a_finite_model(estimator, X, y, to):
     chance = np.mean(np.abs(y - np.mean(y)) ** 2)
     if isinstance(estimator, RidgeCV):
         assert model.criterion_ <= 1.3 * chance * (1 + 2 / len(y)) + 1e-9
+
+
+@pytest.mark.parametrize("widths", ["shared", "per-feature"])
+def test_a_kernel_model_predicts_far_from_the_origin_as_near_it(widths):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(120, 3)), rng.normal(size=(400, 3))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=120)
+    here = KernelRidgeCV(widths=widths).fit(X, y)
+    there = KernelRidgeCV(widths=widths).fit(X + 1e8, y)
+    assert there.criterion_ == pytest.approx(here.criterion_, rel=1e-3)
+    np.testing.assert_allclose(there.predict(new + 1e8), here.predict(new), atol=1e-2)
+
+
+def test_kernels_that_do_not_fit_are_refused_at_once(monkeypatch):
+    monkeypatch.setattr("hoag.estimators.kernel._memory", lambda: 1e6)
+    X, y = np.zeros((1000, 2)), np.arange(1000.0)
+    with pytest.raises(ValueError, match=r"folds of 1000 rows take 0.09 GB.*Nystroem"):
+        KernelRidgeCV().fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegressionCV(cv=3), RidgeCV(), RidgeCV(cv=3)])
+def test_scoring_on_a_frame_says_nothing_about_names(estimator):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    scoring = "roc_auc" if isinstance(estimator, LogisticRegressionCV) else "r2"
+    model = estimator.set_params(scoring=scoring).fit((X - X.mean()) / X.std(), y)
+    assert np.all(np.isfinite(model.scores_[scoring]))
+    assert list(model.feature_names_in_) == list(X.columns)

@@ -145,6 +145,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         else:
             for (_, test), model in zip(splits, task.models(result.x), strict=True):
                 fold = copy.copy(self)
+                fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
                 for name, value in model.items():
                     setattr(fold, name, value)
                 own = {key: _rows_of(value, test, X.shape[0]) for key, value in params.items()}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
@@ -114,6 +116,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         check_criterion(self.criterion)
         if np.sum(weights > 0) < 2:
             raise InvalidInput("Only one sample has a positive weight; two are needed.")
+        _check_memory(splits)
         self.X_fit_ = X
         u = units(X, weights, centre=True, about_mean=True)
         y, u = regression_units(y, u, centre=False)
@@ -166,11 +169,15 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X, rows = self._validate(X, reset=False), self.X_fit_
+        if not (sparse.issparse(X) or sparse.issparse(rows)):
+            # as in fit: far from the origin the distances of rows are lost in their sizes
+            centre = rows.mean(axis=0)
+            X, rows = X - centre, rows - centre
         if self.widths == "shared":
-            return np.asarray(rbf_kernel(X, self.X_fit_, gamma=self.gamma_) @ self.dual_coef_)
+            return np.asarray(rbf_kernel(X, rows, gamma=self.gamma_) @ self.dual_coef_)
         root = np.sqrt(self.gamma_)
-        return np.asarray(rbf_kernel(X * root, self.X_fit_ * root, gamma=1.0) @ self.dual_coef_)
+        return np.asarray(rbf_kernel(X * root, rows * root, gamma=1.0) @ self.dual_coef_)
 
     def to_sklearn(self) -> Any:
         """The fitted model as a plain sklearn KernelRidge; behind a scaler for many widths."""
@@ -196,3 +203,25 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.widths == "shared"
         return tags
+
+
+def _check_memory(splits: Any) -> None:
+    """Each fold holds its distances, kernel and factor, (training rows)² numbers each."""
+    wanted = sum(8 * len(train) * (3 * len(train) + 2 * len(test)) for train, test in splits)
+    there = _memory()
+    if wanted > there:
+        rows = len(splits[0][0]) + len(splits[0][1])
+        fits = int(rows * np.sqrt(0.5 * there / wanted))
+        raise InvalidInput(
+            f"The kernels of {len(splits)} folds of {rows} rows take {wanted / 1e9:.2g} GB, and "
+            f"this machine has {there / 1e9:.2g}. Fit on some {fits} of the rows, or use RidgeCV "
+            "behind sklearn.kernel_approximation.Nystroem."
+        )
+
+
+def _memory() -> float:
+    """The machine's, in bytes; infinite where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return np.inf
