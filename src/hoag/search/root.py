@@ -87,21 +87,21 @@ def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, An
 
     For a criterion whose values cost nothing. The window around λ is moved up or down while the
     least is at its end; the parabola through the least and its neighbours says where between them.
-    Exact values are looked at down to the end of the box, or until f has risen for good.
+    Exact values are looked at from bound to bound.
     """
     low, high = float(domain.lower[0]), float(domain.upper[0])
     values: dict[float, float] = {}
     start: Evaluation | None = None
-    at = min(high, float(lam[0]) + 2 * SPACING)
+    at = high if exact else min(high, float(lam[0]) + 2 * SPACING)
     starts: dict[float, Evaluation] = {}
     while True:
         start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
         values[at], starts[at] = start.value, start
         best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
         starts = {k: v for k, v in starts.items() if k in (best, top)}
-        risen = values[bottom] > RISEN * values[best] or bottom <= low
-        deep = not exact and bottom <= float(lam[0]) - 4 * SPACING and bottom < best
-        if not (risen or deep):
+        deep = bottom <= float(lam[0]) - 4 * SPACING and bottom < best
+        seen = not exact and (values[bottom] > RISEN * values[best] or deep)
+        if not (seen or bottom <= low):
             at = max(low, bottom - SPACING)
         elif best == top and top < high:
             at, start = min(high, top + SPACING), starts[top]
