@@ -31,7 +31,7 @@ def main() -> None:
             bar.set_postfix_str(f"λ = {step.lam[0]:+.3f}, held-out loss {loss:.5f}")
             bar.update()
 
-        result = hoag.minimize(problems, lam0=START, callback=progress)
+        result = hoag.minimize(problems, lam0=START, callback=progress, certificate="bound")
 
     criterion = hoag.Sum([hoag.Implicit(p, certificate=False) for p in problems])
 
