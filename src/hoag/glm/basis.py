@@ -136,7 +136,7 @@ class Basis:
         if not self.shared:
             self.model.test.charge(0.5)
             z_test = self.model.test.design.rows.forward(v).ravel()
-        larger = self.joined(stored, z, z_test, c.size, float(np.vdot(v, v)))
+        larger = self.joined(stored, z, z_test, c.size, float(np.linalg.norm(v)))
         if larger is None:
             return None
         free = self.Z[:, :k].T @ slope + self.model.penalty.floor * c[:k]
@@ -144,12 +144,12 @@ class Basis:
         return Direction(larger, float(np.hypot(size, np.linalg.norm(free))), energy)
 
     def joined(
-        self, stored: Array, z: Array, z_test: Array, filled: int, squared: float | None = None
+        self, stored: Array, z: Array, z_test: Array, filled: int, norm: float | None = None
     ) -> Basis | None:
         """The basis with one more vector v, orthonormal to the `filled` that are there.
 
         None if there is nothing new, or only rounding: where Aᵀw cancels, w is no longer a picture
-        of v, and what is left of w·A Aᵀw is not what Pythagoras leaves of `squared`, ‖v‖².
+        of v, and what is left of w·A Aᵀw is not what Pythagoras leaves of ‖v‖², if `norm` is ‖v‖.
         """
         basis = self
         if filled != self.filled or filled == self.size:
@@ -159,7 +159,7 @@ class Basis:
         old, images = basis.stored[:, k:filled], basis.Z[:, k:filled]
         scale = 1.0 / (float(np.max(np.abs(stored))) or 1.0)  # no square shall overflow
         stored, z, z_test = scale * stored, scale * z, scale * z_test
-        whole = float(stored @ (z if dual else stored)) if squared is None else scale**2 * squared
+        whole = float(stored @ (z if dual else stored)) if norm is None else (scale * norm) ** 2
         total = np.zeros(filled - k)
         for _ in range(2):  # twice is enough
             along = (images if dual else old).T @ stored  # ⟨Aᵀw, Aᵀw′⟩ = w·A Aᵀw′
@@ -170,10 +170,10 @@ class Basis:
         left = whole - float(total @ total)
         if not rest > ROUNDOFF**0.5 * whole or abs(rest - left) > ROUNDOFF**0.25 * rest:
             return None
-        norm = float(np.sqrt(rest))
-        basis.stored[:, filled], basis.Z[:, filled] = stored / norm, z / norm
+        length = float(np.sqrt(rest))
+        basis.stored[:, filled], basis.Z[:, filled] = stored / length, z / length
         if not basis.shared:
-            basis.Z_test[:, filled] = z_test / norm
+            basis.Z_test[:, filled] = z_test / length
         basis.filled = filled + 1
         return basis
 
