@@ -122,3 +122,23 @@ def test_no_more_is_left_to_gain_than_was_asked_for():
         found, best = (hoag.RidgeCV(tol=tol).fit(X, y).criterion_ for tol in (1e-4, 1e-9))
         left.append(found / best - 1)
     assert max(left) <= 1.5e-4
+
+
+@pytest.mark.parametrize("lam", [-25.0, -14.0, 0.0])
+def test_more_columns_than_rows_with_hardly_a_penalty(lam):
+    """1 − h is tiny there, and an intercept's share of h must not hide it."""
+    rng = np.random.default_rng(0)
+    A, weights = 30 * rng.normal(size=(20, 45)), rng.uniform(0.5, 2.0, 20)
+    y = A @ rng.normal(size=45) + rng.normal(size=20)
+    criterion = LeaveOneOut(ArrayRows(A), y, weights, Penalty(np.zeros(45, dtype=int)))
+    true = 0.0
+    for i, rest in enumerate(~np.eye(20, dtype=bool)):
+        mean = np.average(A[rest], axis=0, weights=weights[rest])
+        level = np.average(y[rest], weights=weights[rest])
+        root = np.sqrt(weights[rest])
+        U, d, Vt = np.linalg.svd(root[:, None] * (A[rest] - mean), full_matrices=False)
+        kept = d > 1e-9 * d[0]  # centred rows have one dimension less
+        shrunk = np.where(kept, d / (d**2 + np.exp(lam)), 0.0)
+        x = Vt.T @ (shrunk * (U.T @ (root * (y[rest] - level))))
+        true += weights[i] * (y[i] - level - (A[i] - mean) @ x) ** 2
+    assert criterion.value(np.array([lam])).value == pytest.approx(true, rel=1e-4)

@@ -44,11 +44,11 @@ CHEAP = 1e8
 
 
 class Fit(NamedTuple):
-    """θ (p, K), the residuals r (n, K), h (n,), and what their derivatives need."""
+    """θ (p, K), the residuals r (n, K), 1 − h (n,), and what their derivatives need."""
 
     theta: Array
     residual: Array
-    leverage: Array
+    gap: Array
     condition: float
     derivative: Any  # (u, v) ↦ αⱼ(θⱼ(Bᵀu)ⱼ − Σᵢ sᵢvᵢB²ᵢⱼ), shapes (n, K), (n,) ↦ (p, K)
 
@@ -126,16 +126,16 @@ class LeaveOneOut(Criterion):
         """What the fit without row i predicts for row i, shape of y."""
         predicted = np.concatenate(
             [
-                self.y[:, block] - fit.residual / (1.0 - self._leverage(fit))[:, None]
+                self.y[:, block] - fit.residual / self._gap(fit)[:, None]
                 for fit, block, _ in self._value(lam)[1]
             ],
             axis=1,
         )
         return predicted[:, 0] if self.flat else predicted
 
-    def _leverage(self, fit: Fit) -> Array:
-        mean = np.full(self.n, fit.leverage.mean()) if self.gcv else fit.leverage
-        return np.minimum(mean, 1.0 - ROUNDOFF)
+    def _gap(self, fit: Fit) -> Array:
+        """1 − h of every row, or their mean."""
+        return np.full(self.n, fit.gap.mean()) if self.gcv else fit.gap
 
     def _value(self, lam: Array) -> tuple[float, list[Any]]:
         total, fits = 0.0, []
@@ -149,7 +149,7 @@ class LeaveOneOut(Criterion):
                     "The ridge problem is singular to rounding at lam = "
                     f"{np.array2string(lam, threshold=6)}: raise the lower bound."
                 ) from None
-            gap = 1.0 - self._leverage(fit)
+            gap = self._gap(fit)
             error = fit.residual / gap[:, None]
             y = self.y[:, block]
             flat = y.shape[1] == 1
@@ -184,7 +184,8 @@ class LeaveOneOut(Criterion):
             Bu = cho_solve(factor, self._backward(u))
             return np.asarray(_split(alpha, theta, Bu, squares))
 
-        return Fit(theta, residual, leverage, _condition(factor, G), derivative)
+        gap = np.maximum(1.0 - leverage, ROUNDOFF)
+        return Fit(theta, residual, gap, _condition(factor, G), derivative)
 
     def _dual(self, alpha: Array, block: slice) -> Fit:
         """By the factor of M, n × n; in it rows are scaled by √s and centred."""
@@ -196,6 +197,10 @@ class LeaveOneOut(Criterion):
             for columns, R in self._column_blocks():
                 M += (R / alpha[columns]) @ R.T
             self._flops += 2.0 * self.n**2 * self.p
+        # √share is in the null space of R Rᵀ. Left at 1 beside the other eigenvalues, it would hide
+        # 1 − h in rounding; raised to their size it leaves its part of M⁻¹ as small as theirs.
+        null, raised = np.sqrt(self.share), float(np.trace(M)) / self.n
+        M += raised * np.outer(null, null)
         M[np.diag_indices(self.n)] += 1.0
         factor = cho_factor(M)
         inverse = cho_solve(factor, np.eye(self.n))
@@ -205,7 +210,7 @@ class LeaveOneOut(Criterion):
             [(R.T @ scaled) / alpha[columns, None] for columns, R in self._column_blocks()]
         )
         residual = scaled / root[:, None]
-        leverage = 1.0 - np.diag(inverse) + self.share
+        gap = np.maximum(np.diag(inverse) - self.share / (1.0 + raised), np.finfo(float).tiny)
 
         def derivative(u: Array, v: Array) -> Array:
             w, Z = inverse @ (u / root[:, None]), (inverse * v) @ inverse
@@ -217,7 +222,7 @@ class LeaveOneOut(Criterion):
             self._flops += 2.0 * self.n**2 * (self.n + self.p)
             return np.asarray(_split(alpha, theta, Bu, squares))
 
-        return Fit(theta, residual, leverage, _condition(factor, M), derivative)
+        return Fit(theta, residual, gap, _condition(factor, M), derivative)
 
     @cached_property
     def _gram(self) -> Array:
