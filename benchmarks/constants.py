@@ -60,6 +60,14 @@ def cancer(scaled: bool = True) -> Any:
 
 
 @cache
+def tall() -> Any:
+    """Many more rows than columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50000, 20)) @ rng.normal(size=(20, 20))
+    return X, (X @ rng.normal(size=20) / 10 + rng.normal(size=50000) > 0).astype(int)
+
+
+@cache
 def digits() -> Any:
     X, y = datasets.load("digits").X_y
     return X[::3] / 16, y[::3]
@@ -184,6 +192,7 @@ PROBLEMS: dict[str, Callable[[], Found]] = {
     "cancer": lambda: fitted(LogisticRegressionCV(), cancer()),
     "unscaled": lambda: fitted(LogisticRegressionCV(), cancer(scaled=False)),
     "odd": lambda: fitted(LogisticRegressionCV(), (digits()[0], digits()[1] % 2)),
+    "tall": lambda: fitted(LogisticRegressionCV(), tall()),
     "waves": lambda: fitted(LogisticRegressionCV(), waves(700)),
     "more waves": lambda: fitted(LogisticRegressionCV(), waves(1500)),
     "unseen class": unseen,
@@ -333,10 +342,13 @@ CONSTANTS = (
     reduced("STEPS_LAST", "Newton steps where nothing else is left"),
     reduced("FAR", "beyond it the tangent misleads"),
     implicit("STRAIGHT", "cosine for the secant of x", SECOND, is_share=True),
-    Constant("criteria.leave_one_out", "CHEAP", "a factor is cheap", ("left out", "more left out")),
+    Constant("criteria.base", "CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
+    Constant("criteria.base", "SPACING", "distance of looks", (*EXACT_SOLVES, "text")),
+    Constant("criteria.joint", "STALE", "a matrix is too old", ("tall",), is_share=True),
+    Constant("criteria.joint", "SAMPLE", "rows for a coefficient", ("tall",)),
+    Constant("criteria.joint", "ROUGH", "how f moves when a look ends", ("cancer", "unscaled")),
     size("DIRECT", "coefficients for a factor", ("groups", "more groups", "ridge")),
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),
-    size("SMALL", "coefficients for exact solves", ("cancer", "odd", "unscaled")),
     size("REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
     Constant(
         "criteria.unrolled.GradientDescent",
@@ -366,7 +378,6 @@ CONSTANTS = (
     sure("CERTAIN", "error of p to close a side, and wanted next"),
     sure("SHRINK", "ε shrinks at most by"),
     looks("LEAST", "least distance of a look"),
-    looks("SPACING", "distance of looks over the box", problems=(*EXACT_SOLVES, "text")),
     looks("RISEN", "loss at which they end", problems=(*EXACT_SOLVES, "text"), origin=1.0),
     looks("DOUBT", "how wrong they are", problems=(*LOOKS, "cancer")),
     Constant("search.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),

@@ -28,7 +28,7 @@ class Known(hoag.Criterion):
 
     @property
     def traits(self):
-        return hoag.Traits(looks=self.free_looks)
+        return hoag.Traits(looks=3.0 if self.free_looks else None)
 
     def __init__(self, f, slope, noise=1.0, floor=0.0, measured=True, free_looks=False, seed=0):
         self.f, self.slope, self.noise, self.floor = f, slope, noise, floor

@@ -99,7 +99,7 @@ def test_gcv_is_the_textbook_formula():
 
 def test_the_search_finds_what_a_fine_grid_of_scikit_learn_finds():
     A, y, _ = data(40, 5, 1)
-    result = hoag.minimize(criterion(A, y, np.ones(40), "shared"))
+    result = hoag.minimize(criterion(A, y, np.ones(40), "shared"), search=hoag.search.Fast(1e-6))
     grid = np.exp(np.linspace(result.lam[0] - 1, result.lam[0] + 1, 41))
     theirs = RidgeCV(alphas=grid).fit(A, y)
     assert result.converged

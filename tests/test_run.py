@@ -50,7 +50,7 @@ def whole_points(monkeypatch):
 
 def test_a_default_fit_asks_the_problem_itself_after_the_last_step(monkeypatch):
     """The search goes by a small space; what is reported is computed outside of it, in the end."""
-    A, y = registry.text(150, 250)
+    A, y = registry.text(300, 500)
     seen, before = whole_points(monkeypatch), []
     model = hoag.LogisticRegressionCV(
         cv=3, refit=False, callback=lambda step: before.append(len(seen))

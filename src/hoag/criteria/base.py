@@ -17,21 +17,30 @@ from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
 # to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
 SETTLED = 5.0
 
+# What takes at most so many products of numbers is cheap enough to look around with.
+CHEAP = 3e7
+
+# How far apart values of f are looked at where each takes a solve: basins are seldom narrower.
+SPACING = 3.0
+
 
 @dataclass(frozen=True, eq=False)
 class Traits:
     """What a criterion can do for a search, declared and not found out.
 
-    looks   Ask(free=True) is answered anywhere in the box: for no pass, or by a small factor
+    looks   how far apart the box is looked over, where Ask(free=True) is answered anywhere in it
+            for no pass, or by a small factor; None where it is not
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
+    sample  how many of them show where in the box to begin, for a criterion without looks
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
             is looked over, so that a width for each of a hundred features is one axis
     """
 
-    looks: bool = False
+    looks: float | None = None
     exact: bool = False
     rows: int | None = None
+    sample: int | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
 
@@ -54,11 +63,12 @@ class Criterion(ABC):
     def evaluate(self, lam: Any, ask: Ask | float = 0.0, warm: Any = None) -> Evaluation:
         """f(λ) ± f_error and p ± error, as precise as asked; a number is short for Ask(eps).
 
-        `warm` is the `warm` of an earlier evaluation of this criterion; None starts afresh.
+        `warm` is the `warm` of an earlier evaluation of this criterion, on the same rows; None
+        starts afresh.
         """
         ask, lam = Ask.of(ask), checked_lam(lam, np.size(self.lam0))
         if ask.rows is not None:
-            return self.sampled(ask.rows)._evaluate(lam, replace(ask, rows=None), None)
+            return self.sampled(ask.rows)._evaluate(lam, replace(ask, rows=None), warm)
         return self._evaluate(lam, ask, warm)
 
     def value(self, lam: Any, eps: float = 0.0, warm: Any = None) -> Evaluation:

@@ -48,9 +48,10 @@ class Sum(Criterion):
     @property
     def traits(self) -> Traits:
         parts = [part.traits for part in self.criteria]
+        looks = [part.looks for part in parts if part.looks is not None]
         sizes = [part.rows for part in parts if part.rows is not None]
         return Traits(
-            looks=all(part.looks for part in parts),
+            looks=max(looks) if len(looks) == len(parts) else None,
             exact=all(part.exact for part in parts),
             rows=min(sizes) if len(sizes) == len(parts) else None,
             blocks=parts[0].blocks,

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from hoag.criteria.base import SETTLED, Criterion, Traits
+from hoag.criteria.base import SETTLED, SPACING, Criterion, Traits
 from hoag.criteria.implicit import Implicit, Warm
 from hoag.criteria.reduced import MOST, Reduced
 from hoag.glm.basis import Precondition
@@ -58,7 +58,7 @@ class Galerkin(Criterion):
 
     @property
     def traits(self) -> Traits:
-        return Traits(looks=True, blocks=self.problem.blocks)
+        return Traits(looks=SPACING, blocks=self.problem.blocks)
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.implicit.outer_lipschitz()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.criteria.base import Criterion, Traits, no_gradient
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.certificate import ROUGH, certify, hypergradient
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
@@ -102,7 +102,12 @@ class Implicit(Criterion):
 
     @property
     def traits(self) -> Traits:
-        return Traits(self.exact, self.exact, self.problem.sample_of, self.problem.blocks)
+        return Traits(
+            looks=SPACING if self.exact else None,
+            exact=self.exact,
+            rows=self.problem.sample_of,
+            blocks=self.problem.blocks,
+        )
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         counted = Counted(self.problem)

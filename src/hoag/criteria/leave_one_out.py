@@ -13,18 +13,23 @@ B = A G⁻¹, θ = G⁻¹AᵀSy, uᵢ = ∂f/∂rᵢ and vᵢ = ∂f/∂hᵢ,
 
 summed over the coefficients of a group. For p ≤ n the factor is that of G, else that of
 M = I + √S A Λ⁻¹ Aᵀ√S, by which √S B = M⁻¹ √S A Λ⁻¹ and 1 − hᵢ = (M⁻¹)ᵢᵢ.
+
+With one penalty for all, one decomposition AᵀSA = V diag(e) Vᵀ, or √S A Aᵀ√S = U diag(e) Uᵀ of the
+smaller side, does for every λ; f is then computed once more, by a factor, at the λ that was chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hoag.criteria.base import Criterion, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR, singular
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
 from hoag.glm.rows import Rows
@@ -39,18 +44,29 @@ from hoag.values import (
     InvalidInput,
 )
 
-# A factor of at most so many products of numbers is cheap enough to look around with.
-CHEAP = 1e8
-
 
 class Fit(NamedTuple):
     """θ (p, K), the residuals r (n, K), 1 − h (n,), and what their derivatives need."""
 
-    theta: Array
+    theta: Callable[[], Array]
     residual: Array
     gap: Array
     condition: float
-    derivative: Any  # (u, v) ↦ αⱼ(θⱼ(Bᵀu)ⱼ − Σᵢ sᵢvᵢB²ᵢⱼ), shapes (n, K), (n,) ↦ (p, K)
+    derivative: Callable[[Array, Array], Array]  # u (n, K) and v (n,) ↦ ∂f/∂λ, (s,)
+
+
+class Spectrum(NamedTuple):
+    """One decomposition for all λ: e, and Z = AV, or Z = U where columns outnumber rows."""
+
+    wide: bool
+    e: Array
+    Z: Array
+    squares: Array
+    c: Array  # VᵀAᵀSy, or Uᵀ√S y
+    V: Array | None = None
+    lost: float = 0.0  # by how much any e may be wrong
+    raised: float = 0.0  # the eigenvalue that stands for the intercept, where it is wide
+    by_rows: bool = False
 
 
 class LeaveOneOut(Criterion):
@@ -89,7 +105,10 @@ class LeaveOneOut(Criterion):
         # Targets with the same penalties share a factor.
         self._blocks = [slice(None)] if same else [slice(k, k + 1) for k in range(self.y.shape[1])]
         wide = self.p > self.n and np.all(self.groups >= 0)
-        self._solve = self._dual if wide else self._primal
+        self._factor = self._dual if wide else self._primal
+        one = penalty.isotropic(self.p * self.groups.shape[1]) and min(self.n, self.p) <= DECOMPOSED
+        self._decomposes = one and self.n * self.p <= DECOMPOSED**2
+        self._solve = self._spectral if self._decomposes else self._factor
 
     @property
     def lam0(self) -> Array:
@@ -97,8 +116,10 @@ class LeaveOneOut(Criterion):
 
     @property
     def traits(self) -> Traits:
-        cheap = min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
-        return Traits(looks=cheap, exact=True, blocks=np.arange(self.penalty.n_lam))
+        cheap = self._decomposes or min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
+        return Traits(
+            looks=SPACING if cheap else None, exact=True, blocks=np.arange(self.penalty.n_lam)
+        )
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("The leave-one-out loss has no bounded slope: give C a number.")
@@ -109,18 +130,36 @@ class LeaveOneOut(Criterion):
         gradient, error = no_gradient(lam), np.nan
         if ask.gradient:
             gradient = np.zeros(lam.size)
-            for fit, block, (u, v) in fits:
-                groups = self.groups[:, block]
-                tuned = groups >= 0
-                parts = fit.derivative(u, v)[tuned]
-                gradient += np.bincount(groups[tuned], weights=parts, minlength=lam.size)
+            for fit, _, (u, v) in fits:
+                gradient += fit.derivative(u, v)
             condition = max(fit.condition for fit, *_ in fits)
             error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
-        theta = np.concatenate([fit.theta for fit, *_ in fits], axis=1)
+        f_error = ROUNDING * abs(value)
+        return Evaluation(lam, value, gradient, f_error=f_error, error=error, cost=self._spent())
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """By a factor made for this λ, where a decomposition had served; x is made too."""
+        fresh = self._solve if self._trusted(found.lam) else self._factor
+        value, fits = self._value(found.lam, fresh)
+        theta = np.concatenate([fit.theta() for fit, *_ in fits], axis=1)
+        error = abs(value - found.value) + ROUNDING * abs(value)
+        return replace(found, value=value, g=value, f_error=error, x=theta, cost=self._spent())
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        if found.x is not None:
+            return found.x, Cost()
+        fits = self._value(found.lam)[1]
+        return np.concatenate([fit.theta() for fit, *_ in fits], axis=1), self._spent()
+
+    def _trusted(self, lam: Array) -> bool:
+        """Whether a factor is less precise at this λ than the decomposition of the rows."""
+        alpha = float(np.min(self.penalty.alpha(lam)))
+        return self._decomposes and self._spectrum(alpha).by_rows
+
+    def _spent(self) -> Cost:
         a_pass = 4.0 * max(self.rows.entries, 1)
         cost, self._flops = Cost(passes=self._flops / a_pass), 0.0
-        f_error = ROUNDING * abs(value)
-        return Evaluation(lam, value, gradient, f_error=f_error, error=error, x=theta, cost=cost)
+        return cost
 
     def predictions(self, lam: Array) -> Array:
         """What the fit without row i predicts for row i, shape of y."""
@@ -137,13 +176,13 @@ class LeaveOneOut(Criterion):
         """1 − h of every row, or their mean."""
         return np.full(self.n, fit.gap.mean()) if self.gcv else fit.gap
 
-    def _value(self, lam: Array) -> tuple[float, list[Any]]:
-        total, fits = 0.0, []
+    def _value(self, lam: Array, solve: Any = None) -> tuple[float, list[Any]]:
+        total, fits, solve = 0.0, [], solve or self._solve
         alphas = self.penalty.alpha(lam).reshape(self.p, -1)
         for block in self._blocks:
             alpha = alphas[:, block.start or 0]
             try:
-                fit = self._solve(alpha, block)
+                fit = solve(alpha, block)
             except LinAlgError:
                 raise InnerProblemError(
                     "The ridge problem is singular to rounding at lam = "
@@ -182,10 +221,10 @@ class LeaveOneOut(Criterion):
                 squares += (self.weights[rows] * v[rows]) @ B**2
             self._flops += 2.0 * self.n * self.p**2
             Bu = cho_solve(factor, self._backward(u))
-            return np.asarray(_split(alpha, theta, Bu, squares))
+            return self._by_group(_split(alpha, theta, Bu, squares), block)
 
         gap = np.maximum(1.0 - leverage, ROUNDOFF)
-        return Fit(theta, residual, gap, _condition(factor, G), derivative)
+        return Fit(lambda: theta, residual, gap, _condition(factor, G), derivative)
 
     def _dual(self, alpha: Array, block: slice) -> Fit:
         """By the factor of M, n × n; in it rows are scaled by √s and centred."""
@@ -220,9 +259,88 @@ class LeaveOneOut(Criterion):
                 Bu[columns] = (R.T @ w) / a[:, None]
                 squares[columns] = np.einsum("ij,ij->j", R, Z @ R) / a**2
             self._flops += 2.0 * self.n**2 * (self.n + self.p)
-            return np.asarray(_split(alpha, theta, Bu, squares))
+            return self._by_group(_split(alpha, theta, Bu, squares), block)
 
-        return Fit(theta, residual, gap, _condition(factor, M), derivative)
+        return Fit(lambda: theta, residual, gap, _condition(factor, M), derivative)
+
+    def _by_group(self, parts: Array, block: slice) -> Array:
+        """Σ over the coefficients of each group, from one number for each coefficient."""
+        groups = self.groups[:, block]
+        tuned = groups >= 0
+        sums = np.bincount(groups[tuned], weights=parts[tuned], minlength=self.penalty.n_lam)
+        return sums.astype(np.float64)
+
+    def _spectral(self, alphas: Array, block: slice) -> Fit:
+        """By the decomposition, for one penalty: every r and h is a sum over its directions."""
+        alpha = float(alphas[0])
+        known = self._spectrum(alpha)
+        wide, e, Z, squares = known.wide, known.e, known.Z, known.squares
+        root = np.sqrt(self.weights)[:, None]
+        kept = alpha / (e + alpha)  # of y in each direction, by which it is shrunk
+        change = kept * (1.0 - kept)  # d kept/dλ
+        c = known.c[:, block]
+        if wide:  # Z = U: √s r = U kept Uᵀ√s y, and 1 − h = U² kept
+            null = alpha / (known.raised + alpha)
+            residual = Z @ (kept[:, None] * c) / root
+            gap = np.maximum(squares @ kept - self.share * null, np.finfo(float).tiny)
+        else:  # Z = AV: r = y − Zq, and h = s Z²/(e + α)
+            residual = self.centred[:, block] - Z @ (c / (e + alpha)[:, None])
+            gap = 1.0 - self.share - self.weights * (squares @ (1.0 / (e + alpha)))
+            gap = np.maximum(gap, ROUNDOFF)
+        self._flops += 4.0 * Z.size
+
+        def theta() -> Array:
+            q = c / (e + alpha)[:, None]
+            if known.V is not None:
+                return np.asarray(known.V @ q)
+            return np.concatenate([R.T @ (Z @ q) for _, R in self._column_blocks()])
+
+        def derivative(u: Array, v: Array) -> Array:
+            self._flops += 4.0 * Z.size
+            if wide:
+                moved = float(np.sum((Z.T @ (u / root)) * (change[:, None] * c)))
+                left = (squares.T @ v) @ change - float(self.share @ v) * null * (1.0 - null)
+                return np.array([moved - left])
+            moved = np.sum((Z.T @ u) * (kept / (e + alpha))[:, None] * c)
+            left = (squares.T @ (self.weights * v)) @ (kept / (e + alpha))
+            return np.array([float(moved - left)])
+
+        return Fit(theta, residual, gap, 1.0 + known.lost / (ROUNDOFF * (alpha + e[0])), derivative)
+
+    def _spectrum(self, alpha: float) -> Spectrum:
+        """As well decomposed as α needs it."""
+        known = self._by_gram
+        if known.wide or known.lost <= GRAM_ERROR * (alpha + float(known.e[0])):
+            return known
+        return self._by_rows
+
+    @cached_property
+    def _by_gram(self) -> Spectrum:
+        root = np.sqrt(self.weights)[:, None]
+        if self.p > self.n:
+            K = self._dual_gram
+            null, raised = np.sqrt(self.share), float(np.trace(K)) / self.n  # see _dual
+            e, U = np.linalg.eigh(K + raised * np.outer(null, null))
+            e = np.maximum(e, 0.0)
+            self._flops += 9.0 * self.n**3
+            return Spectrum(True, e, U, U * U, U.T @ (root * self.centred), raised=raised)
+        e, V = np.linalg.eigh(self._gram)
+        e = np.maximum(e, 0.0)
+        self._flops += 9.0 * self.p**3 + 2.0 * self.n * self.p**2
+        Z = self._forward(V)
+        c = V.T @ self._backward(self.weights[:, None] * self.centred)
+        lost = ROUNDOFF * float(e[-1])
+        return Spectrum(False, e, Z, Z * Z, c, V, lost)
+
+    @cached_property
+    def _by_rows(self) -> Spectrum:
+        root = np.sqrt(self.weights)[:, None]
+        R = np.concatenate([A for _, A in self._row_blocks()])
+        U, sigma, V = singular(root * R)
+        self._flops += 30.0 * self.n * self.p**2
+        Z = (U * sigma) / root
+        c = sigma[:, None] * (U.T @ (root * self.centred))
+        return Spectrum(False, sigma**2, Z, Z * Z, c, V, by_rows=True)
 
     @cached_property
     def _gram(self) -> Array:

@@ -11,12 +11,17 @@ import numpy as np
 from hoag import inner as inners
 from hoag import linear as linears
 from hoag.criteria import galerkin
-from hoag.criteria.base import Criterion
+from hoag.criteria.base import CHEAP, Criterion
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
+from hoag.criteria.joint import Joint, sample_size
+from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
+from hoag.glm.blocks import Blocks
+from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
+from hoag.glm.penalties import Ridge
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Counted, Problem, adopt
@@ -27,10 +32,6 @@ from hoag.values import EXACT, Cost, Evaluation, InvalidInput, Solve
 DIRECT = 300
 # With fewer rows than coefficients conjugate gradients ends after as many steps as rows.
 DIRECT_WIDE = 100
-# Up to so many coefficients a factor costs nothing, and every evaluation is solved to rounding;
-# with a squared loss, whose matrix is there already, up to DIRECT.
-SMALL = 40
-
 # The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
 # scikit-learn's default asks for; by factors the last digits cost nothing.
 REFIT_TOL = 1e-3
@@ -75,7 +76,47 @@ def plan(
         return _criterion(p, by_steps, certificate, inner, linear, bends)
 
     parts = [part(p) for p in known]
-    return Sum(parts, n_jobs) if several else parts[0]
+    plain = Sum(parts, n_jobs) if several else parts[0]
+    if by_steps or inner is not None or linear is not None:
+        return plain
+    models = [p for p in known if isinstance(p, LinearModel)]
+    if len(models) < len(known) or not all(_one_ridge(model) for model in models):
+        return plain
+    return _shared(models, plain, several) or plain
+
+
+def _one_ridge(model: LinearModel) -> bool:
+    """Whether one λ penalises all coefficients alike, and nothing else does."""
+    penalty = model.penalty
+    return isinstance(penalty, Ridge) and penalty.floor == 0.0 and model.one_penalty
+
+
+def _shared(models: Sequence[LinearModel], plain: Criterion, several: bool) -> Criterion | None:
+    """All folds of one model in one criterion, where their rows are shared and factors cheap."""
+    facts, outputs = models[0].facts, models[0].train.design.outputs
+    squared = all(type(model.train.loss) is Squared for model in models)
+    if squared:
+        if not all(map(_spectral, models)):
+            return None
+        blocks = Blocks.of(models)
+        return None if blocks is None else Spectral(models, blocks, plain, several)
+    side = min(facts.side, facts.rows * outputs)
+    small = len(models) * facts.rows * side**2 <= CHEAP
+    tall = outputs == 1 and facts.rows >= 2 * sample_size(side) and side <= FEW
+    if facts.side > facts.rows * outputs and facts.rows * facts.side > DECOMPOSED**2:
+        return None
+    blocks = Blocks.of(models) if small or tall else None
+    return None if blocks is None else Joint(models, blocks, plain, several, exact=small)
+
+
+def _spectral(model: LinearModel) -> bool:
+    """Whether one decomposition gives f for every λ."""
+    facts = model.facts
+    if min(facts.rows, facts.side) > DECOMPOSED:
+        return False
+    # Rows are kept as arrays where they are wide, or judged by another loss.
+    few = facts.rows * facts.side <= DECOMPOSED**2
+    return few or (facts.side <= facts.rows and type(model.test.loss) is Squared)
 
 
 def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
@@ -102,11 +143,22 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     From the folds' solutions; but by factors from 0, so that what is left of the folds' errors does
     not show.
     """
+    if isinstance(criterion, Spectral):
+        known = criterion.refitted(cast(LinearModel, problem), found.lam)
+        if known is not None:
+            return known
     counted, (inner, _) = Counted(problem), solvers(problem)
+    if isinstance(criterion, Joint):
+        model = cast(LinearModel, problem)
+        solve = criterion.refitted(model, found.lam, found.warm, REFIT_TOL)
+        if solve is not None:
+            return solve, counted.cost
     if _direct(problem):
         start = np.zeros(problem.x0.size)
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
         return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
+    if isinstance(criterion, Joint):
+        return inner.solve(counted, found.lam, criterion.start(found), REFIT_TOL), counted.cost
     parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)
@@ -114,7 +166,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         inner = inner if bend is None else _bent(bend)[0]
         solve = galerkin.fit(model, found.lam, REFIT_TOL, inner, warm, bend)
     else:
-        x = np.mean(found.x if isinstance(criterion, Sum) else [found.x], axis=0)
+        x = np.mean(found.x if isinstance(found.x, tuple) else [found.x], axis=0)
         solve = inner.solve(counted, found.lam, x, REFIT_TOL)
     return solve, counted.cost
 
@@ -132,7 +184,7 @@ def _exact(problem: Problem) -> bool:
     facts = problem.facts
     if facts is None or not _direct(problem):
         return False
-    return facts.side <= (DIRECT if facts.quadratic else SMALL)
+    return facts.side <= DIRECT if facts.quadratic else facts.rows * facts.side**2 <= CHEAP
 
 
 def _criterion(

@@ -99,7 +99,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             made, cost = task.refit(result)
             fitted, spent = fitted | made, spent + cost
         else:
-            fitted |= task.averaged(result.x)
+            fitted |= task.averaged(task.criterion.solution(best)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
 

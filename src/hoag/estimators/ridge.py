@@ -156,7 +156,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             start,
             self._per_row(u, target, float(u.weights.sum())),
             models,
-            lambda result: (models(result.x)[0], Cost()),
+            lambda result: (models(loo.solution(result.evaluation)[0])[0], Cost()),
             predictions=predictions,
         )
 

@@ -80,10 +80,13 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
     mean = np.zeros(X.shape[1])
     if centre and not sparse.issparse(X):
         A = X / power
-        sizes = np.max(np.abs(A), axis=0)
+        top, bottom = A.max(axis=0), A.min(axis=0)
         mean = share @ A
         A -= mean
-        A[:, np.max(np.abs(A), axis=0) <= ROUNDING * sizes] = 0.0  # constant
+        sizes = np.maximum(np.abs(top), np.abs(bottom))
+        constant = np.maximum(np.abs(top - mean), np.abs(bottom - mean)) <= ROUNDING * sizes
+        if np.any(constant):
+            A[:, constant] = 0.0
         unscaled = ArrayRows(A)
     else:
         unscaled = ArrayRows(X, 1.0 / power)

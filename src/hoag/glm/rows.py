@@ -40,6 +40,18 @@ class Rows(ABC):
     @abstractmethod
     def take(self, numbers: npt.NDArray[np.intp]) -> Rows: ...
 
+    def parts(self, labels: npt.NDArray[np.intp]) -> Iterator[tuple[int, Any, Any]]:
+        """(label, numbers of rows, block) for rows that are labelled alike; none below 0."""
+        for some, block in self.blocks():
+            own = labels[some]
+            if own[0] == own[-1] and np.all(own == own[0]):
+                if own[0] >= 0:
+                    yield int(own[0]), some, block
+                continue
+            for label in np.unique(own[own >= 0]):
+                inside = np.flatnonzero(own == label)
+                yield int(label), some.start + inside, block[inside]
+
     def forward(self, v: Array) -> Array:
         """A v, for v of shape (d,) or (d, K)."""
         return np.concatenate([np.asarray(block @ v) for _, block in self.blocks()])
@@ -111,9 +123,13 @@ class ArrayRows(Rows):
         other.scale = self.scale * factor
         return other
 
+    @property
+    def _height(self) -> int:
+        """How many rows a block has."""
+        return max(1, int(self.shape[0] * BLOCK_ENTRIES / max(self.entries, 1)))
+
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        n = self.shape[0]
-        height = max(1, int(n * BLOCK_ENTRIES / max(self.entries, 1)))
+        n, height = self.shape[0], self._height
         for start in range(0, n, height):
             some = slice(start, min(start + height, n))
             block = _consecutive(self.A, some.start, some.stop)
@@ -134,7 +150,13 @@ class ArrayRows(Rows):
 
     def gram(self, d: Array) -> Array:
         d = self.scale * d  # half of scale² here and half below: neither overflows
-        return np.asarray(self.scale * _gram(self._for_gram, d))
+        if self.is_sparse or self.entries <= BLOCK_ENTRIES:
+            return np.asarray(self.scale * _gram(self._for_gram, d))
+        total = np.zeros((self.shape[1],) * 2)
+        for start in range(0, self.shape[0], height := self._height):
+            some = slice(start, start + height)
+            total += _gram(self.A[some], d[some])
+        return self.scale * total
 
     @cached_property
     def _for_gram(self) -> Any:

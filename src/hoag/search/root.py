@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoag.criteria.base import SETTLED, Traits
+from hoag.criteria.base import SETTLED, SPACING, Traits
 from hoag.schedules import FIRST
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.steps import LONGEST, gradient_error
@@ -22,11 +22,14 @@ SHRINK = 0.01
 # A free look is at least so far away: nearer, differences of p are noise.
 LEAST = 0.2
 
-# Free looks over the box: how far apart, and how many times the least loss is enough to go no
-# further down. They go two spacings above the start at least, and four below.
-SPACING, RISEN = 3.0, 1.5
+# Free looks over the box: how many times the least loss is enough to go no further down. They go
+# two spacings above the start at least, and four below.
+RISEN = 1.5
 # They are right to this, and too low where the penalty is weak: of λ that look alike, the largest.
 DOUBT = 0.02
+
+
+FREE = Ask(free=True, gradient=False)
 
 
 def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
@@ -34,15 +37,21 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) 
 
     p′ comes from two evaluations, or from a look a little further on where that costs nothing.
     """
-    if traits.looks and domain.lower < domain.upper:
-        return (yield from _by_looks(domain, lam, tol, max_iter, traits.exact))
+    if traits.looks is not None and domain.lower < domain.upper:
+        return (yield from _by_looks(domain, lam, tol, max_iter, traits))
     return (yield from _by_secants(domain, lam, tol, max_iter, traits.exact))
 
 
-def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -> Steps:
+def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
     """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
     now."""
-    lam, start, curvature = yield from look(domain, lam, exact)
+    exact, spacing = traits.exact, traits.looks or SPACING
+    if traits.sample is None:
+        lam, start, curvature = yield from look(domain, lam, exact, spacing)
+    else:  # a sample of the rows says where to begin, and no more
+        ask = Ask(gradient=False, free=True, rows=traits.sample)
+        lam, _, curvature = yield from look(domain, lam, True, spacing, ask)
+        start = None
     root, eps, here = _Root(), FIRST, np.nan  # f″ by looks far apart is not that of here
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
@@ -82,7 +91,9 @@ def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array,
     return domain.project(lam + step), there, slope
 
 
-def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, Any, float]]:
+def look(
+    domain: Box, lam: Array, exact: bool = False, spacing: float = SPACING, ask: Ask = FREE
+) -> Asking[tuple[Array, Any, float]]:
     """The least of some values in the box, from strong to weak penalties: λ, warm start and f″.
 
     For a criterion whose values cost nothing. The window around λ is moved up or down while the
@@ -92,19 +103,19 @@ def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, An
     low, high = float(domain.lower[0]), float(domain.upper[0])
     values: dict[float, float] = {}
     start: Evaluation | None = None
-    at = high if exact else min(high, float(lam[0]) + 2 * SPACING)
+    at = high if exact else min(high, float(lam[0]) + 2 * spacing)
     starts: dict[float, Evaluation] = {}
     while True:
-        start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
+        start = yield Look(np.array([at]), ask, start)
         values[at], starts[at] = start.value, start
         best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
         starts = {k: v for k, v in starts.items() if k in (best, top)}
-        deep = bottom <= float(lam[0]) - 4 * SPACING and bottom < best
+        deep = bottom <= float(lam[0]) - 4 * spacing and bottom < best
         seen = not exact and (values[bottom] > RISEN * values[best] or deep)
         if not (seen or bottom <= low):
-            at = max(low, bottom - SPACING)
+            at = max(low, bottom - spacing)
         elif best == top and top < high:
-            at, start = min(high, top + SPACING), starts[top]
+            at, start = min(high, top + spacing), starts[top]
         else:
             break
     places = sorted(values)
@@ -116,7 +127,7 @@ def look(domain: Box, lam: Array, exact: bool = False) -> Asking[tuple[Array, An
     if not a > 0:
         return np.array([best]), starts[best], np.nan
     lowest = abs(c - b**2 / (4 * a))
-    move = -b / (2 * a) + np.sqrt(DOUBT * lowest / a)
+    move = -b / (2 * a) + (0.0 if exact else np.sqrt(DOUBT * lowest / a))
     return np.array([min(best + move, places[k + 1])]), starts[best], float(2 * a)
 
 

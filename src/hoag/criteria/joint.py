@@ -1,0 +1,449 @@
+"""The folds of one model with one penalty, solved together by Newton steps with factors.
+
+    x_k ← x_k − t (H_k + αI)⁻¹(∇L_k + αx_k),   H_k = ∇²L_k = Aᵀ diag(s_k loss″) A,   α = e^λ
+    dX_k/dλ = −(H_k + αI)⁻¹ αx_k,   p = Σ_k ∇g_k·dX_k/dλ
+
+for all folds k at once: one pass over the rows has the losses, the gradients and the matrices of
+all of them. Where the data are small, every H_k is formed anew at every step: x and p are exact but
+for rounding, and any λ of the box can be looked at. Where rows are many and columns few, the folds
+hardly differ: H_k is formed once, at a point common to all folds, for each block of rows (a
+training part is the whole less its block). Steps with it still converge, by a factor ρ at each
+pass, which is measured, and says how wrong f and p may be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Ridge
+from hoag.operators import Inverse, factored
+from hoag.values import (
+    EXACT,
+    ROUNDING,
+    SUFFICIENT,
+    Array,
+    Ask,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    Solve,
+)
+
+# Steps with an old matrix go on while each leaves at most this share of the gradient; else it is
+# formed anew. It is formed where a step moves scores by less than the square of this, about.
+STALE = 0.3
+# So many rows for each coefficient, and for a hundred of them at least, say where to start.
+SAMPLE = 20
+# A look over the box ends where the next step would move f by this share of itself.
+ROUGH = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Warm:
+    """x_k with the sums there, and the matrices of steps: those of folds, or of blocks."""
+
+    X: Array
+    at: Sums
+    H: Array
+
+
+class Joint(Criterion):
+    """f = Σ_k f_k for folds on shared rows, with one penalty on all coefficients.
+
+    models   one for each fold, on rows that `blocks` divides
+    plain    another criterion of the same f, which bounds the error of p where that is asked for
+    exact    form every matrix anew, and solve to rounding
+    max_steps   the most steps of Newton's method, at one λ
+    """
+
+    def __init__(
+        self,
+        models: Sequence[LinearModel],
+        blocks: Blocks,
+        plain: Criterion,
+        several: bool = True,
+        exact: bool = True,
+        max_steps: int = 100,
+    ) -> None:
+        self.max_steps = max_steps
+        self.models, self.blocks, self.plain = models, blocks, plain
+        self.several, self.exact = several, exact
+        penalty = models[0].penalty
+        assert isinstance(penalty, Ridge)
+        self._penalty = penalty
+        self._work = blocks  # where Newton steps are taken
+        self._lift: Array | None = None
+        if blocks.design.slopes > blocks.n * blocks.design.outputs:
+            self._work, self._lift = blocks.spanned()
+
+    @property
+    def lam0(self) -> Array:
+        return self.models[0].lam0
+
+    @property
+    def traits(self) -> Traits:
+        one = np.zeros(1, dtype=np.intp)
+        if self.exact:
+            return Traits(looks=SPACING, exact=True, blocks=one)
+        return Traits(looks=SPACING, rows=self.blocks.n, sample=self._sample_size, blocks=one)
+
+    @property
+    def _sample_size(self) -> int:
+        return sample_size(self._work.design.size)
+
+    def _on_sample(self, rows: int) -> Joint:
+        few = self.blocks.sampled(rows, seed=0)
+        return Joint(self.models, few, self.plain, self.several)
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        return self.plain.outer_lipschitz()
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
+        before, alpha = self._ledger.cost, self._alpha(lam)
+        if warm is None:
+            warm = self._cold(lam, alpha)
+        if self.exact:
+            found = self._exactly(alpha, warm, ask)
+        elif ask.free:
+            found = self._look(alpha, warm, ask.gradient)
+        else:
+            found = self._stale(alpha, warm, ask)
+        value, p, f_error, error, warm, note = found
+        return Evaluation(
+            lam,
+            value,
+            np.array([p]) if ask.gradient else no_gradient(lam),
+            g=float(warm.at.g.sum()),
+            f_error=f_error,
+            error=error if ask.gradient else np.nan,
+            warm=warm,
+            cost=self._ledger.cost - before,
+            converged=not note,
+            note=note,
+        )
+
+    # ---- exact
+
+    def _cold(self, lam: Array, alpha: float) -> Warm:
+        """x = 0, or the solution on a sample of the rows."""
+        K, size = self._work.folds, self._work.design.size
+        if self.exact:
+            X = np.zeros((K, size))
+            at = self._work.sums(X, curved=True)
+            return Warm(X, at, at.hessian)
+        few = self.sampled(self._sample_size)
+        assert isinstance(few, Joint)
+        start = few._evaluate(lam, Ask(gradient=False), None).warm.X.mean(axis=0)
+        return self._common(alpha, start)
+
+    def _exactly(self, alpha: float, warm: Warm, ask: Ask) -> Any:
+        X, at, H = warm.X, warm.at, warm.H
+        X, at, note = self._newton(alpha, X, at, H, rough=ask.free and not ask.gradient)
+        S = self._shrink(alpha)
+        H = at.hessian
+        factors = self._factors(H, alpha)
+        d = -_solved(factors, at.gradient + S * X)
+        change = float(np.sum(at.g_x * d))
+        value = float(at.g.sum()) + change
+        T = -_solved(factors, S * X) if ask.gradient else None
+        p = 0.0 if T is None else float(np.sum(at.g_x * T))
+        f_error = ROUNDING * float(np.abs(at.g).sum()) + (abs(change) if note else 0.0)
+        f_error += change**2 / (abs(value) or 1.0)
+        scale = abs(value) if T is None else float(np.sum(np.abs(at.g_x * T)))
+        return value, p, f_error, ROUNDING * max(abs(value), scale), Warm(X, at, H), note
+
+    def _newton(
+        self, alpha: float, X: Array, at: Sums, H: Array, rough: bool
+    ) -> tuple[Array, Sums, str]:
+        """Newton's method for every fold, to rounding; `at.hessian` is that at the x returned.
+
+        Or to where a step moves f by a small share of itself, for its square is all that is lost.
+        """
+        S = self._shrink(alpha)
+        h = at.value + 0.5 * np.sum(S * X**2, axis=1)
+        last = np.full(len(X), np.inf)
+        for _ in range(self.max_steps):
+            r = at.gradient + S * X
+            d = -_solved(self._factors(H, alpha), r)
+            slope = np.sum(r * d, axis=1)  # −(the decrement)²
+            size = np.abs(h)
+            done = -slope <= EXACT**2 * size
+            noise = -slope <= ROUNDING * size  # where values of h no longer tell
+            done |= noise & (-slope > 0.5 * last)
+            if rough:
+                done |= np.abs(np.sum(at.g_x * d, axis=1)) <= ROUGH * np.abs(at.g)
+            if np.all(done) and at.hessian.size:
+                return X, at, ""
+            last = np.where(noise, -slope, np.inf)
+            t = np.ones(len(X))
+            while True:
+                trial = X + t[:, None] * d
+                there = self._work.sums(trial, curved=True)
+                h_there = there.value + 0.5 * np.sum(S * trial**2, axis=1)
+                bad = ~noise & ~(h_there <= h + SUFFICIENT * t * slope)
+                if not np.any(bad) or t[bad].max() < ROUNDING:
+                    break
+                t = np.where(bad, t / 2, t)
+            if not np.all(np.isfinite(h_there)):
+                raise InnerProblemError(
+                    f"The inner loss is not finite at {self._named(alpha)}: rescale the data "
+                    "(features of size 1)."
+                )
+            X, at, h, H = trial, there, h_there, there.hessian
+        return X, at, f"Newton's method stopped after {self.max_steps} steps."
+
+    # ---- with matrices of a common point
+
+    def _common(self, alpha: float, x: Array) -> Warm:
+        """Newton's method for all rows at once, until a step hardly moves the scores."""
+        S, work = self._shrink(alpha), self._work
+        weights = float(work.weights.sum())
+        step, h = np.zeros_like(x), np.inf
+        for _ in range(self.max_steps):
+            value, gradient, H = work.expanded(x + step)
+            there = float(value.sum() + 0.5 * S @ (x + step) ** 2)
+            if not there <= h:
+                step = 0.5 * step
+                continue
+            x, h = x + step, there
+            r = gradient.sum(axis=0) + S * x
+            (inverse,) = self._factors(H.sum(axis=0)[None], alpha)
+            step = -inverse(r)
+            if -float(r @ step) <= STALE**4 * weights:
+                break
+        X = np.tile(x, (work.folds, 1))
+        nothing = np.empty(0)
+        if work.alike:
+            at = Sums(
+                *(work.train @ value, work.train @ gradient, work.test @ value),
+                *(work.test @ gradient, nothing, nothing),
+            )
+        else:
+            at = work.sums(X)
+        return Warm(X, at, H)
+
+    def _stale(self, alpha: float, warm: Warm, ask: Ask) -> Any:
+        """Steps with matrices of another point, until the errors of f and p are below ε.
+
+        Each pass takes a step for x and one for t = dX/dλ, with H t + αx as the residual of the
+        latter. The share that a pass leaves of x and of t, measured, says what is left after it.
+        """
+        S, X, at = self._shrink(alpha), warm.X, warm.at
+        factors = self._factors(self._own(warm.H), alpha)
+        d, decrement = self._step(factors, at.gradient + S * X)
+        T = change = -_solved(factors, S * (X + d))
+        p, error = np.nan, np.nan
+        for _ in range(self.max_steps):
+            X = X + d
+            at = self._work.sums(X, T if ask.gradient else None, valued=False)
+            d, left = self._step(factors, at.gradient + S * X)
+            rate = float(np.sqrt(np.max(left / np.maximum(decrement, np.finfo(float).tiny))))
+            decrement = left
+            moves = np.sum(at.g_x * d, axis=1)
+            value = float(at.g.sum() + moves.sum())
+            f_error = 2 * rate * float(np.abs(moves).sum()) + float(left.sum())
+            enough = f_error <= ask.eps
+            if ask.gradient:
+                back = -_solved(factors, at.bent + S * (T + X))
+                share = max(rate, float(np.linalg.norm(back) / np.linalg.norm(change)))
+                T, change = T + back, back
+                shrunk = -_solved(factors, S * d)  # what the next step of x adds to t
+                held = _times(self._held(warm.H), d)  # and to ∇g
+                p = float(np.sum((at.g_x + held) * (T + shrunk)))
+                mended = np.abs(np.sum(at.g_x * back, axis=1))
+                # d changes ∇²h as well, and with it t by about as much again.
+                other = np.abs(np.sum(held * T + at.g_x * shrunk, axis=1))
+                error = 2 * share * float(mended.sum()) + float(other.sum()) + f_error
+                enough = enough and error <= ask.eps
+            if enough or float(left.sum()) <= ROUNDING**2 * abs(value):
+                break
+            if rate > STALE:
+                warm = self._common(alpha, X.mean(axis=0))
+                X, at, factors = warm.X, warm.at, self._factors(self._own(warm.H), alpha)
+                d, decrement = self._step(factors, at.gradient + S * X)
+                T = change = -_solved(factors, S * (X + d))
+        f_error += ROUNDING * abs(value)
+        return value, p, f_error, error + ROUNDING * abs(value), Warm(X, at, warm.H), ""
+
+    def _step(self, factors: Sequence[Inverse], r: Array) -> tuple[Array, Array]:
+        """−H⁻¹r for every fold, and rᵀH⁻¹r."""
+        d = -_solved(factors, r)
+        return d, -np.sum(r * d, axis=1)
+
+    def _look(self, alpha: float, warm: Warm, gradient: bool) -> Any:
+        """f and p of the quadratic models about the x at hand, without a pass over the rows."""
+        S, X, at = self._shrink(alpha), warm.X, warm.at
+        factors = self._factors(self._own(warm.H), alpha)
+        d = -_solved(factors, at.gradient + S * X)
+        bent = _times(self._held(warm.H), d)
+        value = float(np.sum(at.g) + np.sum((at.g_x + 0.5 * bent) * d))
+        p = np.nan
+        if gradient:
+            T = -_solved(factors, S * (X + d))
+            p = float(np.sum((at.g_x + bent) * T))
+        return value, p, np.nan, np.nan, warm, ""
+
+    def _held(self, H: Array) -> Array:
+        """∇²g of every fold from the matrices of the blocks."""
+        return np.tensordot(self._work.test * 1.0, H, axes=1)
+
+    def _own(self, H: Array) -> Array:
+        """The matrices of every fold from those of the blocks."""
+        return H if self.exact else np.tensordot(self._work.train * 1.0, H, axes=1)
+
+    # ---- the end
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """g and ∇₁h on the rows as they were given, at the x that was found.
+
+        f = g − ∇₁g·H⁻¹∇₁h; while the last term is above `tol`, it is corrected.
+        """
+        before, alpha, warm = self._ledger.cost, self._alpha(found.lam), found.warm
+        factors, S = self._factors(self._own(warm.H), alpha), self._shrink(alpha)
+        X, last = warm.X, np.inf
+        for k in range(self.max_steps):
+            # An evaluation ends with the sums over all rows at its x: they are what is asked for.
+            known = k == 0 and self._lift is None and X is warm.X
+            at = warm.at if known else self._outside(X)
+            r = at.gradient + S * X
+            d = -_solved(factors, r)
+            left = float(np.sum(np.abs(np.sum(at.g_x * d, axis=1))))
+            if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
+                break
+            X, last = X + d, left
+        value = float(at.g.sum() + np.sum(at.g_x * d))
+        share = min(left / last, 1.0) if np.isfinite(last) else (0.0 if self.exact else STALE)
+        error = share * left + ROUNDING * abs(value)
+        return replace(
+            found,
+            value=value,
+            g=float(at.g.sum()),
+            f_error=error,
+            x=self._lifted(X),
+            cost=self._ledger.cost - before,
+            converged=error <= max(tol, ROUNDING * abs(value)),
+        )
+
+    def _outside(self, X: Array) -> Sums:
+        """The sums at X over the rows as they are, and not in a basis of their span."""
+        if self._lift is None:
+            return self.blocks.sums(X)
+        slopes, outputs = self._work.design.slopes, self._work.design.outputs
+        at = self.blocks.sums(np.stack(self._each(X)))
+        U, mine = self._lift, self.blocks.design.slopes
+
+        def back(G: Array) -> Array:
+            W = G[:, :mine].reshape(len(G), -1, outputs)
+            return np.concatenate([(U.T @ W).reshape(len(G), slopes), G[:, mine:]], axis=1)
+
+        return at._replace(gradient=back(at.gradient), g_x=back(at.g_x))
+
+    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        if not bound:
+            return replace(found, cost=Cost())
+        other = self.plain.evaluate(found.lam, Ask(0.0))
+        known = self.plain.certified(other, True)
+        apart = abs(float(known.grad[0] - found.grad[0]))
+        return replace(found, bound=known.bound + apart, cost=other.cost + known.cost)
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        return found.x if found.x is not None else self._lifted(found.warm.X), Cost()
+
+    def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
+        """X(λ) on all rows by the matrices at hand; None where they do not serve, or lack some."""
+        total, x = float(whole.train.weights.sum()), np.mean(self._each(warm.X), axis=0)
+        if self.exact or abs(float(self.blocks.weights.sum()) - total) > ROUNDING * total:
+            return None
+        (inverse,) = self._factors(warm.H.sum(axis=0)[None], self._alpha(lam))
+        last = np.inf
+        for k in range(self.max_steps):
+            point = whole.at(x, lam)
+            size = float(np.linalg.norm(point.h_x))
+            if size <= tol:
+                return Solve(x, size, k, "tolerance", point)
+            if size > STALE * last:
+                return None
+            x, last = x - inverse(point.h_x), size
+        return None
+
+    def start(self, found: Evaluation) -> Array:
+        """Where the fit on all rows may start: the mean of the folds' solutions."""
+        return np.asarray(np.mean(self._each(found.warm.X), axis=0))
+
+    @property
+    def _ledger(self) -> Any:
+        return self.blocks.ledger
+
+    def _alpha(self, lam: Array) -> float:
+        return float(np.exp(lam[0] - self._penalty.shift))
+
+    def _named(self, alpha: float) -> str:
+        return f"lam = {np.log(alpha) + self._penalty.shift:g}"
+
+    def _shrink(self, alpha: float) -> Array:
+        """α for the coefficients and 0 for the intercepts, as x is laid out."""
+        design = self._work.design
+        return np.where(np.arange(design.size) < design.slopes, alpha, 0.0)
+
+    def _factors(self, H: Array, alpha: float) -> list[Any]:
+        """b ↦ (H_k + αI)⁻¹b; the columns are brought to one scale before a factor is formed."""
+        S, size = self._shrink(alpha), H.shape[-1]
+        diagonal = np.einsum("kii->ki", H) + S
+        root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+        scaled = H / root[:, :, None] / root[:, None, :]
+        np.einsum("kii->ki", scaled)[:] = np.where(diagonal > 0, 1.0, 0.0)
+        try:
+            return [_rescaled(factored(own.copy()), r) for own, r in zip(scaled, root, strict=True)]
+        except LinAlgError:
+            np.einsum("kii->ki", scaled)[:] += size * ROUNDING
+        try:
+            return [_rescaled(factored(own), r) for own, r in zip(scaled, root, strict=True)]
+        except LinAlgError:
+            raise InnerProblemError(
+                f"∇²₁h is singular to rounding at {self._named(alpha)}: raise the lower bound."
+            ) from None
+
+    def _each(self, X: Array) -> list[Array]:
+        """The x of every fold as its model lays it out."""
+        if self._lift is None:
+            return list(X)
+        design = self._work.design
+        return [
+            np.concatenate(
+                [
+                    (self._lift @ x[: design.slopes].reshape(-1, design.outputs)).ravel(),
+                    x[design.slopes :],
+                ]
+            )
+            for x in X
+        ]
+
+    def _lifted(self, X: Array) -> Any:
+        each = self._each(X)
+        return tuple(each) if self.several else each[0]
+
+
+def sample_size(coefficients: int) -> int:
+    return SAMPLE * max(coefficients, 100)
+
+
+def _rescaled(inverse: Inverse, root: Array) -> Inverse:
+    return lambda b: inverse(b / root) / root
+
+
+def _times(H: Array, D: Array) -> Array:
+    """H_k d_k for every fold."""
+    return np.asarray(np.einsum("kij,kj->ki", H, D))
+
+
+def _solved(factors: Sequence[Any], R: Array) -> Array:
+    return np.stack([inverse(r) for inverse, r in zip(factors, R, strict=True)])

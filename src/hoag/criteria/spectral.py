@@ -1,0 +1,437 @@
+"""Ridge regression with one penalty: one decomposition a fold, and f for every λ.
+
+With the training rows of a fold less their weighted mean ā, and y less ȳ,
+
+    (A − 1āᵀ)ᵀS(A − 1āᵀ) = V diag(e) Vᵀ,   c = Vᵀ(A − 1āᵀ)ᵀS(y − ȳ),   α = e^λ
+    X(λ) = Vq,   q = c/(e + α),   dq/dλ = −αc/(e + α)²
+    f(λ) = Σᵢ s′ᵢ loss′(yᵢ, ȳ + (aᵢ − ā)ᵀVq)
+
+so nothing is left to solve once e, V and c are known, there is no tolerance to meet, and the whole
+box can be looked over. The matrices of a training part are those of all rows less the held-out
+block. With more columns than rows, the rows are first written in a basis of the space they span,
+which one penalty for all directions does not notice.
+
+A matrix AᵀSA is right to rounding of its largest eigenvalue, and X(λ) no better than that over
+α + e. Where this is not enough (collinear columns, weak penalties) the rows themselves are
+decomposed, by a pivoted QR factor and one-sided Jacobi rotations, which find small singular values
+to as many digits as large ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import qr
+from scipy.linalg.lapack import dgejsv
+from scipy.sparse import issparse
+
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.glm.basis import FEW
+from hoag.glm.blocks import Blocks, Part
+from hoag.glm.losses import OuterLoss, Squared
+from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Ridge
+from hoag.problem import Counted
+from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
+
+# Up to so many rows or columns, whichever are fewer, ridge regression with one penalty is
+# decomposed; up to the square of it entries are held as an array.
+DECOMPOSED = 3 * FEW
+# A Gram matrix serves while what rounding does to X(λ) is at most this share of it.
+GRAM_ERROR = EXACT**0.5
+
+
+class Spectral(Criterion):
+    """f = Σ_k f_k for folds of ridge regression with one penalty on all coefficients.
+
+    models   one for each fold, on rows that `blocks` divides
+    plain    another criterion of the same f, which bounds the error of p where that is asked for
+    """
+
+    def __init__(
+        self, models: Sequence[LinearModel], blocks: Blocks, plain: Criterion, several: bool = True
+    ) -> None:
+        self.models, self.blocks, self.plain, self.several = models, blocks, plain, several
+        self._design = blocks.design
+        penalty = models[0].penalty
+        assert isinstance(penalty, Ridge)
+        self._penalty = penalty
+
+    @property
+    def lam0(self) -> Array:
+        return self.models[0].lam0
+
+    @property
+    def traits(self) -> Traits:
+        # A look costs so little that no basin need be missed: q goes from 0 to c/e within 6 units.
+        return Traits(looks=SPACING / 3, exact=True, blocks=np.zeros(1, dtype=np.intp))
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        return self.plain.outer_lipschitz()
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
+        """f(λ) and p, exact but for rounding, whatever ε is."""
+        before, alpha = self.blocks.ledger.cost, self._alpha(lam)
+        f, p, lost = 0.0, 0.0, 0.0
+        for k in range(len(self.models)):
+            fold = self._fold(k, alpha)
+            q = fold.at(alpha)
+            value, slope, size = fold.judge.at(q, fold.towards(alpha, q))
+            f, p = f + value, p + slope
+            lost += ROUNDING * size + fold.rounding(alpha) * abs(value)
+        grad = np.array([p]) if ask.gradient else no_gradient(lam)
+        error = lost if ask.gradient else np.nan
+        return Evaluation(lam, f, grad, f_error=lost, error=error, cost=self._since(before))
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """g and ∇₁h on the rows themselves, at the x that the decomposition gives.
+
+        f = g − ∇₁g·H⁻¹∇₁h, and the last term is what the decomposition has got wrong; while it is
+        above `tol`, it is corrected, with the decomposition as the inverse.
+        """
+        before, alpha = self.blocks.ledger.cost, self._alpha(found.lam)
+        X = np.stack([self._x(fold, alpha) for fold in self._all(alpha)])
+        last = np.inf
+        while True:
+            at = self.blocks.sums(X)
+            h_x = at.gradient + self._shrink(alpha) * X
+            step = -np.stack(
+                [self._inverse(fold, alpha, r) for fold, r in zip(self._all(alpha), h_x)]
+            )
+            change = np.einsum("ki,ki->k", at.g_x, step)
+            left = float(np.linalg.norm(change))
+            if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
+                break
+            X, last = X + step, left
+        value = float(at.g.sum() + change.sum())
+        error = left + ROUNDING * float(np.abs(at.g).sum())
+        return replace(
+            found,
+            value=value,
+            g=float(at.g.sum()),
+            f_error=error,
+            x=self._as_asked(X),
+            cost=self._since(before),
+            converged=error <= max(tol, ROUNDING * abs(value)),
+        )
+
+    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        if not bound:
+            return replace(found, cost=Cost())
+        other = self.plain.evaluate(found.lam, Ask(0.0))
+        known = self.plain.certified(other, True)
+        return replace(found, bound=known.bound + abs(float(known.grad[0] - found.grad[0])),
+                       cost=other.cost + known.cost)  # fmt: skip
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        if found.x is not None:
+            return found.x, Cost()
+        alpha = self._alpha(found.lam)
+        return self._as_asked(np.stack([self._x(f, alpha) for f in self._all(alpha)])), Cost()
+
+    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
+        """X(λ) of the model on all rows, by the same matrices; None where the folds lack some."""
+        total = float(whole.train.weights.sum())
+        if abs(float(self.blocks.weights.sum()) - total) > ROUNDING * total:
+            return None
+        before, alpha, counted = self.blocks.ledger.cost, self._alpha(lam), Counted(whole)
+        fold = self._fold(len(self.models), alpha)
+        x = self._x(fold, alpha)
+        size = float(np.linalg.norm(counted.at(np.zeros(x.size), lam).h_x))
+        residual, k = np.inf, 0
+        while True:
+            r = counted.at(x, lam).h_x
+            last, residual = residual, float(np.linalg.norm(r))
+            if residual <= ROUNDING * size or residual > 0.5 * last:
+                break
+            x, k = x - self._inverse(fold, alpha, r), k + 1
+        cost = counted.cost + self._since(before)
+        return Solve(x, residual, k, "precision"), cost
+
+    def _alpha(self, lam: Array) -> float:
+        return float(np.exp(lam[0] - self._penalty.shift))
+
+    def _shrink(self, alpha: float) -> Array:
+        """α for the coefficients and 0 for the intercepts, as x is laid out."""
+        slopes = self._design.slopes
+        return np.where(np.arange(self._design.size) < slopes, alpha, 0.0)
+
+    def _as_asked(self, X: Array) -> Any:
+        return tuple(X) if self.several else X[0]
+
+    def _since(self, before: Cost) -> Cost:
+        return self.blocks.ledger.cost - before
+
+    def _charge_gram(self) -> None:
+        """2np² operations, where a pass takes 4np."""
+        self.blocks.ledger.charge(passes=min(self._design.features, self.blocks.n) / 2)
+
+    # ---- the decompositions
+
+    @property
+    def _wide(self) -> bool:
+        return self._design.features > self.blocks.n
+
+    @cached_property
+    def _centre(self) -> tuple[Array, Array]:
+        """What is taken off A and y before products are formed, so that less cancels later."""
+        p, K = self._design.features, self._design.outputs
+        if self._design.Q is None:
+            return np.zeros(p), np.zeros(K)
+        a, y, total = np.zeros(p), np.zeros(K), 0.0
+        sparse = False
+        for part in self.blocks.parts():
+            sparse = sparse or issparse(part.A)
+            a += part.A.T @ part.weights
+            y += part.weights @ part.y.reshape(-1, K)
+            total += float(part.weights.sum())
+        return np.zeros(p) if sparse else a / total, y / total
+
+    def _parts(self) -> Iterator[Part]:
+        """Rows less the centre; in the basis of their span if they are wide."""
+        if self._wide:
+            for b, (A, y, s) in enumerate(self._dense):
+                yield Part(b, A, y, s)
+            return
+        yield from self._centred()
+
+    def _centred(self) -> Iterator[Part]:
+        a, y = self._centre
+        moved = bool(np.any(a))
+        for part in self.blocks.parts():
+            A = part.A - a if moved else part.A
+            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
+
+    @cached_property
+    def _rows(self) -> tuple[list[tuple[Array, Array, Array]], Array | None]:
+        """(A, y, s) of every block as arrays, and the basis that A is written in, (features, r)."""
+        gathered: list[list[Part]] = [[] for _ in range(self.blocks.train.shape[1])]
+        for part in self._centred():
+            gathered[part.block].append(part)
+        blocks = []
+        for parts in gathered:
+            A = np.concatenate([p.A.toarray() if issparse(p.A) else p.A for p in parts])
+            blocks.append(
+                (
+                    A,
+                    np.concatenate([p.y for p in parts]),
+                    np.concatenate([p.weights for p in parts]),
+                )
+            )
+        if not self._wide:
+            return blocks, None
+        whole = np.concatenate([A for A, *_ in blocks])
+        basis, R = np.linalg.qr(whole.T)
+        ends = np.cumsum([len(y) for _, y, _ in blocks])[:-1]
+        self._charge_gram()
+        return [(L, y, s) for L, (_, y, s) in zip(np.split(R.T, ends), blocks)], basis
+
+    @property
+    def _dense(self) -> list[tuple[Array, Array, Array]]:
+        return self._rows[0]
+
+    @property
+    def _basis(self) -> Array | None:
+        return self._rows[1] if self._wide else None
+
+    @cached_property
+    def _moments(self) -> Array:
+        """Σᵢ sᵢ tᵢtᵢᵀ with t = (a, y, 1) over each block, (B, m, m)."""
+        made: dict[int, Array] = {}
+        for part in self._parts():
+            own = _moments(part)
+            made[part.block] = made[part.block] + own if part.block in made else own
+        self._charge_gram()
+        return np.stack([made[b] for b in sorted(made)])
+
+    @cached_property
+    def _folds(self) -> dict[tuple[int, bool], _Fold]:
+        return {}
+
+    def _all(self, alpha: float) -> list[_Fold]:
+        return [self._fold(k, alpha) for k in range(len(self.models))]
+
+    def _fold(self, k: int, alpha: float) -> _Fold:
+        """Fold k as well decomposed as α needs it; the last is that of all rows."""
+        if (k, False) not in self._folds:
+            self._folds[k, False] = self._by_gram(k)
+        fold = self._folds[k, False]
+        if fold.rounding(alpha) <= GRAM_ERROR:
+            return fold
+        if (k, True) not in self._folds:
+            self._folds[k, True] = self._by_rows(k)
+        return self._folds[k, True]
+
+    def _members(self, k: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        blocks = self.blocks
+        if k == blocks.folds:
+            everything = np.ones(blocks.train.shape[1], dtype=bool)
+            return everything, ~everything
+        return blocks.train[k], blocks.test[k]
+
+    def _by_gram(self, k: int) -> _Fold:
+        train, test = self._members(k)
+        M = np.sum(self._moments[train], axis=0)
+        T = self._design.outputs
+        r = M.shape[0] - T - 1
+        G, b = M[:r, :r], M[:r, r:-1]
+        mean, level, total = np.zeros(r), np.zeros(T), float(M[-1, -1])
+        if self._design.Q is not None:
+            mean, level = M[:r, -1] / total, M[r:-1, -1] / total
+            G, b = G - total * np.outer(mean, mean), b - total * np.outer(mean, level)
+        e, V = np.linalg.eigh(G)
+        e = np.maximum(e, 0.0)
+        judge = self._judge(test, mean, level, V)
+        return _Fold(e, V.T @ b, V, mean, level, total, judge, ROUNDOFF * float(e[-1]))
+
+    def _by_rows(self, k: int) -> _Fold:
+        """By a pivoted QR factor of the rows and Jacobi rotations of that."""
+        train, test = self._members(k)
+        A, y, s = (np.concatenate(x) for x in zip(*(self._dense[b] for b in np.flatnonzero(train))))
+        mean, level, total = np.zeros(A.shape[1]), np.zeros(y.shape[1]), float(s.sum())
+        if self._design.Q is not None:
+            mean, level = s @ A / total, s @ y / total
+        root = np.sqrt(s)[:, None]
+        U, sigma, V = singular(root * (A - mean))
+        judge = self._judge(test, mean, level, V)
+        c = sigma[:, None] * (U.T @ (root * (y - level)))
+        # Dividing by a column's own scale leaves errors of rounding in every singular value.
+        return _Fold(sigma**2, c, V, mean, level, total, judge, 0.0)
+
+    def _judge(
+        self, test: npt.NDArray[np.bool_], mean: Array, level: Array, V: Array
+    ) -> _RowsJudge | _MomentsJudge:
+        """How the held-out rows see q."""
+        T, outer = self._design.outputs, self.blocks.outer
+        r = mean.size
+        if type(outer) is Squared and not self._few(test, r):
+            M = np.sum(self._moments[test], axis=0) if np.any(test) else np.zeros((r + T + 1,) * 2)
+            a, y, n = M[:r, -1], M[r:-1, -1], M[-1, -1]
+            G = M[:r, :r] - np.outer(a, mean) - np.outer(mean, a) + n * np.outer(mean, mean)
+            b = M[:r, r:-1] - np.outer(a, level) - np.outer(mean, y) + n * np.outer(mean, level)
+            size = float(np.trace(M[r:-1, r:-1]) - 2 * level @ y + n * level @ level)
+            return _MomentsJudge(V.T @ G @ V, V.T @ b, size, outer.scale)
+        A, y, s = (
+            np.concatenate(x) for x in zip(*(self._dense[b] for b in np.flatnonzero(test)))
+        ) if np.any(test) else (np.zeros((0, r)), np.zeros((0, T)), np.zeros(0))  # fmt: skip
+        return _RowsJudge((A - mean) @ V, y - level, s, outer)
+
+    def _few(self, test: npt.NDArray[np.bool_], r: int) -> bool:
+        """Whether the held-out rows are fewer than the numbers that would stand for them."""
+        return bool(np.any(test)) and int(self.blocks.counts[test].sum()) <= r
+
+    # ---- solutions
+
+    def _x(self, fold: _Fold, alpha: float) -> Array:
+        """(W, b) as the model lays them out."""
+        w = fold.V @ fold.at(alpha)
+        level = fold.level - fold.mean @ w
+        w = w if self._basis is None else self._basis @ w
+        a, y = self._centre
+        return self._joined(w, level + y - a @ w)
+
+    def _inverse(self, fold: _Fold, alpha: float, r: Array) -> Array:
+        """H⁻¹r, with the intercept eliminated."""
+        slopes, T = self._design.slopes, self._design.outputs
+        w = r[:slopes].reshape(-1, T)
+        a, _ = self._centre
+        b = np.zeros(T) if self._design.Q is None else self._design.Q @ r[slopes:]
+        w = w - np.outer(a, b)
+        w = w if self._basis is None else self._basis.T @ w
+        w = w - np.outer(fold.mean, b)
+        d = fold.V @ ((fold.V.T @ w) / (fold.e + alpha)[:, None])
+        level = b / fold.total - fold.mean @ d
+        d = d if self._basis is None else self._basis @ d
+        return self._joined(d, level - a @ d)
+
+    def _joined(self, w: Array, b: Array) -> Array:
+        Q = self._design.Q
+        return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
+
+
+class _MomentsJudge(NamedTuple):
+    """Σᵢ s′ᵢ scale (yᵢ − ȳ − (aᵢ − ā)ᵀVq)² = scale (size − 2b·q + qᵀGq)."""
+
+    G: Array
+    b: Array
+    size: float
+    scale: float
+
+    def at(self, q: Array, dq: Array) -> tuple[float, float, float]:
+        """The loss, its slope along dq, and the size of the numbers that it is a difference of."""
+        half = self.G @ q - self.b
+        value = self.size + float(np.sum(q * (half - self.b)))
+        return self.scale * value, 2 * self.scale * float(np.sum(dq * half)), self.scale * self.size
+
+
+class _RowsJudge(NamedTuple):
+    """Σᵢ s′ᵢ loss′(yᵢ − ȳ, (Zq)ᵢ) with Z = (A′ − 1āᵀ)V."""
+
+    Z: Array
+    y: Array
+    weights: Array
+    outer: OuterLoss
+
+    def at(self, q: Array, dq: Array) -> tuple[float, float, float]:
+        z, flat = self.Z @ q, q.shape[1] == 1
+        at = self.outer.at(self.y[:, 0] if flat else self.y, z[:, 0] if flat else z)
+        value = float(self.weights @ at.value)
+        slope = (self.weights[:, None] * at.slope.reshape(z.shape)) * (self.Z @ dq)
+        return value, float(np.sum(slope)), abs(value)
+
+
+class _Fold(NamedTuple):
+    """e, c, V, ā, ȳ, Σs, the held-out rows, and by how much any e may be wrong."""
+
+    e: Array
+    c: Array
+    V: Array
+    mean: Array
+    level: Array
+    total: float
+    judge: _RowsJudge | _MomentsJudge
+    lost: float
+
+    def at(self, alpha: float) -> Array:
+        """q = c/(e + α)."""
+        return self.c / (self.e + alpha)[:, None]
+
+    def towards(self, alpha: float, q: Array) -> Array:
+        """dq/dλ."""
+        return -alpha * q / (self.e + alpha)[:, None]
+
+    def rounding(self, alpha: float) -> float:
+        """The share by which X(λ) may be wrong because e is."""
+        return self.lost / (alpha + float(self.e[0]))
+
+
+def _moments(part: Part) -> Array:
+    A, s = part.A, part.weights
+    tail = np.column_stack([part.y, np.ones(len(s))])
+    if not issparse(A):
+        T = np.concatenate([A, tail], axis=1)
+        T *= np.sqrt(s)[:, None]
+        return np.asarray(T.T @ T)
+    tail = s[:, None] * tail
+    border = np.asarray(A.T @ tail)
+    inner = np.asarray((A.T @ A.multiply(s[:, None]).tocsr()).toarray())
+    corner = tail.T @ np.column_stack([part.y, np.ones(len(s))])
+    return np.block([[inner, border], [border.T, corner]])
+
+
+def singular(A: Array) -> tuple[Array, Array, Array]:
+    """A = U diag(σ) Vᵀ with every σ right to its own digits, where columns only differ in scale."""
+    Q, R, order = qr(A, mode="economic", pivoting=True)
+    sva, v, u, work, _, info = dgejsv(R.T.copy(), joba=2, jobu=0, jobv=0, jobr=0)  # Rᵀ = v σ uᵀ
+    if info != 0:
+        raise np.linalg.LinAlgError("The rows could not be decomposed.")
+    sigma = sva * (work[0] / work[1])
+    V = np.empty((A.shape[1], sigma.size))
+    V[order] = v[:, : sigma.size]
+    return Q @ u[:, : sigma.size], sigma, V

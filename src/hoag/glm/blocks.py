@@ -1,0 +1,382 @@
+"""Folds that share their rows: sums over the rows of all folds, in one pass.
+
+Blocks are rows that every fold treats alike, five for five folds. What a fold sums over its
+training rows it sums over blocks, so one Gram matrix for each block does for all folds; and at
+five x, one for each fold, a product with the rows takes five columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from hoag.glm.losses import Loss, OuterLoss
+from hoag.glm.model import LinearModel
+from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows
+from hoag.glm.term import Predictor
+from hoag.problem import Ledger
+from hoag.values import Array
+
+
+class Part(NamedTuple):
+    """Some rows of one block: its number, A, y and the weights."""
+
+    block: int
+    A: Any
+    y: npt.NDArray[Any]
+    weights: Array
+
+
+class Chunk(NamedTuple):
+    """Some rows, with the weights that each of K folds gives them, (m, K), in h and in g."""
+
+    A: Any
+    y: npt.NDArray[Any]
+    train: Array
+    test: Array
+    trained: npt.NDArray[np.intp]  # the folds that use any of them
+    tested: npt.NDArray[np.intp]
+
+
+class Sums(NamedTuple):
+    """What one pass over all rows finds at x₁ … x_K, one for each of K folds."""
+
+    value: Array  # Σᵢ sᵢ loss over the training rows, (K,)
+    gradient: Array  # its gradient, (K, size)
+    g: Array  # Σᵢ s′ᵢ loss′ over the held-out rows, (K,)
+    g_x: Array  # (K, size)
+    bent: Array  # ∇²(Σᵢ sᵢ loss) times the directions that were given, (K, size)
+    hessian: Array  # the whole of ∇², where it is asked for, (K, size, size)
+
+
+class Source(NamedTuple):
+    """Rows with y and weights, and the block of each; −1 for rows that no fold uses."""
+
+    rows: Rows
+    y: npt.NDArray[Any]
+    weights: Array
+    labels: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The rows of K folds, in B blocks.
+
+    train, test   (K, B): whether a fold trains on a block, and is judged on it
+    """
+
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
+    loss: Loss
+    outer: OuterLoss
+    alike: bool  # one loss for both
+    design: Predictor
+    sources: list[Source]
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @staticmethod
+    def of(models: Sequence[LinearModel]) -> Blocks | None:
+        """The blocks of some folds; None where their rows have too little in common."""
+        train, test = models[0].train, models[0].test
+        if any(m.train.design.rows is not train.design.rows for m in models):
+            return None
+        alike = type(train.loss) is type(test.loss) and vars(train.loss) == vars(test.loss)
+        losses = (cast(Loss, train.loss), test.loss, alike)
+        if train.design is test.design:
+            found = _patterns(models)
+            if found is None:
+                return None
+            labels, seen, weights = found
+            source = Source(train.design.rows, train.y, weights, labels)
+            K = len(models)
+            return Blocks(seen[:K], seen[K:], *losses, train.design, [source])
+        if len(models) > 1:
+            return None
+        sources = [  # one split, each part with rows of its own
+            Source(term.design.rows, term.y, term.weights, np.full(term.design.n, b))
+            for b, term in enumerate((train, test))
+        ]
+        first = np.array([[True, False]])
+        return Blocks(first, ~first, *losses, train.design, sources)
+
+    @property
+    def folds(self) -> int:
+        return len(self.train)
+
+    @property
+    def n(self) -> int:
+        return sum(source.rows.shape[0] for source in self.sources)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.intp]:
+        """How many rows each block has, (B,)."""
+        total = np.zeros(self.train.shape[1], dtype=np.intp)
+        for source in self.sources:
+            total += np.bincount(source.labels[source.labels >= 0], minlength=total.size)
+        return total
+
+    @property
+    def weights(self) -> Array:
+        """Σ of the weights of each block's rows, (B,)."""
+        total = np.zeros(self.train.shape[1])
+        for source in self.sources:
+            kept = source.labels >= 0
+            total += np.bincount(source.labels[kept], source.weights[kept], total.size)
+        return total
+
+    def parts(self) -> Iterator[Part]:
+        """All rows that any fold uses, some of one block at a time."""
+        for source in self.sources:
+            for block, some, A in source.rows.parts(source.labels):
+                yield Part(block, A, source.y[some], source.weights[some])
+
+    def spanned(self) -> tuple[Blocks, Array]:
+        """The same rows in an orthonormal basis U of the space they span, and U, (features, n).
+
+        For one penalty on all coefficients X(λ) lies in that space, and ‖w‖ = ‖Uᵀw‖: with fewer
+        rows than columns this is the same model in fewer coefficients.
+        """
+        arrays = [_array(source.rows) for source in self.sources]
+        U, R = np.linalg.qr(np.concatenate(arrays).T)
+        self.ledger.charge(passes=self.n / 2)
+        rows = np.split(np.ascontiguousarray(R.T), np.cumsum([len(A) for A in arrays])[:-1])
+        sources = [
+            source._replace(rows=ArrayRows(A)) for source, A in zip(self.sources, rows, strict=True)
+        ]
+        design = Predictor(sources[0].rows, self.design.outputs, self.design.Q)
+        return replace(self, design=design, sources=sources), U
+
+    def sampled(self, rows: int, seed: int) -> Blocks:
+        """On so many rows, each block with its share of them, and weights that sum to the same."""
+        rng = np.random.default_rng(seed)
+        share, sources = rows / self.n, []
+        for source in self.sources:
+            kept = []
+            for b in range(self.train.shape[1]):
+                own = np.flatnonzero(source.labels == b)
+                few = min(own.size, int(np.ceil(share * own.size)))
+                kept.append(rng.choice(own, few, replace=False))
+            some = np.sort(np.concatenate(kept))
+            labels = source.labels[some]
+            before = np.bincount(
+                source.labels[source.labels >= 0], source.weights[source.labels >= 0]
+            )
+            after = np.bincount(labels, source.weights[some], before.size)
+            factor = before / np.where(after > 0, after, 1.0)
+            weights = source.weights[some] * factor[labels]
+            sources.append(Source(source.rows.take(some), source.y[some], weights, labels))
+        design = Predictor(sources[0].rows, self.design.outputs, self.design.Q)
+        return replace(self, design=design, sources=sources, ledger=self.ledger)
+
+    def sums(
+        self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
+    ) -> Sums:
+        """Losses and gradients of every fold at its own x, (K, size), in one pass over the rows.
+
+        With T, (K, size), also ∇²h's part of the rows times it; with `curved` all of that matrix.
+        Without `valued` the training losses are left out, which take as long as all their slopes.
+        """
+        K, size = self.folds, self.design.size
+        both = X if T is None else np.concatenate([X, T])
+        W, shift = self._columns(both)
+        total, g = np.zeros(K), np.zeros(K)
+        gradient, g_x, bent = (_Gathered(self.design, K) for _ in range(3))
+        hessian = np.zeros((K, size, size)) if curved else np.empty(0)
+        for chunk in self._chunks():
+            z = np.asarray(chunk.A @ W).reshape(len(chunk.y), len(both), -1) + shift
+            at = _At(self.loss, chunk.y, z[:, :K])
+            if valued:
+                total += np.einsum("ik,ik->k", chunk.train, at.value)
+            gradient.add(chunk.A, chunk.train, at.slope, chunk.trained)
+            if chunk.tested.size:
+                held, weights = z[:, chunk.tested], chunk.test[:, chunk.tested]
+                outer = _At(self.outer, chunk.y, held)
+                g[chunk.tested] += np.einsum("ik,ik->k", weights, outer.value)
+                g_x.add(chunk.A, chunk.test, outer.slope, chunk.tested, inside=True)
+            if T is not None:
+                bent.add(chunk.A, chunk.train, at.curve(z[:, K:]), chunk.trained)
+            if curved:
+                self._bend(hessian, chunk.A, chunk.train, at)
+        judged = 0.5 * float((self.test @ self.counts).sum()) / self.n
+        self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
+        if curved:
+            self._charge_grams(K)
+        return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
+
+    def expanded(self, x: Array) -> tuple[Array, Array, Array]:
+        """At one x for all: value (B,), gradient (B, size) and ∇² (B, size, size) of each block."""
+        B, size = self.train.shape[1], self.design.size
+        W, shift = self._columns(x[None])
+        value, hessian = np.zeros(B), np.zeros((B, size, size))
+        gradient = _Gathered(self.design, B)
+        for part in self.parts():
+            b = slice(part.block, part.block + 1)
+            z = np.asarray(part.A @ W).reshape(len(part.y), 1, -1) + shift
+            at, weights = _At(self.loss, part.y, z), part.weights[:, None]
+            value[b] += part.weights @ at.value
+            gradient.add(part.A, part.weights[:, None], at.slope, np.array([part.block]), True)
+            self._bend(hessian[b], part.A, weights, at)
+        self.ledger.charge(passes=1.0)
+        self._charge_grams(1)
+        return value, gradient.flat, hessian
+
+    def _charge_grams(self, grams: int) -> None:
+        outputs = self.design.outputs
+        pairs = outputs * (outputs + 1) // 2
+        self.ledger.charge(passes=grams * pairs * self.design.features / 2 / outputs)
+
+    def _bend(self, hessian: Array, A: Any, weights: Array, at: _At) -> None:
+        """hessian[k] += Aᵀ diag(weights[:, k] ∂²loss/∂z²) A, the intercept included."""
+        design = self.design
+        if design.outputs > 1:
+            for k in range(len(hessian)):
+                rows = Predictor(ArrayRows(A), design.outputs, design.Q)
+                hessian[k] += rows.hessian(at.column(k), weights[:, k])
+            return
+        d = weights * at.curvature
+        p = design.features
+        for k in range(len(hessian)):
+            if issparse(A):
+                hessian[k, :p, :p] += (A.T @ A.multiply(d[:, k : k + 1]).tocsr()).toarray()
+            else:
+                root = A * np.sqrt(d[:, k])[:, None]
+                hessian[k, :p, :p] += root.T @ root
+        if design.Q is not None:
+            border = np.asarray(A.T @ d).T
+            hessian[:, :p, p] += border
+            hessian[:, p, :p] += border
+            hessian[:, p, p] += d.sum(axis=0)
+
+    def _columns(self, X: Array) -> tuple[Array, Array]:
+        """W of every x side by side, (features, columns · outputs), and what intercepts add."""
+        design, columns = self.design, len(X)
+        W = X[:, : design.slopes].reshape(columns, design.features, design.outputs)
+        shift = np.zeros((columns, design.outputs))
+        if design.Q is not None:
+            shift = X[:, design.slopes :] @ design.Q.T
+        return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(design.features, -1)), shift
+
+    def _chunks(self) -> Iterator[Chunk]:
+        if (
+            sum(source.rows.shape[0] * source.rows.shape[1] for source in self.sources)
+            <= BLOCK_ENTRIES
+        ):
+            return iter(self._few_chunks)
+        return self._many_chunks()
+
+    @cached_property
+    def _few_chunks(self) -> list[Chunk]:
+        """So few rows that they are kept at hand, as arrays."""
+        chunks = list(self._many_chunks())
+        return [c._replace(A=c.A.toarray()) if issparse(c.A) else c for c in chunks]
+
+    def _many_chunks(self) -> Iterator[Chunk]:
+        # The label −1 of rows that nobody uses is the last column, of zeros.
+        none = np.zeros((self.folds, 1))
+        train = np.concatenate([self.train, none], axis=1).T
+        test = np.concatenate([self.test, none], axis=1).T
+        for source in self.sources:
+            for some, A in source.rows.blocks():
+                weights, labels = source.weights[some, None], source.labels[some]
+                if labels[0] == labels[-1] and np.all(labels == labels[0]):
+                    of_train, of_test = train[labels[0]], test[labels[0]]
+                    used = np.flatnonzero(of_train), np.flatnonzero(of_test)
+                else:
+                    of_train, of_test = train[labels], test[labels]
+                    used = np.flatnonzero(of_train.any(axis=0)), np.flatnonzero(of_test.any(axis=0))
+                yield Chunk(A, source.y[some], weights * of_train, weights * of_test, *used)
+
+
+class _At:
+    """A loss at z of shape (m, K, outputs): every column is a row of its own to the loss."""
+
+    def __init__(self, loss: Any, y: npt.NDArray[Any], z: Array) -> None:
+        self.shape, self._loss, self._y, self._z = z.shape, loss, y, z
+        self._at = loss.at(np.repeat(y, z.shape[1], axis=0), self._flat(z))
+
+    def _flat(self, z: Array) -> Array:
+        m, K, outputs = z.shape
+        return z.reshape(m * K) if outputs == 1 else z.reshape(m * K, outputs)
+
+    @cached_property
+    def value(self) -> Array:
+        return np.asarray(self._at.value.reshape(self.shape[:2]))
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(self._at.slope.reshape(self.shape))
+
+    @property
+    def curvature(self) -> Array:
+        """∂²loss/∂z² for one output, (m, K)."""
+        return self.curve(np.ones(self.shape))[:, :, 0]
+
+    def curve(self, v: Array) -> Array:
+        return np.asarray(self._at.curve(self._flat(v)).reshape(self.shape))
+
+    def column(self, k: int) -> Any:
+        """The loss as at the z of one fold."""
+        return self._loss.at(self._y, self._z[:, k])
+
+
+class _Gathered:
+    """Σ over rows of Aᵀr for some columns, as x is laid out."""
+
+    def __init__(self, design: Predictor, columns: int) -> None:
+        self._design = design
+        self._slopes = np.zeros((design.features, columns, design.outputs))
+        self._level = np.zeros((columns, design.outputs))
+
+    def add(
+        self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp], inside: bool = False
+    ) -> None:
+        """Aᵀ(weights · r) for the columns `used`, r of shape (m, columns, outputs).
+
+        With `inside`, r has these columns only.
+        """
+        few = used.size < self._level.shape[0]
+        weights = weights[:, used] if few and weights.shape[1] > used.size else weights
+        r = weights[:, :, None] * (r[:, used] if few and not inside else r)
+        flat = r.reshape(len(r), -1)
+        product = np.asarray(A.T @ flat)
+        self._slopes[:, used] += product.reshape(len(product), *r.shape[1:])
+        self._level[used] += (np.ones(len(flat)) @ flat).reshape(r.shape[1:])
+
+    @property
+    def flat(self) -> Array:
+        """(columns, size)."""
+        flat = self._slopes.transpose(1, 0, 2).reshape(len(self._level), -1)
+        Q = self._design.Q
+        return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)
+
+
+def _array(rows: Rows) -> Array:
+    return np.concatenate([block for _, block in rows.dense_blocks()])
+
+
+def _patterns(models: Sequence[LinearModel]) -> Any:
+    """The block of every row, (n,), or −1; which terms use a block, (2K, B); and the weights."""
+    terms = [m.train for m in models] + [m.test for m in models]
+    weights = np.max([term.weights for term in terms], axis=0)
+    code = np.zeros(weights.size, dtype=np.int64)
+    if len(terms) > 62:
+        return None
+    for k, term in enumerate(terms):
+        inside = term.weights > 0
+        if not np.array_equal(weights * inside, term.weights):
+            return None  # a row that is drawn more than once
+        code |= inside.astype(np.int64) << k
+    codes = np.unique(code)
+    if codes.size > max(len(models) ** 2, 2):
+        return None  # folds drawn at random, many times, share too little
+    labels = np.searchsorted(codes, code)
+    if codes[0] == 0:  # rows that nobody uses
+        codes, labels = codes[1:], labels - 1
+    seen = (codes[None, :] >> np.arange(len(terms))[:, None] & 1).astype(bool)
+    return labels, seen, weights

@@ -1,0 +1,190 @@
+"""Spectral and Joint, all folds of a model in one criterion, held against each fold by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import (
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+
+import hoag
+from hoag.criteria.joint import Joint
+from hoag.criteria.plan import plan
+from hoag.criteria.spectral import Spectral
+from hoag.glm.blocks import Blocks
+from hoag.glm.folds import linear_folds
+from hoag.glm.losses import Huber, Squared
+from hoag.glm.rows import ArrayRows
+from hoag.glm.targets import Target
+
+SPLITTERS = {
+    "folds": KFold(5),
+    "shuffled": KFold(4, shuffle=True, random_state=0),
+    "repeated": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "in time": TimeSeriesSplit(4),
+    "one split": ShuffleSplit(1, random_state=0),
+}
+SHAPES = [(60, 4), (30, 8), (12, 20)]
+LAMS = [-6.0, 0.3, 5.0]
+
+
+def data(n, p, seed=0, classes=0, targets=1):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.7) + 0.5
+    score = A @ rng.normal(size=(p, max(targets, classes, 1)))
+    score = score + rng.normal(size=score.shape)
+    if classes == 2:
+        y = np.where(score[:, 0] > np.median(score[:, 0]), 1, -1)
+    elif classes:
+        y = np.argmax(score - score.mean(axis=0), axis=1)
+    else:
+        y = score[:, 0] if targets == 1 else score
+    return A, y, rng.uniform(0.3, 2.0, size=n)
+
+
+def folds(kind, A, y, splitter, weights=None, intercept=True, **options):
+    make = {
+        "ridge": hoag.models.ridge,
+        "logistic": hoag.models.logistic,
+        "multinomial": hoag.models.multinomial,
+    }[kind]
+    return hoag.models.folds(
+        make, A, y, cv=splitter, sample_weight=weights, intercept=intercept, **options
+    )
+
+
+def exact(problems):
+    """The same sum, each fold solved by itself, by factors and to rounding."""
+    parts = [
+        hoag.Implicit(
+            p, hoag.inner.Newton(hoag.linear.Cholesky(), np.inf), hoag.linear.Cholesky(),
+            certificate=False, exact=True,
+        )
+        for p in problems
+    ]  # fmt: skip
+    return hoag.Sum(parts)
+
+
+def agrees(found, other, rel=1e-8):
+    assert found.value == pytest.approx(other.value, rel=rel)
+    np.testing.assert_allclose(found.grad, other.grad, rtol=rel, atol=rel * abs(other.value))
+    np.testing.assert_allclose(np.stack(found.x), np.stack(other.x), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("fmt", ["dense", "sparse"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_ridge_by_decomposition_is_ridge_by_factors(splitter, shape, fmt, intercept):
+    A, y, weights = data(*shape)
+    A = sparse.csr_array(A) if fmt == "sparse" else A
+    problems = folds("ridge", A, y, SPLITTERS[splitter], weights, intercept)
+    criterion, other = plan(problems), exact(problems)
+    assert isinstance(criterion, Spectral)
+    for lam in LAMS:
+        found = criterion.evaluate([lam])
+        known = criterion.settled(found, 1e-12 * abs(found.value))
+        agrees(known, other.evaluate([lam]))
+        assert known.value == pytest.approx(found.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("outer", [Squared(1.0), Huber(0.7)])
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_several_targets_and_another_judge(shape, targets, outer):
+    A, y, weights = data(*shape, targets=targets)
+    target = Target(y, Squared(0.5), outer, targets, np.eye(targets))
+    problems = linear_folds(ArrayRows(A), target, KFold(3).split(A), weights)
+    criterion, other = plan(problems), exact(problems)
+    assert isinstance(criterion, Spectral)
+    for lam in LAMS:
+        found = criterion.evaluate([lam])
+        agrees(criterion.settled(found, 0.0), other.evaluate([lam]))
+
+
+@pytest.mark.parametrize("kind", ["logistic", "multinomial"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("fmt", ["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(60, 4), (40, 60)])
+def test_newton_for_all_folds_is_newton_for_each(kind, shape, fmt, intercept):
+    A, y, weights = data(*shape, classes=2 if kind == "logistic" else 3)
+    A = sparse.csr_array(A) if fmt == "sparse" else A
+    problems = folds(kind, A, y, StratifiedKFold(4), weights, intercept)
+    criterion, other, warm = plan(problems), exact(problems), None
+    assert isinstance(criterion, Joint)
+    assert criterion.exact
+    for lam in (2.0, -1.0, 3.0):
+        found = criterion.evaluate([lam], warm=warm)
+        agrees(criterion.settled(found, 0.0), other.evaluate([lam]))
+        warm = found.warm
+
+
+def tall(n=8000, p=8):
+    A, y, weights = data(n, p, classes=2)
+    problems = folds("logistic", A, y, StratifiedKFold(5), weights)
+    return Joint(problems, Blocks.of(problems), exact(problems), exact=False), problems
+
+
+def test_tall_data_have_few_passes_and_an_error_that_holds():
+    criterion, problems = tall()
+    other = exact(problems)
+    for lam in (-2.0, 3.0, 6.0):
+        true = other.evaluate([lam])
+        for eps in (1.0, 1e-3, 1e-6):
+            found = criterion.evaluate([lam], eps)
+            assert abs(found.value - true.value) <= max(2 * found.f_error, 1e-9 * true.value)
+            assert abs(found.grad[0] - true.grad[0]) <= max(3 * found.error, 1e-9 * true.value)
+            assert found.error <= eps
+            known = criterion.settled(found, 1e-9 * abs(true.value))
+            assert known.value == pytest.approx(true.value, rel=1e-8)
+
+
+def test_looks_at_tall_data_touch_no_row():
+    criterion, _ = tall()
+    found = criterion.evaluate([1.0], 1e-3)
+    before = criterion.blocks.ledger.cost
+    look = criterion.evaluate([2.5], hoag.Ask(free=True), found.warm)
+    assert criterion.blocks.ledger.cost == before
+    there = criterion.evaluate([2.5], 1e-6)
+    assert look.value == pytest.approx(there.value, rel=1e-3)
+    assert look.grad[0] == pytest.approx(there.grad[0], rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["ridge", "logistic"])
+def test_blocks_are_what_folds_share(kind):
+    A, y, weights = data(40, 3, classes=0 if kind == "ridge" else 2)
+    problems = folds(kind, A, y, KFold(5, shuffle=True, random_state=1), weights)
+    blocks = Blocks.of(problems)
+    assert blocks.train.shape == (5, 5)
+    np.testing.assert_array_equal(blocks.train, ~blocks.test)
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    T = np.random.default_rng(1).normal(size=(5, 4))
+    sums = blocks.sums(X, T, curved=True)
+    for k, problem in enumerate(problems):
+        point = problem.at(X[k], np.array([-np.inf]))  # no penalty
+        assert sums.value[k] == pytest.approx(point.h)
+        assert sums.g[k] == pytest.approx(point.g)
+        np.testing.assert_allclose(sums.gradient[k], point.h_x, rtol=1e-10)
+        np.testing.assert_allclose(sums.g_x[k], point.g_x, rtol=1e-10)
+        np.testing.assert_allclose(sums.bent[k], point.hessian @ T[k], rtol=1e-10)
+        np.testing.assert_allclose(sums.hessian[k], point.hessian.matrix(), rtol=1e-10)
+    value, gradient, hessian = blocks.expanded(X[0])
+    point = problems[0].at(X[0], np.array([-np.inf]))
+    assert blocks.train[0] @ value == pytest.approx(point.h)
+    np.testing.assert_allclose(blocks.train[0] @ gradient, point.h_x, rtol=1e-10)
+    whole = np.tensordot(blocks.train[0] * 1.0, hessian, axes=1)
+    np.testing.assert_allclose(whole, point.hessian.matrix(), rtol=1e-10)
+
+
+def test_rows_drawn_twice_have_no_blocks():
+    A, y, _ = data(20, 3)
+    drawn = [([0, 0, 1, 2, 3, 4], [5, 6, 7]), ([0, 1, 2, 3, 4], [8, 9])]
+    problems = folds("ridge", A, y, drawn)
+    assert Blocks.of(problems) is None
+    assert not isinstance(plan(problems), Spectral)
