@@ -147,7 +147,7 @@ class Joint(Criterion):
 
     def _exactly(self, alpha: float, warm: Warm, ask: Ask) -> Any:
         X, at, H = warm.X, warm.at, warm.H
-        X, at, note = self._newton(alpha, X, at, H, rough=ask.free and not ask.gradient)
+        X, at, note = self._newton(alpha, X, at, H, rough=ask.eps == np.inf)
         S = self._shrink(alpha)
         H = at.hessian
         factors = self._factors(H, alpha)

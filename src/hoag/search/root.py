@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +30,6 @@ RISEN = 1.5
 DOUBT = 0.02
 
 
-FREE = Ask(free=True, gradient=False)
-
-
 def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
     """λ ← λ − p/p′ until (|p| + error)²/2p′ is at most tol·f.
 
@@ -46,12 +44,12 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
     now."""
     exact, spacing = traits.exact, traits.looks or SPACING
-    if traits.sample is None:
-        lam, start, curvature = yield from look(domain, lam, exact, spacing)
-    else:  # a sample of the rows says where to begin, and no more
-        ask = Ask(gradient=False, free=True, rows=traits.sample)
-        lam, _, curvature = yield from look(domain, lam, True, spacing, ask)
-        start = None
+    if exact or traits.sample is not None:
+        ask = Ask(np.inf, free=True, rows=traits.sample)
+        lam, start, curvature = yield from scan(domain, spacing, ask)
+        start = start if exact else None  # a sample of the rows says where to begin, and no more
+    else:
+        lam, start, curvature = yield from look(domain, lam, spacing)
     root, eps, here = _Root(), FIRST, np.nan  # f″ by looks far apart is not that of here
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
@@ -91,27 +89,70 @@ def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array,
     return domain.project(lam + step), there, slope
 
 
-def look(
-    domain: Box, lam: Array, exact: bool = False, spacing: float = SPACING, ask: Ask = FREE
-) -> Asking[tuple[Array, Any, float]]:
+def scan(domain: Box, spacing: float, ask: Ask) -> Asking[tuple[Array, Any, float]]:
+    """The least f from bound to bound: λ, where to start from, and f″.
+
+    For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
+    between two looks there is a minimum, which the cubic through both values and slopes places.
+    Of minima that look alike, each is looked at.
+    """
+    low, high = float(domain.lower[0]), float(domain.upper[0])
+    places = np.linspace(high, low, max(int(np.ceil((high - low) / spacing)), 1) + 1)
+    looks: list[Evaluation] = []
+    for place in places:
+        looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else None)))
+    found = [_Basin(float(now.lam[0]), now.value, np.nan, now) for now in looks]
+    basins = [min(found, key=lambda basin: basin.value)]
+    for right, left in pairwise(looks):
+        if left.grad[0] < 0 < right.grad[0]:
+            basins.append(_between(left, right))
+    best = min(basins, key=lambda basin: basin.value)
+    alike = [b for b in basins if b.value <= best.value + DOUBT * abs(best.value)]
+    if len(alike) > 1:
+        for k, basin in enumerate(alike):
+            now = yield Look(np.array([basin.lam]), ask, basin.start)
+            alike[k] = _Basin(basin.lam, now.value, basin.curvature, now)
+        best = min(alike, key=lambda basin: basin.value)
+    return np.array([best.lam]), best.start, best.curvature
+
+
+class _Basin(NamedTuple):
+    lam: float
+    value: float
+    curvature: float
+    start: Evaluation
+
+
+def _between(left: Evaluation, right: Evaluation) -> _Basin:
+    """The minimum of the cubic with the values and slopes of both, slopes − and +."""
+    a, h = float(left.lam[0]), float(right.lam[0] - left.lam[0])
+    rise, p, q = right.value - left.value, h * float(left.grad[0]), h * float(right.grad[0])
+    c, d = 3 * rise - 2 * p - q, p + q - 2 * rise  # f = f₀ + pt + ct² + dt³
+    t = -p / (c + np.sqrt(c * c - 3 * d * p))  # where p + 2ct + 3dt² = 0 and f bends upwards
+    value = left.value + t * (p + t * (c + t * d))
+    nearer = left if t < 0.5 else right
+    return _Basin(a + t * h, float(value), float(2 * c + 6 * d * t) / h**2, nearer)
+
+
+def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[tuple[Array, Any, float]]:
     """The least of some values in the box, from strong to weak penalties: λ, warm start and f″.
 
-    For a criterion whose values cost nothing. The window around λ is moved up or down while the
-    least is at its end; the parabola through the least and its neighbours says where between them.
-    Exact values are looked at from bound to bound.
+    For a small space, whose values cost nothing and are no more than a guess. The window around λ
+    is moved up or down while the least is at its end; the parabola through the least and its
+    neighbours says where between them.
     """
     low, high = float(domain.lower[0]), float(domain.upper[0])
     values: dict[float, float] = {}
     start: Evaluation | None = None
-    at = high if exact else min(high, float(lam[0]) + 2 * spacing)
+    at = min(high, float(lam[0]) + 2 * spacing)
     starts: dict[float, Evaluation] = {}
     while True:
-        start = yield Look(np.array([at]), ask, start)
+        start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
         values[at], starts[at] = start.value, start
         best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
         starts = {k: v for k, v in starts.items() if k in (best, top)}
         deep = bottom <= float(lam[0]) - 4 * spacing and bottom < best
-        seen = not exact and (values[bottom] > RISEN * values[best] or deep)
+        seen = values[bottom] > RISEN * values[best] or deep
         if not (seen or bottom <= low):
             at = max(low, bottom - spacing)
         elif best == top and top < high:
@@ -127,7 +168,7 @@ def look(
     if not a > 0:
         return np.array([best]), starts[best], np.nan
     lowest = abs(c - b**2 / (4 * a))
-    move = -b / (2 * a) + (0.0 if exact else np.sqrt(DOUBT * lowest / a))
+    move = -b / (2 * a) + np.sqrt(DOUBT * lowest / a)
     return np.array([min(best + move, places[k + 1])]), starts[best], float(2 * a)
 
 
