@@ -10,6 +10,7 @@ import hoag
 from hoag import datasets, inner, linear, models
 from hoag.criteria.folds import Sum
 from hoag.criteria.implicit import Implicit
+from hoag.search.asks import Look
 from hoag.search.survey import survey
 from hoag.values import Box, Cost
 
@@ -37,8 +38,12 @@ def scout(criterion, box, lam0, rows=None):
             looks = asking.send(answer)
         except StopIteration as end:
             return end.value, cost
-        answer = [criterion.evaluate(look.lam, look.ask) for look in looks]
-        cost = sum((found.cost for found in answer), cost)
+        if isinstance(looks, list):
+            answer = criterion.values([look.lam for look in looks], looks[0].ask)
+            cost = sum((found.cost for found in answer), cost)
+        elif isinstance(looks, Look):
+            answer = criterion.evaluate(looks.lam, looks.ask)
+            cost = cost + answer.cost
 
 
 def descend(criterion, box, lam0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -103,6 +104,10 @@ class Problem(ABC):
     @property
     def facts(self) -> Facts | None:
         """Sizes and kinds, for choosing solvers; None where nothing is known."""
+        return None
+
+    def values(self, lams: Sequence[Array]) -> list[float] | None:
+        """f at many λ, exact, where they take less work together; None where they do not."""
         return None
 
     def bound(self, point: Any, q: Array, r: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -70,6 +71,12 @@ class Criterion(ABC):
         if ask.rows is not None:
             return self.sampled(ask.rows)._evaluate(lam, replace(ask, rows=None), warm)
         return self._evaluate(lam, ask, warm)
+
+    def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
+        """f alone at many λ, each as if asked for by itself; together they may cost less."""
+        if ask.rows is not None:
+            return self.sampled(ask.rows).values(lams, replace(ask, rows=None))
+        return [self.evaluate(lam, ask) for lam in lams]
 
     def value(self, lam: Any, eps: float = 0.0, warm: Any = None) -> Evaluation:
         """f(λ) alone."""

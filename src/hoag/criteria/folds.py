@@ -74,6 +74,10 @@ class Sum(Criterion):
             self._each(lambda part, start: part.evaluate(lam, own, start), starts),
         )
 
+    def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
+        parts = self._each(lambda part, _: part.values(lams, ask), [None] * len(self.criteria))
+        return [_added(lam, own) for lam, own in zip(lams, zip(*parts, strict=True), strict=True)]
+
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))
         return _added(

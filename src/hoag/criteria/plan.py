@@ -180,10 +180,13 @@ def _direct(problem: Problem) -> bool:
     return facts.side <= (DIRECT if facts.side <= facts.rows else DIRECT_WIDE)
 
 
-def _exact(problem: Problem) -> bool:
+def _exact(problem: Problem, one: bool) -> bool:
+    """Whether factors solve it to rounding at no further cost."""
     facts = problem.facts
     if facts is None or not _direct(problem):
         return False
+    if not one:
+        return facts.formed
     return facts.side <= DIRECT if facts.quadratic else facts.rows * facts.side**2 <= CHEAP
 
 
@@ -208,7 +211,7 @@ def _criterion(
     one_penalty = isinstance(problem, LinearModel) and problem.one_penalty
     bend, setup = None, 0.0
     # A few long steps gain nothing from the secant of the solutions, and do without its memory.
-    if one and chosen and _exact(problem):
+    if one and chosen and _exact(problem, one):
         return Implicit(problem, inner, linear, certificate=False, extrapolate=False, exact=True)
     if one_penalty:
         bend, setup = bends.of(cast(LinearModel, problem))

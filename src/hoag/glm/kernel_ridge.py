@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,15 @@ class KernelRidgeProblem(Problem):
             shift=self.shift,
             ledger=self.ledger,
         )
+
+    def values(self, lams: Sequence[Array]) -> list[float]:
+        """f at many λ: those that share their widths, one after another, share a decomposition."""
+        found: list[float] = []
+        for gamma, some in groupby(lams, key=lambda lam: tuple(lam[:-1])):
+            ridges = np.array([lam[-1] for lam in some])
+            kernel = self.kernel(np.exp(np.array(gamma) - self.shift[0]))
+            found.extend(kernel.values(np.exp(ridges - self.shift[1])))
+        return found
 
     def width_and_ridge(self, lam: Array) -> tuple[Array, float]:
         """γ and α in the units of the rows given."""
@@ -251,6 +261,23 @@ class Kernel:
             return np.asarray(inverse(b))
 
         return solve
+
+    def values(self, alphas: Array) -> Array:
+        """g at the solutions for many ridges.
+
+        By one decomposition K = U diag(e) Uᵀ, which takes the 9n³ operations of 27 factors.
+        """
+        problem = self._problem
+        share, n = problem.share, len(self.K)
+        if alphas.size < 27:
+            X = np.stack([self.inverse(float(alpha))(problem.b) for alpha in alphas], axis=1)
+        else:
+            e, U = np.linalg.eigh(self.K)
+            X = U @ ((U.T @ problem.b)[:, None] / (np.maximum(e, 0.0)[:, None] + alphas))
+            problem.ledger.charge(passes=share * (4.5 * n + alphas.size))
+        problem.ledger.charge(held_out=problem.test_share * alphas.size)
+        losses = [problem.outer.at(problem.y_test, z).value for z in (self.K_test @ X).T]
+        return np.array([problem.test_weights @ value for value in losses])
 
 
 class KernelRidgePoint:

@@ -9,6 +9,7 @@ much as one evaluation on all rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,16 +17,18 @@ import numpy.typing as npt
 
 from hoag.criteria.base import Traits
 from hoag.search.asks import ACCURACY, Asking, Look
-from hoag.values import Array, Ask, Box
+from hoag.search.quasi_newton import descend
+from hoag.values import Array, Ask, Box, Evaluation
 
 # A sixth of the rows makes a factor cost 1/216, so that all places together cost less than one. Of
 # fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one in three).
 SHARE, LEAST = 1 / 6, 200
-# Places of the grid are at most so far apart, in λ: a kernel goes from constant to the identity
-# within about 8.
-SPACING = 4.0
+# Places of the grid are at most so far apart, in λ, where rows are few and all of them are looked
+# at: with 70 rows f has narrow basins. A sample does not show as much, and has places eight times
+# as far apart.
+SPACING = 0.5
 # So many of the lowest places, no two of them neighbours, are followed downhill ...
-BASINS = 3
+BASINS = 5
 # ... by steps of the spacing, halved so often; after each the highest of them is given up. Shorter
 # steps are not worth it: the minimum of all rows is elsewhere by about as much.
 HALVINGS = 3
@@ -46,22 +49,45 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
     if traits.rows is None or np.all(domain.lower == domain.upper):
         return lam0
     rows = rows or max(LEAST, int(SHARE * traits.rows))
-    plane = _Plane(domain, traits.blocks, rows)
+    everything = rows >= traits.rows
+    plane = _Plane(domain, traits.blocks, rows, SPACING if everything else 8 * SPACING)
     values = yield from plane.values(list(plane.grid()))
-    places = _basins(values, apart=plane.finest)
-    step = plane.finest
+    places = plane.basins(values)
+    if not places or not np.isfinite(values[places[0]]):
+        return lam0
+    step, kept = plane.finest, len(places)
     while step > 1:
         step //= 2
         ends = set()
         for place in places:
             ends.add((yield from plane.descend(place, step)))
-        places = sorted(ends, key=plane.known.__getitem__)[: max(len(places) - 1, 1)]
+        kept = kept if everything else max(kept - 1, 1)
+        places = sorted(ends, key=plane.known.__getitem__)[:kept]
+    if everything:
+        followed: list[Evaluation] = []
+        for place in places:
+            followed.append((yield from _aside(domain, plane.lam(place), rows)))
+        return min(followed, key=lambda end: end.highest).lam
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
-    if not np.isfinite(best):
-        return lam0
     (start,) = yield from plane.measured([lam0])
     return lam0 if start <= good_enough else plane.lam(places[0])
+
+
+def _aside(domain: Box, lam: Array, rows: int) -> Asking[Evaluation]:
+    """The lowest that a rough descent from here comes to, on a sample of the rows."""
+    steps, answer = descend(domain, lam, 10 * ACCURACY, max_iter=50), None
+    best: Evaluation | None = None
+    while True:
+        try:
+            asked = steps.send(answer)
+        except StopIteration:
+            assert best is not None
+            return best
+        answer = None
+        if isinstance(asked, Look):
+            answer = yield Look(asked.lam, replace(asked.ask, rows=rows), asked.start)
+            best = answer if best is None or answer.highest < best.highest else best
 
 
 class _Plane:
@@ -71,12 +97,14 @@ class _Plane:
     for each of the block in its own bounds.
     """
 
-    def __init__(self, domain: Box, blocks: npt.NDArray[np.intp], rows: int) -> None:
+    def __init__(
+        self, domain: Box, blocks: npt.NDArray[np.intp], rows: int, spacing: float
+    ) -> None:
         self.domain, self.blocks, self.rows = domain, blocks, rows
         self.finest = 2**HALVINGS
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
-        self.axes: Place = tuple(self.finest * int(np.ceil(w / SPACING)) for w in widest)
+        self.axes: Place = tuple(self.finest * int(np.ceil(w / spacing)) for w in widest)
         self.known: dict[Place, float] = {}
 
     def lam(self, place: Place) -> Array:
@@ -89,7 +117,7 @@ class _Plane:
         yield from product(*(range(0, n + 1, self.finest) for n in self.axes))
 
     def values(self, places: Sequence[Place]) -> Asking[dict[Place, float]]:
-        fresh = [place for place in places if place not in self.known]
+        fresh = sorted({place for place in places if place not in self.known})
         found = yield from self.measured([self.lam(place) for place in fresh])
         self.known.update(zip(fresh, found, strict=True))
         return {place: self.known[place] for place in places}
@@ -101,7 +129,7 @@ class _Plane:
         f is known well enough all the same.
         """
         ask = Ask(ACCURACY, gradient=False, rows=self.rows)
-        found = yield [Look(lam, ask) for lam in lams]
+        found = (yield [Look(lam, ask) for lam in lams]) if lams else []
         return [now.value if np.isfinite(now.value) else np.inf for now in found]
 
     def descend(self, place: Place, step: int) -> Asking[Place]:
@@ -114,17 +142,17 @@ class _Plane:
             place = lowest
 
     def _around(self, place: Place, step: int) -> Iterator[Place]:
-        for axis, n in enumerate(self.axes):
-            for k in (place[axis] - step, place[axis] + step):
-                if 0 <= k <= n:
-                    yield (*place[:axis], k, *place[axis + 1 :])
+        """The places next to it, across corners too: valleys run askew."""
+        for moves in product((-step, 0, step), repeat=len(self.axes)):
+            other = tuple(k + move for k, move in zip(place, moves, strict=True))
+            if any(moves) and all(0 <= k <= n for k, n in zip(other, self.axes, strict=True)):
+                yield other
 
-
-def _basins(values: dict[Place, float], apart: int) -> list[Place]:
-    """The lowest places, none of them within `apart` of a lower one."""
-    taken: list[Place] = []
-    for place in sorted(values, key=values.__getitem__):
-        near = any(np.max(np.abs(np.subtract(place, other))) <= apart for other in taken)
-        if not near and len(taken) < BASINS:
-            taken.append(place)
-    return taken
+    def basins(self, values: dict[Place, float]) -> list[Place]:
+        """The lowest places of the grid that have no lower one next to them."""
+        lowest = [
+            place
+            for place, value in values.items()
+            if all(value <= values[other] for other in self._around(place, self.finest))
+        ]
+        return sorted(lowest, key=values.__getitem__)[:BASINS]
