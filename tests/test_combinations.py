@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone, is_classifier
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
 
 import hoag
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV, glm, models
@@ -120,11 +122,11 @@ def held_out_loss(model, X, y):
         plain = LogisticRegression(C=model.C_, solver="newton-cg", tol=1e-10, max_iter=10**4)
         cv = StratifiedKFold(model.cv or 5)
     else:
-        kernel = isinstance(model, KernelRidgeCV)
-        plain = (
-            KernelRidge(kernel="rbf", alpha=model.alpha_, gamma=model.gamma_) if kernel else None
-        )
-        plain = plain or Ridge(alpha=model.alpha_)
+        if isinstance(model, KernelRidgeCV):
+            plain = KernelRidge(kernel="rbf", alpha=model.alpha_, gamma=model.gamma_)
+            plain = TransformedTargetRegressor(plain, transformer=StandardScaler(with_std=False))
+        else:
+            plain = Ridge(alpha=model.alpha_)
         cv = LeaveOneOut() if model.cv is None else KFold(model.cv)
     total = 0.0
     for train, test in cv.split(X, y):

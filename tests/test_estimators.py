@@ -113,13 +113,26 @@ def test_the_model_is_scikit_learns_at_the_same_alpha(data, penalties, cv):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
 
 
-def test_the_kernel_model_is_scikit_learns():
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_kernel_model_is_scikit_learns(intercept):
     X, y = regression_data()
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
-    ours = KernelRidgeCV().fit(X, y, weights)
-    theirs = KernelRidge(kernel="rbf", alpha=ours.alpha_, gamma=ours.gamma_).fit(X, y, weights)
-    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-6)
-    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+    ours = KernelRidgeCV(fit_intercept=intercept).fit(X, y, weights)
+    level = np.average(y, weights=weights) if intercept else 0.0
+    theirs = KernelRidge(kernel="rbf", alpha=ours.alpha_, gamma=ours.gamma_)
+    theirs.fit(X, y - level, weights)
+    assert ours.intercept_ == pytest.approx(level)
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.predict(X), level + theirs.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, -1e6])
+def test_a_kernel_model_follows_the_level_of_its_target(shift):
+    X, y = regression_data()
+    here, there = (KernelRidgeCV(cv=3).fit(X, z) for z in (y, y + shift))
+    assert there.lam_ == pytest.approx(here.lam_, abs=1e-3)
+    assert there.criterion_ == pytest.approx(here.criterion_, rel=1e-5)
+    np.testing.assert_allclose(there.predict(X) - shift, here.predict(X), rtol=1e-3)
 
 
 def test_the_criterion_is_the_mean_loss_of_the_held_out_rows():
@@ -179,6 +192,7 @@ def test_an_unpenalised_feature_and_one_penalty_for_each_coefficient():
 
 
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("default:lam_:UserWarning")
 def test_one_width_for_each_feature_finds_the_one_that_matters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
@@ -436,7 +450,7 @@ def test_without_a_refit_the_mean_of_the_folds_is_kept():
     model = RidgeCV(cv=cv, refit=False).fit(X, y)
     folds = [Ridge(alpha=model.alpha_).fit(X[a], y[a]) for a, _ in cv.split(X)]
     np.testing.assert_allclose(model.coef_, np.mean([f.coef_ for f in folds], axis=0), rtol=1e-4)
-    kernel = KernelRidgeCV(cv=cv, refit=False).fit(X, y)
+    kernel = KernelRidgeCV(cv=cv, refit=False, fit_intercept=False).fit(X, y)
     folds = [
         KernelRidge(kernel="rbf", alpha=kernel.alpha_, gamma=kernel.gamma_).fit(X[a], y[a])
         for a, _ in cv.split(X)

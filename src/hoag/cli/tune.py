@@ -240,13 +240,11 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
 def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
     """The estimator fitted, the seconds that took, and the warnings as sentences."""
     start = time.perf_counter()
-    # Kernel ridge has no intercept.
-    y = data.y - data.y.mean() if data.model == "kernel-ridge" else data.y
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
-        estimator.fit(data.X, y, sample_weight=data.weights)
+        estimator.fit(data.X, data.y, sample_weight=data.weights)
     told = dict.fromkeys(
         " ".join(str(warning.message).split()).replace("max_iter or tol", "--max-iter or --tol")
         for warning in caught
@@ -256,19 +254,12 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
 
 def _save(path: str, data: Data, tuned: Any, found: dict[str, Any]) -> None:
     """Write the columns' transformer and the model as scikit-learn's own classes, fitted."""
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.frozen import FrozenEstimator
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
 
     from hoag.cli.tables import need
     from hoag.report import write_whole
 
     model = tuned.to_sklearn()
-    if data.model == "kernel-ridge":  # the mean of the target comes back
-        centre = StandardScaler(with_std=False)
-        model = TransformedTargetRegressor(FrozenEstimator(model), transformer=centre)
-        model.fit(data.X, data.y)
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", model)])
     of_data = ("model", "targets", "target_kind", "kinds", "first")

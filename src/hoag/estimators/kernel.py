@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,15 +33,17 @@ START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
 class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     """Kernel ridge regression whose RBF widths and ridge minimise the cross-validated error.
 
-        (K + α S⁻¹) c = y,   K = exp(−Σⱼ γⱼ(aⱼ − bⱼ)²),   λ = (log γ, log α)
+        (K + α S⁻¹) c = y − b,   K = exp(−Σⱼ γⱼ(aⱼ − bⱼ)²),   λ = (log γ, log α)
 
-    There is no intercept: centre y if its mean is not small beside its spread.
+    The intercept b is the weighted mean of y over the training rows.
 
     Parameters
     ----------
     widths : {"shared", "per-feature"}
         One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
     cv : None (5-fold), int, splitter or iterable
+    fit_intercept : bool
+        False is scikit-learn's KernelRidge, b = 0: for a y whose mean is small beside its spread.
     criterion : {"squared_error", "huber"}
     bounds : "auto", pair (lower, upper) or hoag.Box
         Of λ = (log γ, …, log α).
@@ -51,6 +53,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     Attributes
     ----------
     dual_coef_, X_fit_ : as in scikit-learn's KernelRidge
+    intercept_ : float
     alpha_, gamma_ : float; gamma_ is an array (n_features,) for "per-feature"
     lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
     """
@@ -60,6 +63,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         *,
         widths: str = "shared",
         cv: Any = None,
+        fit_intercept: bool = True,
         criterion: str = "squared_error",
         scoring: Any = None,
         search: Any = None,
@@ -76,6 +80,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     ) -> None:
         self.widths = widths
         self.cv = cv
+        self.fit_intercept = fit_intercept
         self.criterion = criterion
         self.scoring = scoring
         self.search = search
@@ -119,15 +124,20 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         _check_memory(splits)
         self.X_fit_ = X
         u = units(X, weights, centre=True, about_mean=True)
-        y, u = regression_units(y, u, centre=False)
+        y, u = regression_units(y, u, centre=bool(self.fit_intercept))
         outer = outer_loss(self.criterion, y)
         n, A = len(y), u.rows.A * u.rows.scale
         shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
 
+        def level(train: Any) -> float:
+            s = u.weights[train]
+            return float(s @ y[train] / (s.sum() or 1.0)) if self.fit_intercept else 0.0
+
         def problem(train: Any, test: Any) -> KernelRidgeProblem:
-            s = u.weights
-            parts = (A[train], y[train], A[test], y[test], s[train], s[test], float(n) ** 2)
-            return KernelRidgeProblem(*parts, self.widths, outer, shift)
+            s, b = u.weights, level(train)
+            rows = (A[train], y[train] - b, A[test], y[test] - b)
+            weights = (s[train], s[test], float(n) ** 2)
+            return KernelRidgeProblem(*rows, *weights, self.widths, outer, shift)
 
         problems = [problem(train, test) for train, test in splits]
         judged = sum(float(p.test_weights.sum()) for p in problems)
@@ -146,7 +156,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
 
         def models(x: Any) -> list[dict[str, Any]]:
             return [
-                self._attributes(u, n, train, p, part)
+                self._attributes(u, n, train, p, part, level(train))
                 for (train, _), p, part in zip(splits, problems, x, strict=True)
             ]
 
@@ -155,17 +165,17 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             whole = problem(rows, rows[:1])
             solve, cost = refitted(whole, criterion, result.evaluation)
             warn_refit(solve)
-            return self._attributes(u, n, rows, whole, solve.x), cost
+            return self._attributes(u, n, rows, whole, solve.x, level(rows)), cost
 
         per_row = u.y_scale**2 / judged
         return Task(criterion, box, start, per_row, models, refit)
 
     def _attributes(
-        self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array
+        self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array, level: float
     ) -> dict[str, Any]:
         dual = np.zeros(n)
         np.add.at(dual, np.arange(n)[rows], u.y_scale * problem.dual_coef(x))
-        return {"dual_coef_": dual}
+        return {"dual_coef_": dual, "intercept_": float(u.y_mean + u.y_scale * level)}
 
     def predict(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -175,29 +185,44 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             centre = rows.mean(axis=0)
             X, rows = X - centre, rows - centre
         if self.widths == "shared":
-            return np.asarray(rbf_kernel(X, rows, gamma=self.gamma_) @ self.dual_coef_)
-        root = np.sqrt(self.gamma_)
-        return np.asarray(rbf_kernel(X * root, rows * root, gamma=1.0) @ self.dual_coef_)
+            K = rbf_kernel(X, rows, gamma=self.gamma_)
+        else:
+            root = np.sqrt(self.gamma_)
+            K = rbf_kernel(X * root, rows * root, gamma=1.0)
+        return np.asarray(K @ self.dual_coef_ + self.intercept_)
 
     def to_sklearn(self) -> Any:
-        """The fitted model as a plain sklearn KernelRidge; behind a scaler for many widths."""
+        """The fitted model as a plain sklearn KernelRidge; behind a scaler for many widths.
+
+        With an intercept it is inside a TransformedTargetRegressor that adds it.
+        """
+        from sklearn.compose import TransformedTargetRegressor
         from sklearn.kernel_ridge import KernelRidge
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
         check_is_fitted(self)
+
+        def lifted(model: Any) -> Any:
+            if not self.fit_intercept:
+                return model
+            whole = TransformedTargetRegressor(model, transformer=StandardScaler(with_std=False))
+            whole.regressor_, whole._training_dim = model, 1
+            whole.transformer_ = clone(whole.transformer).fit([[self.intercept_]])
+            return whole
+
         shared = self.widths == "shared"
         gamma = self.gamma_ if shared else 1.0
         model = KernelRidge(alpha=self.alpha_, kernel="rbf", gamma=gamma)
         model.dual_coef_ = self.dual_coef_.copy()
         model.X_fit_ = self.X_fit_ if shared else self.X_fit_ * np.sqrt(self.gamma_)
         if shared:
-            return with_features(model, self)
+            return lifted(with_features(model, self))
         model.n_features_in_ = self.n_features_in_
         scaler = StandardScaler(with_mean=False)
         scaler.scale_, scaler.var_ = 1 / np.sqrt(self.gamma_), 1 / self.gamma_
         scaler.mean_, scaler.n_samples_seen_ = np.zeros_like(self.gamma_), len(self.dual_coef_)
-        return make_pipeline(with_features(scaler, self), model)
+        return lifted(make_pipeline(with_features(scaler, self), model))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
