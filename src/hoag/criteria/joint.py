@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Ridge
 from hoag.operators import Inverse, factored
 from hoag.values import (
     EXACT,
+    FALLEN,
     ROUNDING,
     SUFFICIENT,
     Array,
@@ -94,11 +95,14 @@ class Joint(Criterion):
         one = np.zeros(1, dtype=np.intp)
         if self.exact:
             return Traits(looks=SPACING, exact=True, blocks=one)
-        return Traits(looks=SPACING, rows=self.blocks.n, sample=self._sample_size, blocks=one)
+        size = sample_size(self._work.design.size) if self._sampled_quickly else None
+        return Traits(looks=SPACING, rows=self.blocks.n, sample=size, blocks=one)
 
     @property
-    def _sample_size(self) -> int:
-        return sample_size(self._work.design.size)
+    def _sampled_quickly(self) -> bool:
+        """Whether exact solves on a sample are cheap, so that it can show where to begin."""
+        size = self._work.design.size
+        return len(self.models) * sample_size(size) * size**2 <= CHEAP
 
     def _on_sample(self, rows: int) -> Joint:
         few = self.blocks.sampled(rows, seed=0)
@@ -140,9 +144,11 @@ class Joint(Criterion):
             X = np.zeros((K, size))
             at = self._work.sums(X, curved=True)
             return Warm(X, at, at.hessian)
-        few = self.sampled(self._sample_size)
-        assert isinstance(few, Joint)
-        start = few._evaluate(lam, Ask(gradient=False), None).warm.X.mean(axis=0)
+        start = np.zeros(size)
+        if self._sampled_quickly:
+            few = self.sampled(sample_size(size))
+            assert isinstance(few, Joint)
+            start = few._evaluate(lam, Ask(gradient=False), None).warm.X.mean(axis=0)
         return self._common(alpha, start)
 
     def _exactly(self, alpha: float, warm: Warm, ask: Ask) -> Any:
@@ -203,23 +209,34 @@ class Joint(Criterion):
 
     # ---- with matrices of a common point
 
-    def _common(self, alpha: float, x: Array) -> Warm:
-        """Newton's method for all rows at once, until a step hardly moves the scores."""
+    def _common(self, alpha: float, x: Array, H: Array | None = None) -> Warm:
+        """Newton's method for all rows at once, until a step hardly moves the scores.
+
+        The matrix is formed anew where the last one leaves too much.
+        """
         S, work = self._shrink(alpha), self._work
         weights = float(work.weights.sum())
-        step, h = np.zeros_like(x), np.inf
+        step, h, last, fresh = np.zeros_like(x), np.inf, np.inf, False
         for _ in range(self.max_steps):
-            value, gradient, H = work.expanded(x + step)
+            fresh = H is None
+            value, gradient, made = work.expanded(x + step, curved=fresh)
             there = float(value.sum() + 0.5 * S @ (x + step) ** 2)
             if not there <= h:
                 step = 0.5 * step
                 continue
-            x, h = x + step, there
+            x, h, H = x + step, there, made if fresh else H
             r = gradient.sum(axis=0) + S * x
+            assert H is not None
             (inverse,) = self._factors(H.sum(axis=0)[None], alpha)
             step = -inverse(r)
-            if -float(r @ step) <= STALE**4 * weights:
+            left = -float(r @ step)
+            serves, near = fresh or left <= STALE**2 * last, left <= STALE**4 * weights
+            if serves and near and (fresh or np.isfinite(last)):
                 break
+            if near or not serves:
+                H, step = None, np.zeros_like(x)
+            last = left
+        assert H is not None
         X = np.tile(x, (work.folds, 1))
         nothing = np.empty(0)
         if work.alike:
@@ -267,7 +284,7 @@ class Joint(Criterion):
             if enough or float(left.sum()) <= ROUNDING**2 * abs(value):
                 break
             if rate > STALE:
-                warm = self._common(alpha, X.mean(axis=0))
+                warm = self._common(alpha, X.mean(axis=0), warm.H)
                 X, at, factors = warm.X, warm.at, self._factors(self._own(warm.H), alpha)
                 d, decrement = self._step(factors, at.gradient + S * X)
                 T = change = -_solved(factors, S * (X + d))
@@ -361,7 +378,7 @@ class Joint(Criterion):
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
         """X(λ) on all rows by the matrices at hand; None where they do not serve, or lack some."""
         total, x = float(whole.train.weights.sum()), np.mean(self._each(warm.X), axis=0)
-        if self.exact or abs(float(self.blocks.weights.sum()) - total) > ROUNDING * total:
+        if self.exact or abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
             return None
         (inverse,) = self._factors(warm.H.sum(axis=0)[None], self._alpha(lam))
         last = np.inf
@@ -370,7 +387,7 @@ class Joint(Criterion):
             size = float(np.linalg.norm(point.h_x))
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point)
-            if size > STALE * last:
+            if size > FALLEN * last:
                 return None
             x, last = x - inverse(point.h_x), size
         return None

@@ -37,6 +37,7 @@ from hoag.glm.blocks import Blocks, Part
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Ridge
+from hoag.glm.rows import gram
 from hoag.problem import Counted
 from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
@@ -138,7 +139,7 @@ class Spectral(Criterion):
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, by the same matrices; None where the folds lack some."""
         total = float(whole.train.weights.sum())
-        if abs(float(self.blocks.weights.sum()) - total) > ROUNDING * total:
+        if abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
             return None
         before, alpha, counted = self.blocks.ledger.cost, self._alpha(lam), Counted(whole)
         fold = self._fold(len(self.models), alpha)
@@ -420,7 +421,7 @@ def _moments(part: Part) -> Array:
         return np.asarray(T.T @ T)
     tail = s[:, None] * tail
     border = np.asarray(A.T @ tail)
-    inner = np.asarray((A.T @ A.multiply(s[:, None]).tocsr()).toarray())
+    inner = gram(A, s)
     corner = tail.T @ np.column_stack([part.y, np.ones(len(s))])
     return np.block([[inner, border], [border.T, corner]])
 

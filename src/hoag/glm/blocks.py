@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 
 from hoag.glm.losses import Loss, OuterLoss
 from hoag.glm.model import LinearModel
-from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows
+from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram
 from hoag.glm.term import Predictor
 from hoag.problem import Ledger
 from hoag.values import Array
@@ -209,11 +209,11 @@ class Blocks:
             self._charge_grams(K)
         return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
 
-    def expanded(self, x: Array) -> tuple[Array, Array, Array]:
+    def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
         """At one x for all: value (B,), gradient (B, size) and ∇² (B, size, size) of each block."""
         B, size = self.train.shape[1], self.design.size
         W, shift = self._columns(x[None])
-        value, hessian = np.zeros(B), np.zeros((B, size, size))
+        value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
         gradient = _Gathered(self.design, B)
         for part in self.parts():
             b = slice(part.block, part.block + 1)
@@ -221,9 +221,11 @@ class Blocks:
             at, weights = _At(self.loss, part.y, z), part.weights[:, None]
             value[b] += part.weights @ at.value
             gradient.add(part.A, part.weights[:, None], at.slope, np.array([part.block]), True)
-            self._bend(hessian[b], part.A, weights, at)
+            if curved:
+                self._bend(hessian[b], part.A, weights, at)
         self.ledger.charge(passes=1.0)
-        self._charge_grams(1)
+        if curved:
+            self._charge_grams(1)
         return value, gradient.flat, hessian
 
     def _charge_grams(self, grams: int) -> None:
@@ -242,11 +244,7 @@ class Blocks:
         d = weights * at.curvature
         p = design.features
         for k in range(len(hessian)):
-            if issparse(A):
-                hessian[k, :p, :p] += (A.T @ A.multiply(d[:, k : k + 1]).tocsr()).toarray()
-            else:
-                root = A * np.sqrt(d[:, k])[:, None]
-                hessian[k, :p, :p] += root.T @ root
+            hessian[k, :p, :p] += gram(A, d[:, k])
         if design.Q is not None:
             border = np.asarray(A.T @ d).T
             hessian[:, :p, p] += border

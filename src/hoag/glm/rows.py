@@ -67,7 +67,7 @@ class Rows(ABC):
         """Aᵀ diag(d) A, dense, shape (d, d)."""
         total = np.zeros((self.shape[1],) * 2)
         for some, block in self.blocks():
-            total += _gram(block, d[some])
+            total += gram(block, d[some])
         return total
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -151,11 +151,11 @@ class ArrayRows(Rows):
     def gram(self, d: Array) -> Array:
         d = self.scale * d  # half of scale² here and half below: neither overflows
         if self.is_sparse or self.entries <= BLOCK_ENTRIES:
-            return np.asarray(self.scale * _gram(self._for_gram, d))
+            return np.asarray(self.scale * gram(self._for_gram, d))
         total = np.zeros((self.shape[1],) * 2)
         for start in range(0, self.shape[0], height := self._height):
             some = slice(start, start + height)
-            total += _gram(self.A[some], d[some])
+            total += gram(self.A[some], d[some])
         return self.scale * total
 
     @cached_property
@@ -182,10 +182,16 @@ def _column_slices(n: int, columns: int) -> Iterator[slice]:
         yield slice(start, min(start + width, columns))
 
 
-def _gram(A: Any, d: Array) -> Array:
+def gram(A: Any, d: Array) -> Array:
     """Aᵀ diag(d) A."""
-    product = (A.multiply(d[:, None]).T if sparse.issparse(A) else A.T * d) @ A
-    return np.asarray(product.toarray() if sparse.issparse(product) else product)
+    if not sparse.issparse(A):
+        if np.all(d >= 0):  # a matrix times its own transpose is half the work
+            root = A * np.sqrt(d)[:, None]
+            return np.asarray(root.T @ root)
+        return np.asarray((A.T * d) @ A)
+    each = np.repeat(d, np.diff(A.indptr))
+    scaled = sparse.csr_matrix((A.data * each, A.indices, A.indptr), A.shape)
+    return np.asarray((A.T @ scaled).toarray())
 
 
 def _squared(block: Any) -> Any:

@@ -44,7 +44,8 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
     now."""
     exact, spacing = traits.exact, traits.looks or SPACING
-    if exact or traits.sample is not None:
+    scanned = exact or traits.sample is not None
+    if scanned:
         ask = Ask(np.inf, free=True, rows=traits.sample)
         lam, start, curvature = yield from scan(domain, spacing, ask)
         start = start if exact else None  # a sample of the rows says where to begin, and no more
@@ -55,11 +56,12 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
         now = yield Look(lam, Ask(eps), start)
         error = gradient_error(now, eps, exact)
         root.learn(float(lam[0]), float(now.grad[0]), error)
-        judged = _judged(k, domain, now, error, here, tol)
+        judged = _judged(k, domain, now, error, here, tol, scanned)
         ahead = None
         if exact and judged.gain <= tol:  # f″ was measured elsewhere: how does f bend from here on?
             ahead = yield from _root(domain, now, here)
-            judged = _judged(k, domain, now, error, float(np.minimum(here, ahead[2])), tol)
+            bend = float(np.minimum(here, ahead[2]))
+            judged = _judged(k, domain, now, error, bend, tol, scanned)
         if judged.gain <= tol and now.f_error > SETTLED * tol * abs(now.value):
             judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
@@ -70,7 +72,8 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
             wanted, start, here = ahead or (yield from _root(domain, now, curvature))
             lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
             curvature = here
-        eps = _goal(now, here, tol)
+        # A slope with less than this error gains nothing to speak of, by a long step.
+        eps = _goal(now, here, tol) or 0.1 * tol * abs(now.value) / LONGEST
     return _out_of_steps(max_iter, tol, now)
 
 
@@ -254,17 +257,28 @@ class _Judged(NamedTuple):
 
 
 def _judged(
-    k: int, domain: Box, now: Evaluation, error: float, curvature: float, tol: float
+    k: int,
+    domain: Box,
+    now: Evaluation,
+    error: float,
+    curvature: float,
+    tol: float,
+    scanned: bool = False,
 ) -> _Judged:
     """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
 
-    It is not known where f is not convex.
+    It is not known where f is not convex; but where the whole box was looked at, and this is the
+    best of it, no more than a step to either side gains by this slope.
     """
     p, size = float(now.grad[0]), abs(now.value) or 1.0
     known = curvature if curvature > 0 else abs(p) or 1.0
     outward = domain.project(now.lam - np.sign(now.grad))[0] == now.lam[0] and p != 0.0
     note = Note(1 / known, 0.0 if outward else abs(p) / known)
-    gain = (abs(p) + error) ** 2 / (2 * curvature) / size if curvature > 0 else np.inf
+    gain = np.inf
+    if curvature > 0:
+        gain = (abs(p) + error) ** 2 / (2 * curvature) / size
+    elif scanned:
+        gain = 2 * LONGEST * (abs(p) + error) / size
     status = None
     if outward and error <= abs(p):
         status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))
