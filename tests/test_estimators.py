@@ -211,7 +211,7 @@ def test_the_interval_is_checked_where_the_parabola_reaches_far():
         model = RidgeCV(cv=cv).fit(X, y)
         for end in model.lam_interval_[0]:
             assert model.criterion_at(end, X, y) <= model.criterion_ * (1 + 2.1 * model.tol)
-        assert model.lam_interval_[0, 0] < model.lam_[0] < model.lam_interval_[0, 1]
+        assert model.lam_interval_[0, 0] <= model.lam_[0] < model.lam_interval_[0, 1]
 
 
 def test_a_tie_between_steps_is_no_failure():

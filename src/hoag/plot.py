@@ -229,14 +229,16 @@ class TuningDisplay:
 
     def _draw_passes(self, ax: Any) -> None:
         loss, _ = self._loss()
-        passes = np.array([step.cost.passes for step in self.steps])
+        passes = np.array([step.cost.passes + step.cost.grams for step in self.steps])
+        grams = any(step.cost.grams for step in self.steps)
         highest = np.array([step.evaluation.highest for step in self.steps])
         least = np.minimum.accumulate(highest)
         best = np.maximum.accumulate(np.where(highest == least, np.arange(len(loss)), 0))
         ax.step(passes, loss[best], where="post", color="0.6", lw=1.2, label="best so far")
         ax.plot(passes, loss, "o", ms=4, color=PATH, label="steps")
         ax.legend(fontsize="small")
-        ax.set(xlabel="passes over the data", ylabel="mean held-out loss", title="Loss by cost")
+        label = "passes over the data" + (" and Gram matrices" if grams else "")
+        ax.set(xlabel=label, ylabel="mean held-out loss", title="Loss by cost")
 
 
 def _error_label(band: Array) -> str:

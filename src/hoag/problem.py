@@ -74,16 +74,23 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self._passes = self._held_out = self._kernels = 0.0
+        self._passes = self._held_out = self._kernels = self._grams = 0.0
 
-    def charge(self, passes: float = 0.0, held_out: float = 0.0, kernels: float = 0.0) -> None:
+    def charge(
+        self,
+        passes: float = 0.0,
+        held_out: float = 0.0,
+        kernels: float = 0.0,
+        grams: float = 0.0,
+    ) -> None:
         self._passes += passes
         self._held_out += held_out
         self._kernels += kernels
+        self._grams += grams
 
     @property
     def cost(self) -> Cost:
-        return Cost(self._passes, self._held_out, self._kernels)
+        return Cost(self._passes, self._held_out, self._kernels, grams=self._grams)
 
 
 class Problem(ABC):
@@ -137,13 +144,17 @@ class Problem(ABC):
 
 
 class Charger:
-    """Writes `share` of every pass it is called with into one column of a ledger; pickles."""
+    """Writes `share` of every pass it is called with into one column of a ledger; pickles.
+
+    Gram matrices have a column of their own.
+    """
 
     def __init__(self, ledger: Ledger, column: str, share: float = 1.0) -> None:
         self._ledger, self._column, self._share = ledger, column, share
 
-    def __call__(self, passes: float) -> None:
+    def __call__(self, passes: float, grams: float = 0.0) -> None:
         self._ledger.charge(**{self._column: self._share * passes})
+        self._ledger.charge(grams=self._share * grams)
 
 
 class Counted:

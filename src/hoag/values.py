@@ -52,13 +52,16 @@ class Cost:
     """What was spent. One A@v plus one Aᵀ@u over the training rows is one pass.
 
     `held_out` counts the same over the held-out rows, `kernels` the kernel matrices built, and
-    `certificate` is the part of `passes` that went into measuring the gradient's error.
+    `certificate` is the part of `passes` that went into measuring the gradient's error. `grams`
+    counts matrices Aᵀ diag(s) A over all rows, with factors of them by their operations beside
+    those: a matrix product, which on few columns takes no longer than a few passes.
     """
 
     passes: float = 0.0
     held_out: float = 0.0
     kernels: float = 0.0
     certificate: float = 0.0
+    grams: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -66,6 +69,7 @@ class Cost:
             self.held_out + other.held_out,
             self.kernels + other.kernels,
             self.certificate + other.certificate,
+            self.grams + other.grams,
         )
 
     def __sub__(self, other: Cost) -> Cost:
@@ -74,6 +78,7 @@ class Cost:
             self.held_out - other.held_out,
             self.kernels - other.kernels,
             self.certificate - other.certificate,
+            self.grams - other.grams,
         )
 
 
@@ -299,6 +304,7 @@ class Result:
                     "held_out_passes": step.cost.held_out,
                     "kernels": step.cost.kernels,
                     "certificate_passes": step.cost.certificate,
+                    "grams": step.cost.grams,
                     "seconds": step.seconds,
                     "step_size": step.step_size,
                     "converged": found.converged,

@@ -54,6 +54,7 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
         "tol": args.tol,
         "steps": tuned.n_iter_,
         "passes": result.cost.passes,
+        "grams": result.cost.grams,
         "seconds": seconds,
         "status": result.status.reason,
         "sentence": result.status.sentence,
@@ -62,6 +63,10 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
         "saved": args.save,
         "report": args.report,
     }
+
+
+def _grams(found: dict[str, Any]) -> str:
+    return f" and {found['grams']:.0f} Gram matrices" if found["grams"] >= 0.5 else ""
 
 
 def lam_names(tuned: Any, data: Any) -> list[str]:
@@ -99,7 +104,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
         ("held-out score", f"{score} {found['score']['mean']:.4g}"),
         ("certificate", _certificate(found)),
-        ("cost", f"{found['passes']:.0f} passes over the data, {found['steps']} "
+        ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}, {found['steps']} "
                  f"step{'' if found['steps'] == 1 else 's'}, {found['seconds']:.2f} s"),
         ("stopped", found["sentence"]),
         *((what, found[name]) for what, name in (("model file", "saved"), ("page", "report"))

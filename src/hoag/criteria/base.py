@@ -33,7 +33,9 @@ class Traits:
             for no pass, or by a small factor; None where it is not
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
-    sample  how many of them show where in the box to begin, for a criterion without looks
+    sample  how many of them show where in the box to begin, where looks at all would cost
+    least   log of the least curvature of the data in any direction, in units of λ, where it is
+            known: a penalty far below it does nothing
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
             is looked over, so that a width for each of a hundred features is one axis
     """
@@ -42,6 +44,7 @@ class Traits:
     exact: bool = False
     rows: int | None = None
     sample: int | None = None
+    least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
-from hoag.criteria.base import Criterion, Traits
+from hoag.criteria.base import Criterion, Traits, no_gradient
 from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
 
 
@@ -75,8 +75,19 @@ class Sum(Criterion):
         )
 
     def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
+        """The sums alone, without their parts: there may be many."""
         parts = self._each(lambda part, _: part.values(lams, ask), [None] * len(self.criteria))
-        return [_added(lam, own) for lam, own in zip(lams, zip(*parts, strict=True), strict=True)]
+        return [
+            Evaluation(
+                lam,
+                float(np.sum([part.value for part in own])),
+                no_gradient(lam),
+                f_error=float(np.linalg.norm([part.f_error for part in own])),
+                cost=sum((part.cost for part in own), Cost()),
+                converged=all(part.converged for part in own),
+            )
+            for lam, own in zip(lams, zip(*parts, strict=True), strict=True)
+        ]
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))

@@ -45,7 +45,7 @@ STALE = 0.3
 # So many rows for each coefficient, and for a hundred of them at least, say where to start.
 SAMPLE = 20
 # A look over the box ends where the next step would move f by this share of itself.
-ROUGH = 1e-2
+ROUGH = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,9 +376,17 @@ class Joint(Criterion):
         return found.x if found.x is not None else self._lifted(found.warm.X), Cost()
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
-        """X(λ) on all rows by the matrices at hand; None where they do not serve, or lack some."""
+        """X(λ) on all rows, in the same way; None where the matrices at hand do not serve."""
+        if self.exact:
+            blocks = Blocks.of([whole])
+            assert blocks is not None
+            alone = Joint([whole], blocks, self.plain, several=False)
+            found = alone.value(lam)
+            x = alone.solution(found)[0]
+            residual = float(np.linalg.norm(whole.at(x, lam).h_x))
+            return Solve(x, residual, self.max_steps, "precision" if found.converged else "stalled")
         total, x = float(whole.train.weights.sum()), np.mean(self._each(warm.X), axis=0)
-        if self.exact or abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
+        if abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
             return None
         (inverse,) = self._factors(warm.H.sum(axis=0)[None], self._alpha(lam))
         last = np.inf
@@ -414,6 +422,7 @@ class Joint(Criterion):
     def _factors(self, H: Array, alpha: float) -> list[Any]:
         """b ↦ (H_k + αI)⁻¹b; the columns are brought to one scale before a factor is formed."""
         S, size = self._shrink(alpha), H.shape[-1]
+        self._ledger.charge(grams=len(H) * size / (6.0 * self._work.n))  # size³/3 operations each
         diagonal = np.einsum("kii->ki", H) + S
         root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
         scaled = H / root[:, :, None] / root[:, None, :]

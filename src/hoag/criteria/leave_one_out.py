@@ -117,9 +117,21 @@ class LeaveOneOut(Criterion):
     @property
     def traits(self) -> Traits:
         cheap = self._decomposes or min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
-        return Traits(
-            looks=SPACING if cheap else None, exact=True, blocks=np.arange(self.penalty.n_lam)
-        )
+        looks, blocks = SPACING if cheap else None, np.arange(self.penalty.n_lam)
+        return Traits(looks=looks, exact=True, least=self._least, blocks=blocks)
+
+    @cached_property
+    def _least(self) -> float | None:
+        """log of the least e; None where it is not known, or takes too much work to find."""
+        if not self._decomposes:
+            return None
+        known = self._by_gram
+        if known.lost > GRAM_ERROR * float(known.e[0]):
+            if self.n * self.p**2 > CHEAP:
+                return None
+            known = self._by_rows
+        seen = known.e[known.e > ROUNDING**2 * known.e[-1]]
+        return float(np.log(seen.min())) + self.penalty.shift if seen.size else None
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("The leave-one-out loss has no bounded slope: give C a number.")
@@ -157,8 +169,8 @@ class LeaveOneOut(Criterion):
         return self._decomposes and self._spectrum(alpha).by_rows
 
     def _spent(self) -> Cost:
-        a_pass = 4.0 * max(self.rows.entries, 1)
-        cost, self._flops = Cost(passes=self._flops / a_pass), 0.0
+        a_gram = 2.0 * max(self.rows.entries, 1) * min(self.n, self.p)
+        cost, self._flops = Cost(grams=self._flops / a_gram), 0.0
         return cost
 
     def predictions(self, lam: Array) -> Array:
@@ -336,7 +348,7 @@ class LeaveOneOut(Criterion):
     def _by_rows(self) -> Spectrum:
         root = np.sqrt(self.weights)[:, None]
         R = np.concatenate([A for _, A in self._row_blocks()])
-        U, sigma, V = singular(root * R)
+        U, sigma, V = (part[..., ::-1] for part in singular(root * R))  # as of eigh
         self._flops += 30.0 * self.n * self.p**2
         Z = (U * sigma) / root
         c = sigma[:, None] * (U.T @ (root * self.centred))

@@ -31,7 +31,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dgejsv
 from scipy.sparse import issparse
 
-from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.glm.basis import FEW
 from hoag.glm.blocks import Blocks, Part
 from hoag.glm.losses import OuterLoss, Squared
@@ -59,7 +59,7 @@ class Spectral(Criterion):
         self, models: Sequence[LinearModel], blocks: Blocks, plain: Criterion, several: bool = True
     ) -> None:
         self.models, self.blocks, self.plain, self.several = models, blocks, plain, several
-        self._design = blocks.design
+        self._design, self._told = blocks.design, blocks.ledger.cost
         penalty = models[0].penalty
         assert isinstance(penalty, Ridge)
         self._penalty = penalty
@@ -71,14 +71,31 @@ class Spectral(Criterion):
     @property
     def traits(self) -> Traits:
         # A look costs so little that no basin need be missed: q goes from 0 to c/e within 6 units.
-        return Traits(looks=SPACING / 3, exact=True, blocks=np.zeros(1, dtype=np.intp))
+        one = np.zeros(1, dtype=np.intp)
+        return Traits(looks=SPACING / 3, exact=True, least=self._least, blocks=one)
+
+    @cached_property
+    def _least(self) -> float | None:
+        """log of the least e of any fold; None where to find it is too much work."""
+        cheap = self.blocks.n * self._design.features**2 <= CHEAP or self._wide
+        found = []
+        for k in range(len(self.models)):
+            fold = self._fold(k, np.inf)
+            if fold.rounding(0.0) > GRAM_ERROR:
+                if not cheap:
+                    return None
+                fold = self._fold(k, 0.0)
+            seen = fold.e[fold.e > ROUNDING**2 * fold.e[-1]]
+            if seen.size:
+                found.append(float(seen.min()))
+        return float(np.log(min(found))) + self._penalty.shift if found else None
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.plain.outer_lipschitz()
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
-        before, alpha = self.blocks.ledger.cost, self._alpha(lam)
+        alpha = self._alpha(lam)
         f, p, lost = 0.0, 0.0, 0.0
         for k in range(len(self.models)):
             fold = self._fold(k, alpha)
@@ -88,7 +105,7 @@ class Spectral(Criterion):
             lost += ROUNDING * size + fold.rounding(alpha) * abs(value)
         grad = np.array([p]) if ask.gradient else no_gradient(lam)
         error = lost if ask.gradient else np.nan
-        return Evaluation(lam, f, grad, f_error=lost, error=error, cost=self._since(before))
+        return Evaluation(lam, f, grad, f_error=lost, error=error, cost=self._spent())
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h on the rows themselves, at the x that the decomposition gives.
@@ -96,7 +113,7 @@ class Spectral(Criterion):
         f = g − ∇₁g·H⁻¹∇₁h, and the last term is what the decomposition has got wrong; while it is
         above `tol`, it is corrected, with the decomposition as the inverse.
         """
-        before, alpha = self.blocks.ledger.cost, self._alpha(found.lam)
+        alpha = self._alpha(found.lam)
         X = np.stack([self._x(fold, alpha) for fold in self._all(alpha)])
         last = np.inf
         while True:
@@ -118,7 +135,7 @@ class Spectral(Criterion):
             g=float(at.g.sum()),
             f_error=error,
             x=self._as_asked(X),
-            cost=self._since(before),
+            cost=self._spent(),
             converged=error <= max(tol, ROUNDING * abs(value)),
         )
 
@@ -141,7 +158,7 @@ class Spectral(Criterion):
         total = float(whole.train.weights.sum())
         if abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
             return None
-        before, alpha, counted = self.blocks.ledger.cost, self._alpha(lam), Counted(whole)
+        alpha, counted = self._alpha(lam), Counted(whole)
         fold = self._fold(len(self.models), alpha)
         x = self._x(fold, alpha)
         size = float(np.linalg.norm(counted.at(np.zeros(x.size), lam).h_x))
@@ -152,7 +169,7 @@ class Spectral(Criterion):
             if residual <= ROUNDING * size or residual > 0.5 * last:
                 break
             x, k = x - self._inverse(fold, alpha, r), k + 1
-        cost = counted.cost + self._since(before)
+        cost = counted.cost + self._spent()
         return Solve(x, residual, k, "precision"), cost
 
     def _alpha(self, lam: Array) -> float:
@@ -166,12 +183,10 @@ class Spectral(Criterion):
     def _as_asked(self, X: Array) -> Any:
         return tuple(X) if self.several else X[0]
 
-    def _since(self, before: Cost) -> Cost:
-        return self.blocks.ledger.cost - before
-
-    def _charge_gram(self) -> None:
-        """2np² operations, where a pass takes 4np."""
-        self.blocks.ledger.charge(passes=min(self._design.features, self.blocks.n) / 2)
+    def _spent(self) -> Cost:
+        """All since it was asked last: what decompositions cost, too, whoever had them made."""
+        before, self._told = self._told, self.blocks.ledger.cost
+        return self._told - before
 
     # ---- the decompositions
 
@@ -230,7 +245,7 @@ class Spectral(Criterion):
         whole = np.concatenate([A for A, *_ in blocks])
         basis, R = np.linalg.qr(whole.T)
         ends = np.cumsum([len(y) for _, y, _ in blocks])[:-1]
-        self._charge_gram()
+        self.blocks.ledger.charge(grams=1.0)
         return [(L, y, s) for L, (_, y, s) in zip(np.split(R.T, ends), blocks)], basis
 
     @property
@@ -248,7 +263,7 @@ class Spectral(Criterion):
         for part in self._parts():
             own = _moments(part)
             made[part.block] = made[part.block] + own if part.block in made else own
-        self._charge_gram()
+        self.blocks.ledger.charge(grams=1.0)
         return np.stack([made[b] for b in sorted(made)])
 
     @cached_property
@@ -288,6 +303,7 @@ class Spectral(Criterion):
             G, b = G - total * np.outer(mean, mean), b - total * np.outer(mean, level)
         e, V = np.linalg.eigh(G)
         e = np.maximum(e, 0.0)
+        self.blocks.ledger.charge(grams=4.5 * r / self.blocks.n)  # 9r³ operations
         judge = self._judge(test, mean, level, V)
         return _Fold(e, V.T @ b, V, mean, level, total, judge, ROUNDOFF * float(e[-1]))
 
@@ -299,7 +315,8 @@ class Spectral(Criterion):
         if self._design.Q is not None:
             mean, level = s @ A / total, s @ y / total
         root = np.sqrt(s)[:, None]
-        U, sigma, V = singular(root * (A - mean))
+        U, sigma, V = (part[..., ::-1] for part in singular(root * (A - mean)))  # as of eigh
+        self.blocks.ledger.charge(grams=10.0)
         judge = self._judge(test, mean, level, V)
         c = sigma[:, None] * (U.T @ (root * (y - level)))
         # Dividing by a column's own scale leaves errors of rounding in every singular value.
@@ -409,7 +426,7 @@ class _Fold(NamedTuple):
 
     def rounding(self, alpha: float) -> float:
         """The share by which X(λ) may be wrong because e is."""
-        return self.lost / (alpha + float(self.e[0]))
+        return self.lost / max(alpha + float(self.e[0]), np.finfo(float).tiny)
 
 
 def _moments(part: Part) -> Array:

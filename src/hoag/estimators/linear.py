@@ -32,7 +32,8 @@ class LinearEstimator(TunedEstimator):
         problems = folds(splits)
         criterion = self._plan(problems)
         groups = group_matrix(self._penalties(), u, target)
-        box, start = self._box(*auto_box(column_energies(u, curvature), groups, u.log_shift))
+        least, energies = criterion.traits.least, column_energies(u, curvature)
+        box, start = self._box(*auto_box(energies, groups, u.log_shift, least))
         judged = sum(float(p.test.weights.sum()) for p in problems)
         if judged == 0:
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")

@@ -129,7 +129,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
 
     def _leave_one_out(self, u: Units, target: Target, kept: Any) -> Task:
         groups = group_matrix(self._penalties(), u, target)
-        box, start = self._box(*auto_box(column_energies(u, 1.0), groups, u.log_shift))
         intercept = target.basis is not None
         floor = FREE * float(u.weights.sum()) if np.any(groups < 0) else 0.0
         loo = LeaveOneOut(
@@ -141,6 +140,9 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             gcv=_is(self.cv, "gcv"),
             outer=target.outer,
         )
+
+        energies, least = column_energies(u, 1.0), loo.traits.least
+        box, start = self._box(*auto_box(energies, groups, u.log_shift, least))
 
         def models(x: Array) -> list[dict[str, Any]]:
             tail = loo.share @ loo.y - loo.mean @ x

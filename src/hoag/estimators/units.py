@@ -110,8 +110,14 @@ def column_energies(units: Units, curvature: float) -> Array:
     return np.where(varying, energies, energies[varying].mean())
 
 
-def auto_box(energies: Array, groups: npt.NDArray[np.intp], log_shift: float) -> tuple[Box, Array]:
-    """Bounds and start for every group, from the energies of its columns; groups is (p, K)."""
+def auto_box(
+    energies: Array, groups: npt.NDArray[np.intp], log_shift: float, weakest: float | None = None
+) -> tuple[Box, Array]:
+    """Bounds and start for every group, from the energies of its columns; groups is (p, K).
+
+    Where `weakest` is known, the log of the least energy in any direction, the lower bound is as
+    far below that as the upper one is above the whole: columns may be nearly collinear.
+    """
     size = int(groups.max()) + 1
     features, _ = np.nonzero(groups >= 0)
     numbers = groups[groups >= 0]
@@ -122,5 +128,7 @@ def auto_box(energies: Array, groups: npt.NDArray[np.intp], log_shift: float) ->
     np.minimum.at(least, numbers, values)
     upper = np.log(total) + ABOVE
     lower = np.maximum(np.log(least) - BELOW, np.log(total * ROUNDING))
+    if weakest is not None:
+        lower = np.minimum(np.full(size, weakest - log_shift - ABOVE), upper - 2 * ABOVE)
     start = np.clip(np.log(mean), lower, upper)
     return Box(lower + log_shift, upper + log_shift), start + log_shift

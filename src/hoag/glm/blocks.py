@@ -144,7 +144,7 @@ class Blocks:
         """
         arrays = [_array(source.rows) for source in self.sources]
         U, R = np.linalg.qr(np.concatenate(arrays).T)
-        self.ledger.charge(passes=self.n / 2)
+        self.ledger.charge(grams=2.0)
         rows = np.split(np.ascontiguousarray(R.T), np.cumsum([len(A) for A in arrays])[:-1])
         sources = [
             source._replace(rows=ArrayRows(A)) for source, A in zip(self.sources, rows, strict=True)
@@ -230,8 +230,7 @@ class Blocks:
 
     def _charge_grams(self, grams: int) -> None:
         outputs = self.design.outputs
-        pairs = outputs * (outputs + 1) // 2
-        self.ledger.charge(passes=grams * pairs * self.design.features / 2 / outputs)
+        self.ledger.charge(grams=grams * outputs * (outputs + 1) / 2)
 
     def _bend(self, hessian: Array, A: Any, weights: Array, at: _At) -> None:
         """hessian[k] += Aᵀ diag(weights[:, k] ∂²loss/∂z²) A, the intercept included."""

@@ -188,16 +188,16 @@ class LinearHessian(Hessian):
         ).ravel()
 
     def _charged(self, matrix: Array) -> Inverse:
-        """b ↦ matrix⁻¹b, the factor counted by its operations beside those of a pass."""
+        """b ↦ matrix⁻¹b, the factor counted by its operations beside those of a Gram matrix."""
         term, p = self._at.term, matrix.shape[0]
         share = 0.0
         if term.design.touches:
-            share = 1.0 / (4.0 * max(term.design.rows.entries * term.design.outputs, 1))
-        term.charge(share * p**3 / 3)
+            share = 1.0 / (2.0 * max(term.design.rows.entries * term.design.features, 1))
+        term.charge(0.0, share * p**3 / 3)
         inverse = factored(matrix)
 
         def solve(b: Array) -> Array:
-            term.charge(share * 2 * p**2 * (1 if b.ndim == 1 else b.shape[1]))
+            term.charge(0.0, share * 2 * p**2 * (1 if b.ndim == 1 else b.shape[1]))
             return inverse(b)
 
         return solve

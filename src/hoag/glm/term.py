@@ -13,8 +13,8 @@ from hoag.glm.losses import Loss, LossAt, OuterLoss
 from hoag.glm.rows import Rows
 from hoag.values import Array
 
-# Called with the number of passes that some work cost.
-Charge = Callable[[float], None]
+# Called with the number of passes that some work cost, and of Gram matrices.
+Charge = Callable[..., None]
 
 
 class Design(Protocol):
@@ -204,9 +204,9 @@ class DataTerm:
         return np.asarray(self.design.gram(curvature * self.weights))
 
     def _spend_gram(self, grams: int = 1) -> None:
-        """2np² operations for each pair of outputs, so p/2 passes of one output."""
+        """AᵀDA over the rows, one for each pair of outputs."""
         if self.design.touches:
-            self.charge(grams * self.design.features / 2 / self.design.outputs)
+            self.charge(0.0, grams)
 
     @cached_property
     def radius(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -66,7 +66,8 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
             judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
         if judged.status is not None:
-            return judged.status
+            why = sentence(judged.status.sentence, _looked_at(traits))
+            return replace(judged.status, sentence=why)
         start = now
         if judged.gain > tol:
             wanted, start, here = ahead or (yield from _root(domain, now, curvature))
@@ -75,6 +76,15 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
         # A slope with less than this error gains nothing to speak of, by a long step.
         eps = _goal(now, here, tol) or 0.1 * tol * abs(now.value) / LONGEST
     return _out_of_steps(max_iter, tol, now)
+
+
+def _looked_at(traits: Traits) -> str:
+    """What of the box was seen before the search began, in a sentence."""
+    if traits.exact:
+        return f"The whole box was looked at, every {traits.looks:.2g} in lam."
+    if traits.sample is not None:
+        return f"The whole box was looked at, on {traits.sample} of {traits.rows} rows."
+    return "The box around the start was looked at, by an approximation of f."
 
 
 def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array, Any, float]]:

@@ -327,7 +327,8 @@ class Run:
         if not np.isnan(found.error) and not bound:
             return found, ""
         if self.certificate == "auto":
-            cost, total = self.trace[-1].evaluation.cost.passes, self.cost.passes
+            last = self.trace[-1].evaluation.cost
+            cost, total = last.passes + last.grams, self.cost.passes + self.cost.grams
             late = self.time_budget is not None and self.seconds >= self.time_budget
             if cost > SHARE * total or late:
                 return found, (

@@ -104,7 +104,11 @@ class _Plane:
         self.finest = 2**HALVINGS
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
-        self.axes: Place = tuple(self.finest * int(np.ceil(w / spacing)) for w in widest)
+        # The last is a ridge, with which f changes half as fast as with a width.
+        apart = [spacing] * (len(widest) - 1) + [2 * spacing]
+        self.axes: Place = tuple(
+            self.finest * int(np.ceil(w / a)) for w, a in zip(widest, apart, strict=True)
+        )
         self.known: dict[Place, float] = {}
 
     def lam(self, place: Place) -> Array:
@@ -133,13 +137,17 @@ class _Plane:
         return [now.value if np.isfinite(now.value) else np.inf for now in found]
 
     def descend(self, place: Place, step: int) -> Asking[Place]:
-        """Where steps of so many of the shortest lead to, each to the lowest place around."""
-        while True:
+        """Where steps of so many of the shortest lead to, each to the lowest place around.
+
+        The place is the lowest among those twice as far apart, so a few steps are enough.
+        """
+        for _ in range(3):
             values = yield from self.values([place, *self._around(place, step)])
             lowest = min(values, key=values.__getitem__)
             if lowest == place:
-                return place
+                break
             place = lowest
+        return place
 
     def _around(self, place: Place, step: int) -> Iterator[Place]:
         """The places next to it, across corners too: valleys run askew."""
