@@ -125,14 +125,17 @@ def test_newton_for_all_folds_is_newton_for_each(kind, shape, fmt, intercept):
         warm = found.warm
 
 
-def tall(n=8000, p=8):
-    A, y, weights = data(n, p, classes=2)
-    problems = folds("logistic", A, y, StratifiedKFold(5), weights)
+def tall(n=8000, p=8, kind="logistic", fmt="dense"):
+    A, y, weights = data(n, p, classes=2 if kind == "logistic" else 3)
+    A = sparse.csr_array(A) if fmt == "sparse" else A
+    problems = folds(kind, A, y, StratifiedKFold(5), weights)
     return Joint(problems, Blocks.of(problems), exact(problems), exact=False), problems
 
 
-def test_tall_data_have_few_passes_and_an_error_that_holds():
-    criterion, problems = tall()
+@pytest.mark.parametrize("kind", ["logistic", "multinomial"])
+@pytest.mark.parametrize("fmt", ["dense", "sparse"])
+def test_tall_data_have_few_passes_and_an_error_that_holds(kind, fmt):
+    criterion, problems = tall(kind=kind, fmt=fmt)
     other = exact(problems)
     for lam in (-2.0, 3.0, 6.0):
         true = other.evaluate([lam])
@@ -180,6 +183,34 @@ def test_blocks_are_what_folds_share(kind):
     np.testing.assert_allclose(blocks.train[0] @ gradient, point.h_x, rtol=1e-10)
     whole = np.tensordot(blocks.train[0] * 1.0, hessian, axes=1)
     np.testing.assert_allclose(whole, point.hessian.matrix(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(400, 4), (50, 300)])
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+def test_the_last_fit_is_exact_where_the_folds_are(kind, shape):
+    A, y, weights = data(*shape, classes=2 if kind == "logistic" else 0)
+    estimator = hoag.LogisticRegressionCV() if kind == "logistic" else hoag.RidgeCV(cv=5)
+    model = estimator.fit(A, y, weights)
+    (whole,) = folds(kind, A, y, [(np.arange(len(y)), np.arange(0))], weights)
+    x = np.concatenate([np.ravel(model.coef_), np.atleast_1d(model.intercept_)])
+    point = whole.at(x, model.lam_)
+    zero = whole.at(np.zeros(x.size), model.lam_)
+    assert np.linalg.norm(point.h_x) <= 1e-9 * np.linalg.norm(zero.h_x)
+
+
+@pytest.mark.parametrize("cv", [5, None])
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.0, 10.0)])
+def test_powers_of_a_column_are_tuned_below_what_a_gram_matrix_sees(low, high, cv):
+    rng = np.random.default_rng(0)
+    t = rng.uniform(low, high, 200)
+    X = t[:, None] ** np.arange(1, 13)
+    y = np.sin(4 * (t - low) / (high - low)) + 0.05 * rng.normal(size=200)
+    model = hoag.RidgeCV(cv=cv).fit(X, y)
+    u = (2 * t - low - high) / (high - low)
+    orthogonal = np.polynomial.legendre.legvander(u, 12)[:, 1:]
+    easy = hoag.RidgeCV(cv=cv).fit(orthogonal, y)  # the same functions, of one scale
+    assert model.criterion_ <= 1.1 * easy.criterion_
+    assert np.mean((model.predict(X) - easy.predict(orthogonal)) ** 2) <= 1e-3
 
 
 def test_rows_drawn_twice_have_no_blocks():

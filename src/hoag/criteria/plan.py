@@ -102,7 +102,7 @@ def _shared(models: Sequence[LinearModel], plain: Criterion, several: bool) -> C
         return None if blocks is None else Spectral(models, blocks, plain, several)
     side = min(facts.side, facts.rows * outputs)
     small = len(models) * facts.rows * side**2 <= CHEAP
-    tall = outputs == 1 and facts.rows >= 2 * sample_size(side) and side <= FEW
+    tall = facts.rows >= 2 * sample_size(side) and side <= FEW
     if facts.side > facts.rows * outputs and facts.rows * facts.side > DECOMPOSED**2:
         return None
     blocks = Blocks.of(models) if small or tall else None

@@ -185,9 +185,10 @@ def _column_slices(n: int, columns: int) -> Iterator[slice]:
 def gram(A: Any, d: Array) -> Array:
     """Aᵀ diag(d) A."""
     if not sparse.issparse(A):
-        if np.all(d >= 0):  # a matrix times its own transpose is half the work
-            root = A * np.sqrt(d)[:, None]
-            return np.asarray(root.T @ root)
+        for sign in (1.0, -1.0):  # a matrix times its own transpose is half the work
+            if np.all(sign * d >= 0):
+                root = A * np.sqrt(sign * d)[:, None]
+                return np.asarray(sign * (root.T @ root))
         return np.asarray((A.T * d) @ A)
     each = np.repeat(d, np.diff(A.indptr))
     scaled = sparse.csr_matrix((A.data * each, A.indices, A.indptr), A.shape)
