@@ -655,6 +655,7 @@ def test_degenerate_data_give_a_finite_model(estimator, X, y, to):
         assert model.criterion_ <= 1.3 * chance * (1 + 2 / len(y)) + 1e-9
 
 
+@pytest.mark.filterwarnings("default:lam_:UserWarning")
 @pytest.mark.parametrize("widths", ["shared", "per-feature"])
 def test_a_kernel_model_predicts_far_from_the_origin_as_near_it(widths):
     rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ def test_one_hyperparameter_is_a_curve_through_the_steps():
     curve = next(line for line in loss.lines if len(line.get_xdata()) == 400)
     at = np.interp(lam[0], curve.get_xdata(), curve.get_ydata())
     assert at == pytest.approx(model.result_.trace[0].evaluation.value, rel=1e-3)
-    costs = [step.cost.passes for step in model.result_.trace]
+    costs = [step.cost.passes + step.cost.grams for step in model.result_.trace]
     np.testing.assert_array_equal(passes.lines[1].get_xdata(), costs)
     assert "within tol" in path.texts[0].get_text()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
 from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
@@ -268,10 +270,11 @@ class Kernel:
         By one decomposition K = U diag(e) Uᵀ, which takes the 9n³ operations of 27 factors.
         """
         problem = self._problem
-        share, n = problem.share, len(self.K)
+        share, n, X = problem.share, len(self.K), None
         if alphas.size < 27:
-            X = np.stack([self.inverse(float(alpha))(problem.b) for alpha in alphas], axis=1)
-        else:
+            with suppress(LinAlgError):  # of a ridge below rounding
+                X = np.stack([self.inverse(float(alpha))(problem.b) for alpha in alphas], axis=1)
+        if X is None:
             e, U = np.linalg.eigh(self.K)
             X = U @ ((U.T @ problem.b)[:, None] / (np.maximum(e, 0.0)[:, None] + alphas))
             problem.ledger.charge(passes=share * (4.5 * n + alphas.size))
