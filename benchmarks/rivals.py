@@ -48,7 +48,7 @@ def tall(n: int, p: int, **options: Any) -> Any:
 
 def binary_rows() -> Any:
     rng = np.random.default_rng(0)
-    X = sparse.random(50000, 300, 0.05, "csr", rng=rng, data_sampler=lambda size: np.ones(size))
+    X = sparse.random(50000, 300, 0.05, "csr", random_state=rng, data_rvs=np.ones)
     return X, _labels(X, rng)
 
 

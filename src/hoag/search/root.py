@@ -58,7 +58,7 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
         root.learn(float(lam[0]), float(now.grad[0]), error)
         judged = _judged(k, domain, now, error, here, tol, scanned)
         ahead = None
-        if exact and judged.gain <= tol:  # f″ was measured elsewhere: how does f bend from here on?
+        if judged.gain <= tol:  # f″ was measured elsewhere: how does f bend from here on?
             ahead = yield from _root(domain, now, here)
             bend = float(np.minimum(here, ahead[2]))
             judged = _judged(k, domain, now, error, bend, tol, scanned)
