@@ -32,6 +32,7 @@ class Traits:
     looks   how far apart the box is looked over, where Ask(free=True) is answered anywhere in it
             for no pass, or by a small factor; None where it is not
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
+    together   looks at many λ, by `values`, take little longer than one, and need no start
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
     sample  how many of them show where in the box to begin, where looks at all would cost
     least   log of the least curvature of the data in any direction, in units of λ, where it is
@@ -42,6 +43,7 @@ class Traits:
 
     looks: float | None = None
     exact: bool = False
+    together: bool = False
     rows: int | None = None
     sample: int | None = None
     least: float | None = None
@@ -76,7 +78,7 @@ class Criterion(ABC):
         return self._evaluate(lam, ask, warm)
 
     def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
-        """f alone at many λ, each as if asked for by itself; together they may cost less."""
+        """At many λ, each as if asked for by itself; together they may cost less."""
         if ask.rows is not None:
             return self.sampled(ask.rows).values(lams, replace(ask, rows=None))
         return [self.evaluate(lam, ask) for lam in lams]

@@ -76,6 +76,8 @@ class Sum(Criterion):
 
     def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
         """The sums alone, without their parts: there may be many."""
+        if ask.gradient:
+            return super().values(lams, ask)
         parts = self._each(lambda part, _: part.values(lams, ask), [None] * len(self.criteria))
         return [
             Evaluation(

@@ -156,7 +156,7 @@ class Implicit(Criterion):
         if ask.rows is not None:
             return self.sampled(ask.rows).values(lams, replace(ask, rows=None))
         problem = Counted(self.problem)
-        known = self.problem.values(lams)
+        known = None if ask.gradient else self.problem.values(lams)
         if known is None:
             return super().values(lams, ask)
         share = 1.0 / len(lams)

@@ -20,7 +20,7 @@ smaller side, does for every λ; f is then computed once more, by a factor, at t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR, singular
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
-from hoag.glm.rows import Rows
+from hoag.glm.rows import BLOCK_ENTRIES, Rows
 from hoag.values import (
     ROUNDING,
     ROUNDOFF,
@@ -118,7 +118,8 @@ class LeaveOneOut(Criterion):
     def traits(self) -> Traits:
         cheap = self._decomposes or min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
         looks, blocks = SPACING if cheap else None, np.arange(self.penalty.n_lam)
-        return Traits(looks=looks, exact=True, least=self._least, blocks=blocks)
+        together, least = self._decomposes, self._least
+        return Traits(looks=looks, exact=True, together=together, least=least, blocks=blocks)
 
     @cached_property
     def _least(self) -> float | None:
@@ -138,6 +139,8 @@ class LeaveOneOut(Criterion):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and its exact gradient; there is no tolerance to meet."""
+        if self._decomposes:
+            return self.values([lam], ask)[0]
         value, fits = self._value(lam)
         gradient, error = no_gradient(lam), np.nan
         if ask.gradient:
@@ -282,42 +285,101 @@ class LeaveOneOut(Criterion):
         sums = np.bincount(groups[tuned], weights=parts[tuned], minlength=self.penalty.n_lam)
         return sums.astype(np.float64)
 
+    def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
+        """At many λ, for little more than at one where the decomposition serves them."""
+        if not self._decomposes:
+            return super().values(lams, ask)
+        alphas = np.array([self.penalty.alpha(lam)[0] for lam in lams])
+        f, p, lost = np.zeros((3, alphas.size))
+        known = [self._spectrum(float(alpha)) for alpha in alphas]
+        several = max(1, int(BLOCK_ENTRIES * 8 / self.y.size))
+        for spectrum in {id(own): own for own in known}.values():
+            places = [j for j, own in enumerate(known) if own is spectrum]
+            for start in range(0, len(places), several):
+                some = places[start : start + several]
+                f[some], p[some] = self._judged(spectrum, alphas[some])
+                rounding = ROUNDOFF + spectrum.lost / (alphas[some] + spectrum.e[0])
+                lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])
+        spent = self._spent()
+        return [
+            Evaluation(
+                lam,
+                float(f[j]),
+                p[j : j + 1] if ask.gradient else no_gradient(lam),
+                f_error=ROUNDING * abs(float(f[j])),
+                error=float(lost[j]) if ask.gradient else np.nan,
+                cost=Cost(grams=spent.grams / len(lams)),
+            )
+            for j, lam in enumerate(lams)
+        ]
+
+    def _judged(self, known: Spectrum, alphas: Array) -> tuple[Array, Array]:
+        """f and df/dλ for many α, (L,) each: every r and h is a sum over directions."""
+        residual, gap = self._left_out(known, alphas)
+        e, many, targets = known.e[:, None], alphas.size, self.y.shape[1]
+        if self.gcv:
+            gap = np.broadcast_to(gap.mean(axis=0), gap.shape)
+        error = residual / gap[:, None, :]
+        predicted = (self.y[:, :, None] - error).transpose(0, 2, 1)
+        shape = (-1, targets) if targets > 1 else (-1,)
+        y = np.repeat(self.y, many, axis=0).reshape(shape)
+        at = self.outer.at(y, predicted.reshape(shape))
+        f = self.weights @ at.value.reshape(-1, many)
+        # slope is ∂loss/∂prediction, and the prediction is y − e
+        slope = -self.weights[:, None, None] * at.slope.reshape(predicted.shape).transpose(0, 2, 1)
+        u = slope / gap[:, None, :]
+        v = np.sum(u * error, axis=1)
+        if self.gcv:
+            v = np.broadcast_to(v.mean(axis=0), v.shape)
+        kept = alphas / (e + alphas)  # of y in each direction, by which it is shrunk
+        self._flops += 4.0 * known.Z.size * many
+        if known.wide:
+            change = kept * (1.0 - kept)  # d kept/dλ
+            null = alphas / (known.raised + alphas)
+            u = u / self._root[:, :, None]
+            left = np.sum((known.squares.T @ v) * change, axis=0)
+            left = left - (self.share @ v) * null * (1.0 - null)
+        else:
+            change = kept / (e + alphas)
+            left = np.sum((known.squares.T @ (self.weights[:, None] * v)) * change, axis=0)
+        moved = (known.Z.T @ u.reshape(self.n, -1)).reshape(-1, targets, many)
+        moved = np.sum(moved * change[:, None, :] * known.c[:, :, None], axis=(0, 1))
+        return f, moved - left
+
+    def _left_out(self, known: Spectrum, alphas: Array) -> tuple[Array, Array]:
+        """The residuals r, (n, K, L), and 1 − h, (n, L), for many α."""
+        e, c, Z = known.e[:, None], known.c[:, :, None], known.Z
+        self._flops += 4.0 * Z.size * alphas.size
+        if known.wide:  # Z = U: √s r = U kept Uᵀ√s y, and 1 − h = U² kept
+            kept = alphas / (e + alphas)
+            scaled = Z @ (kept[:, None, :] * c).reshape(len(e), -1)
+            residual = scaled.reshape(self.n, -1, alphas.size) / self._root[:, :, None]
+            null = alphas / (known.raised + alphas)
+            gap = known.squares @ kept - self.share[:, None] * null
+            return residual, np.maximum(gap, np.finfo(float).tiny)
+        # Z = AV: r = y − Zq, and h = s Z²/(e + α)
+        q = c / (e + alphas)[:, None, :]
+        fitted = (Z @ q.reshape(len(e), -1)).reshape(self.n, -1, alphas.size)
+        leverage = self.weights[:, None] * (known.squares @ (1.0 / (e + alphas)))
+        gap = np.maximum(1.0 - self.share[:, None] - leverage, ROUNDOFF)
+        return self.centred[:, :, None] - fitted, gap
+
     def _spectral(self, alphas: Array, block: slice) -> Fit:
-        """By the decomposition, for one penalty: every r and h is a sum over its directions."""
+        """The fit at one α, by the decomposition."""
         alpha = float(alphas[0])
         known = self._spectrum(alpha)
-        wide, e, Z, squares = known.wide, known.e, known.Z, known.squares
-        root = np.sqrt(self.weights)[:, None]
-        kept = alpha / (e + alpha)  # of y in each direction, by which it is shrunk
-        change = kept * (1.0 - kept)  # d kept/dλ
-        c = known.c[:, block]
-        if wide:  # Z = U: √s r = U kept Uᵀ√s y, and 1 − h = U² kept
-            null = alpha / (known.raised + alpha)
-            residual = Z @ (kept[:, None] * c) / root
-            gap = np.maximum(squares @ kept - self.share * null, np.finfo(float).tiny)
-        else:  # Z = AV: r = y − Zq, and h = s Z²/(e + α)
-            residual = self.centred[:, block] - Z @ (c / (e + alpha)[:, None])
-            gap = 1.0 - self.share - self.weights * (squares @ (1.0 / (e + alpha)))
-            gap = np.maximum(gap, ROUNDOFF)
-        self._flops += 4.0 * Z.size
+        residual, gap = self._left_out(known, alphas[:1])
 
         def theta() -> Array:
-            q = c / (e + alpha)[:, None]
+            q = known.c / (known.e + alpha)[:, None]
             if known.V is not None:
                 return np.asarray(known.V @ q)
-            return np.concatenate([R.T @ (Z @ q) for _, R in self._column_blocks()])
+            return np.concatenate([R.T @ (known.Z @ q) for _, R in self._column_blocks()])
 
         def derivative(u: Array, v: Array) -> Array:
-            self._flops += 4.0 * Z.size
-            if wide:
-                moved = float(np.sum((Z.T @ (u / root)) * (change[:, None] * c)))
-                left = (squares.T @ v) @ change - float(self.share @ v) * null * (1.0 - null)
-                return np.array([moved - left])
-            moved = np.sum((Z.T @ u) * (kept / (e + alpha))[:, None] * c)
-            left = (squares.T @ (self.weights * v)) @ (kept / (e + alpha))
-            return np.array([float(moved - left)])
+            raise NotImplementedError("with a decomposition, `values` has the derivatives")
 
-        return Fit(theta, residual, gap, 1.0 + known.lost / (ROUNDOFF * (alpha + e[0])), derivative)
+        return Fit(theta, residual[:, :, 0], gap[:, 0], 1.0, derivative)
 
     def _spectrum(self, alpha: float) -> Spectrum:
         """As well decomposed as α needs it."""
@@ -326,9 +388,14 @@ class LeaveOneOut(Criterion):
             return known
         return self._by_rows
 
+    @property
+    def _root(self) -> Array:
+        """√s, as a column."""
+        return np.sqrt(self.weights)[:, None]
+
     @cached_property
     def _by_gram(self) -> Spectrum:
-        root = np.sqrt(self.weights)[:, None]
+        root = self._root
         if self.p > self.n:
             K = self._dual_gram
             null, raised = np.sqrt(self.share), float(np.trace(K)) / self.n  # see _dual
@@ -346,7 +413,7 @@ class LeaveOneOut(Criterion):
 
     @cached_property
     def _by_rows(self) -> Spectrum:
-        root = np.sqrt(self.weights)[:, None]
+        root = self._root
         R = np.concatenate([A for _, A in self._row_blocks()])
         U, sigma, V = (part[..., ::-1] for part in singular(root * R))  # as of eigh
         self._flops += 30.0 * self.n * self.p**2

@@ -72,7 +72,7 @@ class Spectral(Criterion):
     def traits(self) -> Traits:
         # A look costs so little that no basin need be missed: q goes from 0 to c/e within 6 units.
         one = np.zeros(1, dtype=np.intp)
-        return Traits(looks=SPACING / 3, exact=True, least=self._least, blocks=one)
+        return Traits(looks=SPACING / 3, exact=True, together=True, least=self._least, blocks=one)
 
     @cached_property
     def _least(self) -> float | None:
@@ -95,17 +95,34 @@ class Spectral(Criterion):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
-        alpha = self._alpha(lam)
-        f, p, lost = 0.0, 0.0, 0.0
+        return self.values([lam], ask)[0]
+
+    def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
+        """At many λ, for little more than at one; with p where it is asked for."""
+        alphas = np.array([self._alpha(lam) for lam in lams])
+        f, p, lost = np.zeros((3, alphas.size))
         for k in range(len(self.models)):
-            fold = self._fold(k, alpha)
-            q = fold.at(alpha)
-            value, slope, size = fold.judge.at(q, fold.towards(alpha, q))
-            f, p = f + value, p + slope
-            lost += ROUNDING * size + fold.rounding(alpha) * abs(value)
-        grad = np.array([p]) if ask.gradient else no_gradient(lam)
-        error = lost if ask.gradient else np.nan
-        return Evaluation(lam, f, grad, f_error=lost, error=error, cost=self._spent())
+            gram = self._fold(k, np.inf)
+            rough = gram.rounding(alphas) > GRAM_ERROR
+            for some, exactly in ((~rough, False), (rough, True)):
+                if np.any(some):
+                    fold = self._fold(k, 0.0) if exactly else gram
+                    value, slope, size = fold.judged(alphas[some])
+                    f[some] += value
+                    p[some] += slope
+                    lost[some] += ROUNDING * size + fold.rounding(alphas[some]) * np.abs(value)
+        cost = Cost(grams=self._spent().grams / len(lams))
+        return [
+            Evaluation(
+                lam,
+                float(f[j]),
+                p[j : j + 1] if ask.gradient else no_gradient(lam),
+                f_error=float(lost[j]),
+                error=float(lost[j]) if ask.gradient else np.nan,
+                cost=cost,
+            )
+            for j, lam in enumerate(lams)
+        ]
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h on the rows themselves, at the x that the decomposition gives.
@@ -381,11 +398,16 @@ class _MomentsJudge(NamedTuple):
     size: float
     scale: float
 
-    def at(self, q: Array, dq: Array) -> tuple[float, float, float]:
-        """The loss, its slope along dq, and the size of the numbers that it is a difference of."""
-        half = self.G @ q - self.b
-        value = self.size + float(np.sum(q * (half - self.b)))
-        return self.scale * value, 2 * self.scale * float(np.sum(dq * half)), self.scale * self.size
+    def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
+        """The loss, its slope along dq, and the size of the numbers that it is a difference of.
+
+        q and dq of shape (r, targets, L), for L penalties; each answer of shape (L,).
+        """
+        b = self.b[:, :, None]
+        half = (self.G @ q.reshape(len(q), -1)).reshape(q.shape) - b
+        value = self.size + np.sum(q * (half - b), axis=(0, 1))
+        slope = 2 * np.sum(dq * half, axis=(0, 1))
+        return self.scale * value, self.scale * slope, np.full(value.size, self.scale * self.size)
 
 
 class _RowsJudge(NamedTuple):
@@ -396,12 +418,18 @@ class _RowsJudge(NamedTuple):
     weights: Array
     outer: OuterLoss
 
-    def at(self, q: Array, dq: Array) -> tuple[float, float, float]:
-        z, flat = self.Z @ q, q.shape[1] == 1
-        at = self.outer.at(self.y[:, 0] if flat else self.y, z[:, 0] if flat else z)
-        value = float(self.weights @ at.value)
-        slope = (self.weights[:, None] * at.slope.reshape(z.shape)) * (self.Z @ dq)
-        return value, float(np.sum(slope)), abs(value)
+    def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
+        _, targets, many = q.shape
+        z, dz = (
+            (self.Z @ part.reshape(len(part), -1)).reshape(-1, targets, many).transpose(0, 2, 1)
+            for part in (q, dq)
+        )
+        shape = (-1, targets) if targets > 1 else (-1,)
+        y = np.repeat(self.y, many, axis=0).reshape(shape)
+        at = self.outer.at(y, z.reshape(shape))
+        value = self.weights @ at.value.reshape(-1, many)
+        slope = np.einsum("i,ilt,ilt->l", self.weights, at.slope.reshape(z.shape), dz)
+        return value, slope, np.abs(value)
 
 
 class _Fold(NamedTuple):
@@ -420,13 +448,15 @@ class _Fold(NamedTuple):
         """q = c/(e + α)."""
         return self.c / (self.e + alpha)[:, None]
 
-    def towards(self, alpha: float, q: Array) -> Array:
-        """dq/dλ."""
-        return -alpha * q / (self.e + alpha)[:, None]
+    def judged(self, alphas: Array) -> tuple[Array, Array, Array]:
+        """f and df/dλ at q and dq/dλ for many α, and the size of what f is a difference of."""
+        shrunk = self.e[:, None, None] + alphas
+        q = self.c[:, :, None] / shrunk
+        return self.judge.at(q, -alphas * q / shrunk)
 
-    def rounding(self, alpha: float) -> float:
+    def rounding(self, alpha: Any) -> Any:
         """The share by which X(λ) may be wrong because e is."""
-        return self.lost / max(alpha + float(self.e[0]), np.finfo(float).tiny)
+        return self.lost / np.maximum(alpha + self.e[0], np.finfo(float).tiny)
 
 
 def _moments(part: Part) -> Array:

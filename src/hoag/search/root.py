@@ -47,7 +47,7 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     scanned = exact or traits.sample is not None
     if scanned:
         ask = Ask(np.inf, free=True, rows=traits.sample)
-        lam, start, curvature = yield from scan(domain, spacing, ask)
+        lam, start, curvature = yield from scan(domain, spacing, ask, traits.together)
         start = start if exact else None  # a sample of the rows says where to begin, and no more
     else:
         lam, start, curvature = yield from look(domain, lam, spacing)
@@ -102,7 +102,9 @@ def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array,
     return domain.project(lam + step), there, slope
 
 
-def scan(domain: Box, spacing: float, ask: Ask) -> Asking[tuple[Array, Any, float]]:
+def scan(
+    domain: Box, spacing: float, ask: Ask, together: bool = False
+) -> Asking[tuple[Array, Any, float]]:
     """The least f from bound to bound: λ, where to start from, and f″.
 
     For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
@@ -112,8 +114,11 @@ def scan(domain: Box, spacing: float, ask: Ask) -> Asking[tuple[Array, Any, floa
     low, high = float(domain.lower[0]), float(domain.upper[0])
     places = np.linspace(high, low, max(int(np.ceil((high - low) / spacing)), 1) + 1)
     looks: list[Evaluation] = []
-    for place in places:
-        looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else None)))
+    if together:
+        looks = yield [Look(np.array([place]), ask) for place in places]
+    else:
+        for place in places:
+            looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else None)))
     found = [_Basin(float(now.lam[0]), now.value, np.nan, now) for now in looks]
     basins = [min(found, key=lambda basin: basin.value)]
     for right, left in pairwise(looks):

@@ -185,12 +185,12 @@ class Run:
         return found
 
     def _together(self, looks: list[Look]) -> list[Evaluation] | None:
-        """Values on a sample of the rows, many at once; None where each is asked for by itself."""
+        """Looks aside, many at once; None where each is asked for by itself."""
         if not looks:
             return None
         ask = looks[0].ask
         alike = all(look.ask == ask and look.start is None for look in looks)
-        if not alike or ask.gradient or ask.whole or self._replay is not None:
+        if not alike or ask.whole or self._replay is not None:
             return None
         try:
             return self.criterion.values([look.lam for look in looks], ask)
