@@ -29,7 +29,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
-from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR, singular
+from hoag.criteria.decomposed import singular
+from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
 from hoag.glm.rows import BLOCK_ENTRIES, Rows

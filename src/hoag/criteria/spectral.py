@@ -23,21 +23,19 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr
-from scipy.linalg.lapack import dgejsv
 from scipy.sparse import issparse
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, moments, singular
 from hoag.glm.basis import FEW
 from hoag.glm.blocks import Blocks, Part
-from hoag.glm.losses import OuterLoss, Squared
+from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Ridge
-from hoag.glm.rows import gram
 from hoag.problem import Counted
 from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
@@ -278,19 +276,19 @@ class Spectral(Criterion):
         """Σᵢ sᵢ tᵢtᵢᵀ with t = (a, y, 1) over each block, (B, m, m)."""
         made: dict[int, Array] = {}
         for part in self._parts():
-            own = _moments(part)
+            own = moments(part)
             made[part.block] = made[part.block] + own if part.block in made else own
         self.blocks.ledger.charge(grams=1.0)
         return np.stack([made[b] for b in sorted(made)])
 
     @cached_property
-    def _folds(self) -> dict[tuple[int, bool], _Fold]:
+    def _folds(self) -> dict[tuple[int, bool], Fold]:
         return {}
 
-    def _all(self, alpha: float) -> list[_Fold]:
+    def _all(self, alpha: float) -> list[Fold]:
         return [self._fold(k, alpha) for k in range(len(self.models))]
 
-    def _fold(self, k: int, alpha: float) -> _Fold:
+    def _fold(self, k: int, alpha: float) -> Fold:
         """Fold k as well decomposed as α needs it; the last is that of all rows."""
         if (k, False) not in self._folds:
             self._folds[k, False] = self._by_gram(k)
@@ -308,7 +306,7 @@ class Spectral(Criterion):
             return everything, ~everything
         return blocks.train[k], blocks.test[k]
 
-    def _by_gram(self, k: int) -> _Fold:
+    def _by_gram(self, k: int) -> Fold:
         train, test = self._members(k)
         M = np.sum(self._moments[train], axis=0)
         T = self._design.outputs
@@ -322,9 +320,9 @@ class Spectral(Criterion):
         e = np.maximum(e, 0.0)
         self.blocks.ledger.charge(grams=4.5 * r / self.blocks.n)  # 9r³ operations
         judge = self._judge(test, mean, level, V)
-        return _Fold(e, V.T @ b, V, mean, level, total, judge, ROUNDOFF * float(e[-1]))
+        return Fold(e, V.T @ b, V, mean, level, total, judge, ROUNDOFF * float(e[-1]))
 
-    def _by_rows(self, k: int) -> _Fold:
+    def _by_rows(self, k: int) -> Fold:
         """By a pivoted QR factor of the rows and Jacobi rotations of that."""
         train, test = self._members(k)
         A, y, s = (np.concatenate(x) for x in zip(*(self._dense[b] for b in np.flatnonzero(train))))
@@ -337,11 +335,11 @@ class Spectral(Criterion):
         judge = self._judge(test, mean, level, V)
         c = sigma[:, None] * (U.T @ (root * (y - level)))
         # Dividing by a column's own scale leaves errors of rounding in every singular value.
-        return _Fold(sigma**2, c, V, mean, level, total, judge, 0.0)
+        return Fold(sigma**2, c, V, mean, level, total, judge, 0.0)
 
     def _judge(
         self, test: npt.NDArray[np.bool_], mean: Array, level: Array, V: Array
-    ) -> _RowsJudge | _MomentsJudge:
+    ) -> RowsJudge | MomentsJudge:
         """How the held-out rows see q."""
         T, outer = self._design.outputs, self.blocks.outer
         r = mean.size
@@ -351,11 +349,11 @@ class Spectral(Criterion):
             G = M[:r, :r] - np.outer(a, mean) - np.outer(mean, a) + n * np.outer(mean, mean)
             b = M[:r, r:-1] - np.outer(a, level) - np.outer(mean, y) + n * np.outer(mean, level)
             size = float(np.trace(M[r:-1, r:-1]) - 2 * level @ y + n * level @ level)
-            return _MomentsJudge(V.T @ G @ V, V.T @ b, size, outer.scale)
+            return MomentsJudge(V.T @ G @ V, V.T @ b, size, outer.scale)
         A, y, s = (
             np.concatenate(x) for x in zip(*(self._dense[b] for b in np.flatnonzero(test)))
         ) if np.any(test) else (np.zeros((0, r)), np.zeros((0, T)), np.zeros(0))  # fmt: skip
-        return _RowsJudge((A - mean) @ V, y - level, s, outer)
+        return RowsJudge((A - mean) @ V, y - level, s, outer)
 
     def _few(self, test: npt.NDArray[np.bool_], r: int) -> bool:
         """Whether the held-out rows are fewer than the numbers that would stand for them."""
@@ -363,7 +361,7 @@ class Spectral(Criterion):
 
     # ---- solutions
 
-    def _x(self, fold: _Fold, alpha: float) -> Array:
+    def _x(self, fold: Fold, alpha: float) -> Array:
         """(W, b) as the model lays them out."""
         w = fold.V @ fold.at(alpha)
         level = fold.level - fold.mean @ w
@@ -371,7 +369,7 @@ class Spectral(Criterion):
         a, y = self._centre
         return self._joined(w, level + y - a @ w)
 
-    def _inverse(self, fold: _Fold, alpha: float, r: Array) -> Array:
+    def _inverse(self, fold: Fold, alpha: float, r: Array) -> Array:
         """H⁻¹r, with the intercept eliminated."""
         slopes, T = self._design.slopes, self._design.outputs
         w = r[:slopes].reshape(-1, T)
@@ -388,98 +386,3 @@ class Spectral(Criterion):
     def _joined(self, w: Array, b: Array) -> Array:
         Q = self._design.Q
         return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
-
-
-class _MomentsJudge(NamedTuple):
-    """Σᵢ s′ᵢ scale (yᵢ − ȳ − (aᵢ − ā)ᵀVq)² = scale (size − 2b·q + qᵀGq)."""
-
-    G: Array
-    b: Array
-    size: float
-    scale: float
-
-    def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
-        """The loss, its slope along dq, and the size of the numbers that it is a difference of.
-
-        q and dq of shape (r, targets, L), for L penalties; each answer of shape (L,).
-        """
-        b = self.b[:, :, None]
-        half = (self.G @ q.reshape(len(q), -1)).reshape(q.shape) - b
-        value = self.size + np.sum(q * (half - b), axis=(0, 1))
-        slope = 2 * np.sum(dq * half, axis=(0, 1))
-        return self.scale * value, self.scale * slope, np.full(value.size, self.scale * self.size)
-
-
-class _RowsJudge(NamedTuple):
-    """Σᵢ s′ᵢ loss′(yᵢ − ȳ, (Zq)ᵢ) with Z = (A′ − 1āᵀ)V."""
-
-    Z: Array
-    y: Array
-    weights: Array
-    outer: OuterLoss
-
-    def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
-        _, targets, many = q.shape
-        z, dz = (
-            (self.Z @ part.reshape(len(part), -1)).reshape(-1, targets, many).transpose(0, 2, 1)
-            for part in (q, dq)
-        )
-        shape = (-1, targets) if targets > 1 else (-1,)
-        y = np.repeat(self.y, many, axis=0).reshape(shape)
-        at = self.outer.at(y, z.reshape(shape))
-        value = self.weights @ at.value.reshape(-1, many)
-        slope = np.einsum("i,ilt,ilt->l", self.weights, at.slope.reshape(z.shape), dz)
-        return value, slope, np.abs(value)
-
-
-class _Fold(NamedTuple):
-    """e, c, V, ā, ȳ, Σs, the held-out rows, and by how much any e may be wrong."""
-
-    e: Array
-    c: Array
-    V: Array
-    mean: Array
-    level: Array
-    total: float
-    judge: _RowsJudge | _MomentsJudge
-    lost: float
-
-    def at(self, alpha: float) -> Array:
-        """q = c/(e + α)."""
-        return self.c / (self.e + alpha)[:, None]
-
-    def judged(self, alphas: Array) -> tuple[Array, Array, Array]:
-        """f and df/dλ at q and dq/dλ for many α, and the size of what f is a difference of."""
-        shrunk = self.e[:, None, None] + alphas
-        q = self.c[:, :, None] / shrunk
-        return self.judge.at(q, -alphas * q / shrunk)
-
-    def rounding(self, alpha: Any) -> Any:
-        """The share by which X(λ) may be wrong because e is."""
-        return self.lost / np.maximum(alpha + self.e[0], np.finfo(float).tiny)
-
-
-def _moments(part: Part) -> Array:
-    A, s = part.A, part.weights
-    tail = np.column_stack([part.y, np.ones(len(s))])
-    if not issparse(A):
-        T = np.concatenate([A, tail], axis=1)
-        T *= np.sqrt(s)[:, None]
-        return np.asarray(T.T @ T)
-    tail = s[:, None] * tail
-    border = np.asarray(A.T @ tail)
-    inner = gram(A, s)
-    corner = tail.T @ np.column_stack([part.y, np.ones(len(s))])
-    return np.block([[inner, border], [border.T, corner]])
-
-
-def singular(A: Array) -> tuple[Array, Array, Array]:
-    """A = U diag(σ) Vᵀ with every σ right to its own digits, where columns only differ in scale."""
-    Q, R, order = qr(A, mode="economic", pivoting=True)
-    sva, v, u, work, _, info = dgejsv(R.T.copy(), joba=2, jobu=0, jobv=0, jobr=0)  # Rᵀ = v σ uᵀ
-    if info != 0:
-        raise np.linalg.LinAlgError("The rows could not be decomposed.")
-    sigma = sva * (work[0] / work[1])
-    V = np.empty((A.shape[1], sigma.size))
-    V[order] = v[:, : sigma.size]
-    return Q @ u[:, : sigma.size], sigma, V
