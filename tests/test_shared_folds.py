@@ -148,6 +148,21 @@ def test_tall_data_have_few_passes_and_an_error_that_holds(kind, fmt):
             assert known.value == pytest.approx(true.value, rel=1e-8)
 
 
+def test_folds_of_separable_classes_are_solved_one_by_one():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4000, 5))
+    score = A @ rng.normal(size=5)
+    A, y = A[np.abs(score) > 0.3], np.sign(score[np.abs(score) > 0.3])
+    problems = folds("logistic", A, y, StratifiedKFold(5))
+    criterion = Joint(problems, Blocks.of(problems), exact(problems), exact=False)
+    for lam in (2.0, -4.0, -9.0):
+        true = exact(problems).value([lam]).value
+        found = criterion.evaluate([lam], 1e-3 * true)
+        known = criterion.settled(found, 1e-4 * true)
+        assert known.converged
+        assert known.value == pytest.approx(true, rel=3e-4)
+
+
 def test_looks_at_tall_data_touch_no_row():
     criterion, _ = tall()
     found = criterion.evaluate([1.0], 1e-3)
