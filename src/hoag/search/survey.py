@@ -64,10 +64,11 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
         kept = kept if everything else max(kept - 1, 1)
         places = sorted(ends, key=plane.known.__getitem__)[:kept]
     if everything:
-        followed: list[Evaluation] = []
-        for place in places:
-            followed.append((yield from _aside(domain, plane.lam(place), rows)))
-        return min(followed, key=lambda end: end.highest).lam
+        lowest = [(plane.known[place], plane.lam(place)) for place in places]
+        for _, lam in list(lowest):
+            end = yield from _aside(domain, lam, rows)
+            lowest.append((end.highest, end.lam))
+        return min(lowest, key=lambda end: end[0])[1]
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
     (start,) = yield from plane.measured([lam0])
@@ -157,10 +158,16 @@ class _Plane:
                 yield other
 
     def basins(self, values: dict[Place, float]) -> list[Place]:
-        """The lowest places of the grid that have no lower one next to them."""
-        lowest = [
-            place
-            for place, value in values.items()
-            if all(value <= values[other] for other in self._around(place, self.finest))
-        ]
-        return sorted(lowest, key=values.__getitem__)[:BASINS]
+        """The lowest places of the grid that have no lower one next to them, none beside another.
+
+        On a plateau every place is the lowest around: one stands for its neighbours.
+        """
+        taken: list[Place] = []
+        for place in sorted(values, key=values.__getitem__):
+            around = set(self._around(place, self.finest))
+            lowest = all(values[place] <= values[other] for other in around)
+            if lowest and not around.intersection(taken):
+                taken.append(place)
+            if len(taken) == BASINS:
+                break
+        return taken
