@@ -47,6 +47,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/paper.py
 	$(BIN)/python benchmarks/certificate.py
 	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/rivals.py
 	$(BIN)/python benchmarks/overfitting.py
 
 clean:

@@ -118,7 +118,7 @@ def rivals(kind: str, folds: Any, C: Any) -> dict[str, Any]:
     if kind == "leave-one-out":
         return {"RidgeCV": linear_model.RidgeCV(ALPHAS)}
     if kind == "ridge folds":
-        return {"RidgeCV": linear_model.RidgeCV(ALPHAS, cv=5)}
+        return {"RidgeCV": linear_model.RidgeCV(ALPHAS, cv=5, scoring="neg_mean_squared_error")}
     if kind == "one fit":
         return {"one lbfgs fit": linear_model.LogisticRegression(C=C, max_iter=1000)}
     options = {"cv": folds, "scoring": "neg_log_loss", "max_iter": 1000}
