@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from inspect import signature
 
 import joblib
@@ -681,3 +682,30 @@ def test_scoring_on_a_frame_says_nothing_about_names(estimator):
     model = estimator.set_params(scoring=scoring).fit((X - X.mean()) / X.std(), y)
     assert np.all(np.isfinite(model.scores_[scoring]))
     assert list(model.feature_names_in_) == list(X.columns)
+
+
+SMALL_COLUMNS = [LogisticRegressionCV(cv=3), RidgeCV(cv=3), RidgeCV()]
+
+
+@pytest.mark.filterwarnings("default:lam_:UserWarning")
+@pytest.mark.parametrize("estimator", SMALL_COLUMNS)
+def test_columns_that_no_penalty_leaves_anything_of_are_named(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)) * np.array([1e-9, 1e9, 1e9, 1e9])
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(UserWarning, match=r"1 of 4 columns of X, .* column 0, .*scale"):
+        clone(estimator).fit(X, y)
+    noisy = np.where(rng.random(200) < 0.2, 1 - y, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(estimator).fit(X / X.std(axis=0) + np.array([0.0, 0.0, 1e3, 0.0]), noisy)
+
+
+@pytest.mark.filterwarnings("default:lam_:UserWarning")
+@pytest.mark.parametrize("estimator", SMALL_COLUMNS)
+def test_a_column_that_rounding_has_eaten_is_named(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) + np.array([0.0, 1e15, 0.0])
+    y = (X[:, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
+    with pytest.warns(UserWarning, match=r"Column 1 of X varies by no more than rounding"):
+        clone(estimator).fit(X, y)

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.task import Task, warn_refit
-from hoag.estimators.units import Units, auto_box, column_energies
+from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import group_numbers
 from hoag.glm.targets import Target
-from hoag.values import Array, Cost, InvalidInput, Result
+from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 
 class LinearEstimator(TunedEstimator):
@@ -34,6 +34,7 @@ class LinearEstimator(TunedEstimator):
         groups = group_matrix(self._penalties(), u, target)
         least, energies = criterion.traits.least, column_energies(u, curvature)
         box, start = self._box(*auto_box(energies, groups, u.log_shift, least))
+        self._warn_hidden(u, curvature, box)
         judged = sum(float(p.test.weights.sum()) for p in problems)
         if judged == 0:
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")
@@ -50,6 +51,11 @@ class LinearEstimator(TunedEstimator):
 
         per_row = self._per_row(u, target, judged)
         return Task(criterion, box, start, per_row, models, refit)
+
+    def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
+        """Where the bounds come from the data: say which columns they hide."""
+        if isinstance(self.bounds, str) and self._grid() is None:
+            warn_hidden(u, curvature, box)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         """From the criterion to the mean loss of a held-out row, and target."""

@@ -143,6 +143,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
 
         energies, least = column_energies(u, 1.0), loo.traits.least
         box, start = self._box(*auto_box(energies, groups, u.log_shift, least))
+        self._warn_hidden(u, 1.0, box)
 
         def models(x: Array) -> list[dict[str, Any]]:
             tail = loo.share @ loo.y - loo.mean @ x

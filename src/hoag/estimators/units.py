@@ -11,6 +11,7 @@ would be another penalty.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +88,7 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         constant = np.maximum(np.abs(top - mean), np.abs(bottom - mean)) <= ROUNDING * sizes
         if np.any(constant):
             A[:, constant] = 0.0
+            _warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
         unscaled = ArrayRows(A)
     else:
         unscaled = ArrayRows(X, 1.0 / power)
@@ -98,6 +100,35 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
     rows = unscaled.scaled(1.0 / spread)
     squares = WEIGHT * squares / spread / spread
     return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
+
+
+def _warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:
+    """Columns that are constant only to rounding were not so for the one who made them."""
+    if columns.size:
+        j = int(columns[0])
+        others = f" (and {columns.size - 1} more)" if columns.size > 1 else ""
+        warnings.warn(
+            f"Column {j} of X{others} varies by no more than rounding about {sizes[j]:.2g}, and is "
+            "taken for constant: subtract its offset before it is stored.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def warn_hidden(units: Units, curvature: float, box: Box) -> None:
+    """Columns so small beside the others that every penalty of the box leaves nothing of them."""
+    energies = curvature * units.squares
+    with np.errstate(divide="ignore"):
+        sizes = np.where(energies > 0, np.log(energies), np.inf) + units.log_shift
+    hidden = np.flatnonzero(sizes < float(box.lower.min()) - ABOVE / 2)
+    if hidden.size:
+        warnings.warn(
+            f"{hidden.size} of {sizes.size} columns of X, the first of them column {hidden[0]}, "
+            "are so small beside the others that every penalty within the bounds leaves nothing "
+            "of them: scale the columns (StandardScaler), or give bounds=(lower, upper).",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def column_energies(units: Units, curvature: float) -> Array:
