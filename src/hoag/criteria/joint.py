@@ -22,9 +22,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.shared import SharedFolds, shrink
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Ridge
 from hoag.operators import Inverse, factored
 from hoag.values import (
     EXACT,
@@ -57,12 +57,10 @@ class Warm:
     H: Array
 
 
-class Joint(Criterion):
-    """f = Σ_k f_k for folds on shared rows, with one penalty on all coefficients.
+class Joint(SharedFolds):
+    """The folds of any model, by Newton steps.
 
-    models   one for each fold, on rows that `blocks` divides
-    plain    another criterion of the same f, which bounds the error of p where that is asked for
-    exact    form every matrix anew, and solve to rounding
+    exact       form every matrix anew, and solve to rounding
     max_steps   the most steps of Newton's method, at one λ
     """
 
@@ -75,20 +73,12 @@ class Joint(Criterion):
         exact: bool = True,
         max_steps: int = 100,
     ) -> None:
-        self.max_steps = max_steps
-        self.models, self.blocks, self.plain = models, blocks, plain
-        self.several, self.exact = several, exact
-        penalty = models[0].penalty
-        assert isinstance(penalty, Ridge)
-        self._penalty = penalty
+        super().__init__(models, blocks, plain, several)
+        self.exact, self.max_steps = exact, max_steps
         self._work = blocks  # where Newton steps are taken
         self._lift: Array | None = None
         if blocks.design.slopes > blocks.n * blocks.design.outputs:
             self._work, self._lift = blocks.spanned()
-
-    @property
-    def lam0(self) -> Array:
-        return self.models[0].lam0
 
     @property
     def traits(self) -> Traits:
@@ -107,9 +97,6 @@ class Joint(Criterion):
     def _on_sample(self, rows: int) -> Joint:
         few = self.blocks.sampled(rows, seed=0)
         return Joint(self.models, few, self.plain, self.several)
-
-    def outer_lipschitz(self) -> tuple[float, Cost]:
-        return self.plain.outer_lipschitz()
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before, alpha = self._ledger.cost, self._alpha(lam)
@@ -360,7 +347,7 @@ class Joint(Criterion):
             value=value,
             g=g,
             f_error=error,
-            x=self._lifted(X),
+            x=self._as_asked(self._each(X)),
             cost=self._ledger.cost - before,
             converged=error <= max(tol, ROUNDING * abs(value)),
         )
@@ -379,16 +366,8 @@ class Joint(Criterion):
 
         return at._replace(gradient=back(at.gradient), g_x=back(at.g_x))
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
-        if not bound:
-            return replace(found, cost=Cost())
-        other = self.plain.evaluate(found.lam, Ask(0.0))
-        known = self.plain.certified(other, True)
-        apart = abs(float(known.grad[0] - found.grad[0]))
-        return replace(found, bound=known.bound + apart, cost=other.cost + known.cost)
-
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
-        return found.x if found.x is not None else self._lifted(found.warm.X), Cost()
+        return found.x if found.x is not None else self._as_asked(self._each(found.warm.X)), Cost()
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
         """X(λ) on all rows, in the same way; None where the matrices at hand do not serve."""
@@ -400,9 +379,9 @@ class Joint(Criterion):
             x = alone.solution(found)[0]
             residual = float(np.linalg.norm(whole.at(x, lam).h_x))
             return Solve(x, residual, self.max_steps, "precision" if found.converged else "stalled")
-        total, x = float(whole.train.weights.sum()), np.mean(self._each(warm.X), axis=0)
-        if abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
+        if not self._covers(whole):
             return None
+        x = self.start(warm)
         (inverse,) = self._factors(warm.H.sum(axis=0)[None], self._alpha(lam))
         last = np.inf
         for k in range(self.max_steps):
@@ -415,24 +394,19 @@ class Joint(Criterion):
             x, last = x - inverse(point.h_x), size
         return None
 
-    def start(self, found: Evaluation) -> Array:
+    def start(self, warm: Warm) -> Array:
         """Where the fit on all rows may start: the mean of the folds' solutions."""
-        return np.asarray(np.mean(self._each(found.warm.X), axis=0))
+        return np.asarray(np.mean(self._each(warm.X), axis=0))
 
     @property
     def _ledger(self) -> Any:
         return self.blocks.ledger
 
-    def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self._penalty.shift))
-
     def _named(self, alpha: float) -> str:
         return f"lam = {np.log(alpha) + self._penalty.shift:g}"
 
     def _shrink(self, alpha: float) -> Array:
-        """α for the coefficients and 0 for the intercepts, as x is laid out."""
-        design = self._work.design
-        return np.where(np.arange(design.size) < design.slopes, alpha, 0.0)
+        return shrink(self._work.design, alpha)
 
     def _factors(self, H: Array, alpha: float) -> list[Any]:
         """b ↦ (H_k + αI)⁻¹b; the columns are brought to one scale before a factor is formed."""
@@ -467,10 +441,6 @@ class Joint(Criterion):
             )
             for x in X
         ]
-
-    def _lifted(self, X: Array) -> Any:
-        each = self._each(X)
-        return tuple(each) if self.several else each[0]
 
 
 def sample_size(coefficients: int) -> int:

@@ -158,7 +158,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
         return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
     if isinstance(criterion, Joint):
-        return inner.solve(counted, found.lam, criterion.start(found), REFIT_TOL), counted.cost
+        return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
     parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)

@@ -31,11 +31,11 @@ from scipy.sparse import issparse
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, moments, singular
+from hoag.criteria.shared import SharedFolds, shrink
 from hoag.glm.basis import FEW
 from hoag.glm.blocks import Blocks, Part
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Ridge
 from hoag.problem import Counted
 from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
@@ -46,25 +46,14 @@ DECOMPOSED = 3 * FEW
 GRAM_ERROR = EXACT**0.5
 
 
-class Spectral(Criterion):
-    """f = Σ_k f_k for folds of ridge regression with one penalty on all coefficients.
-
-    models   one for each fold, on rows that `blocks` divides
-    plain    another criterion of the same f, which bounds the error of p where that is asked for
-    """
+class Spectral(SharedFolds):
+    """The folds of ridge regression, by decomposition."""
 
     def __init__(
         self, models: Sequence[LinearModel], blocks: Blocks, plain: Criterion, several: bool = True
     ) -> None:
-        self.models, self.blocks, self.plain, self.several = models, blocks, plain, several
+        super().__init__(models, blocks, plain, several)
         self._design, self._told = blocks.design, blocks.ledger.cost
-        penalty = models[0].penalty
-        assert isinstance(penalty, Ridge)
-        self._penalty = penalty
-
-    @property
-    def lam0(self) -> Array:
-        return self.models[0].lam0
 
     @property
     def traits(self) -> Traits:
@@ -87,9 +76,6 @@ class Spectral(Criterion):
             if seen.size:
                 found.append(float(seen.min()))
         return float(np.log(min(found))) + self._penalty.shift if found else None
-
-    def outer_lipschitz(self) -> tuple[float, Cost]:
-        return self.plain.outer_lipschitz()
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -133,7 +119,7 @@ class Spectral(Criterion):
         last = np.inf
         while True:
             at = self.blocks.sums(X)
-            h_x = at.gradient + self._shrink(alpha) * X
+            h_x = at.gradient + shrink(self._design, alpha) * X
             step = -np.stack(
                 [self._inverse(fold, alpha, r) for fold, r in zip(self._all(alpha), h_x)]
             )
@@ -154,14 +140,6 @@ class Spectral(Criterion):
             converged=error <= max(tol, ROUNDING * abs(value)),
         )
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
-        if not bound:
-            return replace(found, cost=Cost())
-        other = self.plain.evaluate(found.lam, Ask(0.0))
-        known = self.plain.certified(other, True)
-        return replace(found, bound=known.bound + abs(float(known.grad[0] - found.grad[0])),
-                       cost=other.cost + known.cost)  # fmt: skip
-
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:
             return found.x, Cost()
@@ -170,8 +148,7 @@ class Spectral(Criterion):
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, by the same matrices; None where the folds lack some."""
-        total = float(whole.train.weights.sum())
-        if abs(float(self.blocks.weights.sum()) - total) > EXACT * total:
+        if not self._covers(whole):
             return None
         alpha, counted = self._alpha(lam), Counted(whole)
         fold = self._fold(len(self.models), alpha)
@@ -186,17 +163,6 @@ class Spectral(Criterion):
             x, k = x - self._inverse(fold, alpha, r), k + 1
         cost = counted.cost + self._spent()
         return Solve(x, residual, k, "precision"), cost
-
-    def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self._penalty.shift))
-
-    def _shrink(self, alpha: float) -> Array:
-        """α for the coefficients and 0 for the intercepts, as x is laid out."""
-        slopes = self._design.slopes
-        return np.where(np.arange(self._design.size) < slopes, alpha, 0.0)
-
-    def _as_asked(self, X: Array) -> Any:
-        return tuple(X) if self.several else X[0]
 
     def _spent(self) -> Cost:
         """All since it was asked last: what decompositions cost, too, whoever had them made."""
