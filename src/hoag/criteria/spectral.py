@@ -176,14 +176,20 @@ class Spectral(SharedFolds):
         return self._design.features > self.blocks.n
 
     @cached_property
+    def _work(self) -> tuple[Blocks, Array | None]:
+        """The rows, in a basis of their span where they are wide, and that basis."""
+        return self.blocks.spanned() if self._wide else (self.blocks, None)
+
+    @cached_property
     def _centre(self) -> tuple[Array, Array]:
         """What is taken off A and y before products are formed, so that less cancels later."""
-        p, K = self._design.features, self._design.outputs
+        work, _ = self._work
+        p, K = work.design.features, work.design.outputs
         if self._design.Q is None:
             return np.zeros(p), np.zeros(K)
         a, y, total = np.zeros(p), np.zeros(K), 0.0
         sparse = False
-        for part in self.blocks.parts():
+        for part in work.parts():
             sparse = sparse or issparse(part.A)
             a += part.A.T @ part.weights
             y += part.weights @ part.y.reshape(-1, K)
@@ -191,51 +197,28 @@ class Spectral(SharedFolds):
         return np.zeros(p) if sparse else a / total, y / total
 
     def _parts(self) -> Iterator[Part]:
-        """Rows less the centre; in the basis of their span if they are wide."""
-        if self._wide:
-            for b, (A, y, s) in enumerate(self._dense):
-                yield Part(b, A, y, s)
-            return
-        yield from self._centred()
-
-    def _centred(self) -> Iterator[Part]:
+        """Rows less the centre."""
         a, y = self._centre
         moved = bool(np.any(a))
-        for part in self.blocks.parts():
+        for part in self._work[0].parts():
             A = part.A - a if moved else part.A
             yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
 
     @cached_property
-    def _rows(self) -> tuple[list[tuple[Array, Array, Array]], Array | None]:
-        """(A, y, s) of every block as arrays, and the basis that A is written in, (features, r)."""
-        gathered: list[list[Part]] = [[] for _ in range(self.blocks.train.shape[1])]
-        for part in self._centred():
-            gathered[part.block].append(part)
-        blocks = []
-        for parts in gathered:
-            A = np.concatenate([p.A.toarray() if issparse(p.A) else p.A for p in parts])
-            blocks.append(
-                (
-                    A,
-                    np.concatenate([p.y for p in parts]),
-                    np.concatenate([p.weights for p in parts]),
-                )
-            )
-        if not self._wide:
-            return blocks, None
-        whole = np.concatenate([A for A, *_ in blocks])
-        basis, R = np.linalg.qr(whole.T)
-        ends = np.cumsum([len(y) for _, y, _ in blocks])[:-1]
-        self.blocks.ledger.charge(grams=1.0)
-        return [(L, y, s) for L, (_, y, s) in zip(np.split(R.T, ends), blocks)], basis
-
-    @property
     def _dense(self) -> list[tuple[Array, Array, Array]]:
-        return self._rows[0]
-
-    @property
-    def _basis(self) -> Array | None:
-        return self._rows[1] if self._wide else None
+        """(A, y, s) of every block, as arrays."""
+        gathered: list[list[Part]] = [[] for _ in range(self.blocks.train.shape[1])]
+        for part in self._parts():
+            A = part.A.toarray() if issparse(part.A) else part.A
+            gathered[part.block].append(part._replace(A=A))
+        return [
+            (
+                np.concatenate([part.A for part in parts]),
+                np.concatenate([part.y for part in parts]),
+                np.concatenate([part.weights for part in parts]),
+            )
+            for parts in gathered
+        ]
 
     @cached_property
     def _moments(self) -> Array:
@@ -330,25 +313,20 @@ class Spectral(SharedFolds):
     def _x(self, fold: Fold, alpha: float) -> Array:
         """(W, b) as the model lays them out."""
         w = fold.V @ fold.at(alpha)
-        level = fold.level - fold.mean @ w
-        w = w if self._basis is None else self._basis @ w
         a, y = self._centre
-        return self._joined(w, level + y - a @ w)
+        return self._joined(w, fold.level + y - (fold.mean + a) @ w)
 
     def _inverse(self, fold: Fold, alpha: float, r: Array) -> Array:
         """H⁻¹r, with the intercept eliminated."""
         slopes, T = self._design.slopes, self._design.outputs
-        w = r[:slopes].reshape(-1, T)
-        a, _ = self._centre
+        w, basis = r[:slopes].reshape(-1, T), self._work[1]
+        w = w if basis is None else basis.T @ w
+        mean = fold.mean + self._centre[0]
         b = np.zeros(T) if self._design.Q is None else self._design.Q @ r[slopes:]
-        w = w - np.outer(a, b)
-        w = w if self._basis is None else self._basis.T @ w
-        w = w - np.outer(fold.mean, b)
-        d = fold.V @ ((fold.V.T @ w) / (fold.e + alpha)[:, None])
-        level = b / fold.total - fold.mean @ d
-        d = d if self._basis is None else self._basis @ d
-        return self._joined(d, level - a @ d)
+        d = fold.V @ ((fold.V.T @ (w - np.outer(mean, b))) / (fold.e + alpha)[:, None])
+        return self._joined(d, b / fold.total - mean @ d)
 
     def _joined(self, w: Array, b: Array) -> Array:
-        Q = self._design.Q
+        Q, basis = self._design.Q, self._work[1]
+        w = w if basis is None else basis @ w
         return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
