@@ -57,7 +57,7 @@ def main() -> None:
     cost = result.cost
     print(
         f"{len(result.trace)} steps, {cost.passes:.0f} passes over the data "
-        f"({cost.certificate:.0f} of them for the certificate)."
+        f"({cost.certificate:.0f} of them for the certificate), {cost.grams:.0f} Gram matrices."
     )
     draw(result, held_out, grid, on_grid, len(y))
     print("The path of λ on the curve is in demo.png.")
