@@ -113,7 +113,7 @@ class Problem(ABC):
         """Sizes and kinds, for choosing solvers; None where nothing is known."""
         return None
 
-    def values(self, lams: Sequence[Array]) -> list[float] | None:
+    def values(self, lams: Sequence[Array]) -> Array | None:
         """f at many λ, exact, where they take less work together; None where they do not."""
         return None
 

@@ -186,6 +186,8 @@ class Evaluation:
 
     def light(self) -> Evaluation:
         """The numbers alone, without solutions and warm starts."""
+        if self.x is None and self.warm is None and not self.parts:
+            return self
         parts = tuple(part.light() for part in self.parts)
         return replace(self, x=None, warm=None, parts=parts)
 

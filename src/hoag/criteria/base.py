@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.problem import checked_lam
-from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
+from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:
 # to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
@@ -81,7 +81,19 @@ class Criterion(ABC):
         """At many λ, each as if asked for by itself; together they may cost less."""
         if ask.rows is not None:
             return self.sampled(ask.rows).values(lams, replace(ask, rows=None))
-        return [self.evaluate(lam, ask) for lam in lams]
+        known = None if ask.gradient else self.levels(lams)
+        if known is None:
+            return [self.evaluate(lam, ask) for lam in lams]
+        values, cost = known
+        each = Cost(*(part / len(lams) for part in astuple(cost)))
+        return [
+            Evaluation(lam, f, no_gradient(lam), f_error=ROUNDING * abs(f), cost=each)
+            for lam, f in zip(lams, values.tolist(), strict=True)
+        ]
+
+    def levels(self, lams: Sequence[Array]) -> tuple[Array, Cost] | None:
+        """f at many λ, exact, and what all of them cost; None where no work is shared."""
+        return None
 
     def value(self, lam: Any, eps: float = 0.0, warm: Any = None) -> Evaluation:
         """f(λ) alone."""

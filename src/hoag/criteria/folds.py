@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
-from hoag.criteria.base import Criterion, Traits, no_gradient
+from hoag.criteria.base import Criterion, Traits
 from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
 
 
@@ -74,22 +74,11 @@ class Sum(Criterion):
             self._each(lambda part, start: part.evaluate(lam, own, start), starts),
         )
 
-    def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
-        """The sums alone, without their parts: there may be many."""
-        if ask.gradient:
-            return super().values(lams, ask)
-        parts = self._each(lambda part, _: part.values(lams, ask), [None] * len(self.criteria))
-        return [
-            Evaluation(
-                lam,
-                float(np.sum([part.value for part in own])),
-                no_gradient(lam),
-                f_error=float(np.linalg.norm([part.f_error for part in own])),
-                cost=sum((part.cost for part in own), Cost()),
-                converged=all(part.converged for part in own),
-            )
-            for lam, own in zip(lams, zip(*parts, strict=True), strict=True)
-        ]
+    def levels(self, lams: Sequence[Array]) -> tuple[Array, Cost] | None:
+        parts = self._each(lambda part, _: part.levels(lams), [None] * len(self.criteria))
+        if any(part is None for part in parts):
+            return None
+        return np.sum([part[0] for part in parts], axis=0), sum((part[1] for part in parts), Cost())
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))

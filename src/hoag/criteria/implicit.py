@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -152,19 +152,10 @@ class Implicit(Criterion):
             return found
         return self._certified(problem, found, found.cost, self.corrected, self.bound)
 
-    def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
-        if ask.rows is not None:
-            return self.sampled(ask.rows).values(lams, replace(ask, rows=None))
+    def levels(self, lams: Sequence[Array]) -> tuple[Array, Cost] | None:
         problem = Counted(self.problem)
-        known = None if ask.gradient else self.problem.values(lams)
-        if known is None:
-            return super().values(lams, ask)
-        share = 1.0 / len(lams)
-        cost = Cost(*(share * part for part in astuple(problem.cost)))
-        return [
-            Evaluation(lam, float(f), no_gradient(lam), f_error=ROUNDING * abs(f), cost=cost)
-            for lam, f in zip(lams, known, strict=True)
-        ]
+        known = self.problem.values(lams)
+        return None if known is None else (np.asarray(known), problem.cost)
 
     def _value_only(self, lam: Array, solve: Solve, warm: Warm, problem: Counted) -> Evaluation:
         g = float(solve.point.g)

@@ -126,11 +126,9 @@ class Joint(SharedFolds):
 
     def _cold(self, lam: Array, alpha: float) -> Warm:
         """x = 0, or the solution on a sample of the rows."""
-        K, size = self._work.folds, self._work.design.size
+        size = self._work.design.size
         if self.exact:
-            X = np.zeros((K, size))
-            at = self._work.sums(X, curved=True)
-            return Warm(X, at, at.hessian)
+            return self._begun(np.zeros(self.blocks.design.size))
         start = np.zeros(size)
         if self._sampled_quickly:
             few = self.sampled(sample_size(size))
@@ -138,9 +136,19 @@ class Joint(SharedFolds):
             start = few._evaluate(lam, Ask(gradient=False), None).warm.X.mean(axis=0)
         return self._common(alpha, start)
 
+    def _begun(self, x: Array) -> Warm:
+        """At one x for every fold, as its model lays it out."""
+        if self._lift is not None:
+            design = self.blocks.design
+            W = self._lift.T @ x[: design.slopes].reshape(-1, design.outputs)
+            x = np.concatenate([W.ravel(), x[design.slopes :]])
+        X = np.tile(x, (self._work.folds, 1))
+        at = self._work.sums(X, curved=True)
+        return Warm(X, at, at.hessian)
+
     def _exactly(self, alpha: float, warm: Warm, ask: Ask) -> Any:
         X, at, H = warm.X, warm.at, warm.H
-        X, at, note = self._newton(alpha, X, at, H, rough=ask.eps == np.inf)
+        X, at, note = self._newton(alpha, X, at, H, ask)
         S = self._shrink(alpha)
         H = at.hessian
         factors = self._factors(H, alpha)
@@ -152,15 +160,18 @@ class Joint(SharedFolds):
         f_error = ROUNDING * float(np.abs(at.g).sum()) + (abs(change) if note else 0.0)
         f_error += change**2 / (abs(value) or 1.0)
         scale = abs(value) if T is None else float(np.sum(np.abs(at.g_x * T)))
-        return value, p, f_error, ROUNDING * max(abs(value), scale), Warm(X, at, H), note
+        error = np.nan if ask.free else ROUNDING * max(abs(value), scale)
+        return value, p, f_error, error, Warm(X, at, H), note
 
     def _newton(
-        self, alpha: float, X: Array, at: Sums, H: Array, rough: bool
+        self, alpha: float, X: Array, at: Sums, H: Array, ask: Ask
     ) -> tuple[Array, Sums, str]:
         """Newton's method for every fold, to rounding; `at.hessian` is that at the x returned.
 
-        Or to where a step moves f by a small share of itself, for its square is all that is lost.
+        A look ahead ends one step before, since p is wanted to a few digits; one over the box where
+        a step moves f by a small share of itself, for its square is all that is lost.
         """
+        enough = EXACT if ask.free else EXACT**2
         S = self._shrink(alpha)
         h = at.value + 0.5 * np.sum(S * X**2, axis=1)
         last = np.full(len(X), np.inf)
@@ -169,10 +180,10 @@ class Joint(SharedFolds):
             d = -_solved(self._factors(H, alpha), r)
             slope = np.sum(r * d, axis=1)  # −(the decrement)²
             size = np.abs(h)
-            done = -slope <= EXACT**2 * size
+            done = -slope <= enough * size
             noise = -slope <= ROUNDING * size  # where values of h no longer tell
             done |= noise & (-slope > 0.5 * last)
-            if rough:
+            if ask.eps == np.inf:
                 done |= np.abs(np.sum(at.g_x * d, axis=1)) <= ROUGH * np.abs(at.g)
             if np.all(done) and at.hessian.size:
                 return X, at, ""
@@ -375,7 +386,7 @@ class Joint(SharedFolds):
             blocks = Blocks.of([whole])
             assert blocks is not None
             alone = Joint([whole], blocks, self.plain, several=False)
-            found = alone.value(lam)
+            found = alone.value(lam, warm=alone._begun(self.start(warm)))
             x = alone.solution(found)[0]
             residual = float(np.linalg.norm(whole.at(x, lam).h_x))
             return Solve(x, residual, self.max_steps, "precision" if found.converged else "stalled")

@@ -30,10 +30,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.decomposed import singular
+from hoag.criteria.left_out import Observed, Spectrum
 from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
-from hoag.glm.rows import BLOCK_ENTRIES, Rows
+from hoag.glm.rows import Rows
 from hoag.values import (
     ROUNDING,
     ROUNDOFF,
@@ -54,20 +55,6 @@ class Fit(NamedTuple):
     gap: Array
     condition: float
     derivative: Callable[[Array, Array], Array]  # u (n, K) and v (n,) ↦ ∂f/∂λ, (s,)
-
-
-class Spectrum(NamedTuple):
-    """One decomposition for all λ: e, and Z = AV, or Z = U where columns outnumber rows."""
-
-    wide: bool
-    e: Array
-    Z: Array
-    squares: Array
-    c: Array  # VᵀAᵀSy, or Uᵀ√S y
-    V: Array | None = None
-    lost: float = 0.0  # by how much any e may be wrong
-    raised: float = 0.0  # the eigenvalue that stands for the intercept, where it is wide
-    by_rows: bool = False
 
 
 class LeaveOneOut(Criterion):
@@ -101,6 +88,7 @@ class LeaveOneOut(Criterion):
         self.share = weights / weights.sum() if intercept else np.zeros(self.n)
         self.mean = rows.backward(self.share) if intercept else np.zeros(self.p)
         self.centred = self.y - self.share @ self.y
+        self._observed = Observed(self.y, self.centred, weights, self.share, self.outer, gcv)
         self._flops = 0.0
         same = np.all(self.groups == self.groups[:, :1])
         # Targets with the same penalties share a factor.
@@ -293,14 +281,12 @@ class LeaveOneOut(Criterion):
         alphas = np.array([self.penalty.alpha(lam)[0] for lam in lams])
         f, p, lost = np.zeros((3, alphas.size))
         known = [self._spectrum(float(alpha)) for alpha in alphas]
-        several = max(1, int(BLOCK_ENTRIES * 8 / self.y.size))
         for spectrum in {id(own): own for own in known}.values():
-            places = [j for j, own in enumerate(known) if own is spectrum]
-            for start in range(0, len(places), several):
-                some = places[start : start + several]
-                f[some], p[some] = self._judged(spectrum, alphas[some])
-                rounding = ROUNDOFF + spectrum.lost / (alphas[some] + spectrum.e[0])
-                lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])
+            some = [j for j, own in enumerate(known) if own is spectrum]
+            f[some], p[some] = spectrum.judged(self._observed, alphas[some])
+            self._flops += 8.0 * spectrum.Z.size * len(some)
+            rounding = ROUNDOFF + spectrum.lost / (alphas[some] + spectrum.e[0])
+            lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])
         spent = self._spent()
         return [
             Evaluation(
@@ -314,62 +300,12 @@ class LeaveOneOut(Criterion):
             for j, lam in enumerate(lams)
         ]
 
-    def _judged(self, known: Spectrum, alphas: Array) -> tuple[Array, Array]:
-        """f and df/dλ for many α, (L,) each: every r and h is a sum over directions."""
-        residual, gap = self._left_out(known, alphas)
-        e, many, targets = known.e[:, None], alphas.size, self.y.shape[1]
-        if self.gcv:
-            gap = np.broadcast_to(gap.mean(axis=0), gap.shape)
-        error = residual / gap[:, None, :]
-        predicted = (self.y[:, :, None] - error).transpose(0, 2, 1)
-        shape = (-1, targets) if targets > 1 else (-1,)
-        y = np.repeat(self.y, many, axis=0).reshape(shape)
-        at = self.outer.at(y, predicted.reshape(shape))
-        f = self.weights @ at.value.reshape(-1, many)
-        # slope is ∂loss/∂prediction, and the prediction is y − e
-        slope = -self.weights[:, None, None] * at.slope.reshape(predicted.shape).transpose(0, 2, 1)
-        u = slope / gap[:, None, :]
-        v = np.sum(u * error, axis=1)
-        if self.gcv:
-            v = np.broadcast_to(v.mean(axis=0), v.shape)
-        kept = alphas / (e + alphas)  # of y in each direction, by which it is shrunk
-        self._flops += 4.0 * known.Z.size * many
-        if known.wide:
-            change = kept * (1.0 - kept)  # d kept/dλ
-            null = alphas / (known.raised + alphas)
-            u = u / self._root[:, :, None]
-            left = np.sum((known.squares.T @ v) * change, axis=0)
-            left = left - (self.share @ v) * null * (1.0 - null)
-        else:
-            change = kept / (e + alphas)
-            left = np.sum((known.squares.T @ (self.weights[:, None] * v)) * change, axis=0)
-        moved = (known.Z.T @ u.reshape(self.n, -1)).reshape(-1, targets, many)
-        moved = np.sum(moved * change[:, None, :] * known.c[:, :, None], axis=(0, 1))
-        return f, moved - left
-
-    def _left_out(self, known: Spectrum, alphas: Array) -> tuple[Array, Array]:
-        """The residuals r, (n, K, L), and 1 − h, (n, L), for many α."""
-        e, c, Z = known.e[:, None], known.c[:, :, None], known.Z
-        self._flops += 4.0 * Z.size * alphas.size
-        if known.wide:  # Z = U: √s r = U kept Uᵀ√s y, and 1 − h = U² kept
-            kept = alphas / (e + alphas)
-            scaled = Z @ (kept[:, None, :] * c).reshape(len(e), -1)
-            residual = scaled.reshape(self.n, -1, alphas.size) / self._root[:, :, None]
-            null = alphas / (known.raised + alphas)
-            gap = known.squares @ kept - self.share[:, None] * null
-            return residual, np.maximum(gap, np.finfo(float).tiny)
-        # Z = AV: r = y − Zq, and h = s Z²/(e + α)
-        q = c / (e + alphas)[:, None, :]
-        fitted = (Z @ q.reshape(len(e), -1)).reshape(self.n, -1, alphas.size)
-        leverage = self.weights[:, None] * (known.squares @ (1.0 / (e + alphas)))
-        gap = np.maximum(1.0 - self.share[:, None] - leverage, ROUNDOFF)
-        return self.centred[:, :, None] - fitted, gap
-
     def _spectral(self, alphas: Array, block: slice) -> Fit:
         """The fit at one α, by the decomposition."""
         alpha = float(alphas[0])
         known = self._spectrum(alpha)
-        residual, gap = self._left_out(known, alphas[:1])
+        residual, gap = known.left_out(self._observed._replace(gcv=False), alpha)
+        self._flops += 4.0 * known.Z.size
 
         def theta() -> Array:
             q = known.c / (known.e + alpha)[:, None]
@@ -380,7 +316,7 @@ class LeaveOneOut(Criterion):
         def derivative(u: Array, v: Array) -> Array:
             raise NotImplementedError("with a decomposition, `values` has the derivatives")
 
-        return Fit(theta, residual[:, :, 0], gap[:, 0], 1.0, derivative)
+        return Fit(theta, residual, gap, 1.0, derivative)
 
     def _spectrum(self, alpha: float) -> Spectrum:
         """As well decomposed as α needs it."""
@@ -403,14 +339,14 @@ class LeaveOneOut(Criterion):
             e, U = np.linalg.eigh(K + raised * np.outer(null, null))
             e = np.maximum(e, 0.0)
             self._flops += 9.0 * self.n**3
-            return Spectrum(True, e, U, U * U, U.T @ (root * self.centred), raised=raised)
+            return Spectrum(True, e, U, U.T @ (root * self.centred), raised=raised)
         e, V = np.linalg.eigh(self._gram)
         e = np.maximum(e, 0.0)
         self._flops += 9.0 * self.p**3 + 2.0 * self.n * self.p**2
         Z = self._forward(V)
         c = V.T @ self._backward(self.weights[:, None] * self.centred)
         lost = ROUNDOFF * float(e[-1])
-        return Spectrum(False, e, Z, Z * Z, c, V, lost)
+        return Spectrum(False, e, Z, c, V, lost)
 
     @cached_property
     def _by_rows(self) -> Spectrum:
@@ -420,7 +356,7 @@ class LeaveOneOut(Criterion):
         self._flops += 30.0 * self.n * self.p**2
         Z = (U * sigma) / root
         c = sigma[:, None] * (U.T @ (root * self.centred))
-        return Spectrum(False, sigma**2, Z, Z * Z, c, V, by_rows=True)
+        return Spectrum(False, sigma**2, Z, c, V, by_rows=True)
 
     @cached_property
     def _gram(self) -> Array:
@@ -439,7 +375,9 @@ class LeaveOneOut(Criterion):
         return gram
 
     def _forward(self, theta: Array) -> Array:
-        return self.rows.forward(theta) - self.mean @ theta
+        product = self.rows.forward(theta)
+        product -= self.mean @ theta
+        return product
 
     def _backward(self, u: Array) -> Array:
         """(A − 1 meanᵀ)ᵀ u."""

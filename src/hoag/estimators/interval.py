@@ -59,21 +59,23 @@ def _verified(
     A parabola from one probe is no guide far beyond it: there f itself is looked at, and the way
     halved while it is higher than it should be.
     """
-    ends, cost = ends.copy(), Cost()
+    cost = Cost()
     if best.lam.size > MOST_PROBES:  # moved together, so no end is one λ's own
         return ends, cost
-    for j, side in np.ndindex(*ends.shape):
-        reach = ends[j, side] - best.lam[j]
-        while abs(reach) > 2 * PROBE:
-            lam = best.lam.copy()
-            lam[j] += reach
-            there = criterion.evaluate(lam, ask, best.warm)
-            cost = cost + there.cost
-            if there.value <= (1 + 2 * tol) * best.value:
-                break
-            reach /= 2
-        ends[j, side] = best.lam[j] + reach
-    return ends, cost
+    reach = ends - best.lam[:, None]
+    open_ends = np.argwhere(np.abs(reach) > 2 * PROBE)
+    while len(open_ends):
+        lams = [best.lam + reach[j, k] * (np.arange(best.lam.size) == j) for j, k in open_ends]
+        if criterion.traits.together:
+            there = criterion.values(lams, ask)
+        else:
+            there = [criterion.evaluate(lam, ask, best.warm) for lam in lams]
+        cost = sum((now.cost for now in there), cost)
+        too_far = [now.value > (1 + 2 * tol) * best.value for now in there]
+        nearer = tuple(open_ends[too_far].T)
+        reach[nearer] /= 2
+        open_ends = open_ends[too_far][np.abs(reach[nearer]) > 2 * PROBE]
+    return best.lam[:, None] + reach, cost
 
 
 def _curvatures(criterion: Criterion, box: Box, best: Evaluation, ask: Ask) -> tuple[Array, Cost]:

@@ -194,11 +194,14 @@ class Blocks:
             if valued:
                 total += np.einsum("ik,ik->k", chunk.train, at.value)
             gradient.add(chunk.A, chunk.train, at.slope, chunk.trained)
-            if chunk.tested.size:
-                held, weights = z[:, chunk.tested], chunk.test[:, chunk.tested]
-                outer = _At(self.outer, chunk.y, held)
-                g[chunk.tested] += np.einsum("ik,ik->k", weights, outer.value)
-                g_x.add(chunk.A, chunk.test, outer.slope, chunk.tested, inside=True)
+            if (held := chunk.tested).size:
+                outer = None if self.alike else _At(self.outer, chunk.y, z[:, held])
+                slope = at.slope[:, held] if outer is None else outer.slope
+                if outer is None and not valued:  # nobody has computed the losses yet
+                    outer = _At(self.loss, chunk.y, z[:, held])
+                value = at.value[:, held] if outer is None else outer.value
+                g[held] += np.einsum("ik,ik->k", chunk.test[:, held], value)
+                g_x.add(chunk.A, chunk.test, slope, held, inside=True)
             if T is not None:
                 bent.add(chunk.A, chunk.train, at.curve(z[:, K:]), chunk.trained)
             if curved:

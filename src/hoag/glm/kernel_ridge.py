@@ -118,14 +118,14 @@ class KernelRidgeProblem(Problem):
             ledger=self.ledger,
         )
 
-    def values(self, lams: Sequence[Array]) -> list[float]:
+    def values(self, lams: Sequence[Array]) -> Array:
         """f at many λ: those that share their widths, one after another, share a decomposition."""
-        found: list[float] = []
+        found: list[Array] = []
         for gamma, some in groupby(lams, key=lambda lam: tuple(lam[:-1])):
             ridges = np.array([lam[-1] for lam in some])
             kernel = self.kernel(np.exp(np.array(gamma) - self.shift[0]))
-            found.extend(kernel.values(np.exp(ridges - self.shift[1])))
-        return found
+            found.append(kernel.values(np.exp(ridges - self.shift[1])))
+        return np.concatenate(found)
 
     def width_and_ridge(self, lam: Array) -> tuple[Array, float]:
         """γ and α in the units of the rows given."""
@@ -279,8 +279,9 @@ class Kernel:
             X = U @ ((U.T @ problem.b)[:, None] / (np.maximum(e, 0.0)[:, None] + alphas))
             problem.ledger.charge(passes=share * (4.5 * n + alphas.size))
         problem.ledger.charge(held_out=problem.test_share * alphas.size)
-        losses = [problem.outer.at(problem.y_test, z).value for z in (self.K_test @ X).T]
-        return np.array([problem.test_weights @ value for value in losses])
+        z = self.K_test @ X
+        losses = problem.outer.at(np.repeat(problem.y_test, alphas.size), z.ravel()).value
+        return np.asarray(problem.test_weights @ losses.reshape(z.shape))
 
 
 class KernelRidgePoint:

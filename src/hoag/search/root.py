@@ -51,7 +51,8 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
         start = start if exact else None  # a sample of the rows says where to begin, and no more
     else:
         lam, start, curvature = yield from look(domain, lam, spacing)
-    root, eps, here = _Root(), FIRST, np.nan  # f″ by looks far apart is not that of here
+    root, eps = _Root(), FIRST
+    here = curvature if exact else np.nan  # looks that are guesses do not tell f″
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
         error = gradient_error(now, eps, exact)

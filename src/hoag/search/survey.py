@@ -24,9 +24,9 @@ from hoag.values import Array, Ask, Box, Evaluation
 # fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one in three).
 SHARE, LEAST = 1 / 6, 200
 # Places of the grid are at most so far apart, in λ, where rows are few and all of them are looked
-# at: with 70 rows f has narrow basins. A sample does not show as much, and has places eight times
-# as far apart.
-SPACING = 0.5
+# at: with 70 rows f has narrow basins. A sample does not show as much, and has widths 16 times as
+# far apart, and ridges, with which f changes half as fast, 32 times.
+SPACING = 0.25
 # So many of the lowest places, no two of them neighbours, are followed downhill ...
 BASINS = 5
 # ... by steps of the spacing, halved so often; after each the highest of them is given up. Shorter
@@ -50,7 +50,7 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
         return lam0
     rows = rows or max(LEAST, int(SHARE * traits.rows))
     everything = rows >= traits.rows
-    plane = _Plane(domain, traits.blocks, rows, SPACING if everything else 8 * SPACING)
+    plane = _Plane(domain, traits.blocks, rows, everything)
     values = yield from plane.values(list(plane.grid()))
     places = plane.basins(values)
     if not places or not np.isfinite(values[places[0]]):
@@ -99,14 +99,15 @@ class _Plane:
     """
 
     def __init__(
-        self, domain: Box, blocks: npt.NDArray[np.intp], rows: int, spacing: float
+        self, domain: Box, blocks: npt.NDArray[np.intp], rows: int, everything: bool
     ) -> None:
         self.domain, self.blocks, self.rows = domain, blocks, rows
         self.finest = 2**HALVINGS
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
-        # The last is a ridge, with which f changes half as fast as with a width.
-        apart = [spacing] * (len(widest) - 1) + [2 * spacing]
+        # The last is a ridge; of all rows, one decomposition has every one of them.
+        apart = np.full(len(widest), SPACING if everything else 16 * SPACING)
+        apart[-1] *= 1 if everything else 2
         self.axes: Place = tuple(
             self.finest * int(np.ceil(w / a)) for w, a in zip(widest, apart, strict=True)
         )
