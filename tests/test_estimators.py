@@ -320,11 +320,12 @@ def test_the_units_of_y_do_not_matter(factor):
 def test_a_search_cut_short_warns_and_a_callback_does_not():
     X, y = regression_data()
     with pytest.warns(ConvergenceWarning, match="max_iter = 1"):
-        RidgeCV(cv=5, max_iter=1).fit(X, y)
+        RidgeCV(cv=5, tol=1e-12, max_iter=1).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="time budget"):
-        RidgeCV(cv=5, time_budget=0).fit(X, y)
+        RidgeCV(cv=5, tol=1e-12, time_budget=0).fit(X, y)
     seen = []
-    model = RidgeCV(cv=5, callback=lambda step: seen.append(step) or step.k == 2).fit(X, y)
+    stop = lambda step: seen.append(step) or step.k == 2  # noqa: E731
+    model = RidgeCV(cv=5, tol=1e-12, callback=stop).fit(X, y)
     assert model.result_.status.reason == "callback"
     assert model.n_iter_ == len(seen) == 2
     assert seen[0].evaluation.value == model.result_.trace[0].evaluation.value

@@ -1,5 +1,7 @@
 """Fast with one hyperparameter: the root of p, by secants and by free looks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import registry
@@ -206,16 +208,42 @@ def answered(asking, criterion):
 
 def test_a_look_goes_from_strong_to_weak_and_stays_in_the_box():
     known = Known(lambda t: 2 + np.cosh(t / 2), lambda t: np.sinh(t / 2) / 2, free_looks=True)
-    lam, start, curvature = answered(root.look(BOX, np.array([2.0])), known)
+    basin = answered(root.look(BOX, np.array([2.0])), known)
     lams = [lam for lam, _ in known.seen]
     assert lams[0] == 2.0 + 2 * root.SPACING
     assert np.all(np.diff(lams) < 0)
     assert all(ask.free for _, ask in known.seen)
-    assert abs(lam[0]) <= root.SPACING
-    assert curvature > 0
-    assert np.isfinite(start.warm)
+    assert abs(basin.lam) <= root.SPACING
+    assert basin.curvature > 0
+    assert np.isfinite(basin.start.warm)
     rising = Known(lambda t: 1 + np.exp(t), np.exp, free_looks=True)
-    assert answered(root.look(Box(-2.0, 5.0), np.array([5.0])), rising)[0][0] == -2.0
+    assert answered(root.look(Box(-2.0, 5.0), np.array([5.0])), rising).lam == -2.0
+
+
+class Modelled(Known):
+    """Looks see f near the λ they start from, and further off a plane of their own."""
+
+    traits = hoag.Traits(looks=3.0, modelled=True)
+
+    def _evaluate(self, lam, ask, warm):
+        if not ask.free:
+            return replace(super()._evaluate(lam, ask, None), warm=float(lam[0]))
+        centre = -9.0 if warm is None else warm
+        far = np.clip(lam[0] - centre, -4, 4)
+        near, slope = self.f(centre + far), self.slope(centre + far)
+        sinks = -0.02 * abs(lam[0] - centre - far)  # the further away, the lower
+        p = slope if abs(lam[0] - centre) < 4 else 0.02 * -np.sign(far)
+        return Evaluation(np.array(lam), near + sinks, np.array([p]), warm=warm)
+
+
+@pytest.mark.parametrize("best", [-5.0, 0.0, 3.0, 10.0])
+def test_where_f_is_not_what_its_model_says_the_box_is_looked_at_again(best):
+    known = Modelled(lambda t: 2 - np.exp(-((t - best) ** 2) / 18), None)
+    known.slope = lambda t: (t - best) / 9 * np.exp(-((t - best) ** 2) / 18)
+    result = search(known, 0.0, tol=1e-5)
+    assert result.converged, result.status
+    assert abs(result.lam[0] - best) < 0.1
+    assert "models of f about one fit" in str(result.status)
 
 
 def test_a_plateau_beside_a_wall_is_no_minimum():

@@ -22,6 +22,7 @@ from hoag.glm.folds import linear_folds
 from hoag.glm.losses import Huber, Squared
 from hoag.glm.rows import ArrayRows
 from hoag.glm.targets import Target
+from hoag.values import Box
 
 SPLITTERS = {
     "folds": KFold(5),
@@ -161,6 +162,29 @@ def test_folds_of_separable_classes_are_solved_one_by_one():
         known = criterion.settled(found, 1e-4 * true)
         assert known.converged
         assert known.value == pytest.approx(true, rel=3e-4)
+
+
+@pytest.mark.parametrize("kind", ["plain", "rare", "separable"])
+def test_tall_data_past_a_quick_sample_are_tuned_by_models_that_are_mended(kind):
+    """About one fit to all rows f is modelled; where classes are rare or apart, wrongly at first."""
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(4100, 70))
+    score = A @ rng.normal(size=70) / np.sqrt(70)
+    noise = {"plain": 1.0, "rare": 1.0, "separable": 0.0}[kind] * rng.logistic(size=4100)
+    level = np.sort(score + noise)[-15] if kind == "rare" else 0.0
+    y = np.where(score + noise >= level, 1, -1)
+    problems = folds("logistic", A, y, StratifiedKFold(5))
+    criterion, truth = plan(problems), exact(problems)
+    assert criterion.traits.modelled
+    found = hoag.search.Fast().minimize(criterion, Box(-12.0, 12.0, size=1), np.zeros(1))
+    assert found.converged, found.status
+    at = truth.value(found.lam)
+    assert found.value == pytest.approx(at.value, rel=1e-3)
+    start, values = at.warm, []
+    for lam in found.lam[0] + np.array([-4, -2, -1, -0.3, 0.3, 1, 2, 4]):
+        values.append(truth.value([lam], warm=start).value)
+    assert at.value <= min(values) * (1 + 1e-3)
+    assert len(found.trace) <= 6
 
 
 def test_looks_at_tall_data_touch_no_row():

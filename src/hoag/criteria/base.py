@@ -35,6 +35,7 @@ class Traits:
     together   looks at many λ, by `values`, take little longer than one, and need no start
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
     sample  how many of them show where in the box to begin, where looks at all would cost
+    modelled   looks are at models of f about one x, good enough all over the box to begin by
     least   log of the least curvature of the data in any direction, in units of λ, where it is
             known: a penalty far below it does nothing
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
@@ -46,6 +47,7 @@ class Traits:
     together: bool = False
     rows: int | None = None
     sample: int | None = None
+    modelled: bool = False
     least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 

@@ -50,11 +50,17 @@ ROUGH = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Warm:
-    """x_k with the sums there, and the matrices of steps: those of folds, or of blocks."""
+    """x_k with the sums there, and the matrices of steps: those of folds, or of blocks.
+
+    `missed` is what was computed at this x less what its quadratic models say, of f and of p.
+    `apart`: one point does not stand for all folds, each has the matrix of its own x.
+    """
 
     X: Array
     at: Sums
     H: Array
+    missed: tuple[float, float] = (0.0, 0.0)
+    apart: bool = False
 
 
 class Joint(SharedFolds):
@@ -85,8 +91,14 @@ class Joint(SharedFolds):
         one = np.zeros(1, dtype=np.intp)
         if self.exact:
             return Traits(looks=SPACING, exact=True, blocks=one)
-        size = sample_size(self._work.design.size) if self._sampled_quickly else None
-        return Traits(looks=SPACING, rows=self.blocks.n, sample=size, blocks=one)
+        quick, size = self._sampled_quickly, sample_size(self._work.design.size)
+        return Traits(
+            looks=SPACING,
+            rows=self.blocks.n,
+            sample=size if quick else None,
+            modelled=not quick,
+            blocks=one,
+        )
 
     @property
     def _sampled_quickly(self) -> bool:
@@ -102,7 +114,7 @@ class Joint(SharedFolds):
         before, alpha = self._ledger.cost, self._alpha(lam)
         if warm is None:
             warm = self._cold(lam, alpha)
-        if self.exact:
+        if self.exact or warm.apart:
             found = self._exactly(alpha, warm, ask)
         elif ask.free:
             found = self._look(alpha, warm, ask.gradient)
@@ -129,12 +141,16 @@ class Joint(SharedFolds):
         size = self._work.design.size
         if self.exact:
             return self._begun(np.zeros(self.blocks.design.size))
-        start = np.zeros(size)
+        few, nowhere = self.sampled(sample_size(size)), np.zeros(size)
+        assert isinstance(few, Joint)
         if self._sampled_quickly:
-            few = self.sampled(sample_size(size))
-            assert isinstance(few, Joint)
             start = few._evaluate(lam, Ask(gradient=False), None).warm.X.mean(axis=0)
-        return self._common(alpha, start)
+            return self._common(alpha, start)
+        # With many rows for each coefficient the best is hardly shrunk: models of f about such an x
+        # serve the whole box.
+        H = few._work.expanded(nowhere)[2]
+        weak = ROUGH * float(np.mean(np.diag(H.sum(axis=0))))
+        return self._common(weak, few._common(weak, nowhere, H).X[0])
 
     def _begun(self, x: Array) -> Warm:
         """At one x for every fold, as its model lays it out."""
@@ -161,7 +177,7 @@ class Joint(SharedFolds):
         f_error += change**2 / (abs(value) or 1.0)
         scale = abs(value) if T is None else float(np.sum(np.abs(at.g_x * T)))
         error = np.nan if ask.free else ROUNDING * max(abs(value), scale)
-        return value, p, f_error, error, Warm(X, at, H), note
+        return value, p, f_error, error, Warm(X, at, H, apart=not self.exact), note
 
     def _newton(
         self, alpha: float, X: Array, at: Sums, H: Array, ask: Ask
@@ -253,7 +269,7 @@ class Joint(SharedFolds):
         latter. The share that a pass leaves of x and of t, measured, says what is left after it.
         """
         S, X, at = self._shrink(alpha), warm.X, warm.at
-        factors = self._factors(self._own(warm.H), alpha)
+        factors = self._factors(self._own(warm), alpha)
         d, decrement = self._step(factors, at.gradient + S * X)
         T = change = -_solved(factors, S * (X + d))
         p, error, apart = np.nan, np.nan, False
@@ -285,11 +301,15 @@ class Joint(SharedFolds):
                 return self._one_by_one(alpha, warm, ask)
             if rate > STALE:
                 warm, apart = self._common(alpha, X.mean(axis=0), warm.H), True
-                X, at, factors = warm.X, warm.at, self._factors(self._own(warm.H), alpha)
+                X, at, factors = warm.X, warm.at, self._factors(self._own(warm), alpha)
                 d, decrement = self._step(factors, at.gradient + S * X)
                 T = change = -_solved(factors, S * (X + d))
         f_error += ROUNDING * abs(value)
-        return value, p, f_error, error + ROUNDING * abs(value), Warm(X, at, warm.H), ""
+        end = Warm(X, at, warm.H)
+        if ask.gradient:
+            modelled = self._look(alpha, end, True, factors)
+            end = replace(end, missed=(value - modelled[0], p - modelled[1]))
+        return value, p, f_error, error + ROUNDING * abs(value), end, ""
 
     def _one_by_one(self, alpha: float, warm: Warm, ask: Ask) -> Any:
         """With matrices of each fold's own x: for folds that one point does not stand for.
@@ -297,35 +317,36 @@ class Joint(SharedFolds):
         Where classes are all but separable, x runs away from fold to fold.
         """
         at = self._work.sums(warm.X, curved=True)
-        found = self._exactly(alpha, Warm(warm.X, at, at.hessian), replace(ask, eps=0.0))
-        value, p, f_error, error, end, note = found
-        return value, p, f_error, error, replace(end, H=warm.H), note
+        return self._exactly(alpha, Warm(warm.X, at, at.hessian), replace(ask, eps=0.0))
 
     def _step(self, factors: Sequence[Inverse], r: Array) -> tuple[Array, Array]:
         """−H⁻¹r for every fold, and rᵀH⁻¹r."""
         d = -_solved(factors, r)
         return d, -np.sum(r * d, axis=1)
 
-    def _look(self, alpha: float, warm: Warm, gradient: bool) -> Any:
+    def _look(
+        self, alpha: float, warm: Warm, gradient: bool, factors: Sequence[Inverse] = ()
+    ) -> Any:
         """f and p of the quadratic models about the x at hand, without a pass over the rows."""
         S, X, at = self._shrink(alpha), warm.X, warm.at
-        factors = self._factors(self._own(warm.H), alpha)
+        factors = factors or self._factors(self._own(warm), alpha)
         d = -_solved(factors, at.gradient + S * X)
         bent = _times(self._held(warm.H), d)
-        value = float(np.sum(at.g) + np.sum((at.g_x + 0.5 * bent) * d))
+        value = float(np.sum(at.g) + np.sum((at.g_x + 0.5 * bent) * d)) + warm.missed[0]
         p = np.nan
         if gradient:
             T = -_solved(factors, S * (X + d))
-            p = float(np.sum((at.g_x + bent) * T))
+            p = float(np.sum((at.g_x + bent) * T)) + warm.missed[1]
         return value, p, np.nan, np.nan, warm, ""
 
     def _held(self, H: Array) -> Array:
         """∇²g of every fold from the matrices of the blocks."""
         return np.tensordot(self._work.test * 1.0, H, axes=1)
 
-    def _own(self, H: Array) -> Array:
-        """The matrices of every fold from those of the blocks."""
-        return H if self.exact else np.tensordot(self._work.train * 1.0, H, axes=1)
+    def _own(self, warm: Warm) -> Array:
+        """The matrices of every fold, its own or from those of the blocks."""
+        own = self.exact or warm.apart
+        return warm.H if own else np.tensordot(self._work.train * 1.0, warm.H, axes=1)
 
     # ---- the end
 
@@ -335,7 +356,7 @@ class Joint(SharedFolds):
         f = g − ∇₁g·H⁻¹∇₁h; while the last term is above `tol`, it is corrected.
         """
         before, alpha, warm = self._ledger.cost, self._alpha(found.lam), found.warm
-        factors, S = self._factors(self._own(warm.H), alpha), self._shrink(alpha)
+        factors, S = self._factors(self._own(warm), alpha), self._shrink(alpha)
         X, last = warm.X, np.inf
         for k in range(self.max_steps):
             # An evaluation ends with the sums over all rows at its x: they are what is asked for.
@@ -348,9 +369,10 @@ class Joint(SharedFolds):
                 break
             X, last = X + d, left
         value = float(at.g.sum() + np.sum(at.g_x * d))
-        share = min(left / last, 1.0) if np.isfinite(last) else (0.0 if self.exact else STALE)
+        exact = self.exact or warm.apart
+        share = min(left / last, 1.0) if np.isfinite(last) else (0.0 if exact else STALE)
         error, g = share * left + ROUNDING * abs(value), float(at.g.sum())
-        if error > tol and not self.exact and time.perf_counter() <= deadline:
+        if error > tol and not exact and time.perf_counter() <= deadline:
             alone = self._one_by_one(alpha, replace(warm, X=X), Ask(gradient=False))
             value, error, X, g = alone[0], alone[2], alone[4].X, float(alone[4].at.g.sum())
         return replace(
@@ -382,7 +404,7 @@ class Joint(SharedFolds):
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
         """X(λ) on all rows, in the same way; None where the matrices at hand do not serve."""
-        if self.exact:
+        if self.exact or warm.apart:
             blocks = Blocks.of([whole])
             assert blocks is not None
             alone = Joint([whole], blocks, self.plain, several=False)

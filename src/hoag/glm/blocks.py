@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 
 from hoag.glm.losses import Loss, OuterLoss
 from hoag.glm.model import LinearModel
@@ -34,13 +33,17 @@ class Part(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some rows, with the weights that each of K folds gives them, (m, K), in h and in g."""
+    """Some rows, the folds that train on any of them and are judged on any, and their weights.
+
+    Weights are of shape (m, folds), or (m, 1) for rows of one block, which all of those folds
+    weigh alike.
+    """
 
     A: Any
     y: npt.NDArray[Any]
     train: Array
     test: Array
-    trained: npt.NDArray[np.intp]  # the folds that use any of them
+    trained: npt.NDArray[np.intp]
     tested: npt.NDArray[np.intp]
 
 
@@ -190,22 +193,23 @@ class Blocks:
         hessian = np.zeros((K, size, size)) if curved else np.empty(0)
         for chunk in self._chunks():
             z = np.asarray(chunk.A @ W).reshape(len(chunk.y), len(both), -1) + shift
+            used = chunk.trained
             at = _At(self.loss, chunk.y, z[:, :K])
             if valued:
-                total += np.einsum("ik,ik->k", chunk.train, at.value)
-            gradient.add(chunk.A, chunk.train, at.slope, chunk.trained)
+                total[used] += np.einsum("ik,ik->k", chunk.train, at.value[:, used])
+            gradient.add(chunk.A, chunk.train, at.slope[:, used], used)
             if (held := chunk.tested).size:
                 outer = None if self.alike else _At(self.outer, chunk.y, z[:, held])
                 slope = at.slope[:, held] if outer is None else outer.slope
                 if outer is None and not valued:  # nobody has computed the losses yet
                     outer = _At(self.loss, chunk.y, z[:, held])
                 value = at.value[:, held] if outer is None else outer.value
-                g[held] += np.einsum("ik,ik->k", chunk.test[:, held], value)
-                g_x.add(chunk.A, chunk.test, slope, held, inside=True)
+                g[held] += np.einsum("ik,ik->k", chunk.test, value)
+                g_x.add(chunk.A, chunk.test, slope, held)
             if T is not None:
-                bent.add(chunk.A, chunk.train, at.curve(z[:, K:]), chunk.trained)
+                bent.add(chunk.A, chunk.train, at.curve(z[:, K:])[:, used], used)
             if curved:
-                self._bend(hessian, chunk.A, chunk.train, at)
+                self._bend(hessian, chunk.A, chunk.train, at, used)
         judged = 0.5 * float((self.test @ self.counts).sum()) / self.n
         self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
         if curved:
@@ -219,13 +223,13 @@ class Blocks:
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
         gradient = _Gathered(self.design, B)
         for part in self.parts():
-            b = slice(part.block, part.block + 1)
+            b = np.array([part.block])
             z = np.asarray(part.A @ W).reshape(len(part.y), 1, -1) + shift
             at, weights = _At(self.loss, part.y, z), part.weights[:, None]
             value[b] += part.weights @ at.value
-            gradient.add(part.A, part.weights[:, None], at.slope, np.array([part.block]), True)
+            gradient.add(part.A, weights, at.slope, b)
             if curved:
-                self._bend(hessian[b], part.A, weights, at)
+                self._bend(hessian, part.A, weights, at, b)
         self.ledger.charge(passes=1.0)
         if curved:
             self._charge_grams(1)
@@ -235,23 +239,29 @@ class Blocks:
         outputs = self.design.outputs
         self.ledger.charge(grams=grams * outputs * (outputs + 1) / 2)
 
-    def _bend(self, hessian: Array, A: Any, weights: Array, at: _At) -> None:
-        """hessian[k] += Aᵀ diag(weights[:, k] ∂²loss/∂z²) A, the intercept included."""
-        design = self.design
+    def _bend(
+        self, hessian: Array, A: Any, weights: Array, at: _At, used: npt.NDArray[np.intp]
+    ) -> None:
+        """hessian[k] += Aᵀ diag(weights ∂²loss/∂z²) A for k in `used`, the intercept included.
+
+        `at` is at the z of all folds, or of those used.
+        """
+        design, p = self.design, self.design.features
+        columns = used if at.shape[1] > used.size else np.arange(used.size)
+        weights = np.broadcast_to(weights, (len(weights), used.size))
         if design.outputs > 1:
-            for k in range(len(hessian)):
-                rows = Predictor(ArrayRows(A), design.outputs, design.Q)
-                hessian[k] += rows.hessian(at.column(k), weights[:, k])
+            rows = Predictor(ArrayRows(A), design.outputs, design.Q)
+            for j, k in enumerate(used):
+                hessian[k] += rows.hessian(at.column(columns[j]), weights[:, j])
             return
-        d = weights * at.curvature
-        p = design.features
-        for k in range(len(hessian)):
-            hessian[k, :p, :p] += gram(A, d[:, k])
+        d = weights * at.curvature[:, columns]
+        for j, k in enumerate(used):
+            hessian[k, :p, :p] += gram(A, d[:, j])
         if design.Q is not None:
             border = np.asarray(A.T @ d).T
-            hessian[:, :p, p] += border
-            hessian[:, p, :p] += border
-            hessian[:, p, p] += d.sum(axis=0)
+            hessian[used, :p, p] += border
+            hessian[used, p, :p] += border
+            hessian[used, p, p] += d.sum(axis=0)
 
     def _columns(self, X: Array) -> tuple[Array, Array]:
         """W of every x side by side, (features, columns · outputs), and what intercepts add."""
@@ -263,34 +273,35 @@ class Blocks:
         return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(design.features, -1)), shift
 
     def _chunks(self) -> Iterator[Chunk]:
-        if (
-            sum(source.rows.shape[0] * source.rows.shape[1] for source in self.sources)
-            <= BLOCK_ENTRIES
-        ):
-            return iter(self._few_chunks)
-        return self._many_chunks()
+        size = sum(source.rows.shape[0] * source.rows.shape[1] for source in self.sources)
+        return iter(self._few_chunks) if size <= BLOCK_ENTRIES else self._many_chunks()
 
     @cached_property
     def _few_chunks(self) -> list[Chunk]:
-        """So few rows that they are kept at hand, as arrays."""
-        chunks = list(self._many_chunks())
-        return [c._replace(A=c.A.toarray()) if issparse(c.A) else c for c in chunks]
+        """So few rows that they are kept at hand, as arrays, and not parted by blocks."""
+        # The label −1 of rows that nobody uses is the last column, of zeros.
+        none = np.zeros((1, self.folds))
+        train, test = (np.concatenate([part.T, none]) for part in (self.train, self.test))
+        all_folds = np.arange(self.folds)
+        return [
+            Chunk(
+                _array(source.rows),
+                source.y,
+                source.weights[:, None] * train[source.labels],
+                source.weights[:, None] * test[source.labels],
+                all_folds,
+                all_folds,
+            )
+            for source in self.sources
+        ]
 
     def _many_chunks(self) -> Iterator[Chunk]:
-        # The label −1 of rows that nobody uses is the last column, of zeros.
-        none = np.zeros((self.folds, 1))
-        train = np.concatenate([self.train, none], axis=1).T
-        test = np.concatenate([self.test, none], axis=1).T
-        for source in self.sources:
-            for some, A in source.rows.blocks():
-                weights, labels = source.weights[some, None], source.labels[some]
-                if labels[0] == labels[-1] and np.all(labels == labels[0]):
-                    of_train, of_test = train[labels[0]], test[labels[0]]
-                    used = np.flatnonzero(of_train), np.flatnonzero(of_test)
-                else:
-                    of_train, of_test = train[labels], test[labels]
-                    used = np.flatnonzero(of_train.any(axis=0)), np.flatnonzero(of_test.any(axis=0))
-                yield Chunk(A, source.y[some], weights * of_train, weights * of_test, *used)
+        used = [
+            (np.flatnonzero(train), np.flatnonzero(test))
+            for train, test in zip(self.train.T, self.test.T, strict=True)
+        ]
+        for block, A, y, weights in self.parts():
+            yield Chunk(A, y, weights[:, None], weights[:, None], *used[block])
 
 
 class _At:
@@ -333,16 +344,9 @@ class _Gathered:
         self._slopes = np.zeros((design.features, columns, design.outputs))
         self._level = np.zeros((columns, design.outputs))
 
-    def add(
-        self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp], inside: bool = False
-    ) -> None:
-        """Aᵀ(weights · r) for the columns `used`, r of shape (m, columns, outputs).
-
-        With `inside`, r has these columns only.
-        """
-        few = used.size < self._level.shape[0]
-        weights = weights[:, used] if few and weights.shape[1] > used.size else weights
-        r = weights[:, :, None] * (r[:, used] if few and not inside else r)
+    def add(self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> None:
+        """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, outputs)."""
+        r = weights[:, :, None] * r
         flat = r.reshape(len(r), -1)
         product = np.asarray(A.T @ flat)
         self._slopes[:, used] += product.reshape(len(product), *r.shape[1:])

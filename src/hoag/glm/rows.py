@@ -15,7 +15,7 @@ from scipy import sparse
 from hoag.values import Array
 
 # Blocks have about so many entries where rows are gone through some at a time.
-BLOCK_ENTRIES = 2.5e5
+BLOCK_ENTRIES = 1e5
 
 
 class Rows(ABC):
@@ -44,12 +44,14 @@ class Rows(ABC):
         """(label, numbers of rows, block) for rows that are labelled alike; none below 0."""
         for some, block in self.blocks():
             own = labels[some]
-            if own[0] == own[-1] and np.all(own == own[0]):
-                if own[0] >= 0:
-                    yield int(own[0]), some, block
-                continue
-            for label in np.unique(own[own >= 0]):
-                inside = np.flatnonzero(own == label)
+            first, last = _ends(own)
+            for start, stop in ((0, first), (last, own.size)):
+                if start < stop and own[start] >= 0:
+                    piece = slice(some.start + start, some.start + stop)
+                    yield int(own[start]), piece, _consecutive(block, start, stop)
+            mixed = own[first:last]
+            for label in np.unique(mixed[mixed >= 0]):
+                inside = first + np.flatnonzero(mixed == label)
                 yield int(label), some.start + inside, block[inside]
 
     def forward(self, v: Array) -> Array:
@@ -174,6 +176,17 @@ class ArrayRows(Rows):
         if r.ndim == 1:
             return super().squared_backward(r)
         return np.asarray(self._squared_transpose @ r)
+
+
+def _ends(labels: npt.NDArray[np.intp]) -> tuple[int, int]:
+    """How many of the first are labelled alike, and from where on the last are.
+
+    Of folds that follow each other a block has rows of two, and between them few that are mixed.
+    """
+    other = np.flatnonzero(labels != labels[0])
+    if other.size == 0:
+        return labels.size, labels.size
+    return int(other[0]), int(np.flatnonzero(labels != labels[-1])[-1]) + 1
 
 
 def _column_slices(n: int, columns: int) -> Iterator[slice]:

@@ -44,17 +44,31 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
     now."""
     exact, spacing = traits.exact, traits.looks or SPACING
-    scanned = exact or traits.sample is not None
+    scanned = exact or traits.modelled or traits.sample is not None
+    ask = Ask(np.inf, free=True, rows=traits.sample)
     if scanned:
-        ask = Ask(np.inf, free=True, rows=traits.sample)
-        lam, start, curvature = yield from scan(domain, spacing, ask, traits.together)
-        start = start if exact else None  # a sample of the rows says where to begin, and no more
+        basin = yield from scan(domain, spacing, ask, traits.together)
+        if traits.sample is not None:  # it says where to begin, and no more
+            basin = basin._replace(start=None)
     else:
-        lam, start, curvature = yield from look(domain, lam, spacing)
-    root, eps = _Root(), FIRST
+        basin = yield from look(domain, lam, spacing)
+    lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
+    root, before = _Root(), list[Evaluation]()
+    eps = FIRST if start is None else max(FIRST, _goal(start, curvature, tol))
     here = curvature if exact else np.nan  # looks that are guesses do not tell f″
     for k in range(1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
+        if traits.modelled and abs(now.value - basin.value) > DOUBT * abs(now.value):
+            # f is not what its model says: what about the rest of the box, by models about this x?
+            before.append(now)
+            basin = yield from scan(domain, spacing, ask, start=now)
+            best = min(before, key=lambda one: one.value)
+            known = any(abs(basin.lam - one.lam[0]) < spacing / 2 for one in before)
+            if known or best.value <= basin.value:
+                basin = _Basin(float(best.lam[0]), best.value, np.nan, best)
+            if basin.start is not now:
+                lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
+                continue
         error = gradient_error(now, eps, exact)
         root.learn(float(lam[0]), float(now.grad[0]), error)
         judged = _judged(k, domain, now, error, here, tol, scanned)
@@ -85,6 +99,8 @@ def _looked_at(traits: Traits) -> str:
         return f"The whole box was looked at, every {traits.looks:.2g} in lam."
     if traits.sample is not None:
         return f"The whole box was looked at, on {traits.sample} of {traits.rows} rows."
+    if traits.modelled:
+        return "The whole box was looked at, by models of f about one fit to all rows."
     return "The box around the start was looked at, by an approximation of f."
 
 
@@ -104,9 +120,13 @@ def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array,
 
 
 def scan(
-    domain: Box, spacing: float, ask: Ask, together: bool = False
-) -> Asking[tuple[Array, Any, float]]:
-    """The least f from bound to bound: λ, where to start from, and f″.
+    domain: Box,
+    spacing: float,
+    ask: Ask,
+    together: bool = False,
+    start: Evaluation | None = None,
+) -> Asking[_Basin]:
+    """The least f from bound to bound: λ, f, f″ and where to start from.
 
     For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
     between two looks there is a minimum, which the cubic through both values and slopes places.
@@ -119,7 +139,7 @@ def scan(
         looks = yield [Look(np.array([place]), ask) for place in places]
     else:
         for place in places:
-            looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else None)))
+            looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else start)))
     found = [_Basin(float(now.lam[0]), now.value, np.nan, now) for now in looks]
     basins = [min(found, key=lambda basin: basin.value)]
     for right, left in pairwise(looks):
@@ -132,14 +152,14 @@ def scan(
             now = yield Look(np.array([basin.lam]), ask, basin.start)
             alike[k] = _Basin(basin.lam, now.value, basin.curvature, now)
         best = min(alike, key=lambda basin: basin.value)
-    return np.array([best.lam]), best.start, best.curvature
+    return best
 
 
 class _Basin(NamedTuple):
     lam: float
     value: float
     curvature: float
-    start: Evaluation
+    start: Evaluation | None
 
 
 def _between(left: Evaluation, right: Evaluation) -> _Basin:
@@ -153,8 +173,8 @@ def _between(left: Evaluation, right: Evaluation) -> _Basin:
     return _Basin(a + t * h, float(value), float(2 * c + 6 * d * t) / h**2, nearer)
 
 
-def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[tuple[Array, Any, float]]:
-    """The least of some values in the box, from strong to weak penalties: λ, warm start and f″.
+def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[_Basin]:
+    """The least of some values in the box, from strong to weak penalties.
 
     For a small space, whose values cost nothing and are no more than a guess. The window around λ
     is moved up or down while the least is at its end; the parabola through the least and its
@@ -181,14 +201,14 @@ def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[tuple[Arra
     places = sorted(values)
     k = places.index(best)
     if k in (0, len(places) - 1):
-        return np.array([best]), starts[best], np.nan
+        return _Basin(best, values[best], np.nan, starts[best])
     around = [places[k - 1], best, places[k + 1]]
     a, b, c = np.polyfit(np.array(around) - best, [values[place] for place in around], 2)
     if not a > 0:
-        return np.array([best]), starts[best], np.nan
+        return _Basin(best, values[best], np.nan, starts[best])
     lowest = abs(c - b**2 / (4 * a))
     move = -b / (2 * a) + np.sqrt(DOUBT * lowest / a)
-    return np.array([min(best + move, places[k + 1])]), starts[best], float(2 * a)
+    return _Basin(min(best + move, places[k + 1]), values[best], float(2 * a), starts[best])
 
 
 @dataclass
