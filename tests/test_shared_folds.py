@@ -165,8 +165,8 @@ def test_folds_of_separable_classes_are_solved_one_by_one():
 
 
 @pytest.mark.parametrize("kind", ["plain", "rare", "separable"])
-def test_tall_data_past_a_quick_sample_are_tuned_by_models_that_are_mended(kind):
-    """About one fit to all rows f is modelled; where classes are rare or apart, wrongly at first."""
+def test_tall_data_are_tuned_by_models_that_are_mended(kind):
+    """f is modelled about one fit to all rows; where classes are rare or apart, wrongly."""
     rng = np.random.default_rng(3)
     A = rng.normal(size=(4100, 70))
     score = A @ rng.normal(size=70) / np.sqrt(70)

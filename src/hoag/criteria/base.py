@@ -34,7 +34,6 @@ class Traits:
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
     together   looks at many λ, by `values`, take little longer than one, and need no start
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
-    sample  how many of them show where in the box to begin, where looks at all would cost
     modelled   looks are at models of f about one x, good enough all over the box to begin by
     least   log of the least curvature of the data in any direction, in units of λ, where it is
             known: a penalty far below it does nothing
@@ -46,7 +45,6 @@ class Traits:
     exact: bool = False
     together: bool = False
     rows: int | None = None
-    sample: int | None = None
     modelled: bool = False
     least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))

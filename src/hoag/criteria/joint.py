@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.shared import SharedFolds, shrink
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
@@ -91,29 +91,12 @@ class Joint(SharedFolds):
         one = np.zeros(1, dtype=np.intp)
         if self.exact:
             return Traits(looks=SPACING, exact=True, blocks=one)
-        quick, size = self._sampled_quickly, sample_size(self._work.design.size)
-        return Traits(
-            looks=SPACING,
-            rows=self.blocks.n,
-            sample=size if quick else None,
-            modelled=not quick,
-            blocks=one,
-        )
-
-    @property
-    def _sampled_quickly(self) -> bool:
-        """Whether exact solves on a sample are cheap, so that it can show where to begin."""
-        size = self._work.design.size
-        return len(self.models) * sample_size(size) * size**2 <= CHEAP
-
-    def _on_sample(self, rows: int) -> Joint:
-        few = self.blocks.sampled(rows, seed=0)
-        return Joint(self.models, few, self.plain, self.several)
+        return Traits(looks=SPACING, modelled=True, blocks=one)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before, alpha = self._ledger.cost, self._alpha(lam)
         if warm is None:
-            warm = self._cold(lam, alpha)
+            warm = self._cold()
         if self.exact or warm.apart:
             found = self._exactly(alpha, warm, ask)
         elif ask.free:
@@ -136,16 +119,13 @@ class Joint(SharedFolds):
 
     # ---- exact
 
-    def _cold(self, lam: Array, alpha: float) -> Warm:
-        """x = 0, or the solution on a sample of the rows."""
+    def _cold(self) -> Warm:
+        """x = 0, or a point common to all folds that is hardly shrunk."""
         size = self._work.design.size
         if self.exact:
             return self._begun(np.zeros(self.blocks.design.size))
-        few, nowhere = self.sampled(sample_size(size)), np.zeros(size)
-        assert isinstance(few, Joint)
-        if self._sampled_quickly:
-            start = few._evaluate(lam, Ask(gradient=False), None).warm.X.mean(axis=0)
-            return self._common(alpha, start)
+        few = Joint(self.models, self._work.sampled(sample_size(size), seed=0), self.plain)
+        nowhere = np.zeros(size)
         # With many rows for each coefficient the best is hardly shrunk: models of f about such an x
         # serve the whole box.
         H = few._work.expanded(nowhere)[2]

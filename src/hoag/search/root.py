@@ -44,12 +44,9 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
     now."""
     exact, spacing = traits.exact, traits.looks or SPACING
-    scanned = exact or traits.modelled or traits.sample is not None
-    ask = Ask(np.inf, free=True, rows=traits.sample)
+    scanned, ask = exact or traits.modelled, Ask(np.inf, free=True)
     if scanned:
         basin = yield from scan(domain, spacing, ask, traits.together)
-        if traits.sample is not None:  # it says where to begin, and no more
-            basin = basin._replace(start=None)
     else:
         basin = yield from look(domain, lam, spacing)
     lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
@@ -97,8 +94,6 @@ def _looked_at(traits: Traits) -> str:
     """What of the box was seen before the search began, in a sentence."""
     if traits.exact:
         return f"The whole box was looked at, every {traits.looks:.2g} in lam."
-    if traits.sample is not None:
-        return f"The whole box was looked at, on {traits.sample} of {traits.rows} rows."
     if traits.modelled:
         return "The whole box was looked at, by models of f about one fit to all rows."
     return "The box around the start was looked at, by an approximation of f."
