@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -130,7 +132,7 @@ def tall(n=8000, p=8, kind="logistic", fmt="dense"):
     A, y, weights = data(n, p, classes=2 if kind == "logistic" else 3)
     A = sparse.csr_array(A) if fmt == "sparse" else A
     problems = folds(kind, A, y, StratifiedKFold(5), weights)
-    return Joint(problems, Blocks.of(problems), exact(problems), exact=False), problems
+    return Joint(problems, Blocks.of(problems), partial(exact, problems), exact=False), problems
 
 
 @pytest.mark.parametrize("kind", ["logistic", "multinomial"])
@@ -155,7 +157,7 @@ def test_folds_of_separable_classes_are_solved_one_by_one():
     score = A @ rng.normal(size=5)
     A, y = A[np.abs(score) > 0.3], np.sign(score[np.abs(score) > 0.3])
     problems = folds("logistic", A, y, StratifiedKFold(5))
-    criterion = Joint(problems, Blocks.of(problems), exact(problems), exact=False)
+    criterion = Joint(problems, Blocks.of(problems), partial(exact, problems), exact=False)
     for lam in (2.0, -4.0, -9.0):
         true = exact(problems).value([lam]).value
         found = criterion.evaluate([lam], 1e-3 * true)

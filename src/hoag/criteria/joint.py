@@ -14,7 +14,7 @@ pass, which is measured, and says how wrong f and p may be.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +74,7 @@ class Joint(SharedFolds):
         self,
         models: Sequence[LinearModel],
         blocks: Blocks,
-        plain: Criterion,
+        plain: Callable[[], Criterion],
         several: bool = True,
         exact: bool = True,
         max_steps: int = 100,
@@ -124,7 +124,7 @@ class Joint(SharedFolds):
         size = self._work.design.size
         if self.exact:
             return self._begun(np.zeros(self.blocks.design.size))
-        few = Joint(self.models, self._work.sampled(sample_size(size), seed=0), self.plain)
+        few = Joint(self.models, self._work.sampled(sample_size(size), seed=0), self._plain)
         nowhere = np.zeros(size)
         # With many rows for each coefficient the best is hardly shrunk: models of f about such an x
         # serve the whole box.
@@ -387,7 +387,7 @@ class Joint(SharedFolds):
         if self.exact or warm.apart:
             blocks = Blocks.of([whole])
             assert blocks is not None
-            alone = Joint([whole], blocks, self.plain, several=False)
+            alone = Joint([whole], blocks, self._plain, several=False)
             found = alone.value(lam, warm=alone._begun(self.start(warm)))
             x = alone.solution(found)[0]
             residual = float(np.linalg.norm(whole.at(x, lam).h_x))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -68,21 +68,23 @@ def plan(
     ]
     if not known:
         raise InvalidInput("The list of problems is empty.")
-    bends = _Preconditioners([p for p in known if isinstance(p, LinearModel)])
-
-    def part(p: Criterion | Problem) -> Criterion:
-        if isinstance(p, Criterion):
-            return p
-        return _criterion(p, by_steps, certificate, inner, linear, bends)
-
-    parts = [part(p) for p in known]
-    plain = Sum(parts, n_jobs) if several else parts[0]
+    choice = (by_steps, certificate, inner, linear)
+    plain = partial(_plain, known, several, n_jobs, choice)
     if by_steps or inner is not None or linear is not None:
-        return plain
+        return plain()
     models = [p for p in known if isinstance(p, LinearModel)]
     if len(models) < len(known) or not all(_one_ridge(model) for model in models):
-        return plain
-    return _shared(models, plain, several) or plain
+        return plain()
+    return _shared(models, plain, several) or plain()
+
+
+def _plain(
+    known: Sequence[Criterion | Problem], several: bool, n_jobs: int | None, choice: Any
+) -> Criterion:
+    """Each problem by itself."""
+    bends = _Preconditioners([p for p in known if isinstance(p, LinearModel)])
+    parts = [p if isinstance(p, Criterion) else _criterion(p, bends, *choice) for p in known]
+    return Sum(parts, n_jobs) if several else parts[0]
 
 
 def _one_ridge(model: LinearModel) -> bool:
@@ -91,7 +93,9 @@ def _one_ridge(model: LinearModel) -> bool:
     return isinstance(penalty, Ridge) and penalty.floor == 0.0 and model.one_penalty
 
 
-def _shared(models: Sequence[LinearModel], plain: Criterion, several: bool) -> Criterion | None:
+def _shared(
+    models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
+) -> Criterion | None:
     """All folds of one model in one criterion, where their rows are shared and factors cheap."""
     facts, outputs = models[0].facts, models[0].train.design.outputs
     squared = all(type(model.train.loss) is Squared for model in models)
@@ -192,11 +196,11 @@ def _exact(problem: Problem, one: bool) -> bool:
 
 def _criterion(
     problem: Problem,
+    bends: _Preconditioners,
     by_steps: bool,
     certificate: str,
     inner: InnerSolver | None,
     linear: LinearSolver | None,
-    bends: _Preconditioners,
 ) -> Criterion:
     chosen = inner is None and linear is None
     if chosen:

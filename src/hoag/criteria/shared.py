@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,25 @@ class SharedFolds(Criterion):
     """f = Σ_k f_k for folds on shared rows, with one penalty e^λ ½‖·‖² on all coefficients.
 
     models   one for each fold, on rows that `blocks` divides
-    plain    another criterion of the same f, which bounds the error of p where that is asked for
+    plain    makes another criterion of the same f, which bounds the error of p if that is asked for
     several  an evaluation's x is a tuple, one for each fold; else that of the only one
     """
 
     def __init__(
-        self, models: Sequence[LinearModel], blocks: Blocks, plain: Criterion, several: bool = True
+        self,
+        models: Sequence[LinearModel],
+        blocks: Blocks,
+        plain: Callable[[], Criterion],
+        several: bool = True,
     ) -> None:
-        self.models, self.blocks, self.plain, self.several = models, blocks, plain, several
+        self.models, self.blocks, self._plain, self.several = models, blocks, plain, several
         penalty = models[0].penalty
         assert isinstance(penalty, Ridge)
         self._penalty = penalty
+
+    @cached_property
+    def plain(self) -> Criterion:
+        return self._plain()
 
     @property
     def lam0(self) -> Array:

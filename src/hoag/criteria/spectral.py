@@ -20,7 +20,7 @@ to as many digits as large ones.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -50,7 +50,11 @@ class Spectral(SharedFolds):
     """The folds of ridge regression, by decomposition."""
 
     def __init__(
-        self, models: Sequence[LinearModel], blocks: Blocks, plain: Criterion, several: bool = True
+        self,
+        models: Sequence[LinearModel],
+        blocks: Blocks,
+        plain: Callable[[], Criterion],
+        several: bool = True,
     ) -> None:
         super().__init__(models, blocks, plain, several)
         self._design, self._told = blocks.design, blocks.ledger.cost

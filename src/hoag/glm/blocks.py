@@ -367,13 +367,15 @@ def _array(rows: Rows) -> Array:
 def _patterns(models: Sequence[LinearModel]) -> Any:
     """The block of every row, (n,), or −1; which terms use a block, (2K, B); and the weights."""
     terms = [m.train for m in models] + [m.test for m in models]
-    weights = np.max([term.weights for term in terms], axis=0)
-    code = np.zeros(weights.size, dtype=np.int64)
     if len(terms) > 62:
         return None
+    weights = terms[0].weights.copy()
+    for term in terms[1:]:
+        np.maximum(weights, term.weights, out=weights)
+    code = np.zeros(weights.size, dtype=np.int64)
     for k, term in enumerate(terms):
         inside = term.weights > 0
-        if not np.array_equal(weights * inside, term.weights):
+        if np.any(inside & (term.weights != weights)):
             return None  # a row that is drawn more than once
         code |= inside.astype(np.int64) << k
     codes = np.unique(code)
