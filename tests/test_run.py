@@ -22,7 +22,7 @@ from hoag.glm.model import LinearModel
 from hoag.glm.term import Images
 from hoag.search import Adaptive, Fast, Grid, Hoag, Look, Note, Run, Search
 
-SEARCHES = {"fast": Fast(), "hoag": Hoag(max_iter=8), "grid": Grid(4)}
+SEARCHES = {"fast": Fast(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(4)}
 EACH_SEARCH = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
@@ -369,9 +369,9 @@ def estimator_cases():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     z = 50 * (X @ rng.normal(size=4) + 0.5 * rng.normal(size=60))
-    yield pytest.param(hoag.LogisticRegressionCV(cv=3), A, y, id="text")
+    yield pytest.param(hoag.LogisticRegressionCV(cv=3, tol=1e-9), A, y, id="text")
     yield pytest.param(hoag.LogisticRegressionCV(penalties="per-feature"), X, z > 0, id="penalties")
-    yield pytest.param(hoag.RidgeCV(cv=4), X, z, id="ridge")
+    yield pytest.param(hoag.RidgeCV(cv=4, tol=1e-12), X, z, id="ridge")
     yield pytest.param(hoag.RidgeCV(), X, z, id="leave-one-out")
     yield pytest.param(hoag.KernelRidgeCV(cv=3), X, z, id="kernel")
 
