@@ -283,8 +283,8 @@ class LeaveOneOut(Criterion):
         known = [self._spectrum(float(alpha)) for alpha in alphas]
         for spectrum in {id(own): own for own in known}.values():
             some = [j for j, own in enumerate(known) if own is spectrum]
-            f[some], p[some] = spectrum.judged(self._observed, alphas[some])
-            self._flops += 8.0 * spectrum.Z.size * len(some)
+            f[some], p[some] = spectrum.judged(self._observed, alphas[some], ask.gradient)
+            self._flops += (8.0 if ask.gradient else 4.0) * spectrum.Z.size * len(some)
             rounding = ROUNDOFF + spectrum.lost / (alphas[some] + spectrum.e[0])
             lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])
         spent = self._spent()

@@ -71,7 +71,7 @@ class Spectrum(NamedTuple):
         gap = 1.0 - share - weights * (squares @ (1.0 / (e + alphas)))
         return residual, np.maximum(gap, ROUNDOFF)
 
-    def judged(self, seen: Observed, alphas: Array) -> tuple[Array, Array]:
+    def judged(self, seen: Observed, alphas: Array, gradient: bool = True) -> tuple[Array, Array]:
         """f and df/dλ for many α, (L,) each: every r and h is a sum over directions."""
         e, many, (n, targets) = self.e[:, None], alphas.size, seen.y.shape
         kept = alphas / (e + alphas)  # of y in each direction, by which it is shrunk
@@ -79,7 +79,7 @@ class Spectrum(NamedTuple):
         null = alphas / (self.raised + alphas) if self.wide else np.zeros(many)
         f, slope_of_f = np.zeros((2, many))
         shape = (-1, targets) if targets > 1 else (-1,)
-        height = max(1, int(BLOCK_ENTRIES / (8 * many * targets + 2 * e.size)))
+        height = max(1, int(BLOCK_ENTRIES / (4 * many * targets + e.size)))
         for start in range(0, n, height):
             some = slice(start, min(start + height, n))
             y, weights = seen.y[some], seen.weights[some]
@@ -90,6 +90,8 @@ class Spectrum(NamedTuple):
             predicted = (y[:, :, None] - error).transpose(0, 2, 1)
             at = seen.outer.at(np.repeat(y, many, axis=0).reshape(shape), predicted.reshape(shape))
             f += weights @ at.value.reshape(-1, many)
+            if not gradient:
+                continue
             # slope is ∂loss/∂prediction, and the prediction is y − e
             slope = at.slope.reshape(predicted.shape).transpose(0, 2, 1)
             u = -weights[:, None, None] * slope / gap[:, None, :]
