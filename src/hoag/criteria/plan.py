@@ -15,8 +15,9 @@ from hoag.criteria.base import CHEAP, Criterion
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
-from hoag.criteria.joint import Joint, sample_size
+from hoag.criteria.joint import Joint
 from hoag.criteria.spectral import DECOMPOSED, Spectral
+from hoag.criteria.tall import Tall, sample_size
 from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
@@ -110,7 +111,9 @@ def _shared(
     if facts.side > facts.rows * outputs and facts.rows * facts.side > DECOMPOSED**2:
         return None
     blocks = Blocks.of(models) if small or tall else None
-    return None if blocks is None else Joint(models, blocks, plain, several, exact=small)
+    if blocks is None:
+        return None
+    return (Joint if small else Tall)(models, blocks, plain, several)
 
 
 def _spectral(model: LinearModel) -> bool:
@@ -152,7 +155,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         if known is not None:
             return known
     counted, (inner, _) = Counted(problem), solvers(problem)
-    if isinstance(criterion, Joint):
+    if isinstance(criterion, (Joint, Tall)):
         model = cast(LinearModel, problem)
         solve = criterion.refitted(model, found.lam, found.warm, REFIT_TOL)
         if solve is not None:
@@ -161,7 +164,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         start = np.zeros(problem.x0.size)
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
         return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
-    if isinstance(criterion, Joint):
+    if isinstance(criterion, (Joint, Tall)):
         return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
     parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
     if isinstance(parts[0], Galerkin):

@@ -1,4 +1,4 @@
-"""What criteria have in common that take all folds of one model, with one penalty, together."""
+"""What criteria have in common that take all folds of one model together."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from hoag.criteria.base import Criterion
-from hoag.glm.blocks import Blocks
+from hoag.criteria.pull import Pull, pull
+from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Ridge
-from hoag.glm.term import Predictor
-from hoag.values import EXACT, Array, Ask, Cost, Evaluation
+from hoag.glm.penalties import Quadratic, Ridge
+from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation
 
 
 class SharedFolds(Criterion):
-    """f = Σ_k f_k for folds on shared rows, with one penalty e^λ ½‖·‖² on all coefficients.
+    """f = Σ_k f_k for folds on shared rows, with a penalty Σⱼ exp(λⱼ) ½xᵀSⱼx that is theirs all.
 
     models   one for each fold, on rows that `blocks` divides
     plain    makes another criterion of the same f, which bounds the error of p if that is asked for
@@ -33,9 +33,7 @@ class SharedFolds(Criterion):
         several: bool = True,
     ) -> None:
         self.models, self.blocks, self._plain, self.several = models, blocks, plain, several
-        penalty = models[0].penalty
-        assert isinstance(penalty, Ridge)
-        self._penalty = penalty
+        self._design, self._ledger = blocks.design, blocks.ledger  # how x is laid out; the cost
 
     @cached_property
     def plain(self) -> Criterion:
@@ -45,6 +43,12 @@ class SharedFolds(Criterion):
     def lam0(self) -> Array:
         return self.models[0].lam0
 
+    @property
+    def _shift(self) -> float:
+        penalty = self.models[0].penalty
+        assert isinstance(penalty, (Ridge, Quadratic))
+        return penalty.shift
+
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.plain.outer_lipschitz()
 
@@ -53,21 +57,49 @@ class SharedFolds(Criterion):
             return replace(found, cost=Cost())
         other = self.plain.evaluate(found.lam, Ask(0.0))
         known = self.plain.certified(other, True)
-        apart = abs(float(known.grad[0] - found.grad[0]))
+        apart = float(np.linalg.norm(known.grad - found.grad))
         return replace(found, bound=known.bound + apart, cost=other.cost + known.cost)
 
-    def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self._penalty.shift))
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        return found.x if found.x is not None else self._as_asked(self._each(found.warm.X)), Cost()
+
+    def start(self, warm: Any) -> Array:
+        """Where the fit on all rows may start: the mean of the folds' solutions."""
+        return np.asarray(np.mean(self._each(warm.X), axis=0))
+
+    def _each(self, X: Array) -> list[Array]:
+        """The x of every fold as its model lays it out."""
+        return list(X)
 
     def _as_asked(self, X: Sequence[Array] | Array) -> Any:
         return tuple(X) if self.several else X[0]
+
+    def _pull(self, lam: Array) -> Pull:
+        return pull(self.models[0].penalty, lam, self._design)
 
     def _covers(self, whole: LinearModel) -> bool:
         """Whether the folds use all rows of the model that is fitted last."""
         total = float(whole.train.weights.sum())
         return abs(float(self.blocks.weights.sum()) - total) <= EXACT * total
 
-
-def shrink(design: Predictor, alpha: float) -> Array:
-    """α for the coefficients and 0 for the intercepts, as x is laid out."""
-    return np.where(np.arange(design.size) < design.slopes, alpha, 0.0)
+    def _closed(
+        self,
+        found: Evaluation,
+        before: Cost,
+        X: Array,
+        at: Sums,
+        value: float,
+        error: float,
+        tol: float,
+    ) -> Evaluation:
+        """What was found, with f as it was computed in the end; `before` is the cost until then."""
+        rounding = ROUNDING * abs(value)
+        return replace(
+            found,
+            value=value,
+            g=float(at.g.sum()),
+            f_error=error + rounding,
+            x=self._as_asked(self._each(X)),
+            cost=self._ledger.cost - before,
+            converged=error <= max(tol, rounding),
+        )

@@ -31,7 +31,7 @@ from scipy.sparse import issparse
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, moments, singular
-from hoag.criteria.shared import SharedFolds, shrink
+from hoag.criteria.shared import SharedFolds
 from hoag.glm.basis import FEW
 from hoag.glm.blocks import Blocks, Part
 from hoag.glm.losses import Squared
@@ -57,7 +57,10 @@ class Spectral(SharedFolds):
         several: bool = True,
     ) -> None:
         super().__init__(models, blocks, plain, several)
-        self._design, self._told = blocks.design, blocks.ledger.cost
+        self._told = blocks.ledger.cost
+
+    def _alpha(self, lam: Array) -> float:
+        return float(np.exp(lam[0] - self._shift))
 
     @property
     def traits(self) -> Traits:
@@ -79,7 +82,7 @@ class Spectral(SharedFolds):
             seen = fold.e[fold.e > ROUNDING**2 * fold.e[-1]]
             if seen.size:
                 found.append(float(seen.min()))
-        return float(np.log(min(found))) + self._penalty.shift if found else None
+        return float(np.log(min(found))) + self._shift if found else None
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -123,7 +126,7 @@ class Spectral(SharedFolds):
         last = np.inf
         while True:
             at = self.blocks.sums(X)
-            h_x = at.gradient + shrink(self._design, alpha) * X
+            h_x = at.gradient + self._pull(found.lam).times(X)
             step = -np.stack(
                 [self._inverse(fold, alpha, r) for fold, r in zip(self._all(alpha), h_x)]
             )

@@ -1,0 +1,99 @@
+"""Σⱼ exp(λⱼ) ½ xᵀSⱼx at one λ, for the x of all folds at once, one in each row of X, (K, size)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.glm.penalties import Penalty, Quadratic, Ridge
+from hoag.glm.term import Predictor
+from hoag.values import Array
+
+
+class Pull(ABC):
+    """S = Σⱼ exp(λⱼ)Sⱼ."""
+
+    @abstractmethod
+    def times(self, X: Array) -> Array:
+        """S x_k, (K, size)."""
+
+    @abstractmethod
+    def added(self, H: Array) -> Array:
+        """H_k + S, (K, size, size)."""
+
+    @abstractmethod
+    def forms(self, Q: Array, X: Array) -> Array:
+        """Σ_k exp(λⱼ) q_kᵀSⱼx_k for every j, (s,)."""
+
+    @abstractmethod
+    def columns(self, X: Array) -> Array:
+        """exp(λⱼ) Sⱼx_k, (K, size, s)."""
+
+    def value(self, X: Array) -> Array:
+        """½ x_kᵀSx_k, (K,)."""
+        return np.asarray(0.5 * np.sum(X * self.times(X), axis=1))
+
+
+class Shrink(Pull):
+    """Sⱼ picks the coefficients of group j; those of group −1 are left alone."""
+
+    def __init__(self, S: Array, groups: npt.NDArray[np.intp], n_lam: int) -> None:
+        self._S, self._groups, self._n_lam = S, groups, n_lam
+
+    def times(self, X: Array) -> Array:
+        return self._S * X
+
+    def added(self, H: Array) -> Array:
+        H = H.copy()
+        np.einsum("kii->ki", H)[:] += self._S
+        return H
+
+    def forms(self, Q: Array, X: Array) -> Array:
+        each, tuned = np.sum(Q * self.times(X), axis=0), self._groups >= 0
+        sums = np.bincount(self._groups[tuned], weights=each[tuned], minlength=self._n_lam)
+        return sums.astype(np.float64)
+
+    def columns(self, X: Array) -> Array:
+        found, tuned = np.zeros((*X.shape, self._n_lam)), np.flatnonzero(self._groups >= 0)
+        found[:, tuned, self._groups[tuned]] = self.times(X)[:, tuned]
+        return found
+
+
+class Matrices(Pull):
+    """Any Sⱼ, dense."""
+
+    def __init__(self, penalty: Quadratic, lam: Array) -> None:
+        self._penalty, self._alpha = penalty, np.exp(lam - penalty.shift)
+        self._S = np.zeros((penalty.size, penalty.size))
+        penalty.at(lam).add_to(self._S, np.zeros(penalty.size))
+
+    def times(self, X: Array) -> Array:
+        return np.asarray(X @ self._S)
+
+    def added(self, H: Array) -> Array:
+        return H + self._S
+
+    def forms(self, Q: Array, X: Array) -> Array:
+        return np.asarray(np.einsum("ki,kij->j", Q, self.columns(X)))
+
+    def columns(self, X: Array) -> Array:
+        found = np.zeros((*X.shape, self._alpha.size))
+        for j, (a, term) in enumerate(zip(self._alpha, self._penalty.terms, strict=True)):
+            found[:, term.some, j] = a * (X[:, term.some] @ term.dense)
+        return found
+
+
+def pull(penalty: Penalty, lam: Array, design: Predictor) -> Pull:
+    """The penalty at λ for x as `design` lays it out: that of the penalty, or of a rotation of it.
+
+    Only of one penalty on all slopes may there be another number of them: it does not notice.
+    """
+    if isinstance(penalty, Quadratic):
+        return Matrices(penalty, lam)
+    assert isinstance(penalty, Ridge)
+    if design.size == penalty.size:
+        return Shrink(penalty.alpha(lam), penalty.groups, penalty.n_lam)
+    groups = np.where(np.arange(design.size) < design.slopes, 0, -1)
+    return Shrink(Ridge(groups, shift=penalty.shift).alpha(lam), groups, 1)
