@@ -117,12 +117,14 @@ class Ask:
     gradient  with p, or f alone
     free      only what costs no pass: a look, for criteria whose traits offer it
     rows      on a sample of so many training rows, for criteria whose traits offer it
+    hessian   with ∇²f, for criteria whose traits offer it
     """
 
     eps: float = 0.0
     gradient: bool = True
     free: bool = False
     rows: int | None = None
+    hessian: bool = False
 
     @staticmethod
     def of(ask: Ask | float) -> Ask:
@@ -146,6 +148,7 @@ class Evaluation:
     error      estimate of ‖p − ∇f(λ)‖ for the p that is here; nan where it was not measured
     bound      rigorous bound on the same (up to rounding); inf where none is known
     correction p⁺ − p, the estimated error as a vector; None where it was not measured
+    hessian    ∇²f(λ), shape (s, s); None where it was not asked for
     x          the inner solution (a tuple for a sum of criteria); None until it is asked for
     warm       where the next evaluation may start; only the criterion that made it looks inside
     note       what did not converge, in a sentence; "" when everything did
@@ -166,6 +169,7 @@ class Evaluation:
     converged: bool = True
     note: str = ""
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
+    hessian: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if np.isnan(self.g):

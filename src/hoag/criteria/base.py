@@ -31,6 +31,7 @@ class Traits:
 
     looks   how far apart the box is looked over, where Ask(free=True) is answered anywhere in it
             for no pass, or by a small factor; None where it is not
+    bends   Ask(hessian=True) is answered with ∇²f
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
     together   looks at many λ, by `values`, take little longer than one, and need no start
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
@@ -42,6 +43,7 @@ class Traits:
     """
 
     looks: float | None = None
+    bends: bool = False
     exact: bool = False
     together: bool = False
     rows: int | None = None

@@ -70,7 +70,7 @@ class Joint(SharedFolds):
 
     @property
     def traits(self) -> Traits:
-        return Traits(looks=SPACING, exact=True, blocks=np.arange(self.lam0.size))
+        return Traits(looks=SPACING, bends=True, exact=True, blocks=np.arange(self.lam0.size))
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before = self._ledger.cost
@@ -85,10 +85,12 @@ class Joint(SharedFolds):
         f_error += change**2 / (abs(value) or 1.0)
         scale = max(abs(value), float(np.sum(np.abs(Q * penalty.times(X)))))
         measured = ask.gradient and not ask.free
+        p = -penalty.forms(Q, X) if ask.gradient else no_gradient(lam)
+        hessian = self._hessian(penalty, factors, X, Q, p) if ask.hessian else None
         return Evaluation(
             lam,
             value,
-            -penalty.forms(Q, X) if ask.gradient else no_gradient(lam),
+            p,
             g=float(at.g.sum()),
             f_error=f_error,
             error=ROUNDING * scale if measured else np.nan,
@@ -96,7 +98,20 @@ class Joint(SharedFolds):
             cost=self._ledger.cost - before,
             converged=not note,
             note=note,
+            hessian=hessian,
         )
+
+    def _hessian(
+        self, penalty: Pull, factors: Sequence[Inverse], X: Array, Q: Array, p: Array
+    ) -> Array:
+        """fᵢⱼ = Σ_k tᵢᵀ(∇²g − D³L[q])tⱼ − Eᵢⱼ − Eⱼᵢ + δᵢⱼ pᵢ,  Eᵢⱼ = exp(λᵢ) qᵀSᵢtⱼ.
+
+        With the tangents tⱼ = dX/dλⱼ = −(H + S)⁻¹ exp(λⱼ)Sⱼx of every fold.
+        """
+        T = -solved(factors, penalty.columns(X))
+        E = np.einsum("kai,kaj->ij", penalty.columns(Q), T, optimize=True)
+        B = self._work.bent(X, Q, T) - E - E.T
+        return np.asarray(0.5 * (B + B.T) + np.diag(p))
 
     def begun(self, x: Array | None = None) -> Warm:
         """At one x for every fold, as its model lays it out; by default 0."""

@@ -46,6 +46,13 @@ class Chunk(NamedTuple):
     trained: npt.NDArray[np.intp]
     tested: npt.NDArray[np.intp]
 
+    def of(self, k: int) -> tuple[Array, Array]:
+        """The weights of fold k, in h and in g, (m,) each; 0 where it does not use these rows."""
+        if self.train.shape[1] == 1:
+            used = float(k in self.trained), float(k in self.tested)
+            return used[0] * self.train[:, 0], used[1] * self.test[:, 0]
+        return self.train[:, k], self.test[:, k]
+
 
 class Sums(NamedTuple):
     """What one pass over all rows finds at x₁ … x_K, one for each of K folds."""
@@ -215,6 +222,41 @@ class Blocks:
         if curved:
             self._charge_grams(K)
         return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
+
+    def bent(self, X: Array, Q: Array, T: Array) -> Array:
+        """Σ_k T_kᵀ(∇²g_k − D³L_k[q_k])T_k at x_k, T of shape (K, size, s): (s, s).
+
+        D³L[q] is the derivative of ∇²L along q.
+        """
+        K, s = self.folds, T.shape[2]
+        W, shift = self._columns(np.concatenate([X, Q]))
+        directions = [self._columns(own.T) for own in T]
+        total = np.zeros((s, s))
+        for chunk in self._chunks():
+            m = len(chunk.y)
+            z = np.asarray(chunk.A @ W).reshape(m, 2 * K, -1) + shift
+            for k in np.union1d(chunk.trained, chunk.tested):
+                V, level = directions[k]
+                Z = np.asarray(chunk.A @ V).reshape(m, s, -1) + level
+                total += self._turned(chunk, k, z[:, k], z[:, K + k], Z)
+        self.ledger.charge(passes=K * (2.0 + s))
+        return total
+
+    def _turned(self, chunk: Chunk, k: int, z: Array, u: Array, Z: Array) -> Array:
+        """Σᵢ Zᵢᵀ(s′ᵢ loss′″ − sᵢ loss‴[u])Zᵢ over rows of fold k; z and u (m, outputs)."""
+        (train, test), (m, s, outputs) = chunk.of(k), Z.shape
+        flat = outputs == 1
+        z, u = (np.ascontiguousarray(part[:, 0] if flat else part) for part in (z, u))
+        at, judge = self.loss.at(chunk.y, z), self.outer.at(chunk.y, z)
+
+        def bend(v: Array) -> Array:
+            return np.asarray((test * judge.curve(v).T - train * at.third(u, v).T).T)
+
+        if flat:
+            Z = Z[:, :, 0]
+            return np.asarray(Z.T @ (bend(np.ones(m))[:, None] * Z))
+        bends = np.stack([bend(Z[:, j]) for j in range(s)], axis=1)
+        return np.asarray(np.einsum("ijc,ilc->jl", Z, bends, optimize=True))
 
     def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
         """At one x for all: value (B,), gradient (B, size) and ∇² (B, size, size) of each block."""

@@ -7,6 +7,7 @@
     curve(v)   ∂²loss/∂z² · v, row by row            like z
     forms(V)   vᵀ ∂²loss/∂z² v for the columns v      (n, columns of V)
     gram(Z, s) Σᵢ sᵢ Zᵢᵀ ∂²lossᵢ/∂z² Zᵢ              (m, m), Z of shape (n·K, m), Zᵢ its K rows
+    third(u, v)  d/dt ∂²loss/∂z²(z + tu) · v         like z
     ceiling    the largest eigenvalue of ∂²loss/∂z²  (n,), or a bound on it
 
 and the loss itself has, for the certificate,
@@ -15,8 +16,9 @@ and the loss itself has, for the certificate,
                        where none is known: there is no rigorous bound then
     lipschitz          a bound on ‖slope‖, or None
 
-A loss that only judges held-out rows (Brier, Huber) needs no curve; its ceiling is a bound on the
-norm of ∂²loss/∂z² that holds everywhere, which is what a self_concordance of 0 says.
+A loss that only judges held-out rows (Brier, Huber) may bend either way, and has no more than
+value, slope, curve and ceiling; its ceiling is a bound on the norm of ∂²loss/∂z² that holds
+everywhere, which is what a self_concordance of 0 says.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
-from hoag.values import Array
+from hoag.values import ROUNDOFF, Array
 
 
 class OuterLossAt(Protocol):
@@ -39,10 +41,11 @@ class OuterLossAt(Protocol):
     def slope(self) -> Array: ...
     @property
     def ceiling(self) -> Array: ...
+    def curve(self, v: Array) -> Array: ...
 
 
 class LossAt(OuterLossAt, Protocol):
-    def curve(self, v: Array) -> Array: ...
+    def third(self, u: Array, v: Array) -> Array: ...
     def forms(self, V: Array) -> Array: ...
     def gram(self, Z: Array, s: Array) -> Array: ...
 
@@ -80,14 +83,23 @@ class ScalarLoss(ABC):
     @abstractmethod
     def curvature(self, y: npt.NDArray[Any], z: Array) -> Array: ...
 
+    def jerk(self, y: npt.NDArray[Any], z: Array) -> Array:
+        """The third derivative; where there is no formula, by differences of the second."""
+        h = ROUNDOFF ** (1 / 3) * np.maximum(1.0, np.abs(z))
+        return np.asarray((self.curvature(y, z + h) - self.curvature(y, z - h)) / (2 * h))
+
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _ScalarAt(self, y, z)
 
 
 class _DiagonalAt:
-    """What a loss of one number z has when `ceiling` is its curvature."""
+    """What a loss of one number z has when `ceiling` is its curvature, `jerk` its derivative."""
 
     ceiling: Any
+    jerk: Any
+
+    def third(self, u: Array, v: Array) -> Array:
+        return np.asarray(self.jerk * u * v)
 
     def curve(self, v: Array) -> Array:
         return np.asarray(self.ceiling * v)
@@ -114,6 +126,10 @@ class _ScalarAt(_DiagonalAt):
     @cached_property
     def ceiling(self) -> Array:
         return self._loss.curvature(self._y, self._z)
+
+    @cached_property
+    def jerk(self) -> Array:
+        return self._loss.jerk(self._y, self._z)
 
 
 class Logistic:
@@ -151,6 +167,10 @@ class _LogisticAt(_DiagonalAt):
     @cached_property
     def ceiling(self) -> Array:
         return self._odds / (1.0 + self._odds) ** 2
+
+    @cached_property
+    def jerk(self) -> Array:
+        return np.asarray(self.y * self.ceiling * (2.0 * self._wrong - 1.0))
 
 
 class Multinomial:
@@ -217,6 +237,11 @@ class _MultinomialAt:
         pv = self._p * v
         return np.asarray(pv - self._p * pv.sum(axis=1, keepdims=True))
 
+    def third(self, u: Array, v: Array) -> Array:
+        dp = self.curve(u)
+        pv, dpv = (np.sum(part * v, axis=1, keepdims=True) for part in (self._p, dp))
+        return np.asarray(dp * (v - pv) - self._p * dpv)
+
     def forms(self, V: Array) -> Array:
         return np.asarray(self._p @ V**2 - (self._p @ V) ** 2)
 
@@ -260,6 +285,9 @@ class _SquaredAt:
     def curve(self, v: Array) -> Array:
         return 2 * self.scale * v
 
+    def third(self, u: Array, v: Array) -> Array:
+        return np.zeros_like(v)
+
     def forms(self, V: Array) -> Array:
         return np.tile(2 * self.scale * np.sum(V**2, axis=0), (len(self.residual), 1))
 
@@ -295,6 +323,10 @@ class _BrierAt:
         # |w²(1 − w)(4 − 6w)| is at most 0.1541, near w = 0.39.
         return np.full(len(self.y), 0.1542)
 
+    def curve(self, v: Array) -> Array:
+        w = self._wrong
+        return np.asarray(2.0 * w**2 * (1.0 - w) * (2.0 - 3.0 * w) * v)
+
 
 class MultinomialBrier:
     """Σ_c (P(c) − [c = y])², with y the number of the class; twice `Brier` for two classes."""
@@ -325,6 +357,12 @@ class _MultinomialBrierAt:
     def ceiling(self) -> Array:
         # 2‖JJ‖ + 2‖Σ d_c ∇²p_c‖ ≤ ½ + 2(0.72 + 0.5), by ∇²p_c = p_c((e_c − p)(e_c − p)ᵀ − J).
         return np.full(len(self._p), 3.0)
+
+    def curve(self, v: Array) -> Array:
+        p, d = self._p, self._d
+        dp = p * (v - np.sum(p * v, axis=1, keepdims=True))
+        pd, turn = (np.sum(part, axis=1, keepdims=True) for part in (p * d, dp * d + p * dp))
+        return np.asarray(2.0 * (dp * d + p * dp - dp * pd - p * turn))
 
 
 class Huber:
@@ -358,3 +396,6 @@ class _HuberAt:
     @cached_property
     def ceiling(self) -> Array:
         return np.full(len(self._residual), 2.0)
+
+    def curve(self, v: Array) -> Array:
+        return np.where(np.abs(self._residual) < self._delta, 2.0 * v, 0.0)

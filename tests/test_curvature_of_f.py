@@ -1,0 +1,136 @@
+"""∇²f of folds with several penalties, held against differences of the exact gradient."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import hoag
+from hoag.criteria.joint import Joint
+from hoag.glm import Quadratic, ScalarLoss
+from hoag.glm.blocks import Blocks
+from hoag.glm.folds import linear_folds
+from hoag.glm.losses import Brier, Huber, Logistic, Multinomial, MultinomialBrier, Squared
+from hoag.glm.rows import ArrayRows
+from hoag.glm.targets import multiclass, regression
+
+N, P = 60, 5
+
+
+class Poisson(ScalarLoss):
+    """eᶻ − yz; its third derivative is left to differences."""
+
+    def value(self, y, z):
+        return np.exp(z) - y * z
+
+    def slope(self, y, z):
+        return np.exp(z) - y
+
+    def curvature(self, y, z):
+        return np.exp(z)
+
+
+def data(kind, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(N, P)) + 0.3
+    score = A @ rng.normal(size=(P, 3)) / 2 + 0.5 * rng.normal(size=(N, 3))
+    y = {
+        "logistic": np.where(score[:, 0] > 0, 1, -1),
+        "multinomial": np.argmax(score, axis=1),
+        "ridge": score[:, 0],
+        "poisson": rng.poisson(np.exp(0.3 * score[:, 0])),
+    }[kind]
+    return A, y, rng.uniform(0.5, 2.0, size=N)
+
+
+LOSSES = {
+    "logistic": Logistic(),
+    "multinomial": Multinomial(),
+    "ridge": Squared(0.5),
+    "poisson": Poisson(),
+}
+JUDGES = {
+    "logistic": [None, Brier()],
+    "multinomial": [None, MultinomialBrier()],
+    "ridge": [Squared(1.0), Huber(0.7)],
+    "poisson": [None],
+}
+
+
+def penalties(kind, outputs):
+    if kind == "groups":
+        return np.array([0, 1, 0, 2, -1] if outputs == 1 else [0, 1, 0, 2, 1])
+    if kind in ("per-feature", "per-class", "shared"):
+        return kind
+    D = np.diff(np.eye(P - 1), axis=0)
+    size = P * outputs + {1: 1, 3: 2}[outputs]
+    block = np.kron(D.T @ D, np.eye(outputs))
+    first = (slice(0, (P - 1) * outputs), block)
+    return Quadratic(size, [first, (slice(0, P * outputs), np.ones(P * outputs))])
+
+
+def joint(kind, outer, penalty, splitter=None):
+    A, y, weights = data(kind)
+    outputs = 3 if kind == "multinomial" else 1
+    target = multiclass(y, np.arange(3), True) if outputs == 3 else regression(y, True)
+    target = replace(target, loss=LOSSES[kind], outer=outer or LOSSES[kind])
+    splits = (splitter or KFold(3)).split(A, y)
+    penalty = penalties(penalty, outputs)
+    problems = linear_folds(ArrayRows(A), target, splits, weights, penalty)
+    return Joint(problems, Blocks.of(problems), partial(hoag.Sum, [])), problems
+
+
+CASES = [
+    (kind, outer, penalty)
+    for kind, judges in JUDGES.items()
+    for outer in judges
+    for penalty in ("groups", "per-feature", "per-class", "smooth", "shared")
+    if penalty != "per-class" or kind == "multinomial"
+]
+
+
+@pytest.mark.parametrize(("kind", "outer", "penalty"), CASES)
+def test_the_hessian_is_the_derivative_of_the_gradient(kind, outer, penalty):
+    criterion, _ = joint(kind, outer, penalty)
+    lam = np.linspace(-1.0, 1.5, criterion.lam0.size)
+    here = criterion.evaluate(lam, hoag.Ask(hessian=True))
+    h, by_differences = 1e-4, []
+    for e in np.eye(lam.size):
+        up, down = (criterion.evaluate(lam + t * h * e, 0.0, here.warm).grad for t in (1, -1))
+        by_differences.append((up - down) / (2 * h))
+    scale = np.abs(here.hessian).max()
+    # Huber bends by jumps: where a residual passes δ in between, differences do not tell
+    rel = 2e-2 if isinstance(outer, Huber) else 2e-6
+    np.testing.assert_allclose(here.hessian, by_differences, atol=rel * scale)
+    np.testing.assert_array_equal(here.hessian, here.hessian.T)
+
+
+@pytest.mark.parametrize(("kind", "outer", "penalty"), CASES)
+def test_f_and_p_are_those_of_each_fold_by_itself(kind, outer, penalty):
+    criterion, problems = joint(kind, outer, penalty)
+    lam = np.linspace(-2.0, 1.0, criterion.lam0.size)
+    newton = hoag.inner.Newton(hoag.linear.Cholesky(), np.inf)
+    other = hoag.Sum(
+        [
+            hoag.Implicit(p, newton, hoag.linear.Cholesky(), certificate=False, exact=True)
+            for p in problems
+        ]
+    ).evaluate(lam)
+    found = criterion.evaluate(lam)
+    assert found.value == pytest.approx(other.value, rel=1e-9)
+    np.testing.assert_allclose(found.grad, other.grad, atol=1e-8 * other.value)
+
+
+def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
+    criterion, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
+    lam = np.zeros(P)
+    whole = criterion.evaluate(lam, hoag.Ask(hessian=True)).hessian
+    monkeypatch.setattr("hoag.glm.blocks.BLOCK_ENTRIES", 10)
+    monkeypatch.setattr("hoag.glm.rows.BLOCK_ENTRIES", 60)
+    again, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
+    parted = again.evaluate(lam, hoag.Ask(hessian=True)).hessian
+    np.testing.assert_allclose(parted, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
