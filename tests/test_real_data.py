@@ -88,7 +88,7 @@ MEMORY = {"imdb": 2.0, "20news": 2.0}
 @pytest.mark.parametrize("name", MEMORY)
 def test_the_memory_of_a_fit(name):
     X, y = words(name)
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    size = 16 * X.nnz  # with indices of 64 bits, whichever this version of scikit-learn makes
     tracemalloc.start()
     model = hoag.LogisticRegressionCV().fit(X, y)
     _, peak = tracemalloc.get_traced_memory()
