@@ -124,7 +124,15 @@ def leave_one_out():
     return LeaveOneOut(ArrayRows(A), y, np.ones(40), Ridge(np.zeros(5, dtype=int)))
 
 
-CRITERIA = (text_folds, corrected, kernel_folds, leave_one_out)
+def penalised_folds():
+    """A penalty a feature, with ∇²f."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(90, 4))
+    y = np.sign(A @ rng.normal(size=4) + rng.normal(size=90))
+    return hoag.plan(models.folds(models.logistic, A, y, cv=3, penalties="per-feature"))
+
+
+CRITERIA = (text_folds, corrected, kernel_folds, leave_one_out, penalised_folds)
 EACH_CRITERION = pytest.mark.parametrize("make", CRITERIA, ids=lambda make: make.__name__)
 
 

@@ -97,6 +97,13 @@ class Criterion(ABC):
         """f at many λ, exact, and what all of them cost; None where no work is shared."""
         return None
 
+    def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
+        """f along every axis from an evaluation, at places of shape (s, L), by a model; its cost.
+
+        None where a criterion has no model that reaches so far.
+        """
+        return None, Cost()
+
     def value(self, lam: Any, eps: float = 0.0, warm: Any = None) -> Evaluation:
         """f(λ) alone."""
         return self.evaluate(lam, Ask(eps, gradient=False), warm)

@@ -22,7 +22,7 @@ from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
-from hoag.glm.penalties import Ridge
+from hoag.glm.penalties import Quadratic, Ridge
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Counted, Problem, adopt
@@ -74,9 +74,11 @@ def plan(
     if by_steps or inner is not None or linear is not None:
         return plain()
     models = [p for p in known if isinstance(p, LinearModel)]
-    if len(models) < len(known) or not all(_one_ridge(model) for model in models):
+    if len(models) < len(known):
         return plain()
-    return _shared(models, plain, several) or plain()
+    if all(_one_ridge(model) for model in models):
+        return _shared(models, plain, several) or plain()
+    return _with_several_penalties(models, plain, several) or plain()
 
 
 def _plain(
@@ -114,6 +116,24 @@ def _shared(
     if blocks is None:
         return None
     return (Joint if small else Tall)(models, blocks, plain, several)
+
+
+def _with_several_penalties(
+    models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
+) -> Criterion | None:
+    """All folds in one criterion that knows how f bends, where their factors are cheap."""
+    facts, kind = models[0].facts, (Ridge, Quadratic)
+    if np.size(models[0].lam0) == 1 or len(models) * facts.rows * facts.side**2 > CHEAP:
+        return None
+    if not all(isinstance(m.penalty, kind) and _unbounded(m.penalty) for m in models):
+        return None
+    blocks = Blocks.of(models)
+    return None if blocks is None else Joint(models, blocks, plain, several)
+
+
+def _unbounded(penalty: Any) -> bool:
+    """Without a floor, which is each fold's own."""
+    return not isinstance(penalty, Ridge) or penalty.floor == 0.0
 
 
 def _spectral(model: LinearModel) -> bool:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hoag.glm.penalties import Penalty, Quadratic, Ridge
 from hoag.glm.term import Predictor
-from hoag.values import Array
+from hoag.values import ROUNDING, Array
 
 
 class Pull(ABC):
@@ -31,6 +31,15 @@ class Pull(ABC):
     def columns(self, X: Array) -> Array:
         """exp(λⱼ) Sⱼx_k, (K, size, s)."""
 
+    @abstractmethod
+    def roots(self) -> list[Array]:
+        """F_j of shape (size, rank) with Sⱼ = F_jF_jᵀ, for every j."""
+
+    @property
+    @abstractmethod
+    def alpha(self) -> Array:
+        """exp(λⱼ), in the units of the rows, (s,)."""
+
     def value(self, X: Array) -> Array:
         """½ x_kᵀSx_k, (K,)."""
         return np.asarray(0.5 * np.sum(X * self.times(X), axis=1))
@@ -41,6 +50,14 @@ class Shrink(Pull):
 
     def __init__(self, S: Array, groups: npt.NDArray[np.intp], n_lam: int) -> None:
         self._S, self._groups, self._n_lam = S, groups, n_lam
+
+    @property
+    def alpha(self) -> Array:
+        return np.array([self._S[np.flatnonzero(self._groups == j)[0]] for j in range(self._n_lam)])
+
+    def roots(self) -> list[Array]:
+        picks = np.eye(self._groups.size)
+        return [picks[:, self._groups == j] for j in range(self._n_lam)]
 
     def times(self, X: Array) -> Array:
         return self._S * X
@@ -68,6 +85,20 @@ class Matrices(Pull):
         self._penalty, self._alpha = penalty, np.exp(lam - penalty.shift)
         self._S = np.zeros((penalty.size, penalty.size))
         penalty.at(lam).add_to(self._S, np.zeros(penalty.size))
+
+    @property
+    def alpha(self) -> Array:
+        return self._alpha
+
+    def roots(self) -> list[Array]:
+        found = []
+        for term in self._penalty.terms:
+            e, V = np.linalg.eigh(term.dense)
+            kept = e > ROUNDING * max(float(e[-1]), 0.0)
+            F = np.zeros((self._penalty.size, int(kept.sum())))
+            F[term.some] = V[:, kept] * np.sqrt(e[kept])
+            found.append(F)
+        return found
 
     def times(self, X: Array) -> Array:
         return np.asarray(X @ self._S)

@@ -223,6 +223,18 @@ class Blocks:
             self._charge_grams(K)
         return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
 
+    def held(self, k: int, X: Array) -> Array:
+        """g of fold k at many x, (N,)."""
+        W, shift = self._columns(X)
+        total = np.zeros(len(X))
+        for chunk in self._chunks():
+            some = np.flatnonzero(chunk.of(k)[1])
+            if some.size:
+                z = np.asarray(chunk.A[some] @ W).reshape(some.size, len(X), -1) + shift
+                total += chunk.of(k)[1][some] @ _At(self.outer, chunk.y[some], z).value
+        self.ledger.charge(held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / self.n)
+        return total
+
     def bent(self, X: Array, Q: Array, T: Array) -> Array:
         """Σ_k T_kᵀ(∇²g_k − D³L_k[q_k])T_k at x_k, T of shape (K, size, s): (s, s).
 

@@ -33,13 +33,21 @@ class Lipschitz:
     """Asks for the Lipschitz constant of g in x."""
 
 
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Asks for f along every axis from an evaluation, by a model: at places of shape (s, L)."""
+
+    start: Evaluation
+    places: Array
+
+
 # The share of itself to which f is computed where a search has no tolerance of its own, and where
 # it only compares values.
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields a Look, a list of them, a Note or Lipschitz(); is sent an Evaluation, a list of them,
-# whether to stop, or a number; and returns what it found out.
+# Yields a Look, a list of them, a Note, Axes or Lipschitz(); is sent an Evaluation, a list of them,
+# whether to stop, values or None, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
 Steps = Asking[Status]
@@ -49,7 +57,7 @@ Steps = Asking[Status]
 class Entry:
     """One line of a journal: what was asked or what happened, and the answer in numbers."""
 
-    what: str  # "look", "settled", "certified", "solution", "lipschitz" or "stop"
+    what: str  # "look", "axes", "settled", "certified", "solution", "lipschitz" or "stop"
     lam: Array | None = None
     ask: Ask | None = None
     answer: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoag.criteria.base import Traits
-from hoag.search import quasi_newton, root
+from hoag.search import newton, quasi_newton, root
 from hoag.search.asks import Steps, check_max_iter
 from hoag.search.run import Search
 from hoag.search.survey import survey
@@ -41,5 +41,7 @@ class Fast(Search):
         most = self.max_iter or 1
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
+        if traits.bends:
+            return (yield from newton.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hoag.criteria.base import SETTLED, Criterion, Traits
-from hoag.search.asks import ACCURACY, Entry, Journal, Lipschitz, Look, Note, Steps
+from hoag.search.asks import ACCURACY, Axes, Entry, Journal, Lipschitz, Look, Note, Steps
 from hoag.values import (
     Array,
     Ask,
@@ -173,6 +173,8 @@ class Run:
             raise _Stopped(self._stop)
         if isinstance(asked, Lipschitz):
             return self._lipschitz()
+        if isinstance(asked, Axes):
+            return self._axes(asked)
         if isinstance(asked, Look):
             return self._look(asked)
         known = self._together(asked)
@@ -214,6 +216,14 @@ class Run:
                 raise
             nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
             return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, converged=False)
+
+    def _axes(self, asked: Axes) -> Array | None:
+        entry = self._next("axes")
+        known = None if entry is None else entry.answer
+        values, cost = known or self.criterion.axes(asked.start, asked.places)
+        self.cost = self.cost + cost
+        self._write(Entry("axes", answer=(values, cost), seconds=self.seconds))
+        return values
 
     def _lipschitz(self) -> float:
         entry = self._next("lipschitz")

@@ -1,0 +1,187 @@
+"""Several hyperparameters where ∇²f is known: Newton steps within a trust region.
+
+    s = argmin p·s + ½ sᵀ∇²f s   over λ + s in the box and |sⱼ| ≤ r
+
+∇²f may bend downwards. The start is the best of one λ for all; and before a search says that it has
+converged, f is looked at along every axis, from bound to bound, by a model of it: where a penalty
+has no effect any more, or leaves nothing of its coefficients, no slope leads out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from hoag.criteria.base import Traits
+from hoag.search.asks import Asking, Axes, Look, Note, Steps, on_bounds, sentence
+from hoag.search.curvature import TINY
+from hoag.search.quasi_newton import SHORTEST
+from hoag.search.root import scan
+from hoag.search.steps import AHEAD, LONGEST
+from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
+
+
+def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
+    """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis."""
+    search = _Descent(domain, tol, max_iter)
+    now = yield from search.at(*(yield from shared(domain, lam, traits)))
+    return (yield from search.run(now))
+
+
+def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
+    """The best λ that is the same for all, as looks from bound to bound tell, and a start there."""
+    low, high = float(domain.lower.min()), float(domain.upper.max())
+    if low == high or traits.looks is None:
+        return lam, None
+    asking, answer = scan(Box(low, high, size=1), traits.looks, Ask(np.inf, free=True)), None
+    seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
+
+    def whole(start: Evaluation | None) -> Evaluation | None:
+        return next((real for along, real in seen if along is start), None)
+
+    while True:
+        try:
+            look = asking.send(answer)
+        except StopIteration as end:
+            at = domain.project(np.full(domain.size, end.value.lam))
+            return at, whole(end.value.start)
+        t = look.lam[0]
+        found = yield Look(domain.project(np.full(domain.size, t)), look.ask, whole(look.start))
+        moved = (domain.lower <= t) & (t <= domain.upper)
+        answer = replace(found, lam=look.lam, grad=np.array([found.grad[moved].sum()]))
+        seen.append((answer, found))
+
+
+class _Descent:
+    def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
+        self.domain, self.tol, self.max_iter = domain, tol, max_iter
+        self.evaluations = 0
+
+    def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
+        now: Evaluation = yield Look(self.domain.project(lam), Ask(hessian=True), start)
+        self.evaluations += 1
+        mapping = now.lam - self.domain.project(now.lam - now.grad / _size(now))
+        yield Note(np.nan, float(np.linalg.norm(mapping)))
+        return now
+
+    def run(self, now: Evaluation) -> Steps:
+        usual = LONGEST / 2  # shorter first steps stay in the basin of the shared λ
+        radius, refused = usual, False
+        while True:
+            step = self._step(now, radius)
+            promise, goal = _promise(now, step), self.tol * _size(now)
+            if AHEAD * promise <= goal:
+                if radius < usual and not refused:
+                    radius = usual
+                    continue
+                better = yield from self._elsewhere(now, goal)
+                if better is None:
+                    return self._ended("converged", now, promise)
+                now, radius, refused = better, usual, False
+                continue
+            if self.evaluations >= self.max_iter:
+                return self._ended("max_iter", now, promise)
+            trial = yield from self.at(now.lam + step, now)
+            fall, length = now.value - trial.value, float(np.max(np.abs(step)))
+            if fall >= SUFFICIENT * promise:
+                if fall < promise / 2:
+                    radius = length / 2
+                elif length > radius / 2:
+                    radius = min(2 * radius, LONGEST)
+                now, refused = trial, False
+                continue
+            radius, refused = length / 4, True
+            if radius < SHORTEST:
+                return self._ended("stalled", now, promise)
+
+    def _step(self, now: Evaluation, radius: float) -> Array:
+        """The s of the model, no longer than r along any axis."""
+        assert now.hessian is not None
+        low = np.maximum(self.domain.lower - now.lam, -radius)
+        high = np.minimum(self.domain.upper - now.lam, radius)
+        return least(now.grad, now.hessian, low, high)
+
+    def _elsewhere(self, now: Evaluation, goal: float) -> Asking[Evaluation | None]:
+        """A λ that differs along an axis, or some, where f is lower by more than `goal`, if any.
+
+        A model says where; that it is so is seen by evaluations.
+        """
+        spans = self.domain.upper - self.domain.lower
+        count = int(np.ceil(2 * float(np.max(spans)) / LONGEST)) + 1
+        places = np.linspace(self.domain.lower, self.domain.upper, count, axis=1)
+        values = yield Axes(now, places)
+        if values is None:
+            return None
+        gains = now.value - np.where(np.isfinite(values), values, np.inf)
+        most = np.max(gains, axis=1)
+        # Of places that promise about as much, the nearest.
+        far = np.where(2 * gains >= most[:, None], np.abs(places - now.lam[:, None]), np.inf)
+        best = np.take_along_axis(places, np.argmin(far, axis=1)[:, None], axis=1)[:, 0]
+        for axes in _tries(most, goal):
+            if self.evaluations >= self.max_iter:
+                return None
+            lam = now.lam.copy()
+            lam[axes] = best[axes]
+            trial = yield from self.at(lam, now)
+            if trial.value < now.value - goal / 2:
+                return trial
+        return None
+
+    def _ended(self, reason: str, now: Evaluation, promise: float) -> Status:
+        left = f"the loss can still fall by about {AHEAD * promise / _size(now):.1e} of itself"
+        why = {
+            "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
+            "asked for. Every axis was looked at from bound to bound.",
+            "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
+            "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
+        }[reason]
+        note = on_bounds(now.lam, now.grad, self.domain)
+        return Status(reason, sentence(why, note, now.note))
+
+
+def least(p: Array, B: Array, low: Array, high: Array) -> Array:
+    """A minimum of p·s + ½sᵀBs over low ≤ s ≤ high, from s = 0; B may bend downwards.
+
+    Newton steps in what no bound holds, with |e| in place of the eigenvalues e: down along
+    directions that bend downwards, until a bound ends them.
+    """
+    s, value = np.zeros(p.size), 0.0
+    for _ in range(10 * p.size):
+        r = p + B @ s
+        free = ~(((s <= low) & (r > 0)) | ((s >= high) & (r < 0)))
+        if not np.any(r[free]):
+            break
+        e, V = np.linalg.eigh(B[np.ix_(free, free)])
+        sizes = np.maximum(np.abs(e), ROUNDING * float(np.abs(e).max()) + TINY)
+        d = np.zeros(p.size)
+        d[free] = -V @ ((V.T @ r[free]) / sizes)
+        t, before = 1.0, value
+        while t > SHORTEST:
+            trial = np.clip(s + t * d, low, high)
+            there = float(p @ trial + 0.5 * trial @ B @ trial)
+            if there < value + SUFFICIENT * float(r @ (trial - s)):
+                s, value = trial, there
+                break
+            t /= 2
+        if before - value <= SUFFICIENT * abs(value):
+            break
+    return s
+
+
+def _tries(most: Array, goal: float) -> Iterator[list[int]]:
+    """Which axes to move: all that promise a gain, then the half that promises more, and so on."""
+    order = [int(j) for j in np.argsort(-most) if most[j] > goal]
+    while order:
+        yield order
+        order = order[: len(order) // 2]
+
+
+def _promise(now: Evaluation, step: Array) -> float:
+    assert now.hessian is not None
+    return -float(now.grad @ step + 0.5 * step @ now.hessian @ step)
+
+
+def _size(now: Evaluation) -> float:
+    return abs(now.value) or 1.0

@@ -1,0 +1,133 @@
+"""Newton steps within a trust region, for several penalties whose ∇²f is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import hoag
+from hoag.criteria.joint import Joint
+from hoag.search import Fast, newton
+from hoag.values import Box
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 9), st.booleans())
+def test_the_step_is_a_minimum_of_the_model_within_its_bounds(seed, size, convex):
+    rng = np.random.default_rng(seed)
+    B = rng.normal(size=(size, size))
+    B = B @ B.T if convex else B + B.T
+    p, low, high = rng.normal(size=size), -rng.random(size), rng.random(size)
+    low[rng.random(size) < 0.2] = 0.0  # on a bound already
+    s = newton.least(p, B, low, high)
+
+    def model(s):
+        return p @ s + 0.5 * s @ B @ s
+
+    assert np.all((low <= s) & (s <= high))
+    assert model(s) <= 0.0
+    if convex:
+        found = minimize(model, s, bounds=list(zip(low, high)), method="L-BFGS-B")
+        assert model(s) <= found.fun + 1e-3 * abs(found.fun) + 1e-9
+
+
+def folds(kind, seed=0, n=80, p=6, groups=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    score = X @ (rng.normal(size=p) * (np.arange(p) < p // 2))
+    if kind == "logistic":
+        y, cv = np.where(score + rng.logistic(size=n) > 0, 1, -1), StratifiedKFold(4)
+    else:
+        y, cv = score + rng.normal(size=n), KFold(4)
+    make = hoag.models.logistic if kind == "logistic" else hoag.models.ridge
+    penalties = "per-feature" if groups is None else groups
+    return hoag.models.folds(make, X, y, cv=cv, intercept=True, penalties=penalties)
+
+
+BOX = Box(-12.0, 12.0, size=6)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_it_ends_at_the_best_of_many_starts_and_below_one_penalty_for_all(kind, seed):
+    problems = folds(kind, seed)
+    criterion = hoag.plan(problems)
+    assert isinstance(criterion, Joint)
+    found = Fast().minimize(criterion, BOX, np.zeros(6))
+    assert found.converged, found.status
+    assert "Every axis was looked at" in str(found.status)
+    shared = hoag.minimize(folds(kind, seed, groups=np.zeros(6, dtype=int)), bounds=(-12, 12))
+    assert found.value <= shared.value * (1 + 1e-6)
+
+    def f(lam):
+        now = criterion.evaluate(lam)
+        return now.value, now.grad
+
+    rng, best = np.random.default_rng(seed), np.inf
+    for _ in range(8):
+        start = rng.uniform(-5, 8, size=6)
+        best = min(best, minimize(f, start, jac=True, bounds=[(-12, 12)] * 6).fun)
+    assert found.value <= best * (1 + 1e-3)
+
+
+def test_the_model_of_an_axis_is_exact_for_squares_and_near_for_others():
+    for kind, far, rel in (("ridge", 6.0, 1e-9), ("logistic", 0.5, 0.01)):
+        criterion = hoag.plan(folds(kind))
+        lam = np.linspace(-1.0, 2.0, 6)
+        found = criterion.evaluate(lam)
+        places = np.linspace(lam - far, lam + far, 5, axis=1)
+        values, cost = criterion.axes(found, places)
+        assert cost.passes == 0.0  # only held-out rows are looked at
+        for j, k in np.ndindex(*places.shape):
+            there = lam.copy()
+            there[j] = places[j, k]
+            true = criterion.value(there, warm=found.warm).value
+            assert values[j, k] == pytest.approx(true, rel=rel)
+
+
+class Known(hoag.Criterion):
+    """A function by hand with a plateau, and axes that show what is beyond it."""
+
+    lam0 = np.zeros(2)
+    traits = hoag.Traits(bends=True, exact=True)
+
+    def __init__(self, sees=True):
+        self.sees = sees
+
+    def f(self, a, b):
+        return 3.0 + 0.1 * (a - 1) ** 2 - 2.0 * np.exp(-((b + 9.0) ** 2))
+
+    def _evaluate(self, lam, ask, warm):
+        a, b = lam
+        well = np.exp(-((b + 9.0) ** 2))
+        grad = np.array([0.2 * (a - 1), 4.0 * (b + 9.0) * well])
+        hessian = np.diag([0.2, (4.0 - 8.0 * (b + 9.0) ** 2) * well])
+        return hoag.Evaluation(lam, self.f(a, b), grad, hessian=hessian, warm=0)
+
+    def axes(self, found, places):
+        if not self.sees:
+            return None, hoag.Cost()
+        a, b = found.lam
+        rows = [self.f(places[0], b), self.f(a, places[1])]
+        return np.stack(rows), hoag.Cost()
+
+
+def test_a_plateau_is_left_where_an_axis_shows_something_beyond_it():
+    box = Box(-12.0, 12.0, size=2)
+    found = Fast().minimize(Known(), box, np.array([5.0, 5.0]))
+    assert found.converged
+    np.testing.assert_allclose(found.lam, [1.0, -9.0], atol=0.05)
+    blind = Fast().minimize(Known(sees=False), box, np.array([5.0, 5.0]))
+    np.testing.assert_allclose(blind.lam, [1.0, 5.0], atol=0.05)
+
+
+def test_it_ends_when_it_is_told_to():
+    criterion = hoag.plan(folds("logistic"))
+    few = Fast(max_iter=2).minimize(criterion, BOX, np.zeros(6))
+    assert (few.status.reason, len(few.trace)) == ("max_iter", 2)
+    once = Fast().minimize(criterion, BOX, np.zeros(6), on_step=lambda step: True)
+    assert (once.status.reason, len(once.trace)) == ("callback", 1)
