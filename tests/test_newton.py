@@ -131,3 +131,27 @@ def test_it_ends_when_it_is_told_to():
     assert (few.status.reason, len(few.trace)) == ("max_iter", 2)
     once = Fast().minimize(criterion, BOX, np.zeros(6), on_step=lambda step: True)
     assert (once.status.reason, len(once.trace)) == ("callback", 1)
+
+
+def test_an_estimator_has_the_hessian_and_an_interval_for_every_penalty_in_the_users_units():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 10)) * 3.0 + 1.0
+    y = X @ (rng.normal(size=10) * (np.arange(10) < 4)) + 2.0 * rng.normal(size=90) > 0
+    model = hoag.LogisticRegressionCV(penalties="per-feature", tol=1e-3).fit(X, y)
+    best = model.result_.evaluation
+    groups = hoag.models.folds(
+        hoag.models.logistic, X, y, cv=StratifiedKFold(5), intercept=True, penalties="per-feature"
+    )
+    truth = hoag.plan(groups).evaluate(model.lam_, hoag.Ask(hessian=True))
+    assert best.value == pytest.approx(truth.value / 90, rel=1e-6)
+    scale = np.abs(truth.hessian).max() / 90
+    np.testing.assert_allclose(best.hessian, truth.hessian / 90, atol=1e-6 * scale)
+    low, high = model.lam_interval_.T
+    assert np.all((low <= model.lam_) & (model.lam_ <= high))
+    assert np.ptp(high - low) > 0.1  # each its own, not moved together
+    for j in range(10):
+        for end in (low[j], high[j]):
+            lam = model.lam_.copy()
+            lam[j] = end
+            there = hoag.plan(groups).value(lam).value / 90
+            assert there <= best.value * (1 + 1e-2)

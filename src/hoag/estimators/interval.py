@@ -26,20 +26,24 @@ def interval(
         asks = Ask(free=True), Ask(free=True, gradient=False)
     if not np.all(np.isfinite(best.grad)):
         return np.full((best.lam.size, 2), np.nan), Cost()
+    if best.hessian is not None and best.lam.size > 1:
+        ends = _parabola(box, best, best.grad, np.diag(best.hessian), tol)
+        return _along_axes(criterion, best, ends, tol)
     try:
         curvature, cost = _curvatures(criterion, box, best, asks[0])
+        few = best.lam.size <= MOST_PROBES
+        along = best.grad if few else np.full(best.lam.size, best.grad.sum())
         ends, looked = _verified(
-            criterion, best, _parabola(box, best, curvature, tol), tol, asks[1]
+            criterion, best, _parabola(box, best, along, curvature, tol), tol, asks[1]
         )
     except InnerProblemError:
         return np.full((best.lam.size, 2), np.nan), Cost()
     return ends, cost + looked
 
 
-def _parabola(box: Box, best: Evaluation, curvature: Array, tol: float) -> Array:
+def _parabola(box: Box, best: Evaluation, along: Array, curvature: Array, tol: float) -> Array:
     """Where f + t·slope + ½ t²·curvature is at most (1 + tol) f, within the box; (s, 2)."""
     room, curvature = tol * abs(best.value), np.maximum(curvature, 0.0)
-    along = best.grad if best.lam.size <= MOST_PROBES else np.full(best.lam.size, best.grad.sum())
     ends = []
     for side in (-1.0, 1.0):
         slope = side * along
@@ -49,6 +53,23 @@ def _parabola(box: Box, best: Evaluation, curvature: Array, tol: float) -> Array
         reach = np.where(np.isfinite(reach) & (reach >= 0), reach, np.inf)
         ends.append(box.project(best.lam + side * reach))
     return np.stack(ends, axis=1)
+
+
+def _along_axes(
+    criterion: Criterion, best: Evaluation, ends: Array, tol: float
+) -> tuple[Array, Cost]:
+    """The same, with f along every axis by the criterion's own model of it."""
+    reach, cost = ends - best.lam[:, None], Cost()
+    while np.any(far := np.abs(reach) > 2 * PROBE):
+        values, spent = criterion.axes(best, best.lam[:, None] + reach)
+        cost = cost + spent
+        if values is None:
+            break
+        too_far = far & ~(values <= (1 + 2 * tol) * best.value)
+        if not np.any(too_far):
+            break
+        reach[too_far] /= 2
+    return best.lam[:, None] + reach, cost
 
 
 def _verified(

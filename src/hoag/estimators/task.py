@@ -57,6 +57,7 @@ def translated(value: Any, task: Task) -> Any:
             error=task.per_row * value.error,
             bound=task.per_row * value.bound,
             correction=None if value.correction is None else task.per_row * value.correction,
+            hessian=None if value.hessian is None else task.per_row * value.hessian,
             x=None,
             warm=None,
             parts=tuple(translated(part, task) for part in value.parts),
