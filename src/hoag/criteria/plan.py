@@ -122,18 +122,12 @@ def _with_several_penalties(
     models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
 ) -> Criterion | None:
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
-    facts, kind = models[0].facts, (Ridge, Quadratic)
-    if np.size(models[0].lam0) == 1 or len(models) * facts.rows * facts.side**2 > CHEAP:
+    if np.size(models[0].lam0) == 1 or not all(map(_direct, models)):
         return None
-    if not all(isinstance(m.penalty, kind) and _unbounded(m.penalty) for m in models):
+    if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
         return None
     blocks = Blocks.of(models)
     return None if blocks is None else Joint(models, blocks, plain, several)
-
-
-def _unbounded(penalty: Any) -> bool:
-    """Without a floor, which is each fold's own."""
-    return not isinstance(penalty, Ridge) or penalty.floor == 0.0
 
 
 def _spectral(model: LinearModel) -> bool:

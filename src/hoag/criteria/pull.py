@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -46,14 +47,14 @@ class Pull(ABC):
 
 
 class Shrink(Pull):
-    """Sⱼ picks the coefficients of group j; those of group −1 are left alone."""
+    """Sⱼ picks the coefficients of group j; S, (K, size), holds those of group −1 a little."""
 
     def __init__(self, S: Array, groups: npt.NDArray[np.intp], n_lam: int) -> None:
         self._S, self._groups, self._n_lam = S, groups, n_lam
 
     @property
     def alpha(self) -> Array:
-        return np.array([self._S[np.flatnonzero(self._groups == j)[0]] for j in range(self._n_lam)])
+        return np.array([self._S[0, np.argmax(self._groups == j)] for j in range(self._n_lam)])
 
     def roots(self) -> list[Array]:
         picks = np.eye(self._groups.size)
@@ -64,7 +65,7 @@ class Shrink(Pull):
 
     def added(self, H: Array) -> Array:
         H = H.copy()
-        np.einsum("kii->ki", H)[:] += self._S
+        np.einsum("kii->ki", H)[:] += self._S[: len(H)]
         return H
 
     def forms(self, Q: Array, X: Array) -> Array:
@@ -116,15 +117,17 @@ class Matrices(Pull):
         return found
 
 
-def pull(penalty: Penalty, lam: Array, design: Predictor) -> Pull:
-    """The penalty at λ for x as `design` lays it out: that of the penalty, or of a rotation of it.
+def pull(penalties: Sequence[Penalty], lam: Array, design: Predictor) -> Pull:
+    """The penalties of all folds at λ for x as `design` lays it out, or for a rotation of it.
 
     Only of one penalty on all slopes may there be another number of them: it does not notice.
     """
-    if isinstance(penalty, Quadratic):
-        return Matrices(penalty, lam)
-    assert isinstance(penalty, Ridge)
-    if design.size == penalty.size:
-        return Shrink(penalty.alpha(lam), penalty.groups, penalty.n_lam)
+    first = penalties[0]
+    if isinstance(first, Quadratic):
+        return Matrices(first, lam)
+    ridges = [penalty for penalty in penalties if isinstance(penalty, Ridge)]
+    if design.size == ridges[0].size:
+        S = np.stack([ridge.alpha(lam) for ridge in ridges])
+        return Shrink(S, ridges[0].groups, ridges[0].n_lam)
     groups = np.where(np.arange(design.size) < design.slopes, 0, -1)
-    return Shrink(Ridge(groups, shift=penalty.shift).alpha(lam), groups, 1)
+    return Shrink(Ridge(groups, shift=ridges[0].shift).alpha(lam)[None], groups, 1)

@@ -75,7 +75,7 @@ class SharedFolds(Criterion):
         return tuple(X) if self.several else X[0]
 
     def _pull(self, lam: Array) -> Pull:
-        return pull(self.models[0].penalty, lam, self._design)
+        return pull([model.penalty for model in self.models], lam, self._design)
 
     def _covers(self, whole: LinearModel) -> bool:
         """Whether the folds use all rows of the model that is fitted last."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from hoag.glm.losses import Loss, OuterLoss
+from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram
 from hoag.glm.term import Predictor
@@ -197,7 +197,8 @@ class Blocks:
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
         gradient, g_x, bent = (_Gathered(self.design, K) for _ in range(3))
-        hessian = np.zeros((K, size, size)) if curved else np.empty(0)
+        anew = curved and not isinstance(self.loss, Squared)
+        hessian = np.zeros((K, size, size)) if anew else np.empty(0)
         for chunk in self._chunks():
             z = np.asarray(chunk.A @ W).reshape(len(chunk.y), len(both), -1) + shift
             used = chunk.trained
@@ -215,13 +216,26 @@ class Blocks:
                 g_x.add(chunk.A, chunk.test, slope, held)
             if T is not None:
                 bent.add(chunk.A, chunk.train, at.curve(z[:, K:])[:, used], used)
-            if curved:
+            if anew:
                 self._bend(hessian, chunk.A, chunk.train, at, used)
         judged = 0.5 * float((self.test @ self.counts).sum()) / self.n
         self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
-        if curved:
+        if anew:
             self._charge_grams(K)
+        elif curved:
+            hessian = self._of_squares
         return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
+
+    @cached_property
+    def _of_squares(self) -> Array:
+        """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
+        K, size = self.folds, self.design.size
+        hessian = np.zeros((K, size, size))
+        for chunk in self._chunks():
+            at = _At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.design.outputs)))
+            self._bend(hessian, chunk.A, chunk.train, at, chunk.trained)
+        self._charge_grams(K)
+        return hessian
 
     def held(self, k: int, X: Array) -> Array:
         """g of fold k at many x, (N,)."""
