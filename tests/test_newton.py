@@ -155,3 +155,16 @@ def test_an_estimator_has_the_hessian_and_an_interval_for_every_penalty_in_the_u
             lam[j] = end
             there = hoag.plan(groups).value(lam).value / 90
             assert there <= best.value * (1 + 1e-2)
+
+
+def test_more_starts_find_no_worse_and_say_how_many_basins_they_saw():
+    for seed in range(3):
+        criterion = hoag.plan(folds("logistic", seed, n=50))
+        one = Fast().minimize(criterion, BOX, np.zeros(6))
+        four = Fast(starts=4).minimize(criterion, BOX, np.zeros(6))
+        assert four.value <= one.value * (1 + 1e-6)
+        assert four.converged
+        assert "4 starts ended in " in str(four.status)
+        assert four.value == min(step.evaluation.value for step in four.trace)
+    with pytest.raises(hoag.InvalidInput, match="starts=0"):
+        Fast(starts=0)

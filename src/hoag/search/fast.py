@@ -17,6 +17,8 @@ class Fast(Search):
                  the error of that slope, and the curvature
     max_iter     the most evaluations
     time_budget  seconds; looked at after every evaluation
+    starts       with several penalties whose ∇²f is known: so many descents, the first from the
+                 best shared penalty, the others from around it; max_iter is for each of them
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
     the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
@@ -26,12 +28,19 @@ class Fast(Search):
     by_steps = False
 
     def __init__(
-        self, tol: float = 1e-4, max_iter: int = 100, time_budget: float | None = None
+        self,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        time_budget: float | None = None,
+        starts: int = 1,
     ) -> None:
         check_max_iter(max_iter)
+        if int(starts) != starts or starts < 1:
+            raise InvalidInput(f"starts={starts!r}: give a whole number, at least one.")
         if not tol > 0:
             raise InvalidInput(f"tol={tol}: it must be a positive number.")
         self.tol, self.max_iter, self.time_budget = tol, max_iter, time_budget
+        self.starts = int(starts)
 
     @property
     def accuracy(self) -> float:  # type: ignore[override]
@@ -42,6 +51,6 @@ class Fast(Search):
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         if traits.bends:
-            return (yield from newton.descend(domain, lam0, self.tol, most, traits))
+            return (yield from newton.descend(domain, lam0, self.tol, most, traits, self.starts))
         lam = yield from survey(domain, lam0, traits)
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

@@ -23,11 +23,33 @@ from hoag.search.steps import AHEAD, LONGEST
 from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
 
 
-def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
-    """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis."""
-    search = _Descent(domain, tol, max_iter)
-    now = yield from search.at(*(yield from shared(domain, lam, traits)))
-    return (yield from search.run(now))
+def descend(
+    domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits, starts: int = 1
+) -> Steps:
+    """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis.
+
+    From the best shared λ; further starts are drawn around it, and the lowest end is returned.
+    """
+    at, start = yield from shared(domain, lam, traits)
+    ends: list[tuple[Evaluation, Status]] = []
+    for k in range(starts):
+        away = 2 * LONGEST * np.random.default_rng(k).uniform(-1, 1, at.size)
+        search = _Descent(domain, tol, max_iter)
+        now = yield from search.at(at + away if k else at, start)
+        ends.append((yield from search.run(now)))
+    best, status = min(ends, key=lambda end: end[0].value)
+    if starts == 1:
+        return status
+    yield Look(best.lam, Ask(hessian=True), best)  # so that the search ends where f is lowest
+    basins = _basins([end.value for end, _ in ends], tol)
+    told = f"{starts} starts ended in {basins} basin{'s' if basins > 1 else ''}."
+    return replace(status, sentence=sentence(status.sentence, told))
+
+
+def _basins(values: list[float], tol: float) -> int:
+    """How many different minima, told apart by their values."""
+    ordered = np.sort(values)
+    return 1 + int(np.sum(np.diff(ordered) > 10 * tol * np.abs(ordered[1:])))
 
 
 def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
@@ -66,7 +88,7 @@ class _Descent:
         yield Note(np.nan, float(np.linalg.norm(mapping)))
         return now
 
-    def run(self, now: Evaluation) -> Steps:
+    def run(self, now: Evaluation) -> Asking[tuple[Evaluation, Status]]:
         usual = LONGEST / 2  # shorter first steps stay in the basin of the shared λ
         radius, refused = usual, False
         while True:
@@ -129,7 +151,7 @@ class _Descent:
                 return trial
         return None
 
-    def _ended(self, reason: str, now: Evaluation, promise: float) -> Status:
+    def _ended(self, reason: str, now: Evaluation, promise: float) -> tuple[Evaluation, Status]:
         left = f"the loss can still fall by about {AHEAD * promise / _size(now):.1e} of itself"
         why = {
             "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
@@ -138,7 +160,7 @@ class _Descent:
             "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
         }[reason]
         note = on_bounds(now.lam, now.grad, self.domain)
-        return Status(reason, sentence(why, note, now.note))
+        return now, Status(reason, sentence(why, note, now.note))
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:
