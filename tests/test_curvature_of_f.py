@@ -134,3 +134,37 @@ def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
     again, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
     parted = again.evaluate(lam, hoag.Ask(hessian=True)).hessian
     np.testing.assert_allclose(parted, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize(
+    ("kind", "penalty"), [("logistic", "groups"), ("multinomial", "per-class")]
+)
+def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkeypatch):
+    cheap, _ = joint(kind, None, penalty)
+    monkeypatch.setattr("hoag.criteria.joint.CHEAP", 0.0)
+    dear, _ = joint(kind, None, penalty)
+    warm = None
+    for level in (6.0, 2.0, -2.0, -6.0):
+        lam = np.full(cheap.lam0.size, level)
+        exact = cheap.evaluate(lam, hoag.Ask(hessian=True))
+        for ask in (hoag.Ask(np.inf, free=True), hoag.Ask(free=True), hoag.Ask(hessian=True)):
+            found = dear.evaluate(lam, ask, warm)
+            warm = found.warm
+            rel = 1e-4 if ask.eps == np.inf else 1e-8
+            assert found.value == pytest.approx(exact.value, rel=rel)
+            far = 1e-2 if ask.eps == np.inf else 1e-4
+            np.testing.assert_allclose(found.grad, exact.grad, atol=far * exact.value)
+        scale = np.abs(exact.hessian).max()
+        np.testing.assert_allclose(found.hessian, exact.hessian, atol=1e-4 * scale)
+        known = dear.settled(dear.evaluate(lam, 0.0, warm), 1e-9)
+        assert known.value == pytest.approx(exact.value, rel=1e-10)
+
+
+def test_matrices_are_formed_again_where_products_have_cost_as_much(monkeypatch):
+    monkeypatch.setattr("hoag.criteria.joint.CHEAP", 0.0)
+    monkeypatch.setattr(Joint, "_worth", 1.0)
+    dear, _ = joint("multinomial", None, "per-feature")
+    warm = dear.evaluate(np.full(P, 6.0)).warm
+    before = dear.blocks.ledger.cost.grams
+    dear.evaluate(np.full(P, -4.0), 0.0, warm)
+    assert dear.blocks.ledger.cost.grams - before > 18  # 3 folds of 6 pairs of classes

@@ -122,7 +122,10 @@ def _with_several_penalties(
     models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
 ) -> Criterion | None:
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
-    if np.size(models[0].lam0) == 1 or not all(map(_direct, models)):
+    facts = models[0].facts
+    if np.size(models[0].lam0) == 1 or not (
+        _direct(models[0]) or facts.side <= min(FEW, facts.rows)
+    ):
         return None
     if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
         return None

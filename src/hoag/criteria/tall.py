@@ -218,7 +218,7 @@ class Tall(SharedFolds):
         """∇²L of every fold, likewise."""
         return np.tensordot(self.blocks.train * 1.0, warm.H, axes=1)
 
-    def _factors(self, H: Array, lam: Array) -> list[Inverse]:
+    def _factors(self, H: Array, lam: Array) -> Sequence[Inverse]:
         self._ledger.charge(grams=len(H) * H.shape[-1] / (6.0 * self.blocks.n))  # size³/3 each
         return joint.factors(self._pull(lam).added(H), lam)
 

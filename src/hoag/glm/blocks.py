@@ -226,6 +226,15 @@ class Blocks:
             hessian = self._of_squares
         return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
 
+    def bends_at(self, X: Array) -> Bends:
+        """∇² of the training loss of every fold at its x, by products; what they need is kept."""
+        W, shift = self._columns(X)
+        kept = []
+        for chunk in self._chunks():
+            z = np.asarray(chunk.A @ W).reshape(len(chunk.y), self.folds, -1) + shift
+            kept.append((chunk, _At(self.loss, chunk.y, z)))
+        return Bends(self, kept)
+
     @cached_property
     def _of_squares(self) -> Array:
         """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
@@ -342,7 +351,7 @@ class Blocks:
 
     def _chunks(self) -> Iterator[Chunk]:
         size = sum(source.rows.shape[0] * source.rows.shape[1] for source in self.sources)
-        return iter(self._few_chunks) if size <= BLOCK_ENTRIES else self._many_chunks()
+        return iter(self._few_chunks) if size <= 4 * BLOCK_ENTRIES else self._many_chunks()
 
     @cached_property
     def _few_chunks(self) -> list[Chunk]:
@@ -370,6 +379,24 @@ class Blocks:
         ]
         for block, A, y, weights in self.parts():
             yield Chunk(A, y, weights[:, None], weights[:, None], *used[block])
+
+
+class Bends:
+    """H_k v_k for all folds at once, with H_k the second derivative of fold k's training loss."""
+
+    def __init__(self, blocks: Blocks, kept: list[tuple[Chunk, _At]]) -> None:
+        self._blocks, self._kept = blocks, kept
+
+    def times(self, V: Array) -> Array:
+        """(K, size), one pass of all folds."""
+        blocks = self._blocks
+        W, shift = blocks._columns(V)
+        total = _Gathered(blocks.design, blocks.folds)
+        for chunk, at in self._kept:
+            z = np.asarray(chunk.A @ W).reshape(len(chunk.y), blocks.folds, -1) + shift
+            total.add(chunk.A, chunk.train, at.curve(z)[:, chunk.trained], chunk.trained)
+        blocks.ledger.charge(passes=float(blocks.folds))
+        return total.flat
 
 
 class _At:

@@ -18,7 +18,7 @@ from hoag.criteria.base import Traits
 from hoag.search.asks import Asking, Axes, Look, Note, Steps, on_bounds, sentence
 from hoag.search.curvature import TINY
 from hoag.search.quasi_newton import SHORTEST
-from hoag.search.root import scan
+from hoag.search.root import RISEN, scan
 from hoag.search.steps import AHEAD, LONGEST
 from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
 
@@ -53,11 +53,14 @@ def _basins(values: list[float], tol: float) -> int:
 
 
 def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
-    """The best λ that is the same for all, as looks from bound to bound tell, and a start there."""
+    """The best λ that is the same for all, as looks from strong to weak tell, and a start there."""
     low, high = float(domain.lower.min()), float(domain.upper.max())
     if low == high or traits.looks is None:
         return lam, None
-    asking, answer = scan(Box(low, high, size=1), traits.looks, Ask(np.inf, free=True)), None
+    asking, answer = (
+        scan(Box(low, high, size=1), traits.looks, Ask(np.inf, free=True), risen=RISEN),
+        None,
+    )
     seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
 
     def whole(start: Evaluation | None) -> Evaluation | None:
@@ -146,9 +149,9 @@ class _Descent:
                 return None
             lam = now.lam.copy()
             lam[axes] = best[axes]
-            trial = yield from self.at(lam, now)
+            trial = yield Look(lam, Ask(free=True, gradient=False), now)
             if trial.value < now.value - goal / 2:
-                return trial
+                return (yield from self.at(lam, trial))
         return None
 
     def _ended(self, reason: str, now: Evaluation, promise: float) -> tuple[Evaluation, Status]:

@@ -120,8 +120,11 @@ def scan(
     ask: Ask,
     together: bool = False,
     start: Evaluation | None = None,
+    risen: float = np.inf,
 ) -> Asking[_Basin]:
     """The least f from bound to bound: λ, f, f″ and where to start from.
+
+    Or from the upper bound down to where f has risen to so many times the least.
 
     For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
     between two looks there is a minimum, which the cubic through both values and slopes places.
@@ -135,6 +138,9 @@ def scan(
     else:
         for place in places:
             looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else start)))
+            least = min(abs(one.value) for one in looks)
+            if looks[-1].value > risen * least and looks[-1].grad[0] < 0:
+                break
     found = [_Basin(float(now.lam[0]), now.value, np.nan, now) for now in looks]
     basins = [min(found, key=lambda basin: basin.value)]
     for right, left in pairwise(looks):
