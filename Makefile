@@ -48,6 +48,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/certificate.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/rivals.py
+	$(BIN)/python benchmarks/several.py
 	$(BIN)/python benchmarks/overfitting.py
 
 clean:
