@@ -23,9 +23,9 @@ from hoag.values import Array, Ask, Box, Evaluation
 # A sixth of the rows makes a factor cost 1/216, so that all places together cost less than one. Of
 # fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one in three).
 SHARE, LEAST = 1 / 6, 200
-# Widths of the grid are at most so far apart, in λ, where rows are few and all of them are looked
-# at: with 70 rows f has narrow basins. A sample does not show as much, and has them 16 times as far
-# apart. Ridges, with which f changes half as fast, are twice as far apart.
+# Places of the grid are at most so far apart, in λ, where rows are few and all of them are looked
+# at: with 70 rows f has narrow basins. A sample does not show as much, and has widths 16 times as
+# far apart, and ridges, with which f changes half as fast, 32 times.
 SPACING = 0.25
 # So many of the lowest places, no two of them neighbours, are followed downhill ...
 BASINS = 5
@@ -105,9 +105,9 @@ class _Plane:
         self.finest = 2**HALVINGS
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
-        # The last is a ridge.
+        # The last is a ridge; of all rows, one decomposition has every one of them.
         apart = np.full(len(widest), SPACING if everything else 16 * SPACING)
-        apart[-1] *= 2
+        apart[-1] *= 1 if everything else 2
         self.axes: Place = tuple(
             self.finest * int(np.ceil(w / a)) for w, a in zip(widest, apart, strict=True)
         )
