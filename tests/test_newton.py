@@ -125,6 +125,15 @@ def test_a_plateau_is_left_where_an_axis_shows_something_beyond_it():
     np.testing.assert_allclose(blind.lam, [1.0, 5.0], atol=0.05)
 
 
+def test_an_axis_that_still_promises_a_gain_is_no_convergence():
+    """Steps ran out when the search stood on the plateau, and the well was in sight."""
+    box, start = Box(-12.0, 12.0, size=2), np.array([1.0, 5.0])
+    few = Fast(max_iter=1).minimize(Known(), box, start)
+    assert few.status.reason == "max_iter"
+    assert few.lam[1] == 5.0
+    assert "fall by about 6" in str(few.status)  # 2 of 3, and not the 0 of the model
+
+
 def test_it_ends_when_it_is_told_to():
     criterion = hoag.plan(folds("logistic"))
     few = Fast(max_iter=2).minimize(criterion, BOX, np.zeros(6))

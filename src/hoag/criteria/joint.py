@@ -12,18 +12,19 @@ conjugate gradients, and p is exact to five digits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
+from hoag.criteria.factors import Factor, named, solved
 from hoag.criteria.pull import Pull
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.blocks import Bends, Blocks, Sums
 from hoag.glm.model import LinearModel
+from hoag.glm.term import Predictor
 from hoag.operators import Inverse
 from hoag.values import (
     EXACT,
@@ -43,7 +44,7 @@ ROUGH = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Warm:
-    """x_k with the sums there, and where matrices are dear, those of an earlier x."""
+    """x_k with the sums there, and the matrices that were formed last, here or at an earlier x."""
 
     X: Array
     at: Sums
@@ -55,29 +56,35 @@ Solved = tuple[Warm, "list[Factor]", str]
 
 
 class Joint(SharedFolds):
-    """The folds of any model, by Newton steps, to rounding.
+    """The folds of any model, by Newton steps, to rounding."""
 
-    max_steps   the most steps of Newton's method, at one λ
-    forcing     the share of a step that may be left undone, where matrices are dear
-    """
+    max_steps = 100  # of Newton's method, at one λ, and of conjugate gradients in each
+    forcing = 0.1  # the share of a step that may be left undone, where matrices are dear
 
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        blocks: Blocks,
-        plain: Callable[[], Criterion],
-        several: bool = True,
-        max_steps: int = 100,
-        forcing: float = 0.1,
-    ) -> None:
-        super().__init__(models, blocks, plain, several)
-        self.max_steps, self.forcing = max_steps, forcing
-        self._work = blocks  # where Newton steps are taken
-        self._lift: Array | None = None
-        if blocks.design.slopes > blocks.n * blocks.design.outputs and models[0].one_penalty:
-            self._work, self._lift = blocks.spanned()
-            self._design = self._work.design
-        self._dear = self._work.folds * self._work.n * self._design.size**2 > CHEAP
+    @cached_property
+    def _spanned(self) -> tuple[Blocks, Array | None]:
+        """Where Newton steps are taken: the rows, or in a basis of their span, and that basis."""
+        design = self.blocks.design
+        if design.slopes > self.blocks.n * design.outputs and self.models[0].one_penalty:
+            return self.blocks.spanned()
+        return self.blocks, None
+
+    @property
+    def _work(self) -> Blocks:
+        return self._spanned[0]
+
+    @property
+    def _lift(self) -> Array | None:
+        return self._spanned[1]
+
+    @property
+    def _design(self) -> Predictor:
+        return self._work.design
+
+    @cached_property
+    def _dear(self) -> bool:
+        """Whether matrices of all folds cost too much to be formed at every step."""
+        return self._work.folds * self._work.n * self._design.size**2 > CHEAP
 
     @property
     def traits(self) -> Traits:
@@ -87,8 +94,7 @@ class Joint(SharedFolds):
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before = self._ledger.cost
         penalty = self._pull(lam)
-        solve = self._by_products if self._dear else self._newton
-        warm, factors, note = solve(lam, penalty, warm or self.begun(), ask)
+        warm, factors, note = self._newton(lam, penalty, warm or self.begun(), ask)
         X, at = warm.X, warm.at
         if at.hessian.size:
             Q = solved(factors, at.g_x)
@@ -139,9 +145,10 @@ class Joint(SharedFolds):
         inverses = self._own(found.warm, found.lam, penalty)
         total, (s, many) = np.zeros(places.shape), places.shape
         changes = penalty.alpha[:, None] * np.expm1(places - found.lam[:, None])
+        roots = penalty.roots()
         for k, (inverse, x) in enumerate(zip(inverses, X, strict=True)):
             moved = np.empty((s, many, x.size))
-            for j, F in enumerate(penalty.roots()):
+            for j, F in enumerate(roots):
                 C = inverse(F)
                 e, V = np.linalg.eigh(F.T @ C)
                 share = changes[j][:, None] / np.maximum(1.0 + changes[j][:, None] * e, ROUNDING)
@@ -160,29 +167,46 @@ class Joint(SharedFolds):
         """Newton's method for every fold, to rounding.
 
         A look ahead ends one step before, since p is wanted to a few digits; one over the box where
-        a step moves f by a small share of itself, for its square is all that is lost.
+        a step moves f by a small share of itself, for its square is all that is lost. Where
+        matrices are dear, a step is solved by products, with factors of older ones, until products
+        have cost as much as new ones would; those of the end are formed where ∇²f is asked for.
         """
-        X, at = warm.X, warm.at
-        enough = EXACT if ask.free else EXACT**2
-        h = at.value + penalty.value(X)
-        last = np.full(len(X), np.inf)
+        X, at, H = warm.X, warm.at, warm.H
+        enough = EXACT if ask.free or (self._dear and ask.hessian) else EXACT**2
+        h, last, spent = at.value + penalty.value(X), np.full(len(X), np.inf), 0
+        factors: list[Factor] = []
+        if H is not None and not at.hessian.size:
+            factors = self._factors(penalty.added(H), lam)
+        note = f"Newton's method stopped after {self.max_steps} steps."
         for _ in range(self.max_steps):
+            if not at.hessian.size and (H is None or spent > self._worth):
+                at = self._work.sums(X, curved=True)
             r = at.gradient + penalty.times(X)
-            factors = self._factors(penalty.added(at.hessian), lam)
-            d = -solved(factors, r)
-            slope = np.sum(r * d, axis=1)  # −(the decrement)²
-            size = np.abs(h)
+            if at.hessian.size:
+                H, spent = at.hessian, 0
+                factors = self._factors(penalty.added(H), lam)
+                d = -solved(factors, r)
+            else:
+                bends = self._work.bends_at(X)
+                d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
+                spent += taken
+            slope, size = np.sum(r * d, axis=1), np.abs(h)  # −(the decrement)²
             done = -slope <= enough * size
             noise = -slope <= ROUNDING * size  # where values of h no longer tell
             done |= noise & (-slope > 0.5 * last)
             if ask.eps == np.inf:
                 done |= np.abs(np.sum(at.g_x * d, axis=1)) <= ROUGH * np.abs(at.g)
             if np.all(done):
-                return Warm(X, at), factors, ""
+                note = ""
+                break
             last = np.where(noise, -slope, np.inf)
             X, at, h = self._searched(lam, penalty, X, h, d, np.where(noise, np.inf, slope))
-        factors = self._factors(penalty.added(at.hessian), lam)
-        return Warm(X, at), factors, f"Newton's method stopped after {self.max_steps} steps."
+        if ask.hessian and not at.hessian.size:
+            at = self._work.sums(X, curved=True)
+        if at.hessian.size and at.hessian is not H:
+            H = at.hessian
+            factors = self._factors(penalty.added(H), lam)
+        return Warm(X, at, H), factors, note
 
     def _searched(
         self, lam: Array, penalty: Pull, X: Array, h: Array, d: Array, slope: Array
@@ -202,51 +226,10 @@ class Joint(SharedFolds):
             t = np.where(bad, t / 2, t)
         if not np.all(np.isfinite(h_there)):
             raise InnerProblemError(
-                f"The inner loss is not finite at {_named(lam)}: rescale the data (features of "
+                f"The inner loss is not finite at {named(lam)}: rescale the data (features of "
                 "size 1)."
             )
         return trial, there, h_there
-
-    def _by_products(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
-        """The same where matrices are dear: steps by conjugate gradients, with factors kept.
-
-        They are formed anew where products have cost as much since, and at the end where ∇²f is
-        asked for.
-        """
-        X, at = warm.X, warm.at
-        known = at.hessian if at.hessian.size else warm.H
-        H = self._formed(X) if known is None else known
-        factors = self._factors(penalty.added(H), lam)
-        h, spent = at.value + penalty.value(X), 0
-        last = np.full(len(X), np.inf)
-        enough = EXACT if ask.free or ask.hessian else EXACT**2
-        for _ in range(self.max_steps):
-            r = at.gradient + penalty.times(X)
-            bends = self._work.bends_at(X)
-            d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
-            slope = np.sum(r * d, axis=1)
-            done, noise = -slope <= enough * np.abs(h), -slope <= ROUNDING * np.abs(h)
-            done |= noise & (-slope > 0.5 * last)
-            if ask.eps == np.inf:
-                done |= np.abs(np.sum(at.g_x * d, axis=1)) <= ROUGH * np.abs(at.g)
-            if np.all(done):
-                break
-            last = np.where(noise, -slope, np.inf)
-            X, at, h = self._searched(lam, penalty, X, h, d, np.where(noise, np.inf, slope))
-            spent += taken
-            if spent > self._worth:
-                H, spent = self._formed(X), 0
-                factors = self._factors(penalty.added(H), lam)
-        else:
-            why = f"Newton's method stopped after {self.max_steps} steps."
-            return Warm(X, at, H), factors, why
-        if ask.hessian:
-            at = self._work.sums(X, curved=True)
-            H, factors = at.hessian, self._factors(penalty.added(at.hessian), lam)
-        return Warm(X, at, H), factors, ""
-
-    def _formed(self, X: Array) -> Array:
-        return self._work.sums(X, curved=True).hessian
 
     @property
     def _worth(self) -> float:
@@ -316,12 +299,8 @@ class Joint(SharedFolds):
 
     def _own(self, warm: Warm, lam: Array, penalty: Pull) -> list[Factor]:
         """The factors of every fold at its x, made where they are not at hand."""
-        H = warm.at.hessian if warm.at.hessian.size else self._formed(warm.X)
-        return self._factors(penalty.added(H), lam)
-
-    def _factors(self, M: Array, lam: Array) -> list[Factor]:
-        self._ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self._work.n))  # size³/3 each
-        return factors(M, lam)
+        at = warm.at if warm.at.hessian.size else self._work.sums(warm.X, curved=True)
+        return self._factors(penalty.added(at.hessian), lam)
 
     def _each(self, X: Array) -> list[Array]:
         """The x of every fold as its model lays it out."""
@@ -336,49 +315,7 @@ class Joint(SharedFolds):
         return _turned(self._lift, G, self.blocks.design.slopes, self._design.outputs)
 
 
-class Factor:
-    """b ↦ M⁻¹b by a Cholesky factor; the columns are brought to one scale before it is formed."""
-
-    def __init__(self, scaled: Array, root: Array) -> None:
-        self._root = root
-        self._lower, failed = dpotrf(scaled.T, lower=1, clean=0)
-        if failed:
-            raise LinAlgError("The matrix is not positive definite.")
-
-    def __call__(self, b: Array) -> Array:
-        """For b of shape (size,) or (size, m)."""
-        inner = dpotrs(self._lower, (b.T / self._root).T, lower=1)[0]
-        return np.asarray((inner.T / self._root).T)
-
-
-def factors(M: Array, lam: Array) -> list[Factor]:
-    """One for each M_k."""
-    diagonal = np.einsum("kii->ki", M)
-    root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
-    scaled = M / root[:, :, None] / root[:, None, :]
-    np.einsum("kii->ki", scaled)[:] = np.where(diagonal > 0, 1.0, 0.0)
-    try:
-        return [Factor(own, r) for own, r in zip(scaled, root, strict=True)]
-    except LinAlgError:
-        np.einsum("kii->ki", scaled)[:] += M.shape[-1] * ROUNDING
-    try:
-        return [Factor(own, r) for own, r in zip(scaled, root, strict=True)]
-    except LinAlgError:
-        raise InnerProblemError(
-            f"∇²₁h is singular to rounding at {_named(lam)}: raise the lower bound."
-        ) from None
-
-
-def solved(inverses: Sequence[Inverse], R: Array) -> Array:
-    """M_k⁻¹r_k for every fold."""
-    return np.stack([inverse(r) for inverse, r in zip(inverses, R, strict=True)])
-
-
 def _turned(U: Array, X: Array, slopes: int, outputs: int) -> Array:
     """X with UᵀW in place of the slopes W of every row."""
     W = X[:, :slopes].reshape(len(X), -1, outputs)
     return np.concatenate([(U.T @ W).reshape(len(X), -1), X[:, slopes:]], axis=1)
-
-
-def _named(lam: Array) -> str:
-    return f"lam = {np.array2string(lam, precision=6, threshold=6)}"

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from hoag.criteria.base import Criterion
+from hoag.criteria.factors import Factor, factors
 from hoag.criteria.pull import Pull, pull
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic, Ridge
+from hoag.glm.term import Predictor
 from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation
 
 
@@ -33,7 +35,12 @@ class SharedFolds(Criterion):
         several: bool = True,
     ) -> None:
         self.models, self.blocks, self._plain, self.several = models, blocks, plain, several
-        self._design, self._ledger = blocks.design, blocks.ledger  # how x is laid out; the cost
+        self._ledger = blocks.ledger
+
+    @property
+    def _design(self) -> Predictor:
+        """How the x of a fold is laid out."""
+        return self.blocks.design
 
     @cached_property
     def plain(self) -> Criterion:
@@ -76,6 +83,11 @@ class SharedFolds(Criterion):
 
     def _pull(self, lam: Array) -> Pull:
         return pull([model.penalty for model in self.models], lam, self._design)
+
+    def _factors(self, M: Array, lam: Array) -> list[Factor]:
+        """One for each of some matrices M_k; size³/3 operations each."""
+        self._ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.blocks.n))
+        return factors(M, lam)
 
     def _covers(self, whole: LinearModel) -> bool:
         """Whether the folds use all rows of the model that is fitted last."""

@@ -20,7 +20,7 @@ to as many digits as large ones.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, moments, singular
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.basis import FEW
@@ -49,15 +49,7 @@ GRAM_ERROR = EXACT**0.5
 class Spectral(SharedFolds):
     """The folds of ridge regression, by decomposition."""
 
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        blocks: Blocks,
-        plain: Callable[[], Criterion],
-        several: bool = True,
-    ) -> None:
-        super().__init__(models, blocks, plain, several)
-        self._told = blocks.ledger.cost
+    _told = Cost()  # the cost as it was told last
 
     def _alpha(self, lam: Array) -> float:
         return float(np.exp(lam[0] - self._shift))

@@ -10,17 +10,19 @@ factor ρ at each pass, which is measured, and says how wrong f and p may be.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hoag.criteria import joint
-from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
-from hoag.criteria.joint import ROUGH, Joint, solved
+from hoag.criteria.base import SPACING, Traits, no_gradient
+from hoag.criteria.factors import solved
+from hoag.criteria.joint import ROUGH, Joint
 from hoag.criteria.shared import SharedFolds
-from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.blocks import Sums
 from hoag.glm.model import LinearModel
 from hoag.operators import Inverse
 from hoag.values import FALLEN, ROUNDING, Array, Ask, Evaluation, Solve
@@ -51,21 +53,13 @@ class Tall(SharedFolds):
     Where classes are all but separable, x runs away from fold to fold, and one point does not stand
     for them all: from there on the folds are solved as `Joint` does, and evaluations hold its warm
     starts.
-
-    max_steps   the most steps at one λ
     """
 
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        blocks: Blocks,
-        plain: Callable[[], Criterion],
-        several: bool = True,
-        max_steps: int = 100,
-    ) -> None:
-        super().__init__(models, blocks, plain, several)
-        self.max_steps = max_steps
-        self._apart = Joint(models, blocks, plain, several, max_steps)
+    max_steps = 100  # at one λ
+
+    @cached_property
+    def _apart(self) -> Joint:
+        return Joint(self.models, self.blocks, self._plain, self.several)
 
     @property
     def traits(self) -> Traits:
@@ -111,7 +105,7 @@ class Tall(SharedFolds):
             x, h, H = x + step, there, made if fresh else H
             r = gradient.sum(axis=0) + penalty.times(x[None])[0]
             assert H is not None
-            (inverse,) = self._factors(H.sum(axis=0)[None], lam)
+            (inverse,) = self._inverses(H.sum(axis=0)[None], lam)
             step = -inverse(r)
             left = -float(r @ step)
             serves, near = fresh or left <= STALE**2 * last, left <= STALE**4 * weights
@@ -139,7 +133,7 @@ class Tall(SharedFolds):
         latter. The share that a pass leaves of x and of t, measured, says what is left after it.
         """
         penalty, X, at = self._pull(lam), warm.X, warm.at
-        factors = self._factors(self._own(warm), lam)
+        factors = self._inverses(self._own(warm), lam)
         d, decrement = _step(factors, at.gradient + penalty.times(X))
         T = change = -solved(factors, penalty.times(X + d))
         p, error, again = np.nan, np.nan, False
@@ -171,7 +165,7 @@ class Tall(SharedFolds):
                 return self._one_by_one(lam, X, ask)
             if rate > STALE:
                 warm, again = self._common(lam, X.mean(axis=0), warm.H), True
-                X, at, factors = warm.X, warm.at, self._factors(self._own(warm), lam)
+                X, at, factors = warm.X, warm.at, self._inverses(self._own(warm), lam)
                 d, decrement = _step(factors, at.gradient + penalty.times(X))
                 T = change = -solved(factors, penalty.times(X + d))
         rounding = ROUNDING * abs(value)
@@ -199,7 +193,7 @@ class Tall(SharedFolds):
     ) -> Evaluation:
         """f and p of the quadratic models about the x at hand, without a pass over the rows."""
         penalty, X, at = self._pull(lam), warm.X, warm.at
-        factors = factors or self._factors(self._own(warm), lam)
+        factors = factors or self._inverses(self._own(warm), lam)
         d = -solved(factors, at.gradient + penalty.times(X))
         bent = _times(self._held(warm), d)
         value = float(np.sum(at.g) + np.sum((at.g_x + 0.5 * bent) * d)) + warm.missed[0]
@@ -210,6 +204,9 @@ class Tall(SharedFolds):
         g = float(at.g.sum())
         return Evaluation(lam, value, grad, g=g, f_error=np.nan, error=np.nan, warm=warm)
 
+    def _inverses(self, H: Array, lam: Array) -> Sequence[Inverse]:
+        return self._factors(self._pull(lam).added(H), lam)
+
     def _held(self, warm: Warm) -> Array:
         """∇²g of every fold from the matrices of the blocks."""
         return np.tensordot(self.blocks.test * 1.0, warm.H, axes=1)
@@ -218,10 +215,6 @@ class Tall(SharedFolds):
         """∇²L of every fold, likewise."""
         return np.tensordot(self.blocks.train * 1.0, warm.H, axes=1)
 
-    def _factors(self, H: Array, lam: Array) -> Sequence[Inverse]:
-        self._ledger.charge(grams=len(H) * H.shape[-1] / (6.0 * self.blocks.n))  # size³/3 each
-        return joint.factors(self._pull(lam).added(H), lam)
-
     # ---- the end
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
@@ -229,7 +222,7 @@ class Tall(SharedFolds):
         if isinstance(found.warm, joint.Warm):
             return self._apart.settled(found, tol, deadline)
         before, warm, lam = self._ledger.cost, found.warm, found.lam
-        factors, penalty = self._factors(self._own(warm), lam), self._pull(lam)
+        factors, penalty = self._inverses(self._own(warm), lam), self._pull(lam)
         X, at, last = warm.X, warm.at, np.inf
         for _ in range(self.max_steps):
             d = -solved(factors, at.gradient + penalty.times(X))
@@ -238,13 +231,12 @@ class Tall(SharedFolds):
                 break
             X, last = X + d, left
             at = self.blocks.sums(X)
-        share = min(left / last, 1.0) if np.isfinite(last) else STALE
+        error = left * (min(left / last, 1.0) if np.isfinite(last) else STALE)
         value = float(at.g.sum() + np.sum(at.g_x * d))
-        if share * left > tol and time.perf_counter() <= deadline:
+        if error > tol and time.perf_counter() <= deadline:
             alone = self._one_by_one(lam, X, Ask(gradient=False))
-            X, at, value = alone.warm.X, alone.warm.at, alone.value
-            left = alone.f_error / share
-        return self._closed(found, before, X, at, value, share * left, tol)
+            X, at, value, error = alone.warm.X, alone.warm.at, alone.value, alone.f_error
+        return self._closed(found, before, X, at, value, error, tol)
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
         """X(λ) on all rows, with the matrices at hand; None where they do not serve."""
@@ -253,7 +245,7 @@ class Tall(SharedFolds):
         if not self._covers(whole):
             return None
         x = self.start(warm)
-        (inverse,) = self._factors(warm.H.sum(axis=0)[None], lam)
+        (inverse,) = self._inverses(warm.H.sum(axis=0)[None], lam)
         last = np.inf
         for k in range(self.max_steps):
             point = whole.at(x, lam)

@@ -233,6 +233,7 @@ class Blocks:
         for chunk in self._chunks():
             z = np.asarray(chunk.A @ W).reshape(len(chunk.y), self.folds, -1) + shift
             kept.append((chunk, _At(self.loss, chunk.y, z)))
+        self.ledger.charge(passes=0.5 * self.folds)
         return Bends(self, kept)
 
     @cached_property
@@ -251,10 +252,11 @@ class Blocks:
         W, shift = self._columns(X)
         total = np.zeros(len(X))
         for chunk in self._chunks():
-            some = np.flatnonzero(chunk.of(k)[1])
+            weights = chunk.of(k)[1]
+            some = np.flatnonzero(weights)
             if some.size:
                 z = np.asarray(chunk.A[some] @ W).reshape(some.size, len(X), -1) + shift
-                total += chunk.of(k)[1][some] @ _At(self.outer, chunk.y[some], z).value
+                total += weights[some] @ _At(self.outer, chunk.y[some], z).value
         self.ledger.charge(held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / self.n)
         return total
 

@@ -57,10 +57,8 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
     low, high = float(domain.lower.min()), float(domain.upper.max())
     if low == high or traits.looks is None:
         return lam, None
-    asking, answer = (
-        scan(Box(low, high, size=1), traits.looks, Ask(np.inf, free=True), risen=RISEN),
-        None,
-    )
+    line, ask, answer = Box(low, high, size=1), Ask(np.inf, free=True), None
+    asking = scan(line, traits.looks, ask, risen=RISEN)
     seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
 
     def whole(start: Evaluation | None) -> Evaluation | None:
@@ -103,11 +101,14 @@ class _Descent:
                     continue
                 better = yield from self._elsewhere(now, goal)
                 if better is None:
-                    return self._ended("converged", now, promise)
-                now, radius, refused = better, usual, False
+                    return self._ended("converged", now, AHEAD * promise)
+                if self.evaluations >= self.max_iter:
+                    return self._ended("max_iter", now, now.value - better.value)
+                now = yield from self.at(better.lam, better)
+                radius, refused = usual, False
                 continue
             if self.evaluations >= self.max_iter:
-                return self._ended("max_iter", now, promise)
+                return self._ended("max_iter", now, AHEAD * promise)
             trial = yield from self.at(now.lam + step, now)
             fall, length = now.value - trial.value, float(np.max(np.abs(step)))
             if fall >= SUFFICIENT * promise:
@@ -119,7 +120,7 @@ class _Descent:
                 continue
             radius, refused = length / 4, True
             if radius < SHORTEST:
-                return self._ended("stalled", now, promise)
+                return self._ended("stalled", now, AHEAD * promise)
 
     def _step(self, now: Evaluation, radius: float) -> Array:
         """The s of the model, no longer than r along any axis."""
@@ -129,9 +130,9 @@ class _Descent:
         return least(now.grad, now.hessian, low, high)
 
     def _elsewhere(self, now: Evaluation, goal: float) -> Asking[Evaluation | None]:
-        """A λ that differs along an axis, or some, where f is lower by more than `goal`, if any.
+        """A look at a λ that differs along an axis, or some, and has a lower f, if there is one.
 
-        A model says where; that it is so is seen by evaluations.
+        A model says where f may be lower by more than `goal`; that it is so, looks.
         """
         spans = self.domain.upper - self.domain.lower
         count = int(np.ceil(2 * float(np.max(spans)) / LONGEST)) + 1
@@ -145,17 +146,15 @@ class _Descent:
         far = np.where(2 * gains >= most[:, None], np.abs(places - now.lam[:, None]), np.inf)
         best = np.take_along_axis(places, np.argmin(far, axis=1)[:, None], axis=1)[:, 0]
         for axes in _tries(most, goal):
-            if self.evaluations >= self.max_iter:
-                return None
             lam = now.lam.copy()
             lam[axes] = best[axes]
-            trial = yield Look(lam, Ask(free=True, gradient=False), now)
+            trial: Evaluation = yield Look(lam, Ask(free=True, gradient=False), now)
             if trial.value < now.value - goal / 2:
-                return (yield from self.at(lam, trial))
+                return trial
         return None
 
-    def _ended(self, reason: str, now: Evaluation, promise: float) -> tuple[Evaluation, Status]:
-        left = f"the loss can still fall by about {AHEAD * promise / _size(now):.1e} of itself"
+    def _ended(self, reason: str, now: Evaluation, gain: float) -> tuple[Evaluation, Status]:
+        left = f"the loss can still fall by about {gain / _size(now):.1e} of itself"
         why = {
             "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
             "asked for. Every axis was looked at from bound to bound.",
