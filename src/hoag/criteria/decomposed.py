@@ -9,7 +9,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dgejsv
 from scipy.sparse import issparse
 
-from hoag.glm.blocks import Part
+from hoag.glm.chunks import Part
 from hoag.glm.losses import OuterLoss
 from hoag.glm.rows import gram
 from hoag.values import Array

@@ -33,7 +33,8 @@ from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, moments, singular
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.basis import FEW
-from hoag.glm.blocks import Blocks, Part
+from hoag.glm.blocks import Blocks
+from hoag.glm.chunks import Part
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.problem import Counted

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from hoag.criteria.base import Criterion
@@ -26,16 +29,18 @@ def interval(
         asks = Ask(free=True), Ask(free=True, gradient=False)
     if not np.all(np.isfinite(best.grad)):
         return np.full((best.lam.size, 2), np.nan), Cost()
-    if best.hessian is not None and best.lam.size > 1:
-        ends = _parabola(box, best, best.grad, np.diag(best.hessian), tol)
-        return _along_axes(criterion, best, ends, tol)
+    few, bent = best.lam.size <= MOST_PROBES, best.hessian
     try:
-        curvature, cost = _curvatures(criterion, box, best, asks[0])
-        few = best.lam.size <= MOST_PROBES
-        along = best.grad if few else np.full(best.lam.size, best.grad.sum())
-        ends, looked = _verified(
-            criterion, best, _parabola(box, best, along, curvature, tol), tol, asks[1]
-        )
+        if bent is not None:
+            along, curvature, cost = best.grad, np.diag(bent), Cost()
+        else:
+            along = best.grad if few else np.full(best.lam.size, best.grad.sum())
+            curvature, cost = _curvatures(criterion, box, best, asks[0])
+        ends = _parabola(box, best, along, curvature, tol)
+        if bent is None and not few:  # moved together, so no end is one λ's own
+            return ends, cost
+        look = _axes if bent is not None else partial(_looks, ask=asks[1])
+        ends, looked = _verified(best, ends, tol, partial(look, criterion, best))
     except InnerProblemError:
         return np.full((best.lam.size, 2), np.nan), Cost()
     return ends, cost + looked
@@ -55,48 +60,41 @@ def _parabola(box: Box, best: Evaluation, along: Array, curvature: Array, tol: f
     return np.stack(ends, axis=1)
 
 
-def _along_axes(
-    criterion: Criterion, best: Evaluation, ends: Array, tol: float
-) -> tuple[Array, Cost]:
-    """The same, with f along every axis by the criterion's own model of it."""
-    reach, cost = ends - best.lam[:, None], Cost()
-    while np.any(far := np.abs(reach) > 2 * PROBE):
-        values, spent = criterion.axes(best, best.lam[:, None] + reach)
-        cost = cost + spent
-        if values is None:
-            break
-        too_far = far & ~(values <= (1 + 2 * tol) * best.value)
-        if not np.any(too_far):
-            break
-        reach[too_far] /= 2
-    return best.lam[:, None] + reach, cost
-
-
-def _verified(
-    criterion: Criterion, best: Evaluation, ends: Array, tol: float, ask: Ask
-) -> tuple[Array, Cost]:
+def _verified(best: Evaluation, ends: Array, tol: float, look: Any) -> tuple[Array, Cost]:
     """The ends with those drawn nearer that the curvature put too far, and what looking cost.
 
     A parabola from one probe is no guide far beyond it: there f itself is looked at, and the way
-    halved while it is higher than it should be.
+    halved while it is higher than it should be. `look` says what f is at some ends, and its cost.
     """
-    cost = Cost()
-    if best.lam.size > MOST_PROBES:  # moved together, so no end is one λ's own
-        return ends, cost
-    reach = ends - best.lam[:, None]
-    open_ends = np.argwhere(np.abs(reach) > 2 * PROBE)
-    while len(open_ends):
-        lams = [best.lam + reach[j, k] * (np.arange(best.lam.size) == j) for j, k in open_ends]
-        if criterion.traits.together:
-            there = criterion.values(lams, ask)
-        else:
-            there = [criterion.evaluate(lam, ask, best.warm) for lam in lams]
-        cost = sum((now.cost for now in there), cost)
-        too_far = [now.value > (1 + 2 * tol) * best.value for now in there]
-        nearer = tuple(open_ends[too_far].T)
-        reach[nearer] /= 2
-        open_ends = open_ends[too_far][np.abs(reach[nearer]) > 2 * PROBE]
+    reach, cost = ends - best.lam[:, None], Cost()
+    far = np.abs(reach) > 2 * PROBE
+    while np.any(far):
+        values, spent = look(reach, far)
+        cost = cost + spent
+        far &= ~(values <= (1 + 2 * tol) * best.value)
+        reach[far] /= 2
+        far &= np.abs(reach) > 2 * PROBE
     return best.lam[:, None] + reach, cost
+
+
+def _looks(
+    criterion: Criterion, best: Evaluation, reach: Array, far: Array, ask: Ask
+) -> tuple[Array, Cost]:
+    """f at the ends that are far, one λ moved at a time."""
+    places, values = np.argwhere(far), np.full(reach.shape, np.nan)
+    lams = [best.lam + reach[j, k] * (np.arange(best.lam.size) == j) for j, k in places]
+    if criterion.traits.together:
+        there = criterion.values(lams, ask)
+    else:
+        there = [criterion.evaluate(lam, ask, best.warm) for lam in lams]
+    values[far] = [now.value for now in there]
+    return values, sum((now.cost for now in there), Cost())
+
+
+def _axes(criterion: Criterion, best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:
+    """f along every axis by the criterion's own model of it; where it has none, ends stay."""
+    values, cost = criterion.axes(best, best.lam[:, None] + reach)
+    return (np.full(reach.shape, -np.inf) if values is None else values), cost
 
 
 def _curvatures(criterion: Criterion, box: Box, best: Evaluation, ask: Ask) -> tuple[Array, Cost]:

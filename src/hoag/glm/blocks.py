@@ -15,43 +15,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from hoag.glm.chunks import At, Chunk, Gathered, Part
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram
 from hoag.glm.term import Predictor
 from hoag.problem import Ledger
 from hoag.values import Array
-
-
-class Part(NamedTuple):
-    """Some rows of one block: its number, A, y and the weights."""
-
-    block: int
-    A: Any
-    y: npt.NDArray[Any]
-    weights: Array
-
-
-class Chunk(NamedTuple):
-    """Some rows, the folds that train on any of them and are judged on any, and their weights.
-
-    Weights are of shape (m, folds), or (m, 1) for rows of one block, which all of those folds
-    weigh alike.
-    """
-
-    A: Any
-    y: npt.NDArray[Any]
-    train: Array
-    test: Array
-    trained: npt.NDArray[np.intp]
-    tested: npt.NDArray[np.intp]
-
-    def of(self, k: int) -> tuple[Array, Array]:
-        """The weights of fold k, in h and in g, (m,) each; 0 where it does not use these rows."""
-        if self.train.shape[1] == 1:
-            used = float(k in self.trained), float(k in self.tested)
-            return used[0] * self.train[:, 0], used[1] * self.test[:, 0]
-        return self.train[:, k], self.test[:, k]
 
 
 class Sums(NamedTuple):
@@ -196,21 +166,21 @@ class Blocks:
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
-        gradient, g_x, bent = (_Gathered(self.design, K) for _ in range(3))
+        gradient, g_x, bent = (Gathered(self.design, K) for _ in range(3))
         anew = curved and not isinstance(self.loss, Squared)
         hessian = np.zeros((K, size, size)) if anew else np.empty(0)
         for chunk in self._chunks():
             z = np.asarray(chunk.A @ W).reshape(len(chunk.y), len(both), -1) + shift
             used = chunk.trained
-            at = _At(self.loss, chunk.y, z[:, :K])
+            at = At(self.loss, chunk.y, z[:, :K])
             if valued:
                 total[used] += np.einsum("ik,ik->k", chunk.train, at.value[:, used])
             gradient.add(chunk.A, chunk.train, at.slope[:, used], used)
             if (held := chunk.tested).size:
-                outer = None if self.alike else _At(self.outer, chunk.y, z[:, held])
+                outer = None if self.alike else At(self.outer, chunk.y, z[:, held])
                 slope = at.slope[:, held] if outer is None else outer.slope
                 if outer is None and not valued:  # nobody has computed the losses yet
-                    outer = _At(self.loss, chunk.y, z[:, held])
+                    outer = At(self.loss, chunk.y, z[:, held])
                 value = at.value[:, held] if outer is None else outer.value
                 g[held] += np.einsum("ik,ik->k", chunk.test, value)
                 g_x.add(chunk.A, chunk.test, slope, held)
@@ -232,7 +202,7 @@ class Blocks:
         kept = []
         for chunk in self._chunks():
             z = np.asarray(chunk.A @ W).reshape(len(chunk.y), self.folds, -1) + shift
-            kept.append((chunk, _At(self.loss, chunk.y, z)))
+            kept.append((chunk, At(self.loss, chunk.y, z)))
         self.ledger.charge(passes=0.5 * self.folds)
         return Bends(self, kept)
 
@@ -242,7 +212,7 @@ class Blocks:
         K, size = self.folds, self.design.size
         hessian = np.zeros((K, size, size))
         for chunk in self._chunks():
-            at = _At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.design.outputs)))
+            at = At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.design.outputs)))
             self._bend(hessian, chunk.A, chunk.train, at, chunk.trained)
         self._charge_grams(K)
         return hessian
@@ -256,7 +226,7 @@ class Blocks:
             some = np.flatnonzero(weights)
             if some.size:
                 z = np.asarray(chunk.A[some] @ W).reshape(some.size, len(X), -1) + shift
-                total += weights[some] @ _At(self.outer, chunk.y[some], z).value
+                total += weights[some] @ At(self.outer, chunk.y[some], z).value
         self.ledger.charge(held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / self.n)
         return total
 
@@ -300,11 +270,11 @@ class Blocks:
         B, size = self.train.shape[1], self.design.size
         W, shift = self._columns(x[None])
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
-        gradient = _Gathered(self.design, B)
+        gradient = Gathered(self.design, B)
         for part in self.parts():
             b = np.array([part.block])
             z = np.asarray(part.A @ W).reshape(len(part.y), 1, -1) + shift
-            at, weights = _At(self.loss, part.y, z), part.weights[:, None]
+            at, weights = At(self.loss, part.y, z), part.weights[:, None]
             value[b] += part.weights @ at.value
             gradient.add(part.A, weights, at.slope, b)
             if curved:
@@ -319,7 +289,7 @@ class Blocks:
         self.ledger.charge(grams=grams * outputs * (outputs + 1) / 2)
 
     def _bend(
-        self, hessian: Array, A: Any, weights: Array, at: _At, used: npt.NDArray[np.intp]
+        self, hessian: Array, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]
     ) -> None:
         """hessian[k] += Aᵀ diag(weights ∂²loss/∂z²) A for k in `used`, the intercept included.
 
@@ -386,75 +356,19 @@ class Blocks:
 class Bends:
     """H_k v_k for all folds at once, with H_k the second derivative of fold k's training loss."""
 
-    def __init__(self, blocks: Blocks, kept: list[tuple[Chunk, _At]]) -> None:
+    def __init__(self, blocks: Blocks, kept: list[tuple[Chunk, At]]) -> None:
         self._blocks, self._kept = blocks, kept
 
     def times(self, V: Array) -> Array:
         """(K, size), one pass of all folds."""
         blocks = self._blocks
         W, shift = blocks._columns(V)
-        total = _Gathered(blocks.design, blocks.folds)
+        total = Gathered(blocks.design, blocks.folds)
         for chunk, at in self._kept:
             z = np.asarray(chunk.A @ W).reshape(len(chunk.y), blocks.folds, -1) + shift
             total.add(chunk.A, chunk.train, at.curve(z)[:, chunk.trained], chunk.trained)
         blocks.ledger.charge(passes=float(blocks.folds))
         return total.flat
-
-
-class _At:
-    """A loss at z of shape (m, K, outputs): every column is a row of its own to the loss."""
-
-    def __init__(self, loss: Any, y: npt.NDArray[Any], z: Array) -> None:
-        self.shape, self._loss, self._y, self._z = z.shape, loss, y, z
-        self._at = loss.at(np.repeat(y, z.shape[1], axis=0), self._flat(z))
-
-    def _flat(self, z: Array) -> Array:
-        m, K, outputs = z.shape
-        return z.reshape(m * K) if outputs == 1 else z.reshape(m * K, outputs)
-
-    @cached_property
-    def value(self) -> Array:
-        return np.asarray(self._at.value.reshape(self.shape[:2]))
-
-    @cached_property
-    def slope(self) -> Array:
-        return np.asarray(self._at.slope.reshape(self.shape))
-
-    @property
-    def curvature(self) -> Array:
-        """∂²loss/∂z² for one output, (m, K)."""
-        return self.curve(np.ones(self.shape))[:, :, 0]
-
-    def curve(self, v: Array) -> Array:
-        return np.asarray(self._at.curve(self._flat(v)).reshape(self.shape))
-
-    def column(self, k: int) -> Any:
-        """The loss as at the z of one fold."""
-        return self._loss.at(self._y, self._z[:, k])
-
-
-class _Gathered:
-    """Σ over rows of Aᵀr for some columns, as x is laid out."""
-
-    def __init__(self, design: Predictor, columns: int) -> None:
-        self._design = design
-        self._slopes = np.zeros((design.features, columns, design.outputs))
-        self._level = np.zeros((columns, design.outputs))
-
-    def add(self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> None:
-        """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, outputs)."""
-        r = weights[:, :, None] * r
-        flat = r.reshape(len(r), -1)
-        product = np.asarray(A.T @ flat)
-        self._slopes[:, used] += product.reshape(len(product), *r.shape[1:])
-        self._level[used] += (np.ones(len(flat)) @ flat).reshape(r.shape[1:])
-
-    @property
-    def flat(self) -> Array:
-        """(columns, size)."""
-        flat = self._slopes.transpose(1, 0, 2).reshape(len(self._level), -1)
-        Q = self._design.Q
-        return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)
 
 
 def _array(rows: Rows) -> Array:

@@ -1,0 +1,99 @@
+"""Some rows at a time, for all folds: their losses at one z for each fold, and sums over them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.glm.term import Predictor
+from hoag.values import Array
+
+
+class Part(NamedTuple):
+    """Some rows of one block: its number, A, y and the weights."""
+
+    block: int
+    A: Any
+    y: npt.NDArray[Any]
+    weights: Array
+
+
+class Chunk(NamedTuple):
+    """Some rows, the folds that train on any of them and are judged on any, and their weights.
+
+    Weights are of shape (m, folds), or (m, 1) for rows of one block, which all of those folds
+    weigh alike.
+    """
+
+    A: Any
+    y: npt.NDArray[Any]
+    train: Array
+    test: Array
+    trained: npt.NDArray[np.intp]
+    tested: npt.NDArray[np.intp]
+
+    def of(self, k: int) -> tuple[Array, Array]:
+        """The weights of fold k, in h and in g, (m,) each; 0 where it does not use these rows."""
+        if self.train.shape[1] == 1:
+            used = float(k in self.trained), float(k in self.tested)
+            return used[0] * self.train[:, 0], used[1] * self.test[:, 0]
+        return self.train[:, k], self.test[:, k]
+
+
+class At:
+    """A loss at z of shape (m, K, outputs): every column is a row of its own to the loss."""
+
+    def __init__(self, loss: Any, y: npt.NDArray[Any], z: Array) -> None:
+        self.shape, self._loss, self._y, self._z = z.shape, loss, y, z
+        self._at = loss.at(np.repeat(y, z.shape[1], axis=0), self._flat(z))
+
+    def _flat(self, z: Array) -> Array:
+        m, K, outputs = z.shape
+        return z.reshape(m * K) if outputs == 1 else z.reshape(m * K, outputs)
+
+    @cached_property
+    def value(self) -> Array:
+        return np.asarray(self._at.value.reshape(self.shape[:2]))
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(self._at.slope.reshape(self.shape))
+
+    @property
+    def curvature(self) -> Array:
+        """∂²loss/∂z² for one output, (m, K)."""
+        return self.curve(np.ones(self.shape))[:, :, 0]
+
+    def curve(self, v: Array) -> Array:
+        return np.asarray(self._at.curve(self._flat(v)).reshape(self.shape))
+
+    def column(self, k: int) -> Any:
+        """The loss as at the z of one fold."""
+        return self._loss.at(self._y, self._z[:, k])
+
+
+class Gathered:
+    """Σ over rows of Aᵀr for some columns, as x is laid out."""
+
+    def __init__(self, design: Predictor, columns: int) -> None:
+        self._design = design
+        self._slopes = np.zeros((design.features, columns, design.outputs))
+        self._level = np.zeros((columns, design.outputs))
+
+    def add(self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> None:
+        """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, outputs)."""
+        r = weights[:, :, None] * r
+        flat = r.reshape(len(r), -1)
+        product = np.asarray(A.T @ flat)
+        self._slopes[:, used] += product.reshape(len(product), *r.shape[1:])
+        self._level[used] += (np.ones(len(flat)) @ flat).reshape(r.shape[1:])
+
+    @property
+    def flat(self) -> Array:
+        """(columns, size)."""
+        flat = self._slopes.transpose(1, 0, 2).reshape(len(self._level), -1)
+        Q = self._design.Q
+        return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)
