@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import qr
 from scipy.linalg.lapack import dgejsv
-from scipy.sparse import issparse
 
-from hoag.glm.chunks import Part
 from hoag.glm.losses import OuterLoss
-from hoag.glm.rows import gram
 from hoag.values import Array
 
 
@@ -82,20 +79,6 @@ class Fold(NamedTuple):
     def rounding(self, alpha: Any) -> Any:
         """The share by which X(λ) may be wrong because e is."""
         return self.lost / np.maximum(alpha + self.e[0], np.finfo(float).tiny)
-
-
-def moments(part: Part) -> Array:
-    A, s = part.A, part.weights
-    tail = np.column_stack([part.y, np.ones(len(s))])
-    if not issparse(A):
-        T = np.concatenate([A, tail], axis=1)
-        T *= np.sqrt(s)[:, None]
-        return np.asarray(T.T @ T)
-    tail = s[:, None] * tail
-    border = np.asarray(A.T @ tail)
-    inner = gram(A, s)
-    corner = tail.T @ np.column_stack([part.y, np.ones(len(s))])
-    return np.block([[inner, border], [border.T, corner]])
 
 
 def singular(A: Array) -> tuple[Array, Array, Array]:

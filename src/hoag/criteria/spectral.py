@@ -20,21 +20,20 @@ to as many digits as large ones.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
-from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, moments, singular
+from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
+from hoag.criteria.moments import BlockMoments
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.basis import FEW
 from hoag.glm.blocks import Blocks
-from hoag.glm.chunks import Part
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.problem import Counted
@@ -181,54 +180,8 @@ class Spectral(SharedFolds):
         return self.blocks.spanned() if self._wide else (self.blocks, None)
 
     @cached_property
-    def _centre(self) -> tuple[Array, Array]:
-        """What is taken off A and y before products are formed, so that less cancels later."""
-        work, _ = self._work
-        p, K = work.design.features, work.design.outputs
-        if self._design.Q is None:
-            return np.zeros(p), np.zeros(K)
-        a, y, total = np.zeros(p), np.zeros(K), 0.0
-        sparse = False
-        for part in work.parts():
-            sparse = sparse or issparse(part.A)
-            a += part.A.T @ part.weights
-            y += part.weights @ part.y.reshape(-1, K)
-            total += float(part.weights.sum())
-        return np.zeros(p) if sparse else a / total, y / total
-
-    def _parts(self) -> Iterator[Part]:
-        """Rows less the centre."""
-        a, y = self._centre
-        moved = bool(np.any(a))
-        for part in self._work[0].parts():
-            A = part.A - a if moved else part.A
-            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
-
-    @cached_property
-    def _dense(self) -> list[tuple[Array, Array, Array]]:
-        """(A, y, s) of every block, as arrays."""
-        gathered: list[list[Part]] = [[] for _ in range(self.blocks.train.shape[1])]
-        for part in self._parts():
-            A = part.A.toarray() if issparse(part.A) else part.A
-            gathered[part.block].append(part._replace(A=A))
-        return [
-            (
-                np.concatenate([part.A for part in parts]),
-                np.concatenate([part.y for part in parts]),
-                np.concatenate([part.weights for part in parts]),
-            )
-            for parts in gathered
-        ]
-
-    @cached_property
-    def _moments(self) -> Array:
-        """Σᵢ sᵢ tᵢtᵢᵀ with t = (a, y, 1) over each block, (B, m, m)."""
-        made: dict[int, Array] = {}
-        for part in self._parts():
-            own = moments(part)
-            made[part.block] = made[part.block] + own if part.block in made else own
-        self.blocks.ledger.charge(grams=1.0)
-        return np.stack([made[b] for b in sorted(made)])
+    def _sums(self) -> BlockMoments:
+        return BlockMoments(self._work[0])
 
     @cached_property
     def _folds(self) -> dict[tuple[int, bool], Fold]:
@@ -257,24 +210,17 @@ class Spectral(SharedFolds):
 
     def _by_gram(self, k: int) -> Fold:
         train, test = self._members(k)
-        M = np.sum(self._moments[train], axis=0)
-        T = self._design.outputs
-        r = M.shape[0] - T - 1
-        G, b = M[:r, :r], M[:r, r:-1]
-        mean, level, total = np.zeros(r), np.zeros(T), float(M[-1, -1])
-        if self._design.Q is not None:
-            mean, level = M[:r, -1] / total, M[r:-1, -1] / total
-            G, b = G - total * np.outer(mean, mean), b - total * np.outer(mean, level)
-        e, V = np.linalg.eigh(G)
+        own, mean, level = self._sums.trained(train)
+        e, V = np.linalg.eigh(own.gram)
         e = np.maximum(e, 0.0)
-        self.blocks.ledger.charge(grams=4.5 * r / self.blocks.n)  # 9r³ operations
-        judge = self._judge(test, mean, level, V)
-        return Fold(e, V.T @ b, V, mean, level, total, judge, ROUNDOFF * float(e[-1]))
+        self.blocks.ledger.charge(grams=4.5 * e.size / self.blocks.n)  # 9r³ operations
+        judge, lost = self._judge(test, mean, level, V), ROUNDOFF * float(e[-1])
+        return Fold(e, V.T @ own.cross, V, mean, level, own.total, judge, lost)
 
     def _by_rows(self, k: int) -> Fold:
         """By a pivoted QR factor of the rows and Jacobi rotations of that."""
         train, test = self._members(k)
-        A, y, s = (np.concatenate(x) for x in zip(*(self._dense[b] for b in np.flatnonzero(train))))
+        A, y, s = self._sums.rows(train)
         mean, level, total = np.zeros(A.shape[1]), np.zeros(y.shape[1]), float(s.sum())
         if self._design.Q is not None:
             mean, level = s @ A / total, s @ y / total
@@ -290,18 +236,12 @@ class Spectral(SharedFolds):
         self, test: npt.NDArray[np.bool_], mean: Array, level: Array, V: Array
     ) -> RowsJudge | MomentsJudge:
         """How the held-out rows see q."""
-        T, outer = self._design.outputs, self.blocks.outer
-        r = mean.size
-        if type(outer) is Squared and not self._few(test, r):
-            M = np.sum(self._moments[test], axis=0) if np.any(test) else np.zeros((r + T + 1,) * 2)
-            a, y, n = M[:r, -1], M[r:-1, -1], M[-1, -1]
-            G = M[:r, :r] - np.outer(a, mean) - np.outer(mean, a) + n * np.outer(mean, mean)
-            b = M[:r, r:-1] - np.outer(a, level) - np.outer(mean, y) + n * np.outer(mean, level)
-            size = float(np.trace(M[r:-1, r:-1]) - 2 * level @ y + n * level @ level)
-            return MomentsJudge(V.T @ G @ V, V.T @ b, size, outer.scale)
-        A, y, s = (
-            np.concatenate(x) for x in zip(*(self._dense[b] for b in np.flatnonzero(test)))
-        ) if np.any(test) else (np.zeros((0, r)), np.zeros((0, T)), np.zeros(0))  # fmt: skip
+        outer = self.blocks.outer
+        if type(outer) is Squared and not self._few(test, mean.size):
+            held = self._sums.sum(test).about(mean, level)
+            size = float(held.squares.sum())
+            return MomentsJudge(V.T @ held.gram @ V, V.T @ held.cross, size, outer.scale)
+        A, y, s = self._sums.rows(test)
         return RowsJudge((A - mean) @ V, y - level, s, outer)
 
     def _few(self, test: npt.NDArray[np.bool_], r: int) -> bool:
@@ -313,7 +253,7 @@ class Spectral(SharedFolds):
     def _x(self, fold: Fold, alpha: float) -> Array:
         """(W, b) as the model lays them out."""
         w = fold.V @ fold.at(alpha)
-        a, y = self._centre
+        a, y = self._sums.centre
         return self._joined(w, fold.level + y - (fold.mean + a) @ w)
 
     def _inverse(self, fold: Fold, alpha: float, r: Array) -> Array:
@@ -321,7 +261,7 @@ class Spectral(SharedFolds):
         slopes, T = self._design.slopes, self._design.outputs
         w, basis = r[:slopes].reshape(-1, T), self._work[1]
         w = w if basis is None else basis.T @ w
-        mean = fold.mean + self._centre[0]
+        mean = fold.mean + self._sums.centre[0]
         b = np.zeros(T) if self._design.Q is None else self._design.Q @ r[slopes:]
         d = fold.V @ ((fold.V.T @ (w - np.outer(mean, b))) / (fold.e + alpha)[:, None])
         return self._joined(d, b / fold.total - mean @ d)

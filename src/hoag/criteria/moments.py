@@ -1,0 +1,149 @@
+"""Squares of rows, summed: all that ridge regression needs of tall data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, reduce
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from hoag.glm.blocks import Blocks
+from hoag.glm.chunks import Part
+from hoag.glm.rows import gram
+from hoag.values import Array
+
+
+class Moments(NamedTuple):
+    """Sums over some rows."""
+
+    gram: Array  # Σ sᵢ aᵢaᵢᵀ, (r, r)
+    cross: Array  # Σ sᵢ aᵢyᵢᵀ, (r, T)
+    squares: Array  # Σ sᵢ yᵢ², (T,)
+    a: Array  # Σ sᵢ aᵢ
+    y: Array  # Σ sᵢ yᵢ
+    total: float  # Σ sᵢ
+
+    @staticmethod
+    def of(part: Part) -> Moments:
+        A, y, s = part.A, part.y, part.weights
+        if issparse(A):
+            square, sy = gram(A, s), s[:, None] * y
+            cross = np.asarray(A.T @ np.column_stack([sy, s]))
+        else:
+            root = np.sqrt(s)[:, None]
+            B = root * A
+            square, cross = B.T @ B, B.T @ np.column_stack([root * y, root])
+        squares = np.einsum("i,ij,ij->j", s, y, y)
+        return Moments(square, cross[:, :-1], squares, cross[:, -1], s @ y, float(s.sum()))
+
+    def plus(self, other: Moments) -> Moments:
+        return Moments(
+            self.gram + other.gram,
+            self.cross + other.cross,
+            self.squares + other.squares,
+            self.a + other.a,
+            self.y + other.y,
+            self.total + other.total,
+        )
+
+    def about(self, mean: Array, level: Array) -> Moments:
+        """The same of aᵢ − mean and yᵢ − level."""
+        a, y, n = self.a, self.y, self.total
+        moved = np.outer(a, mean)
+        return Moments(
+            self.gram - moved - moved.T + n * np.outer(mean, mean),
+            self.cross - np.outer(a, level) - np.outer(mean, y) + n * np.outer(mean, level),
+            self.squares - 2 * level * y + n * level**2,
+            a - n * mean,
+            y - n * level,
+            n,
+        )
+
+    def only(self, targets: npt.NDArray[np.intp]) -> Moments:
+        """Those of some targets."""
+        return self._replace(
+            cross=self.cross[:, targets], squares=self.squares[targets], y=self.y[targets]
+        )
+
+
+class BlockMoments:
+    """The moments of every block of rows, formed once: folds add them up.
+
+    centre   what is taken off a and y before squares are formed, so that less cancels later
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
+
+    @cached_property
+    def centre(self) -> tuple[Array, Array]:
+        design = self.blocks.design
+        p, K = design.features, design.outputs
+        if design.Q is None:
+            return np.zeros(p), np.zeros(K)
+        a, y, total, sparse = np.zeros(p), np.zeros(K), 0.0, False
+        for part in self.blocks.parts():
+            sparse = sparse or issparse(part.A)
+            a += part.A.T @ part.weights
+            y += part.weights @ part.y.reshape(-1, K)
+            total += float(part.weights.sum())
+        return np.zeros(p) if sparse else a / total, y / total
+
+    def parts(self) -> Iterator[Part]:
+        """Rows less the centre."""
+        a, y = self.centre
+        moved = bool(np.any(a))
+        for part in self.blocks.parts():
+            A = part.A - a if moved else part.A
+            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
+
+    @cached_property
+    def of_blocks(self) -> list[Moments]:
+        made: dict[int, Moments] = {}
+        for part in self.parts():
+            own = Moments.of(part)
+            made[part.block] = made[part.block].plus(own) if part.block in made else own
+        self.blocks.ledger.charge(grams=1.0)
+        return [made[b] for b in sorted(made)]
+
+    def sum(self, members: npt.NDArray[np.bool_]) -> Moments:
+        """Those of some blocks together."""
+        p, K = self.blocks.design.features, self.blocks.design.outputs
+        zeros = Moments(
+            np.zeros((p, p)), np.zeros((p, K)), np.zeros(K), np.zeros(p), np.zeros(K), 0.0
+        )
+        return reduce(Moments.plus, (self.of_blocks[b] for b in np.flatnonzero(members)), zeros)
+
+    def trained(self, members: npt.NDArray[np.bool_]) -> tuple[Moments, Array, Array]:
+        """Those of training rows about their means ā and ȳ, where there is an intercept; both."""
+        whole = self.sum(members)
+        mean, level = np.zeros_like(whole.a), np.zeros_like(whole.y)
+        if self.blocks.design.Q is not None:
+            mean, level = whole.a / whole.total, whole.y / whole.total
+        return whole.about(mean, level), mean, level
+
+    def rows(self, members: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+        """(A, y, s) of some blocks, less the centre, dense."""
+        p, K = self.blocks.design.features, self.blocks.design.outputs
+        some = [(np.zeros((0, p)), np.zeros((0, K)), np.zeros(0))]
+        some += [self._arrays[b] for b in np.flatnonzero(members)]
+        A, y, s = (np.concatenate(parts) for parts in zip(*some, strict=True))
+        return A, y, s
+
+    @cached_property
+    def _arrays(self) -> list[tuple[Array, Array, Array]]:
+        gathered: list[list[Part]] = [[] for _ in range(self.blocks.train.shape[1])]
+        for part in self.parts():
+            A = part.A.toarray() if issparse(part.A) else part.A
+            gathered[part.block].append(part._replace(A=A))
+        return [
+            (
+                np.concatenate([part.A for part in parts]),
+                np.concatenate([part.y for part in parts]),
+                np.concatenate([part.weights for part in parts]),
+            )
+            for parts in gathered
+        ]
