@@ -260,3 +260,22 @@ def test_rows_drawn_twice_have_no_blocks():
     problems = folds("ridge", A, y, drawn)
     assert Blocks.of(problems) is None
     assert not isinstance(plan(problems), Spectral)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_squares_of_any_scale_are_decomposed(scale, intercept):
+    """2·scale is the curvature of the loss, which the penalty competes with."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 5))
+    y = A @ rng.standard_normal(5) + 1 + rng.standard_normal(60)
+    problems = hoag.models.folds(
+        hoag.models.linear, A, y, loss=hoag.glm.losses.Squared(scale), cv=4, intercept=intercept
+    )
+    criterion, slow = hoag.plan(problems), hoag.plan(problems, by_steps=True)
+    assert isinstance(criterion, Spectral)
+    for lam in ([-3.0], [2.0], [5.0]):
+        found, truth = criterion.evaluate(lam), slow.evaluate(lam, 1e-10)
+        assert found.value == pytest.approx(truth.value, rel=1e-8)
+        assert found.grad == pytest.approx(truth.grad, rel=1e-6)
+        assert criterion.settled(found, 1e-9).value == pytest.approx(truth.value, rel=1e-8)

@@ -51,8 +51,15 @@ class Spectral(SharedFolds):
 
     _told = Cost()  # the cost as it was told last
 
+    @property
+    def _bend(self) -> float:
+        """loss″, which is 1 for the usual ½(y − z)²: h is so many times what is decomposed."""
+        loss = self.models[0].train.loss
+        assert isinstance(loss, Squared)
+        return 2 * loss.scale
+
     def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self._shift))
+        return float(np.exp(lam[0] - self._shift)) / self._bend
 
     @property
     def traits(self) -> Traits:
@@ -74,7 +81,7 @@ class Spectral(SharedFolds):
             seen = fold.e[fold.e > ROUNDING**2 * fold.e[-1]]
             if seen.size:
                 found.append(float(seen.min()))
-        return float(np.log(min(found))) + self._shift if found else None
+        return float(np.log(self._bend * min(found))) + self._shift if found else None
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -259,7 +266,8 @@ class Spectral(SharedFolds):
     def _inverse(self, fold: Fold, alpha: float, r: Array) -> Array:
         """H⁻¹r, with the intercept eliminated."""
         slopes, T = self._design.slopes, self._design.outputs
-        w, basis = r[:slopes].reshape(-1, T), self._work[1]
+        r, basis = r / self._bend, self._work[1]
+        w = r[:slopes].reshape(-1, T)
         w = w if basis is None else basis.T @ w
         mean = fold.mean + self._sums.centre[0]
         b = np.zeros(T) if self._design.Q is None else self._design.Q @ r[slopes:]
