@@ -169,9 +169,21 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
     """A minimum of p·s + ½sᵀBs over low ≤ s ≤ high, from s = 0; B may bend downwards.
 
     Newton steps in what no bound holds, with |e| in place of the eigenvalues e: down along
-    directions that bend downwards, until a bound ends them.
+    directions that bend downwards, until a bound ends them. Where bounds turn such a step so far
+    that it gains little, one along the slope gains more, and brings others to their bounds.
     """
-    s, value = np.zeros(p.size), 0.0
+    s, value, steepest = np.zeros(p.size), 0.0, np.linalg.norm(B) + TINY
+
+    def along(d: Array, r: Array) -> tuple[float, Array]:
+        t = 1.0
+        while t > SHORTEST:
+            trial = np.clip(s + t * d, low, high)
+            there = float(p @ trial + 0.5 * trial @ B @ trial)
+            if there < value + SUFFICIENT * float(r @ (trial - s)):
+                return there, trial
+            t /= 2
+        return value, s
+
     for _ in range(10 * p.size):
         r = p + B @ s
         free = ~(((s <= low) & (r > 0)) | ((s >= high) & (r < 0)))
@@ -181,14 +193,11 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
         sizes = np.maximum(np.abs(e), ROUNDING * float(np.abs(e).max()) + TINY)
         d = np.zeros(p.size)
         d[free] = -V @ ((V.T @ r[free]) / sizes)
-        t, before = 1.0, value
-        while t > SHORTEST:
-            trial = np.clip(s + t * d, low, high)
-            there = float(p @ trial + 0.5 * trial @ B @ trial)
-            if there < value + SUFFICIENT * float(r @ (trial - s)):
-                s, value = trial, there
-                break
-            t /= 2
+        before = value
+        lower, there = along(d, r)
+        if before - lower <= 0.5 * abs(before):
+            lower, there = min((lower, there), along(-r / steepest, r), key=lambda end: end[0])
+        value, s = lower, there
         if before - value <= SUFFICIENT * abs(value):
             break
     return s
