@@ -153,6 +153,7 @@ class Evaluation:
     warm       where the next evaluation may start; only the criterion that made it looks inside
     note       what did not converge, in a sentence; "" when everything did
     parts      the evaluations that a sum added up
+    folds      g of every fold, shape (K,); None where there are none, or they are not known
     """
 
     lam: Array
@@ -170,6 +171,7 @@ class Evaluation:
     note: str = ""
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
     hessian: Array | None = field(default=None, repr=False)
+    folds: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if np.isnan(self.g):

@@ -13,13 +13,17 @@ from hoag.values import ROUNDING, Array, InnerProblemError
 
 
 class Factor:
-    """b ↦ M⁻¹b by a Cholesky factor; the columns are brought to one scale before it is formed."""
+    """b ↦ M⁻¹b by a Cholesky factor; the columns are brought to one scale before it is formed.
+
+    pivot   the least of its squared pivots, which are at most 1: about the inverse of M's condition
+    """
 
     def __init__(self, scaled: Array, root: Array) -> None:
         self._root = root
         self._lower, failed = dpotrf(scaled.T, lower=1, clean=0)
         if failed:
             raise LinAlgError("The matrix is not positive definite.")
+        self.pivot = float(np.min(np.diag(self._lower), initial=1.0)) ** 2
 
     def __call__(self, b: Array) -> Array:
         """For b of shape (size,) or (size, m)."""
@@ -28,17 +32,18 @@ class Factor:
 
 
 def factors(M: Array, lam: Array) -> list[Factor]:
-    """One for each M_k."""
-    diagonal = np.einsum("kii->ki", M)
+    """One for each M_k; M is scaled in place."""
+    diagonal = np.einsum("kii->ki", M).copy()
     root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
-    scaled = M / root[:, :, None] / root[:, None, :]
-    np.einsum("kii->ki", scaled)[:] = np.where(diagonal > 0, 1.0, 0.0)
+    M *= (1.0 / root)[:, :, None]
+    M *= (1.0 / root)[:, None, :]
+    np.einsum("kii->ki", M)[:] = np.where(diagonal > 0, 1.0, 0.0)
     try:
-        return [Factor(own, r) for own, r in zip(scaled, root, strict=True)]
+        return [Factor(own, r) for own, r in zip(M, root, strict=True)]
     except LinAlgError:
-        np.einsum("kii->ki", scaled)[:] += M.shape[-1] * ROUNDING
+        np.einsum("kii->ki", M)[:] += M.shape[-1] * ROUNDING
     try:
-        return [Factor(own, r) for own, r in zip(scaled, root, strict=True)]
+        return [Factor(own, r) for own, r in zip(M, root, strict=True)]
     except LinAlgError:
         raise InnerProblemError(
             f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."

@@ -69,7 +69,7 @@ class Sum(Criterion):
         own = ask
         if self.traits.looks:  # where ε is met as an error and not as a residual, it is shared
             own = replace(ask, eps=ask.eps / np.sqrt(len(self.criteria)))
-        return _added(
+        return added(
             lam,
             self._each(lambda part, start: part.evaluate(lam, own, start), starts),
         )
@@ -82,13 +82,13 @@ class Sum(Criterion):
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))
-        return _added(
+        return added(
             found.lam,
             self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts),
         )
 
     def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
-        return _added(
+        return added(
             found.lam, self._each(lambda part, piece: part.certified(piece, bound), found.parts)
         )
 
@@ -109,7 +109,8 @@ class Sum(Criterion):
         )
 
 
-def _added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
+def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
+    """The sum of some evaluations, each of an f of its own."""
     corrections = [part.correction for part in parts if part.correction is not None]
     total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
     errors = float(np.linalg.norm([part.error for part in parts]))

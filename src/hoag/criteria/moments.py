@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from hoag.glm.blocks import Blocks
 from hoag.glm.chunks import Part
 from hoag.glm.rows import gram
+from hoag.operators import Inverse
 from hoag.values import Array
 
 
@@ -62,21 +63,22 @@ class Moments(NamedTuple):
             n,
         )
 
-    def only(self, targets: npt.NDArray[np.intp]) -> Moments:
-        """Those of some targets."""
-        return self._replace(
-            cross=self.cross[:, targets], squares=self.squares[targets], y=self.y[targets]
-        )
-
 
 class BlockMoments:
     """The moments of every block of rows, formed once: folds add them up.
 
+    lift     the basis that the rows are written in, (features, r); None for their own columns
     centre   what is taken off a and y before squares are formed, so that less cancels later
     """
 
-    def __init__(self, blocks: Blocks) -> None:
-        self.blocks = blocks
+    def __init__(self, blocks: Blocks, lift: Array | None = None) -> None:
+        self.blocks, self.lift = blocks, lift
+
+    def only(self, targets: npt.NDArray[np.intp]) -> BlockMoments:
+        """For some of the targets; their moments are not formed again."""
+        some = BlockMoments(self.blocks.of_targets(targets), self.lift)
+        some.centre = (self.centre[0], self.centre[1][targets])
+        return some
 
     @cached_property
     def centre(self) -> tuple[Array, Array]:
@@ -124,6 +126,34 @@ class BlockMoments:
         if self.blocks.design.Q is not None:
             mean, level = whole.a / whole.total, whole.y / whole.total
         return whole.about(mean, level), mean, level
+
+    def solution(self, w: Array, mean: Array, level: Array) -> Array:
+        """(W, b) as the model lays them out, for w, (r, T), fitted to rows about their means."""
+        a, y = self.centre
+        return self._joined(w, level + y - (mean + a) @ w)
+
+    def reduced(self, r: Array, mean: Array) -> tuple[Array, Array]:
+        """A gradient as the model lays it out by (w, b): along w where b follows it, and along b.
+
+        b follows w so that the mean of the training rows is met, whatever w is.
+        """
+        T, Q = self.blocks.design.outputs, self.blocks.design.Q
+        slopes = T * (mean.size if self.lift is None else len(self.lift))
+        w = r[:slopes].reshape(-1, T)
+        w = w if self.lift is None else self.lift.T @ w
+        b = np.zeros(T) if Q is None else Q @ r[slopes:]
+        return w - np.outer(mean + self.centre[0], b), b
+
+    def inverse(self, solve: Inverse, r: Array, mean: Array, total: float) -> Array:
+        """∇²₁h⁻¹r, with the intercept eliminated; `solve` is that of rows about their mean."""
+        w, b = self.reduced(r, mean)
+        d = solve(w)
+        return self._joined(d, b / total - (mean + self.centre[0]) @ d)
+
+    def _joined(self, w: Array, b: Array) -> Array:
+        Q = self.blocks.design.Q
+        w = w if self.lift is None else self.lift @ w
+        return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
 
     def rows(self, members: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
         """(A, y, s) of some blocks, less the centre, dense."""

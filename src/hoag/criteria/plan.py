@@ -11,6 +11,8 @@ import numpy as np
 from hoag import inner as inners
 from hoag import linear as linears
 from hoag.criteria import galerkin
+from hoag.criteria.apart import Apart
+from hoag.criteria.bands import Bands
 from hoag.criteria.base import CHEAP, Criterion
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
@@ -70,7 +72,8 @@ def plan(
     if not known:
         raise InvalidInput("The list of problems is empty.")
     choice = (by_steps, certificate, inner, linear)
-    plain = partial(_plain, known, several, n_jobs, choice)
+    each = partial(_plain, several=several, n_jobs=n_jobs, choice=choice)
+    plain = partial(each, known)
     if by_steps or inner is not None or linear is not None:
         return plain()
     models = [p for p in known if isinstance(p, LinearModel)]
@@ -78,7 +81,7 @@ def plan(
         return plain()
     if all(_one_ridge(model) for model in models):
         return _shared(models, plain, several) or plain()
-    return _with_several_penalties(models, plain, several) or plain()
+    return _with_several_penalties(models, each, several, n_jobs) or plain()
 
 
 def _plain(
@@ -119,10 +122,13 @@ def _shared(
 
 
 def _with_several_penalties(
-    models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
+    models: Sequence[LinearModel],
+    plain: Callable[[Sequence[LinearModel]], Criterion],
+    several: bool,
+    n_jobs: int | None,
 ) -> Criterion | None:
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
-    facts = models[0].facts
+    facts, design = models[0].facts, models[0].train.design
     if np.size(models[0].lam0) == 1 or not (
         _direct(models[0]) or facts.side <= min(FEW, facts.rows)
     ):
@@ -130,7 +136,29 @@ def _with_several_penalties(
     if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
         return None
     blocks = Blocks.of(models)
-    return None if blocks is None else Joint(models, blocks, plain, several)
+    if blocks is None:
+        return None
+    if all(map(_of_squares, models)):
+        sets = [models[0].of_targets(targets) for targets, _ in models[0].separable()]
+        if all(map(_by_columns, sets)):
+            if len(sets) > 1:
+                return Apart(models, blocks, plain, several, n_jobs)
+            return Bands(models, blocks, partial(plain, models), several)
+    if design.slopes > max(facts.side, FEW):
+        return None
+    return Joint(models, blocks, partial(plain, models), several)
+
+
+def _of_squares(model: LinearModel) -> bool:
+    """Whether it is a ridge regression, judged by squares."""
+    squared = type(model.train.loss) is type(model.test.loss) is Squared
+    return squared and isinstance(model.penalty, Ridge)
+
+
+def _by_columns(model: LinearModel) -> bool:
+    """Whether the penalties of a ridge regression are alike for all targets."""
+    groups = model.groups
+    return bool(np.any(groups >= 0) and np.all(groups == groups[:, :1]))
 
 
 def _spectral(model: LinearModel) -> bool:

@@ -51,7 +51,7 @@ class SharedFolds(Criterion):
         return self.models[0].lam0
 
     @property
-    def _shift(self) -> float:
+    def shift(self) -> float:
         penalty = self.models[0].penalty
         assert isinstance(penalty, (Ridge, Quadratic))
         return penalty.shift

@@ -59,7 +59,7 @@ class Spectral(SharedFolds):
         return 2 * loss.scale
 
     def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self._shift)) / self._bend
+        return float(np.exp(lam[0] - self.shift)) / self._bend
 
     @property
     def traits(self) -> Traits:
@@ -81,7 +81,7 @@ class Spectral(SharedFolds):
             seen = fold.e[fold.e > ROUNDING**2 * fold.e[-1]]
             if seen.size:
                 found.append(float(seen.min()))
-        return float(np.log(self._bend * min(found))) + self._shift if found else None
+        return float(np.log(self._bend * min(found))) + self.shift if found else None
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -188,7 +188,7 @@ class Spectral(SharedFolds):
 
     @cached_property
     def _sums(self) -> BlockMoments:
-        return BlockMoments(self._work[0])
+        return BlockMoments(*self._work)
 
     @cached_property
     def _folds(self) -> dict[tuple[int, bool], Fold]:
@@ -259,22 +259,12 @@ class Spectral(SharedFolds):
 
     def _x(self, fold: Fold, alpha: float) -> Array:
         """(W, b) as the model lays them out."""
-        w = fold.V @ fold.at(alpha)
-        a, y = self._sums.centre
-        return self._joined(w, fold.level + y - (fold.mean + a) @ w)
+        return self._sums.solution(fold.V @ fold.at(alpha), fold.mean, fold.level)
 
     def _inverse(self, fold: Fold, alpha: float, r: Array) -> Array:
-        """H⁻¹r, with the intercept eliminated."""
-        slopes, T = self._design.slopes, self._design.outputs
-        r, basis = r / self._bend, self._work[1]
-        w = r[:slopes].reshape(-1, T)
-        w = w if basis is None else basis.T @ w
-        mean = fold.mean + self._sums.centre[0]
-        b = np.zeros(T) if self._design.Q is None else self._design.Q @ r[slopes:]
-        d = fold.V @ ((fold.V.T @ (w - np.outer(mean, b))) / (fold.e + alpha)[:, None])
-        return self._joined(d, b / fold.total - mean @ d)
+        """∇²₁h⁻¹r."""
 
-    def _joined(self, w: Array, b: Array) -> Array:
-        Q, basis = self._design.Q, self._work[1]
-        w = w if basis is None else basis @ w
-        return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
+        def solve(w: Array) -> Array:
+            return np.asarray(fold.V @ ((fold.V.T @ w) / (fold.e + alpha)[:, None]))
+
+        return self._sums.inverse(solve, r / self._bend, fold.mean, fold.total)

@@ -84,7 +84,7 @@ class Tall(SharedFolds):
         few = Tall(self.models, self.blocks.sampled(sample_size(size), seed=0), self._plain)
         nowhere = np.zeros(size)
         H = few.blocks.expanded(nowhere)[2]
-        weak = np.log(ROUGH * np.mean(np.diag(H.sum(axis=0)), keepdims=True)) + self._shift
+        weak = np.log(ROUGH * np.mean(np.diag(H.sum(axis=0)), keepdims=True)) + self.shift
         return self._common(weak, few._common(weak, nowhere, H).X[0])
 
     def _common(self, lam: Array, x: Array, H: Array | None = None) -> Warm:

@@ -19,7 +19,7 @@ from hoag.glm.chunks import At, Chunk, Gathered, Part
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram
-from hoag.glm.term import Predictor
+from hoag.glm.term import Predictor, picked
 from hoag.problem import Ledger
 from hoag.values import Array
 
@@ -131,6 +131,12 @@ class Blocks:
         ]
         design = Predictor(sources[0].rows, self.design.outputs, self.design.Q)
         return replace(self, design=design, sources=sources), U
+
+    def of_targets(self, targets: npt.NDArray[np.intp]) -> Blocks:
+        """The same rows with some of their targets, and what is spent on them counted apart."""
+        sources = [source._replace(y=picked(source.y, targets)) for source in self.sources]
+        design = self.design.of_targets(targets)
+        return replace(self, design=design, sources=sources, ledger=Ledger())
 
     def sampled(self, rows: int, seed: int) -> Blocks:
         """On so many rows, each block with its share of them, and weights that sum to the same."""

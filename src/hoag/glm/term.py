@@ -56,6 +56,10 @@ class Predictor:
         self.size = self.slopes + (0 if self.Q is None else self.Q.shape[1])
         self.last: tuple[Array, Array] | None = None  # x and its z
 
+    def of_targets(self, targets: npt.NDArray[np.intp]) -> Predictor:
+        """Of some outputs that have nothing to do with the others."""
+        return Predictor(self.rows, targets.size, None if self.Q is None else np.eye(targets.size))
+
     def forward(self, x: Array) -> Array:
         """aᵢᵀx for every row: (n,) for one output, else (n, K)."""
         if self.outputs == 1:
@@ -136,6 +140,13 @@ class Images:
         return np.diag(self.hessian(at, weights))
 
 
+def picked(y: npt.NDArray[Any], targets: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Some columns of y; one of them is flat, as a loss of one output takes it."""
+    if y.ndim == 1:
+        return y
+    return y[:, targets[0]] if targets.size == 1 else y[:, targets]
+
+
 class DataTerm:
     """Σᵢ sᵢ loss(yᵢ, zᵢ) with z = design(x).
 
@@ -158,6 +169,10 @@ class DataTerm:
     def seen_by(self, design: Design) -> DataTerm:
         """The same rows and loss with another way from x to z."""
         return DataTerm(design, self.loss, self.y, self.weights, self.charge)
+
+    def of_targets(self, targets: npt.NDArray[np.intp], design: Predictor) -> DataTerm:
+        """The same rows with some of the targets."""
+        return DataTerm(design, self.loss, picked(self.y, targets), self.weights, self.charge)
 
     def at(self, x: Array) -> DataTermAt:
         return DataTermAt(self, x.copy())  # the caller may change his x; later results must not

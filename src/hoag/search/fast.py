@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from hoag.criteria.base import Traits
+from hoag.criteria.apart import Apart
+from hoag.criteria.base import Criterion, Traits
 from hoag.search import newton, quasi_newton, root
+from hoag.search.apart import Own, Searches
 from hoag.search.asks import Steps, check_max_iter
-from hoag.search.run import Search
+from hoag.search.run import OnStep, Search
 from hoag.search.survey import survey
-from hoag.values import Array, Box, InvalidInput
+from hoag.values import Array, Box, InvalidInput, Result
 
 
 class Fast(Search):
@@ -45,6 +47,19 @@ class Fast(Search):
     @property
     def accuracy(self) -> float:  # type: ignore[override]
         return self.tol
+
+    def minimize(
+        self,
+        criterion: Criterion,
+        domain: Box,
+        lam0: Array,
+        on_step: OnStep | None = None,
+        certificate: str = "auto",
+    ) -> Result:
+        if not isinstance(criterion, Apart):
+            return super().minimize(criterion, domain, lam0, on_step, certificate)
+        own = Own(self.tol, self.max_iter or 1, self.starts)
+        return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1

@@ -1,0 +1,300 @@
+"""Ridge regression with several penalties, for one target or many: one small factor a fold.
+
+With G and B the squares and products of a fold's training rows about their means, and V, v and c
+those of its held-out rows about the same,
+
+    W = M⁻¹B,   M = G + diag(α),   α = e^λ by groups of columns,   one column of W for each target
+    f = Σ_k c − 2 v·W + W·VW,   Q = 2M⁻¹(VW − v),   fⱼ = −αⱼ Wⱼ·Qⱼ
+
+where Wⱼ are the rows of W that λⱼ penalises. The factor of M serves all targets, the rows are read
+once, and what is computed is exact but for rounding: where a matrix, or the difference of squares
+that is f, loses too many digits, the rows are read again and W is corrected.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.criteria.base import SPACING, Traits, no_gradient
+from hoag.criteria.factors import Factor, factors, solved
+from hoag.criteria.moments import BlockMoments
+from hoag.criteria.shared import SharedFolds
+from hoag.criteria.spectral import GRAM_ERROR
+from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.losses import Squared
+from hoag.glm.penalties import Ridge
+from hoag.glm.rows import BLOCK_ENTRIES
+from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """The moments of all folds: of training rows about their means, of held-out rows about these.
+
+    Products of columns, G and V, (K, p, p), are there once, however many targets there are.
+    """
+
+    sums: BlockMoments
+    G: Array
+    V: Array
+    B: Array  # (K, p, T)
+    v: Array  # (K, p, T)
+    c: Array  # (K, T)
+    mean: Array  # (K, p)
+    level: Array  # (K, T)
+    total: Array  # (K,)
+
+    @staticmethod
+    def of(blocks: Blocks) -> Squares:
+        sums = BlockMoments(blocks)
+        trained = [sums.trained(members) for members in blocks.train]
+        tested = [
+            sums.sum(members).about(mean, level)
+            for members, (_, mean, level) in zip(blocks.test, trained, strict=True)
+        ]
+        return Squares(
+            sums,
+            np.stack([own.gram for own, _, _ in trained]),
+            np.stack([held.gram for held in tested]),
+            np.stack([own.cross for own, _, _ in trained]),
+            np.stack([held.cross for held in tested]),
+            np.stack([held.squares for held in tested]),
+            np.stack([mean for _, mean, _ in trained]),
+            np.stack([level for _, _, level in trained]),
+            np.array([own.total for own, _, _ in trained]),
+        )
+
+    def only(self, targets: npt.NDArray[np.intp]) -> Squares:
+        """For some of the targets."""
+        return replace(
+            self,
+            sums=self.sums.only(targets),
+            B=self.B[:, :, targets],
+            v=self.v[:, :, targets],
+            c=self.c[:, targets],
+            level=self.level[:, targets],
+        )
+
+    def factors(self, alpha: Array, lam: Array) -> list[Factor]:
+        """Of G + diag(α), for α of shape (K, p) or (p,)."""
+        M = self.G.copy()
+        np.einsum("kii->ki", M)[:] += alpha
+        self.sums.blocks.ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.sums.blocks.n))
+        return factors(M, lam)
+
+    def fitted(self, factors: Sequence[Factor]) -> tuple[Array, Array, Array]:
+        """W, the squared error of every fold and target, (K, T), and half its gradient along W."""
+        W = solved(factors, self.B)
+        half = self.V @ W - self.v
+        self.charge(4 * W.shape[2])
+        return W, self.c + np.sum(W * (half - self.v), axis=1), half
+
+    def charge(self, columns: float) -> None:
+        """So many products of columns with matrices of every fold, in Gram matrices."""
+        blocks = self.sums.blocks
+        blocks.ledger.charge(grams=columns * blocks.folds / (2.0 * blocks.n))
+
+
+class Fitted(NamedTuple):
+    """W of every fold, (K, p, T), with g and ∇g along it, and x where the rows were read again."""
+
+    W: Array
+    g: Array
+    g_w: Array
+    lost: float  # what rounding may have done to f
+    X: Array | None = None
+
+
+class Warm(NamedTuple):
+    X: Array
+
+
+class Bands(SharedFolds):
+    """The folds of ridge regression with penalties for groups of columns, alike for all targets."""
+
+    max_steps = 10  # of refinement, each of which gains some digits
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(looks=SPACING, bends=True, exact=True, blocks=np.arange(self.lam0.size))
+
+    @property
+    def penalty(self) -> Ridge:
+        penalty = self.models[0].penalty
+        assert isinstance(penalty, Ridge)
+        return penalty
+
+    @cached_property
+    def groups(self) -> npt.NDArray[np.intp]:
+        """The group of each column; −1 where no λ reaches it."""
+        design = self._design
+        return self.penalty.groups[: design.slopes].reshape(design.features, -1)[:, 0]
+
+    @cached_property
+    def squares(self) -> Squares:
+        return Squares.of(self.blocks)
+
+    @property
+    def bend(self) -> float:
+        """loss″ in h."""
+        loss = self.models[0].train.loss
+        assert isinstance(loss, Squared)
+        return 2 * loss.scale
+
+    @property
+    def outer_scale(self) -> float:
+        """g is so many times the squared error."""
+        outer = self.blocks.outer
+        assert isinstance(outer, Squared)
+        return outer.scale
+
+    def alpha(self, lam: Array) -> Array:
+        """What is added to the diagonal of every fold's G, (K, p)."""
+        design, bend = self._design, self.bend
+        ridges = [model.penalty.alpha(lam) for model in self.models]  # type: ignore[attr-defined]
+        own = [ridge[: design.slopes].reshape(design.features, -1)[:, 0] for ridge in ridges]
+        return np.stack(own) / bend
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
+        before, alpha = self._ledger.cost, self.alpha(lam)
+        factors = self.squares.factors(alpha, lam)
+        fit = self._fitted(lam, factors)
+        value = float(fit.g.sum())
+        p, hessian, error = no_gradient(lam), None, np.nan
+        if ask.gradient:
+            Q = solved(factors, fit.g_w)
+            pulls = np.sum(alpha[:, :, None] * fit.W * Q, axis=(0, 2))
+            p, error = -self._by_group(pulls), fit.lost + ROUNDING * float(np.abs(pulls).sum())
+            if ask.hessian:
+                hessian = self._hessian(alpha, factors, fit.W, Q, p)
+        X = fit.X if fit.X is not None else self._laid_out(fit.W)
+        return Evaluation(
+            lam,
+            value,
+            p,
+            f_error=fit.lost,
+            error=error,
+            warm=Warm(X),
+            cost=self._ledger.cost - before,
+            hessian=hessian,
+            folds=fit.g,
+        )
+
+    def _fitted(self, lam: Array, factors: Sequence[Factor]) -> Fitted:
+        """By the moments, or where these lose too many digits by the rows."""
+        known, scale = self.squares, self.outer_scale
+        W, squares, half = known.fitted(factors)
+        g = scale * squares
+        share = max(ROUNDOFF / factor.pivot for factor in factors)
+        lost = scale * ROUNDING * float(known.c.sum()) + share * float(np.abs(g).sum())
+        if lost <= GRAM_ERROR * float(g.sum()):
+            return Fitted(W, g.sum(axis=1), 2 * scale * half, lost)
+        X, at, left = self._refined(lam, factors, self._laid_out(W), 0.0)
+        pairs = zip(at.g_x, known.mean, strict=True)
+        g_w = np.stack([known.sums.reduced(r, mean)[0] for r, mean in pairs])
+        lost = left + ROUNDING * float(np.abs(at.g).sum())
+        return Fitted(self._slopes(X), at.g, g_w, lost, X)
+
+    def _refined(
+        self, lam: Array, factors: Sequence[Factor], X: Array, tol: float, deadline: float = np.inf
+    ) -> tuple[Array, Sums, float]:
+        """x ← x − H⁻¹∇₁h, on the rows, while that moves f by more than `tol` and ever less."""
+        penalty, last, known = self._pull(lam), np.inf, self.squares
+        for _ in range(self.max_steps):
+            at = self.blocks.sums(X)
+            r = (at.gradient + penalty.times(X)) / self.bend
+            each = zip(factors, r, known.mean, known.total, strict=True)
+            step = -np.stack([known.sums.inverse(*own) for own in each])
+            left = float(np.sum(np.abs(np.sum(at.g_x * step, axis=1))))
+            if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
+                break
+            X, last = X + step, left
+        return X, at, left
+
+    def _hessian(
+        self, alpha: Array, factors: Sequence[Factor], W: Array, Q: Array, p: Array
+    ) -> Array:
+        """fᵢⱼ = Σ_k 2 tᵢ·Vtⱼ − Eᵢⱼ − Eⱼᵢ + δᵢⱼ pᵢ,  tⱼ = dW/dλⱼ = −M⁻¹αⱼWⱼ,  Eᵢⱼ = αᵢ Qᵢ·(tⱼ)ᵢ.
+
+        Summed over targets, some of them at a time.
+        """
+        (_, features, targets), s = W.shape, p.size
+        total, scale, tuned = np.diag(p), self.outer_scale, self.groups >= 0
+        picks = np.zeros((features, s))
+        picks[tuned, self.groups[tuned]] = 1.0
+        some = max(1, int(BLOCK_ENTRIES // (features * s)))
+        for first in range(0, targets, some):
+            part = slice(first, first + some)
+            for k, factor in enumerate(factors):
+                w, q = alpha[k][:, None] * W[k][:, part], alpha[k][:, None] * Q[k][:, part]
+                pulls = (w[:, :, None] * picks[:, None, :]).reshape(features, -1)
+                t = -factor(pulls)
+                Vt = (self.squares.V[k] @ t).reshape(-1, s)
+                E = picks.T @ (q[:, :, None] * t.reshape(features, -1, s)).sum(axis=1)
+                total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
+        self.squares.charge(4 * s * targets)
+        return 0.5 * (total + total.T)
+
+    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+        """f at every λ′ that differs in one λⱼ, exactly, (s, L).
+
+        With C = M⁻¹ restricted to the columns of group j, Cⱼⱼ = UΛUᵀ and d = α′ⱼ − αⱼ that is at
+        W − CU(d/(1 + dΛ))UᵀWⱼ: one block of back-substitutions for all places of an axis.
+        """
+        before, alpha = self._ledger.cost, self.alpha(found.lam)
+        factors, (s, many) = self.squares.factors(alpha, found.lam), places.shape
+        W, scale = self._slopes(found.warm.X), self.outer_scale
+        level = np.exp(found.lam - self.shift) / self.bend
+        changes = level[:, None] * np.expm1(places - found.lam[:, None])
+        total = np.zeros(places.shape)
+        known = self.squares
+        for factor, w, V, v, c in zip(factors, W, known.V, known.v, known.c, strict=True):
+            half = V @ w - v
+            g = c.sum() + np.sum(w * (half - v))
+            inverse = factor(np.eye(len(w)))
+            for j in range(s):
+                own = np.flatnonzero(self.groups == j)
+                e, U = np.linalg.eigh(inverse[np.ix_(own, own)])
+                CU, d = inverse[:, own] @ U, changes[j]
+                # (own, places): how far each direction moves, in units of UᵀWⱼ
+                share = -d / np.maximum(1.0 + d * e[:, None], ROUNDING)
+                y = U.T @ w[own]
+                form = (CU.T @ (V @ CU)) * (y @ y.T)
+                slope = np.sum((CU.T @ half) * y, axis=1)
+                moved = 2 * slope @ share + np.sum(share * (form @ share), axis=0)
+                total[j] += scale * (g + moved)
+        self.squares.charge(2 * len(self.groups) + 2 * s * many)
+        return total, self._ledger.cost - before
+
+    # ---- the end
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """g and ∇₁h on the rows themselves; while f = g − ∇₁g·H⁻¹∇₁h is off by `tol`, corrected."""
+        before, alpha = self._ledger.cost, self.alpha(found.lam)
+        factors = self.squares.factors(alpha, found.lam)
+        X, at, left = self._refined(found.lam, factors, found.warm.X, tol, deadline)
+        return self._closed(found, before, X, at, float(at.g.sum()), left, tol)
+
+    # ---- layouts
+
+    def _laid_out(self, W: Array) -> Array:
+        """x of every fold as its model lays it out, (K, size)."""
+        each = zip(W, self.squares.mean, self.squares.level, strict=True)
+        return np.stack([self.squares.sums.solution(*own) for own in each])
+
+    def _slopes(self, X: Array) -> Array:
+        design = self._design
+        return X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
+
+    def _by_group(self, values: Array) -> Array:
+        """Σ over the columns of each group."""
+        tuned = self.groups >= 0
+        sums = np.bincount(self.groups[tuned], weights=values[tuned], minlength=self.lam0.size)
+        return sums.astype(np.float64)

@@ -1,0 +1,150 @@
+"""Hyperparameters in sets that have nothing to do with each other: one small search for each.
+
+    min over λ of Σ_t f_t(λ_t) = Σ_t min over λ_t of f_t(λ_t)
+
+All sets begin at the best λ that is the same for all their penalties, found with factors that all
+share. Then some sets at a time are searched to their end, and that is a step of the trace: whoever
+stops the search between two steps keeps what was found, and the others at where they began.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from hoag.criteria.apart import Apart
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.search import newton
+from hoag.search.asks import Steps
+from hoag.search.run import OnStep, Run, Search
+from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
+
+
+class Own(Search):
+    """The search of one set, from where it is."""
+
+    by_steps = False
+
+    def __init__(self, tol: float, max_iter: int, starts: int) -> None:
+        self.tol, self.max_iter, self.starts = tol, max_iter, starts
+
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        return self.tol
+
+    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+        here = replace(traits, looks=None)
+        return newton.descend(domain, lam0, self.tol, self.max_iter or 1, here, self.starts)
+
+
+class Searches:
+    """Every set of an `Apart` searched by `own`, and what is known of all of them so far."""
+
+    batches = 10  # steps of the trace, about
+
+    def __init__(
+        self, own: Own, criterion: Apart, domain: Box, budget: float | None, certificate: str
+    ) -> None:
+        self.own, self.criterion, self.certificate = own, criterion, certificate
+        self.boxes, self.budget = criterion.boxes(domain), budget
+        self.start, self.trace = time.perf_counter(), list[Step]()
+        self.found, self.cost = self._alike()
+        self.ended: dict[int, Result] = {}
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    def _alike(self) -> tuple[list[Evaluation], Cost]:
+        """Each set at the best λ that is the same for all its penalties; f is known there."""
+        low = min(float(box.lower.min()) for box in self.boxes)
+        high = max(float(box.upper.max()) for box in self.boxes)
+        count = int(np.ceil((high - low) / (SPACING / 3))) + 1
+        places = np.linspace(low, high, count)
+        values, cost = self.criterion.alike([np.array([t]) for t in places])
+        found = []
+        for box, own in zip(self.boxes, values, strict=True):
+            inside = (box.lower.min() <= places) & (places <= box.upper.max())
+            best = int(np.argmin(np.where(inside | ~np.any(inside), own, np.inf)))
+            lam = box.project(np.full(box.size, places[best]))
+            found.append(Evaluation(lam, float(own[best]), no_gradient(lam)))
+        return found, cost
+
+    def run(self, on_step: OnStep | None) -> Result:
+        # Thousands of factors, each too small for several threads, which would wait for each other.
+        with threadpool_limits(1, "blas"):
+            return self._run(on_step)
+
+    def _run(self, on_step: OnStep | None) -> Result:
+        many = len(self.found)
+        for some in np.array_split(np.arange(many), min(many, self.batches)):
+            before = self.seconds
+            self._search([int(t) for t in some])
+            last = self.seconds - before
+            if on_step is not None and on_step(self.trace[-1]) and len(self.ended) < many:
+                return self.result(Status("callback", f"Stopped by the callback {self._so_far}."))
+            late = self.budget is not None and self.seconds + last > self.budget
+            if late and len(self.ended) < many:
+                why = f"Stopped {self._so_far}: the time budget of {self.budget:g} s is used."
+                return self.result(Status("time_budget", why))
+        return self.result(self._status())
+
+    @property
+    def _so_far(self) -> str:
+        return f"with {len(self.ended)} of {len(self.found)} sets of penalties tuned"
+
+    def _search(self, some: Sequence[int]) -> None:
+        """Search some sets to their end; a step of the trace."""
+        if effective_n_jobs(self.criterion.n_jobs) == 1:
+            results = [self._one(t) for t in some]
+        else:
+            jobs = Parallel(n_jobs=self.criterion.n_jobs, prefer="threads")
+            results = list(jobs(delayed(self._one)(t) for t in some))
+        for t, result in zip(some, results, strict=True):
+            self.ended[t], self.found[t] = result, result.evaluation
+            self.cost = self.cost + result.cost
+        now = replace(self.criterion.joined(self.found), cost=Cost())
+        step = Step(len(self.trace) + 1, 0.0, now, self.cost, self.seconds)
+        self.trace.append(replace(step, evaluation=now.light()))
+
+    def _one(self, t: int) -> Result:
+        part: Criterion = self.criterion.parts[t]
+        return Run(part, None, None, self.certificate).drive(
+            self.own, self.boxes[t], self.found[t].lam
+        )
+
+    def result(self, status: Status) -> Result:
+        """Of all sets; those that were not searched are evaluated where they began."""
+        for t, part in enumerate(self.criterion.parts):
+            if t not in self.ended:
+                begun = part.evaluate(self.found[t].lam, Ask())
+                self.found[t] = part.settled(begun, self.own.tol * abs(begun.value))
+                self.cost = self.cost + begun.cost + self.found[t].cost
+        now = self.criterion.joined(self.found)
+        return Result(now, status, tuple(self.trace), self.cost, self.seconds)
+
+    def _status(self) -> Status:
+        """That of all sets: converged where all of them are."""
+        each = [self.ended[t].status for t in range(len(self.found))]
+        steps = [len(result.trace) for result in self.ended.values()]
+        count = f"{min(steps)} to {max(steps)} steps"
+        if all(status.converged for status in each):
+            return Status(
+                "converged",
+                f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
+                f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
+                "looked at from bound to bound.",
+            )
+        reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
+        first = next(t for t, status in enumerate(each) if status.reason == reason)
+        good = sum(status.converged for status in each)
+        targets = ", ".join(map(str, self.criterion.targets[first][:3]))
+        why = f"{good} of {len(each)} sets of penalties converged, in {count}. For target {targets}"
+        return Status(reason, f"{why}: {each[first]}")
