@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from inspect import signature
 
@@ -553,6 +554,27 @@ def test_any_search_will_do(search):
 # ---------------------------------------------------------------- bad input
 
 
+def test_more_starts_are_no_worse_and_the_status_says_where_they_ended():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X)
+    one = LogisticRegressionCV(penalties="per-feature").fit(X, y)
+    four = LogisticRegressionCV(penalties="per-feature", starts=4).fit(X, y)
+    assert four.criterion_ <= one.criterion_ * (1 + 1e-6)
+    assert four.criterion_at(four.lam_, X, y) == pytest.approx(four.criterion_, rel=1e-6)
+    assert re.search(r"4 starts ended in \d basins?\.", str(four.result_.status))
+    assert "starts" not in str(one.result_.status)
+    assert four.n_iter_ > one.n_iter_
+
+
+def test_starts_that_are_not_followed_are_told():
+    X, y = regression_data()
+    with pytest.warns(UserWarning, match=r"starts=3 was not followed"):
+        RidgeCV(penalties="per-feature", starts=3).fit(X, y)
+    RidgeCV(penalties="shared", starts=3).fit(X, y)  # one penalty: the whole box is looked at
+    folds = RidgeCV(penalties="per-feature", starts=3, cv=3).fit(X, y)
+    assert "3 starts ended in" in str(folds.result_.status)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -564,6 +586,9 @@ def test_any_search_will_do(search):
         ({"bounds": 3}, "give a pair"),
         ({"bounds": (3, 1)}, "empty"),
         ({"search": Hoag}, "give an instance"),
+        ({"starts": 0}, "starts=0: give a whole number"),
+        ({"starts": 1.5}, "starts=1.5: give a whole number"),
+        ({"starts": 2, "search": Hoag()}, "give one of the two"),
         ({"penalties": "each"}, "not known"),
         ({"penalties": np.array([0, 2])}, "group numbers"),
         ({"Cs": [0.0, 1.0]}, "positive, finite"),

@@ -279,6 +279,8 @@ def test_options_reach_the_search(patients, tmp_path, capsys):
     assert len(brier["score"]["folds"]) == 3
     narrow = tuned(capsys, *base, "--drop", "copies", "--bounds", 3, 4)
     assert 3 <= narrow["lam"][0] <= 4
+    each = [*base, "--drop", "copies", "--penalties", "per-feature", "--starts", 2]
+    assert "2 starts ended in" in tuned(capsys, *each)["sentence"]
     assert any("bound" in message for message in narrow["warnings"])
 
 
@@ -418,6 +420,8 @@ def test_tables_that_cannot_be_used(case, tmp_path, capsys):
         ("iris --bounds 3 1", "must not be above"),
         ("iris --tol -1", "give a positive number"),
         ("iris --save .", "is a folder"),
+        ("iris --starts 0", "starts=0: give a whole number"),
+        ("diabetes --model kernel-ridge --starts 2", "--starts is for linear models"),
     ],
 )
 def test_wrong_arguments(arguments, told, tmp_path, monkeypatch, capsys):

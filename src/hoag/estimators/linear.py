@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,17 +12,44 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
-from hoag.estimators.task import Task, warn_refit
+from hoag.estimators.task import LEVEL, Task, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import group_numbers
 from hoag.glm.targets import Target
+from hoag.search import Fast, Search
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not (isinstance(self.starts, Integral) and int(self.starts) >= 1):
+            raise InvalidInput(f"starts={self.starts!r}: give a whole number, at least one.")
+        if self.search is not None and self.starts != 1:
+            raise InvalidInput(
+                f"Both search and starts={self.starts} are given, and starts is for the default "
+                "search: give one of the two, such as search=hoag.search.Fast(starts=4)."
+            )
+
+    def _search(self) -> Search:
+        if self.search is None:
+            return Fast(self.tol, self.max_iter, self.time_budget, self.starts)
+        return super()._search()
+
+    def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
+        if self.starts > 1 and result.lam.size > 1 and not task.criterion.traits.bends:
+            warnings.warn(
+                f"starts={self.starts} was not followed: there was one start. More are for folds "
+                "whose second derivatives are cheap, and neither for leave-one-out nor for many "
+                "coefficients.",
+                UserWarning,
+                stacklevel=LEVEL,
+            )
+        return super()._closed(task, result)
 
     def _linear_task(self, u: Units, target: Target, splits: Any, curvature: float) -> Task:
         """The folds of a linear model; `curvature` is that of its loss at z = 0, about."""

@@ -51,6 +51,11 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
     search : object or None
         How to search, such as hoag.search.Hoag(); its own limits then replace tol, max_iter and
         time_budget.
+    starts : int
+        With several penalties: so many descents of the default search, the first from the best
+        shared penalty, the others from around it; the lowest end is kept, and the status says in
+        how many basins they ended. Each has max_iter steps. One penalty needs no more than one:
+        the whole box is looked at. A warning says so where factors are too dear for it.
     bounds : "auto", pair (lower, upper) or hoag.Box
         Where λ = log α is searched. "auto" follows the scale of the data.
     tol : float
@@ -98,6 +103,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         criterion: str = "log_loss",
         scoring: Any = None,
         search: Any = None,
+        starts: int = 1,
         bounds: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
@@ -117,6 +123,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         self.criterion = criterion
         self.scoring = scoring
         self.search = search
+        self.starts = starts
         self.bounds = bounds
         self.tol = tol
         self.max_iter = max_iter

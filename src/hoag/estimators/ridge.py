@@ -43,8 +43,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
     criterion : {"squared_error", "huber"}
         What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
         the spread of y and linear beyond, so that few outliers do not decide.
-    fit_intercept, scoring, search, bounds, tol, max_iter, time_budget, refit, n_jobs, certificate,
-    random_state,     verbose, callback : as in LogisticRegressionCV
+    fit_intercept, scoring, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
+    certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -63,6 +63,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         criterion: str = "squared_error",
         scoring: Any = None,
         search: Any = None,
+        starts: int = 1,
         bounds: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
@@ -81,6 +82,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         self.criterion = criterion
         self.scoring = scoring
         self.search = search
+        self.starts = starts
         self.bounds = bounds
         self.tol = tol
         self.max_iter = max_iter
