@@ -22,7 +22,8 @@ def interval(
 ) -> tuple[Array, Cost]:
     """Where f stays within `tol` of itself, one λ at a time, shape (s, 2); and what looking cost.
 
-    nan where f cannot be computed nearby.
+    nan where f cannot be computed nearby. With several λ an end is the bound where f is within
+    `tol` at the bound too, and between them: a plateau, on which no parabola goes far enough.
     """
     asks = Ask(eps), Ask(ACCURACY, gradient=False)
     if criterion.traits.looks:
@@ -37,13 +38,23 @@ def interval(
             along = best.grad if few else np.full(best.lam.size, best.grad.sum())
             curvature, cost = _curvatures(criterion, box, best, asks[0])
         ends = _parabola(box, best, along, curvature, tol)
-        if bent is None and not few:  # moved together, so no end is one λ's own
+        if not one_by_one(best):
             return ends, cost
-        look = _axes if bent is not None else partial(_looks, ask=asks[1])
-        ends, looked = _verified(best, ends, tol, partial(look, criterion, best))
+        look: Any = _axes if bent is not None else partial(_looks, ask=asks[1])
+        look = partial(look, criterion, best)
+        ends, looked = _verified(best, ends, tol, look)
+        cost = cost + looked
+        if best.lam.size > 1 and (bent is not None or criterion.traits.looks is not None):
+            ends, looked = _to_bounds(box, best, ends, tol, look)
+            cost = cost + looked
     except InnerProblemError:
         return np.full((best.lam.size, 2), np.nan), Cost()
-    return ends, cost + looked
+    return ends, cost
+
+
+def one_by_one(best: Evaluation) -> bool:
+    """Whether every end is one λ's own; else all were moved together."""
+    return best.hessian is not None or best.lam.size <= MOST_PROBES
 
 
 def _parabola(box: Box, best: Evaluation, along: Array, curvature: Array, tol: float) -> Array:
@@ -75,6 +86,20 @@ def _verified(best: Evaluation, ends: Array, tol: float, look: Any) -> tuple[Arr
         reach[far] /= 2
         far &= np.abs(reach) > 2 * PROBE
     return best.lam[:, None] + reach, cost
+
+
+def _to_bounds(
+    box: Box, best: Evaluation, ends: Array, tol: float, look: Any
+) -> tuple[Array, Cost]:
+    """The ends moved to the bounds where f is within `tol` there, and at two places on the way."""
+    bounds = np.stack([box.lower, box.upper], axis=1)
+    way, cost, there = bounds - ends, Cost(), ends != bounds
+    for share in (1.0, 1 / 3, 2 / 3):
+        if np.any(there):
+            values, spent = look(ends + share * way - best.lam[:, None], there)
+            there &= np.abs(values - best.value) <= tol * abs(best.value)
+            cost = cost + spent
+    return np.where(there, bounds, ends), cost
 
 
 def _looks(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
+from hoag.estimators.plateaus import Groups, plateaus
 from hoag.estimators.task import LEVEL, Task, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
 from hoag.glm.folds import linear_folds
@@ -49,7 +52,13 @@ class LinearEstimator(TunedEstimator):
                 UserWarning,
                 stacklevel=LEVEL,
             )
-        return super()._closed(task, result)
+        result, fitted = super()._closed(task, result)
+        groups, best, ends = task.groups, result.evaluation, self.lam_interval_
+        assert groups is not None
+        start, found = time.perf_counter(), (task.criterion, task.box, best, ends, self.tol)
+        self.plateaus_, cost = plateaus(groups, fitted["coef_"], *found)
+        seconds = result.seconds + time.perf_counter() - start
+        return replace(result, cost=result.cost + cost, seconds=seconds), fitted
 
     def _linear_task(self, u: Units, target: Target, splits: Any, curvature: float) -> Task:
         """The folds of a linear model; `curvature` is that of its loss at z = 0, about."""
@@ -60,9 +69,9 @@ class LinearEstimator(TunedEstimator):
 
         problems = folds(splits)
         criterion = self._plan(problems)
-        groups = group_matrix(self._penalties(), u, target)
-        least, energies = criterion.traits.least, column_energies(u, curvature)
-        box, start = self._box(*auto_box(energies, groups, u.log_shift, least))
+        energies, least = column_energies(u, curvature), criterion.traits.least
+        groups = Groups(group_matrix(self._penalties(), u, target), energies, u.log_shift)
+        box, start = self._box(*auto_box(energies, groups.numbers, u.log_shift, least))
         self._warn_hidden(u, curvature, box)
         judged = sum(float(p.test.weights.sum()) for p in problems)
         if judged == 0:
@@ -79,7 +88,7 @@ class LinearEstimator(TunedEstimator):
             return self._attributes(u, target, solve.x), cost
 
         per_row = self._per_row(u, target, judged)
-        return Task(criterion, box, start, per_row, models, refit)
+        return Task(criterion, box, start, per_row, models, refit, groups=groups)
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""

@@ -87,6 +87,9 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
     criterion_ : float, the mean held-out loss at lam_
     lam_interval_ : array (n_penalties, 2), between which λ the criterion is within `tol` of its
         best, one λ at a time
+    plateaus_ : array of str (n_penalties,): "switched off" where the criterion is within `tol` up
+        to the upper bound and nothing of the group is left in the model, "free" where it is so
+        down to the lower bound and the penalty no longer acts, else ""
     result_ : hoag.Result: trace, status, gradients with their errors; result_.to_frame()
     scores_ : dict of arrays (n_folds,), with `scoring`
     n_iter_ : int, the steps of the search

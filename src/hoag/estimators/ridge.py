@@ -13,6 +13,7 @@ from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.linear import LinearEstimator, check_grid, group_matrix
+from hoag.estimators.plateaus import Groups
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units, auto_box, column_energies, units
@@ -50,7 +51,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
     ----------
     coef_, intercept_ : as in scikit-learn's Ridge
     alpha_ : exp(λ); a number for "shared", one for each target or group, or the shape of coef_
-    lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
+    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
+        LogisticRegressionCV
     """
 
     def __init__(
@@ -130,21 +132,22 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         return self._leave_one_out(u, target, kept)
 
     def _leave_one_out(self, u: Units, target: Target, kept: Any) -> Task:
-        groups = group_matrix(self._penalties(), u, target)
+        energies = column_energies(u, 1.0)
+        groups = Groups(group_matrix(self._penalties(), u, target), energies, u.log_shift)
         intercept = target.basis is not None
-        floor = FREE * float(u.weights.sum()) if np.any(groups < 0) else 0.0
+        floor = FREE * float(u.weights.sum()) if np.any(groups.numbers < 0) else 0.0
         loo = LeaveOneOut(
             u.rows,
             target.y,
             u.weights,
-            Ridge(groups.ravel(), floor, u.log_shift),
+            Ridge(groups.numbers.ravel(), floor, u.log_shift),
             intercept=intercept,
             gcv=_is(self.cv, "gcv"),
             outer=target.outer,
         )
 
-        energies, least = column_energies(u, 1.0), loo.traits.least
-        box, start = self._box(*auto_box(energies, groups, u.log_shift, least))
+        bounds = auto_box(energies, groups.numbers, u.log_shift, loo.traits.least)
+        box, start = self._box(*bounds)
         self._warn_hidden(u, 1.0, box)
 
         def models(x: Array) -> list[dict[str, Any]]:
@@ -163,6 +166,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             models,
             lambda result: (models(loo.solution(result.evaluation)[0])[0], Cost()),
             predictions=predictions,
+            groups=groups,
         )
 
     def _penalties(self) -> Any:

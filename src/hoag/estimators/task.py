@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hoag.criteria.base import Criterion
 from hoag.estimators.callbacks import HAS_CALLBACKS
+from hoag.estimators.plateaus import Groups
 from hoag.values import Array, Box, Cost, Evaluation, Result, Solve, Step
 
 # Statuses that the user asked for: no warning.
@@ -28,7 +29,7 @@ class Task:
     The mean loss of a held-out row is `per_row` times the criterion. `models` makes the fitted
     attributes of each fold from the x of an evaluation, `refit` those of the model on all rows,
     with what that fit cost. `predictions`, for a criterion without folds, is λ ↦ rows and their
-    predictions held out.
+    predictions held out; `groups`, for a linear model, which coefficients share a penalty.
     """
 
     criterion: Criterion
@@ -38,6 +39,7 @@ class Task:
     models: Callable[[Any], list[dict[str, Any]]]
     refit: Callable[[Result], tuple[dict[str, Any], Cost]]
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
+    groups: Groups | None = None
 
     def averaged(self, x: Any) -> dict[str, Any]:
         """The mean of the folds' models: what stands in where there is no fit on all rows."""

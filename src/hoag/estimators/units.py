@@ -141,6 +141,18 @@ def column_energies(units: Units, curvature: float) -> Array:
     return np.where(varying, energies, energies[varying].mean())
 
 
+def group_energies(energies: Array, groups: npt.NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """The sum, mean and least of the energies of every group's columns; groups is (p, K)."""
+    size = int(groups.max()) + 1
+    features, _ = np.nonzero(groups >= 0)
+    numbers = groups[groups >= 0]
+    values = energies[features]
+    total = np.asarray(np.bincount(numbers, weights=values, minlength=size), dtype=float)
+    least = np.full(size, np.inf)
+    np.minimum.at(least, numbers, values)
+    return total, total / np.bincount(numbers, minlength=size), least
+
+
 def auto_box(
     energies: Array, groups: npt.NDArray[np.intp], log_shift: float, weakest: float | None = None
 ) -> tuple[Box, Array]:
@@ -149,17 +161,10 @@ def auto_box(
     Where `weakest` is known, the log of the least energy in any direction, the lower bound is as
     far below that as the upper one is above the whole: columns may be nearly collinear.
     """
-    size = int(groups.max()) + 1
-    features, _ = np.nonzero(groups >= 0)
-    numbers = groups[groups >= 0]
-    values = energies[features]
-    total = np.bincount(numbers, weights=values, minlength=size)
-    mean = total / np.bincount(numbers, minlength=size)
-    least = np.full(size, np.inf)
-    np.minimum.at(least, numbers, values)
+    total, mean, least = group_energies(energies, groups)
     upper = np.log(total) + ABOVE
     lower = np.maximum(np.log(least) - BELOW, np.log(total * ROUNDING))
     if weakest is not None:
-        lower = np.minimum(np.full(size, weakest - log_shift - ABOVE), upper - 2 * ABOVE)
+        lower = np.minimum(np.full(total.size, weakest - log_shift - ABOVE), upper - 2 * ABOVE)
     start = np.clip(np.log(mean), lower, upper)
     return Box(lower + log_shift, upper + log_shift), start + log_shift

@@ -1,0 +1,107 @@
+"""Which penalties are on a plateau of the criterion, and which plateau it is, in words.
+
+"switched off"   f stays within tol up to the upper bound, and nothing of the group is left
+"free"           f stays within tol down to the lower bound: the penalty no longer acts
+""               neither, or not known
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from hoag.criteria.base import Criterion
+from hoag.estimators.interval import one_by_one
+from hoag.estimators.units import group_energies
+from hoag.values import Array, Ask, Box, Cost, Evaluation
+
+OFF, FREE = "switched off", "free"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Coefficient (j, k) is in group numbers[j, k], −1 for none; energies[j] = Σᵢ sᵢ loss″ aᵢⱼ².
+
+    λ is the log of a penalty on energies once `log_shift` is added to their logs.
+    """
+
+    numbers: npt.NDArray[np.intp]
+    energies: Array
+    log_shift: float
+
+    def left(self, coef: Array, lam: Array) -> Array:
+        """Σ_{j in group} eⱼ wⱼ² over the same of all coefficients, for every group.
+
+        Or, if that is less, the square of 1/(1 + exp(λ)/e), which is the most that the penalty
+        leaves of what the group would be without it: where all groups are switched off, each may
+        be a large part of the nothing that is left.
+        """
+        largest = float(np.max(np.abs(coef), initial=0.0)) or 1.0
+        squares = self.energies[:, None] * (np.atleast_2d(coef).T / largest) ** 2
+        member = self.numbers >= 0
+        part = np.bincount(self.numbers[member], squares[member], minlength=lam.size)
+        total, _, _ = group_energies(self.energies, self.numbers)
+        shrunk = expit(np.log(total) + self.log_shift - lam) ** 2
+        return np.asarray(np.minimum(part / (float(squares.sum()) or 1.0), shrunk))
+
+    def beside_data(self, lam: Array) -> Array:
+        """λ − log e for the least column of every group: well below 0 a penalty does nothing."""
+        _, _, least = group_energies(self.energies, self.numbers)
+        return np.asarray(lam - np.log(least) - self.log_shift)
+
+
+def plateaus(
+    groups: Groups,
+    coef: Array,
+    criterion: Criterion,
+    box: Box,
+    best: Evaluation,
+    ends: Array,
+    tol: float,
+    small: float = 0.01,
+) -> tuple[npt.NDArray[Any], Cost]:
+    """A word for every λ, by the ends of its interval; and what looking cost.
+
+    Less than a hundredth (`small`) of a linear predictor is nothing of it, and a lower bound counts
+    where the penalty is less than a hundredth of what the data say. Where f still slopes there is
+    no plateau. Many λ, whose ends are not their own, are looked at together: all that
+    may be switched off at their upper bounds at once, all that may be free at their lower ones.
+    """
+    words = np.full(best.lam.size, "", dtype=f"<U{len(OFF)}")
+    level = np.abs(best.grad) <= tol * abs(best.value)
+    left, nothing = groups.left(coef, best.lam), small**2
+    weak, weakest = groups.beside_data(best.lam), groups.beside_data(box.lower)
+    cost, (low, high) = Cost(), np.isclose(ends, np.stack([box.lower, box.upper], axis=1)).T
+    if not one_by_one(best):
+        low, high = np.zeros((2, best.lam.size), dtype=bool)
+        if criterion.traits.looks is not None and np.all(np.isfinite(ends)):
+            may_be_off = level & (left < nothing)
+            may_be_free = level & ~may_be_off & (weak < np.log(small))
+            high, up = _together(criterion, best, box.upper, may_be_off, left, tol)
+            low, down = _together(criterion, best, box.lower, may_be_free, weak, tol)
+            cost = up + down
+    off = level & high & (left < nothing)
+    words[level & low & (weakest < np.log(small))] = FREE
+    words[off] = OFF
+    return words, cost
+
+
+def _together(
+    criterion: Criterion, best: Evaluation, bound: Array, which: Any, doubt: Array, tol: float
+) -> tuple[npt.NDArray[np.bool_], Cost]:
+    """Those that may all go to their bounds at once, f within tol; of too many the surer half."""
+    chosen, cost = np.flatnonzero(which), Cost()
+    chosen = chosen[np.argsort(doubt[chosen], kind="stable")]
+    while chosen.size:
+        lam = best.lam.copy()
+        lam[chosen] = bound[chosen]
+        there = criterion.evaluate(lam, Ask(free=True, gradient=False), best.warm)
+        cost = cost + there.cost
+        if abs(there.value - best.value) <= tol * abs(best.value):
+            break
+        chosen = chosen[: chosen.size // 2]
+    return np.isin(np.arange(best.lam.size), chosen), cost
