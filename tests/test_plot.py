@@ -82,6 +82,41 @@ def test_many_are_lines_a_heat_map_or_an_image():
         TuningDisplay.from_estimator(each, image_shape=(7, 8))
 
 
+def marked(ax):
+    """The words of the legend, with where their marks are."""
+    lines = {line.get_label().split(" (")[0]: line for line in ax.lines}
+    return {word: lines[word].get_xydata() for word in ("switched off", "free") if word in lines}
+
+
+@pytest.mark.filterwarnings("ignore:Stopped at step 3", "ignore:lam_")
+def test_penalties_on_a_plateau_are_marked_in_every_picture():
+    X, y = load_diabetes(return_X_y=True)
+    X = scale(X)
+    each = RidgeCV(penalties="per-feature", cv=5).fit(X, y)
+    off, free = (np.flatnonzero(each.plateaus_ == word) for word in ("switched off", "free"))
+    assert off.size
+    assert free.size
+    lines = TuningDisplay.from_estimator(each).axes_[0]
+    found = marked(lines)
+    np.testing.assert_array_equal(found["switched off"][:, 1], each.result_.trace[-1].lam[off])
+    np.testing.assert_array_equal(found["free"][:, 1], each.result_.trace[-1].lam[free])
+    told = [text.get_text() for text in lines.get_legend().get_texts()]
+    assert told[-2:] == [f"switched off ({off.size})", f"free ({free.size})"]
+    image = TuningDisplay.from_estimator(each, image_shape=(2, 5)).axes_[0]
+    places = {(int(y), int(x)) for x, y in marked(image)["switched off"]}
+    assert places == {divmod(int(j), 5) for j in off}
+    wide = RidgeCV(penalties="per-feature", cv=5).fit(np.hstack([X, 0 * X]), y)
+    heat = marked(TuningDisplay.from_estimator(wide).axes_[0])
+    order = np.argsort(wide.result_.trace[-1].lam, kind="stable")
+    rows = np.flatnonzero(wide.plateaus_[order] == "switched off") + 0.5
+    np.testing.assert_array_equal(heat["switched off"][:, 1], rows)
+    assert rows.size >= 10
+    two = RidgeCV(penalties=np.arange(20) // 10, cv=5).fit(np.hstack([X, 0 * X]), y)
+    assert TuningDisplay.from_estimator(two).axes_[0].get_ylabel() == "λ[1], switched off"
+    kernel = KernelRidgeCV(cv=3, max_iter=3).fit(X[:60], y[:60])
+    assert not marked(TuningDisplay.from_estimator(kernel).axes_[0])
+
+
 def test_it_draws_on_axes_given_and_refuses_others():
     X, y = load_diabetes(return_X_y=True)
     model = RidgeCV().fit(X, y)

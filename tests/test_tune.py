@@ -230,6 +230,29 @@ def test_many_penalties_are_shown_by_name(capsys):
     assert len(found["names"]) == len(found["lam"]) == len(found["lam_interval"]) == 30
 
 
+def test_penalties_on_a_plateau_are_told_in_words(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    arguments = ["diabetes", "--penalties", "per-feature", "--report", str(page)]
+    found = tuned(capsys, *arguments)
+    off, free = (
+        [name for name, own in zip(found["names"], found["plateaus"]) if own == word]
+        for word in ("switched off", "free")
+    )
+    assert len(found["plateaus"]) == 10
+    assert len(off) > 1
+    assert len(free) > 1
+    assert main(["tune", *arguments]) == 0
+    shown = capsys.readouterr().out
+    line = f"{len(off)} of 10 penalties are switched off: {', '.join(off)}"
+    assert f"{line}; {len(free)} are free: {', '.join(free)}\n" in shown
+    lam = dict(zip(found["names"], found["lam"]))
+    assert f"{off[0]}: {lam[off[0]]:.4g} (switched off)" in shown
+    assert page.read_text().count("<td>switched off</td>") == len(off)
+    assert tuned(capsys, "diabetes")["plateaus"] == [""]
+    assert main(["tune", "diabetes"]) == 0
+    assert "plateaus" not in capsys.readouterr().out
+
+
 def test_a_search_cut_short_is_told_and_written(tmp_path, capsys):
     model, page = tmp_path / "m.skops", tmp_path / "new" / "page.html"
     arguments = ["tune", "iris", "--max-iter", "1", "--save", str(model), "--report", str(page)]

@@ -14,6 +14,9 @@ PATH, BEST, BAND = "#0072B2", "#D55E00", "#56B4E9"
 # Up to so many hyperparameters each is a line; more are a heat map.
 LINES = 12
 
+# How penalties on a plateau are marked: a marker, and the style of a line.
+MARKS = {"switched off": ("X", "--"), "free": ("o", ":")}
+
 
 class TuningDisplay:
     """How λ was found: its path, the held-out loss with its certificate, the loss by passes.
@@ -34,6 +37,8 @@ class TuningDisplay:
     surface : tuple (x, y, values) or None
         The criterion on a grid, for contours of two hyperparameters; without it the contours are
         those of a quadratic fitted to the steps.
+    plateaus : array of str (s,) or None
+        Which hyperparameters are "switched off" or "free" (`plateaus_`): they are marked.
 
     Attributes
     ----------
@@ -48,6 +53,7 @@ class TuningDisplay:
         names: list[str] | None = None,
         image: Array | None = None,
         surface: tuple[Array, Array, Array] | None = None,
+        plateaus: Any = None,
     ) -> None:
         self.result, self.interval, self.image, self.surface = result, interval, image, surface
         # A search may begin with a look at x₀, where nothing is solved for: f is not known there.
@@ -55,6 +61,7 @@ class TuningDisplay:
         self.steps = solved or list(result.trace)
         size = result.lam.size
         self.names = names or (["λ"] if size == 1 else [f"λ[{j}]" for j in range(size)])
+        self.plateaus = np.full(size, "") if plateaus is None else np.asarray(plateaus)
 
     @classmethod
     def from_estimator(
@@ -90,6 +97,7 @@ class TuningDisplay:
             names=estimator._lam_names(),
             image=None if image_shape is None else _images(estimator, image_shape),
             surface=_surface(estimator, X, y, grid, params) if contours else None,
+            plateaus=vars(estimator).get("plateaus_"),
         )
         return display.plot(axes)
 
@@ -131,7 +139,10 @@ class TuningDisplay:
         one = lam.shape[1] == 1
         steps, color = np.arange(1, len(lam) + 1), PATH if one else None
         for j, path in enumerate(lam.T):
-            ax.plot(steps, path, "o-", ms=4, lw=1.2, color=color, label=self.names[j])
+            style = MARKS.get(self.plateaus[j], ("", "-"))[1]
+            ax.plot(steps, path, style, marker="o", ms=4, lw=1.2, color=color, label=self.names[j])
+        if not one:
+            self._mark(ax, np.full(lam.shape[1], steps[-1]), lam[-1], self.plateaus, rows=1)
         if one and self.interval is not None:
             low, high = self.interval[0]
             ax.axhspan(low, high, color=PATH, alpha=0.15, lw=0)
@@ -150,17 +161,38 @@ class TuningDisplay:
         )
         ax.figure.colorbar(picture, ax=ax, label="λ")
         _by_step(ax, ylabel="hyperparameters, by their last λ", title="Path of λ")
+        if np.any(self.plateaus != ""):  # beside the map, at its right
+            ax.set_xlim(0.5, 0.5 + 1.08 * len(lam))
+            beside = np.full(order.size, 0.5 + 1.04 * len(lam))
+            rows = np.arange(0.5, order.size)
+            self._mark(ax, beside, rows, self.plateaus[order], rows=order.size)
+            ax.set_xticks([tick for tick in ax.get_xticks() if 1 <= tick <= len(lam)])
+            _legend(ax, below=0.14)
 
     def _draw_image(self, ax: Any) -> None:
         images = np.asarray(self.image)
-        columns = int(np.ceil(np.sqrt(len(images))))
-        blank = np.full((-len(images) % columns, *images.shape[1:]), np.nan)
-        tiles = np.concatenate([images, blank])
-        tiles = np.pad(tiles, ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
-        rows = [np.hstack(list(tiles[k : k + columns])) for k in range(0, len(tiles), columns)]
-        picture = ax.imshow(np.vstack(rows)[:-1, :-1])
+        picture = ax.imshow(_tiled(images, np.nan))
         ax.figure.colorbar(picture, ax=ax, label="λ")
         ax.set(xticks=[], yticks=[], title="λ of every feature")
+        if self.plateaus.size == images.size and np.any(self.plateaus != ""):
+            words = self.plateaus.reshape(images[0].size, -1).T.reshape(images.shape)
+            tiles = _tiled(words, "")
+            y, x = np.indices(tiles.shape)
+            self._mark(ax, x.ravel(), y.ravel(), tiles.ravel(), rows=len(tiles))
+            _legend(ax, below=0.02)
+
+    def _mark(self, ax: Any, x: Array, y: Array, words: Any, rows: int) -> None:
+        """A mark for every hyperparameter on a plateau, and a line of the legend for each word.
+
+        Marks are small where there are so many `rows` that they would hide one another.
+        """
+        size = min(6.0, 120 / rows)
+        for word, (marker, _) in MARKS.items():
+            which = words == word
+            if np.any(which):
+                face = BEST if word == "switched off" else "white"
+                ax.plot(x[which], y[which], marker, color=face, mec="black", mew=size / 8, ms=size,
+                        label=f"{word} ({np.sum(which)})", ls="none")  # fmt: skip
 
     def _draw_contours(self, ax: Any, lam: Array) -> None:
         x, y, values = self.surface if self.surface is not None else self._quadratic(lam)
@@ -172,7 +204,8 @@ class TuningDisplay:
         bar.set_label("loss above the least" + ("" if self.surface is not None else ", modelled"))
         ax.plot(lam[:, 0], lam[:, 1], "o-", color="white", mec="black", ms=5, lw=1.2)
         ax.plot(*self.result.lam, "*", color=BEST, ms=14, mec="black")
-        ax.set(xlabel=self.names[0], ylabel=self.names[1], title="Path of λ")
+        both = [f"{n}, {word}" if word else n for n, word in zip(self.names, self.plateaus)]
+        ax.set(xlabel=both[0], ylabel=both[1], title="Path of λ")
 
     def _quadratic(self, lam: Array) -> tuple[Array, Array, Array]:
         """c + bᵀd + ½ dᵀHd by least squares from losses and gradients, near ones weighing more."""
@@ -250,6 +283,23 @@ def _by_step(ax: Any, **labels: str) -> None:
 
     ax.set(xlabel="step", **labels)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _legend(ax: Any, below: float) -> None:
+    """Under the axes, with marks of one size however small they are drawn."""
+    told = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -below), ncols=2, fontsize="small")
+    for mark in told.legend_handles:
+        mark.set(markersize=6, markeredgewidth=0.8)
+
+
+def _tiled(images: Any, blank: Any) -> Any:
+    """Images side by side, in about as many rows as columns, with a blank line between them."""
+    columns = int(np.ceil(np.sqrt(len(images))))
+    missing = np.full((-len(images) % columns, *images.shape[1:]), blank)
+    tiles = np.concatenate([images, missing])
+    tiles = np.pad(tiles, ((0, 0), (0, 1), (0, 1)), constant_values=blank)
+    rows = [np.hstack(list(tiles[k : k + columns])) for k in range(0, len(tiles), columns)]
+    return np.vstack(rows)[:-1, :-1]
 
 
 def _images(estimator: Any, shape: tuple[int, int]) -> Array:

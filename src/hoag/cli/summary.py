@@ -18,6 +18,7 @@ LOSSES = {
     "squared_error": "squared error",
     "huber": "Huber loss",
 }
+NAMED = 12  # penalties on a plateau in the table
 SHOWN = 5  # strongest and weakest penalties in the table
 ON_PAGE = 40  # on the page
 
@@ -46,6 +47,7 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
         "lam": tuned.lam_.tolist(),
         "names": lam_names(tuned, data),
         "lam_interval": tuned.lam_interval_.tolist(),
+        "plateaus": list(map(str, vars(tuned).get("plateaus_", [""] * tuned.lam_.size))),
         "bounds": args.bounds,
         **{name.rstrip("_"): np.asarray(value).tolist() for name, value in strengths.items()},
         "gradient": result.grad.tolist(),
@@ -101,6 +103,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("target", target if isinstance(target, str) else ", ".join(target)),
         ("model", found["model"] + kind + (f" ({found['why']})" if found["why"] else "")),
         *_strengths(found),
+        *_plateaus(found),
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
         ("held-out score", f"{score} {found['score']['mean']:.4g}"),
         ("certificate", _certificate(found)),
@@ -132,15 +135,28 @@ def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [*lines, ("λ interval", f"{', '.join(ends)} {within}")]
 
 
+def _plateaus(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many penalties are switched off, how many free, and which."""
+    words, told = found["plateaus"], list[str]()
+    for word in dict.fromkeys(sorted(filter(None, words), reverse=True)):
+        names = [name for name, own in zip(found["names"], words, strict=True) if own == word]
+        of = "" if told else f" of {len(words)} penalties" if len(words) > 1 else " penalty"
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        which = f": {', '.join(names[:NAMED])}{more}" if len(words) > 1 else ""
+        told.append(f"{len(names)}{of} {'is' if len(names) == 1 else 'are'} {word}{which}")
+    return [("plateaus", "; ".join(told))] if told else []
+
+
 def _many(found: dict[str, Any]) -> list[tuple[str, str]]:
-    ranked = sorted(zip(found["lam"], found["names"], strict=True), key=lambda pair: pair[0])
+    each = zip(found["lam"], found["names"], found["plateaus"], strict=True)
+    ranked = sorted(each, key=lambda one: one[0])
     lines, what, low, high = [], "λ", "weakest", "strongest"
     if found["model"] == "kernel-ridge":
         what, low, high = "log γ", "small γ", "large γ"
         lines.append(("log α", f"{found['lam'][-1]:.4g} (α = {found['alpha']:.4g})"))
-        widths = [pair for pair in ranked if pair[1] != "log α"]
-        ranked = [(value, name.removeprefix("log γ of ")) for value, name in widths]
-    shown = [f"{name}: {value:.4g}" for value, name in ranked]
+        widths = [one for one in ranked if one[1] != "log α"]
+        ranked = [(value, name.removeprefix("log γ of "), "") for value, name, _ in widths]
+    shown = [f"{n}: {value:.4g}" + (f" ({word})" if word else "") for value, n, word in ranked]
     if len(shown) <= 2 * SHOWN:
         return [*lines, (what, ", ".join(shown))]
     least, median, most = (ranked[place][0] for place in (0, len(ranked) // 2, -1))
@@ -186,7 +202,12 @@ def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
     page.section("The search")
     figure = Figure(figsize=(13.5, 3.9), layout="constrained")
     labels = ["λ = log α"] if found["names"] == ["λ"] else found["names"]
-    display = TuningDisplay(tuned.result_, interval=tuned.lam_interval_, names=labels)
+    display = TuningDisplay(
+        tuned.result_,
+        interval=tuned.lam_interval_,
+        names=labels,
+        plateaus=np.array(found["plateaus"]),
+    )
     display.plot(figure.subplots(1, 3))
     page.figure(figure, "The path of λ, the held-out loss, and the loss by passes over the data.")
     if len(found["lam"]) > 1:
@@ -204,13 +225,18 @@ def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
 
 
 def _penalties(page: Any, found: dict[str, Any]) -> None:
-    ranked = sorted(zip(found["lam"], found["names"], strict=True), reverse=True)
+    words = any(found["plateaus"])
+    each = zip(found["lam"], found["names"], found["plateaus"], strict=True)
+    ranked = sorted(each, reverse=True)
     if len(ranked) > ON_PAGE:
         half = ON_PAGE // 2
         page.text(f"The {half} largest and the {half} smallest of {len(ranked)}.")
         ranked = [*ranked[:half], *ranked[-half:]]
-    lines = [(name, f"{lam:.4g}", f"{math.exp(min(lam, 700.0)):.4g}") for lam, name in ranked]
-    page.table(("name", "λ", "exp(λ)"), lines)
+    lines = [
+        (name, f"{lam:.4g}", f"{math.exp(min(lam, 700.0)):.4g}", *([word] if words else []))
+        for lam, name, word in ranked
+    ]
+    page.table(("name", "λ", "exp(λ)", *(["plateau"] if words else [])), lines)
 
 
 def _usage(page: Any, found: dict[str, Any], named: bool) -> None:
