@@ -28,6 +28,8 @@ from hoag.values import Array, Box, Cost, InvalidInput, Result
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
 
+    starts: int = 1  # of the default search; an estimator of one's own need not have it
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not (isinstance(self.starts, Integral) and int(self.starts) >= 1):
