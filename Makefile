@@ -49,6 +49,8 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/rivals.py
 	$(BIN)/python benchmarks/several.py
+	$(BIN)/python benchmarks/hard.py
+	$(BIN)/python benchmarks/targets.py
 	$(BIN)/python benchmarks/overfitting.py
 
 clean:
