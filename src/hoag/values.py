@@ -154,6 +154,8 @@ class Evaluation:
     note       what did not converge, in a sentence; "" when everything did
     parts      the evaluations that a sum added up
     folds      g of every fold, shape (K,); None where there are none, or they are not known
+    along      where a search that ended here had looked at f along every axis, from bound to bound,
+               and what a model of f said: two arrays of shape (s, L)
     """
 
     lam: Array
@@ -172,6 +174,7 @@ class Evaluation:
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
     hessian: Array | None = field(default=None, repr=False)
     folds: Array | None = field(default=None, repr=False)
+    along: tuple[Array, Array] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if np.isnan(self.g):

@@ -69,7 +69,8 @@ class Apart(Criterion):
 
     @property
     def traits(self) -> Traits:
-        return Traits(exact=True, least=self._least, blocks=np.arange(self.lam0.size))
+        blocks = np.arange(self.lam0.size)
+        return Traits(bends=True, exact=True, least=self._least, blocks=blocks)
 
     @cached_property
     def _least(self) -> float | None:
@@ -152,6 +153,13 @@ class Apart(Criterion):
                 values[some, j] = first.outer_scale * np.add.reduceat(errors, starts)
             cost = cost + own.sums.blocks.ledger.cost
         return values, cost
+
+    def f_of_each(self, found: Evaluation) -> Array:
+        """For every λ the f of its part, (s,)."""
+        values = np.zeros(self.lam0.size)
+        for own, part in zip(self.owns, found.parts, strict=True):
+            values[own] = part.value
+        return values
 
     def boxes(self, domain: Box) -> list[Box]:
         """The sides of the box that each part has."""

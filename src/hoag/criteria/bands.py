@@ -249,20 +249,21 @@ class Bands(SharedFolds):
         W − CU(d/(1 + dΛ))UᵀWⱼ: one block of back-substitutions for all places of an axis.
         """
         before, alpha = self._ledger.cost, self.alpha(found.lam)
-        factors, (s, many) = self.squares.factors(alpha, found.lam), places.shape
-        W, scale = self._slopes(found.warm.X), self.outer_scale
+        factors, s = self.squares.factors(alpha, found.lam), len(places)
+        W, scale, finite = self._slopes(found.warm.X), self.outer_scale, np.isfinite(places)
         level = np.exp(found.lam - self.shift) / self.bend
         changes = level[:, None] * np.expm1(places - found.lam[:, None])
-        total = np.zeros(places.shape)
+        total, picks = np.full(places.shape, np.nan), np.eye(len(self.groups))
+        asked = {j: np.flatnonzero(self.groups == j) for j in range(s) if np.any(finite[j])}
+        total[finite] = 0.0
         known = self.squares
         for factor, w, V, v, c in zip(factors, W, known.V, known.v, known.c, strict=True):
             half = V @ w - v
             g = c.sum() + np.sum(w * (half - v))
-            inverse = factor(np.eye(len(w)))
-            for j in range(s):
-                own = np.flatnonzero(self.groups == j)
-                e, U = np.linalg.eigh(inverse[np.ix_(own, own)])
-                CU, d = inverse[:, own] @ U, changes[j]
+            for j, own in asked.items():
+                C, d = factor(picks[:, own]), changes[j]
+                e, U = np.linalg.eigh(C[own])
+                CU = C @ U
                 # (own, places): how far each direction moves, in units of UᵀWⱼ
                 share = -d / np.maximum(1.0 + d * e[:, None], ROUNDING)
                 y = U.T @ w[own]
@@ -270,7 +271,7 @@ class Bands(SharedFolds):
                 slope = np.sum((CU.T @ half) * y, axis=1)
                 moved = 2 * slope @ share + np.sum(share * (form @ share), axis=0)
                 total[j] += scale * (g + moved)
-        self.squares.charge(2 * len(self.groups) + 2 * s * many)
+        self.squares.charge(2 * sum(own.size for own in asked.values()) + 2 * finite.sum())
         return total, self._ledger.cost - before
 
     # ---- the end

@@ -100,7 +100,7 @@ class Criterion(ABC):
     def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
         """f along every axis from an evaluation, at places of shape (s, L), by a model; its cost.
 
-        None where a criterion has no model that reaches so far.
+        Places that are nan are not asked for. None where no model of f reaches so far.
         """
         return None, Cost()
 

@@ -143,17 +143,20 @@ class Joint(SharedFolds):
         before, X = self._ledger.cost, found.warm.X
         penalty = self._pull(found.lam)
         inverses = self._own(found.warm, found.lam, penalty)
-        total, (s, many) = np.zeros(places.shape), places.shape
+        total, (s, many) = np.where(np.isfinite(places), 0.0, np.nan), places.shape
         changes = penalty.alpha[:, None] * np.expm1(places - found.lam[:, None])
         roots = penalty.roots()
         for k, (inverse, x) in enumerate(zip(inverses, X, strict=True)):
-            moved = np.empty((s, many, x.size))
+            moved = np.full((s, many, x.size), np.nan)
             for j, F in enumerate(roots):
+                if not np.any(np.isfinite(places[j])):
+                    continue
                 C = inverse(F)
                 e, V = np.linalg.eigh(F.T @ C)
                 share = changes[j][:, None] / np.maximum(1.0 + changes[j][:, None] * e, ROUNDING)
                 moved[j] = x - (share * (V.T @ (F.T @ x))) @ (C @ V).T
-            total += self._work.held(k, moved.reshape(s * many, -1)).reshape(s, many)
+            asked = np.isfinite(places)
+            total[asked] += self._work.held(k, moved[asked])
         return total, self._ledger.cost - before
 
     def begun(self, x: Array | None = None) -> Warm:

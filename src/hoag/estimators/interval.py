@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from hoag.criteria.apart import Apart
 from hoag.criteria.base import Criterion
 from hoag.search.asks import ACCURACY
 from hoag.values import Array, Ask, Box, Cost, Evaluation, InnerProblemError
@@ -25,6 +27,13 @@ def interval(
     nan where f cannot be computed nearby. With several λ an end is the bound where f is within
     `tol` at the bound too, and between them: a plateau, on which no parabola goes far enough.
     """
+    if isinstance(criterion, Apart):
+        each = zip(criterion.parts, criterion.boxes(box), best.parts, strict=True)
+        found = [interval(part, own, piece, eps, tol) for part, own, piece in each]
+        ends = np.zeros((best.lam.size, 2))
+        for own, (part_ends, _) in zip(criterion.owns, found, strict=True):
+            ends[own] = part_ends
+        return ends, sum((spent for _, spent in found), Cost())
     asks = Ask(eps), Ask(ACCURACY, gradient=False)
     if criterion.traits.looks:
         asks = Ask(free=True), Ask(free=True, gradient=False)
@@ -42,9 +51,12 @@ def interval(
             return ends, cost
         look: Any = _axes if bent is not None else partial(_looks, ask=asks[1])
         look = partial(look, criterion, best)
-        ends, looked = _verified(best, ends, tol, look)
+        flat = _flat(best, tol)
+        ends = np.where(flat, np.stack([box.lower, box.upper], axis=1), ends)
+        ends, looked = _verified(best, ends, ~flat, tol, look)
         cost = cost + looked
-        if best.lam.size > 1 and (bent is not None or criterion.traits.looks is not None):
+        free = bent is not None or criterion.traits.looks is not None
+        if best.lam.size > 1 and best.along is None and free:
             ends, looked = _to_bounds(box, best, ends, tol, look)
             cost = cost + looked
     except InnerProblemError:
@@ -54,7 +66,9 @@ def interval(
 
 def one_by_one(best: Evaluation) -> bool:
     """Whether every end is one λ's own; else all were moved together."""
-    return best.hessian is not None or best.lam.size <= MOST_PROBES
+    if best.hessian is not None or best.lam.size <= MOST_PROBES:
+        return True
+    return bool(best.parts) and all(part.hessian is not None for part in best.parts)
 
 
 def _parabola(box: Box, best: Evaluation, along: Array, curvature: Array, tol: float) -> Array:
@@ -71,14 +85,27 @@ def _parabola(box: Box, best: Evaluation, along: Array, curvature: Array, tol: f
     return np.stack(ends, axis=1)
 
 
-def _verified(best: Evaluation, ends: Array, tol: float, look: Any) -> tuple[Array, Cost]:
+def _flat(best: Evaluation, tol: float) -> npt.NDArray[np.bool_]:
+    """Below and above which λ all looks that the search had there were within `tol`, (s, 2)."""
+    if best.along is None:
+        return np.zeros((best.lam.size, 2), dtype=bool)
+    places, values = best.along
+    alike = np.abs(values - best.value) <= tol * abs(best.value)
+    below = np.all(alike | (places > best.lam[:, None]), axis=1)
+    above = np.all(alike | (places < best.lam[:, None]), axis=1)
+    return np.stack([below, above], axis=1)
+
+
+def _verified(
+    best: Evaluation, ends: Array, doubted: npt.NDArray[np.bool_], tol: float, look: Any
+) -> tuple[Array, Cost]:
     """The ends with those drawn nearer that the curvature put too far, and what looking cost.
 
     A parabola from one probe is no guide far beyond it: there f itself is looked at, and the way
     halved while it is higher than it should be. `look` says what f is at some ends, and its cost.
     """
     reach, cost = ends - best.lam[:, None], Cost()
-    far = np.abs(reach) > 2 * PROBE
+    far = doubted & (np.abs(reach) > 2 * PROBE)
     while np.any(far):
         values, spent = look(reach, far)
         cost = cost + spent
@@ -118,7 +145,7 @@ def _looks(
 
 def _axes(criterion: Criterion, best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:
     """f along every axis by the criterion's own model of it; where it has none, ends stay."""
-    values, cost = criterion.axes(best, best.lam[:, None] + reach)
+    values, cost = criterion.axes(best, np.where(far, best.lam[:, None] + reach, np.nan))
     return (np.full(reach.shape, -np.inf) if values is None else values), cost
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from hoag.criteria.apart import Apart
 from hoag.criteria.base import Criterion
 from hoag.estimators.interval import one_by_one
 from hoag.estimators.units import group_energies
@@ -72,7 +73,8 @@ def plateaus(
     may be switched off at their upper bounds at once, all that may be free at their lower ones.
     """
     words = np.full(best.lam.size, "", dtype=f"<U{len(OFF)}")
-    level = np.abs(best.grad) <= tol * abs(best.value)
+    f = criterion.f_of_each(best) if isinstance(criterion, Apart) else best.value
+    level = np.abs(best.grad) <= tol * np.abs(f)
     left, nothing = groups.left(coef, best.lam), small**2
     weak, weakest = groups.beside_data(best.lam), groups.beside_data(box.lower)
     cost, (low, high) = Cost(), np.isclose(ends, np.stack([box.lower, box.upper], axis=1)).T

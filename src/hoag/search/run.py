@@ -223,6 +223,8 @@ class Run:
         values, cost = known or self.criterion.axes(asked.start, asked.places)
         self.cost = self.cost + cost
         self._write(Entry("axes", answer=(values, cost), seconds=self.seconds))
+        if values is not None and self._last is not None and self._last[1] is asked.start:
+            self._last = (self._last[0], replace(asked.start, along=(asked.places, values)))
         return values
 
     def _lipschitz(self) -> float:
