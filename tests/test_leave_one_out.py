@@ -14,6 +14,7 @@ from hoag.glm.losses import Huber
 from hoag.glm.penalties import Ridge as Penalty
 from hoag.glm.penalties import group_numbers
 from hoag.glm.rows import ArrayRows
+from hoag.values import Ask
 
 
 def data(n, p, targets, seed=0):
@@ -142,3 +143,35 @@ def test_more_columns_than_rows_with_hardly_a_penalty(lam):
         x = Vt.T @ (shrunk * (U.T @ (root * (y[rest] - level))))
         true += weights[i] * (y[i] - level - (A[i] - mean) @ x) ** 2
     assert criterion.value(np.array([lam])).value == pytest.approx(true, rel=1e-4)
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("gcv", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("outer", [None, Huber(1.0)])
+def test_it_bends_as_differences_say_and_is_known_along_every_axis(targets, gcv, intercept, outer):
+    if outer is not None and targets > 1:
+        pytest.skip("Huber's loss is for one target")
+    rng = np.random.default_rng(targets)
+    A = rng.standard_normal((40, 6))
+    Y = A @ rng.standard_normal((6, targets)) + rng.standard_normal((40, targets))
+    groups = np.repeat(np.array([0, 0, 1, 1, 2, -1])[:, None], targets, axis=1).ravel()
+    loo = LeaveOneOut(
+        ArrayRows(A),
+        Y if targets > 1 else Y[:, 0],
+        rng.uniform(0.5, 2, 40),
+        Penalty(groups, 1e-3, shift=0.7),
+        intercept=intercept,
+        gcv=gcv,
+        outer=outer,
+    )
+    assert loo.traits.bends
+    lam = rng.standard_normal(3)
+    found = loo.evaluate(lam, Ask(hessian=True))
+    steps = 1e-5 * np.eye(3)
+    bent = [(loo.evaluate(lam + d).grad - loo.evaluate(lam - d).grad) / 2e-5 for d in steps]
+    np.testing.assert_allclose(found.hessian, bent, atol=1e-6 * np.abs(bent).max())
+    moves = np.array([-3.0, 0.0, 4.0])
+    values, _ = loo.axes(found, lam[:, None] + moves)
+    true = [[loo.evaluate(lam + t * d).value for t in moves] for d in np.eye(3)]
+    np.testing.assert_allclose(values, true, rtol=1e-9)

@@ -109,17 +109,19 @@ def own(groups, targets):
     return np.where(groups[:, None] >= 0, groups[:, None] + 2 * np.arange(targets), -1)
 
 
+@pytest.mark.filterwarnings("ignore:lam_.* is on its")  # at a tolerance of 1e-6
 @pytest.mark.parametrize("free", [False, True])
-def test_targets_with_penalties_of_their_own_are_tuned_as_if_alone(free):
+@pytest.mark.parametrize("cv", [FOLDS, None, "gcv"])
+def test_targets_with_penalties_of_their_own_are_tuned_as_if_alone(free, cv):
     X, Y = data(4)
     groups = bands(free=free)
-    together = hoag.RidgeCV(penalties=own(groups, 4), cv=FOLDS, tol=1e-6).fit(X, Y)
+    together = hoag.RidgeCV(penalties=own(groups, 4), cv=cv, tol=1e-6).fit(X, Y)
     assert together.result_.converged
     assert len(together.result_.evaluation.parts) == 4
     spread = np.sqrt(Y.var(axis=0).mean())
     losses = []
     for t in range(4):
-        alone = hoag.RidgeCV(penalties=groups, cv=FOLDS, tol=1e-6).fit(X, Y[:, t] / spread)
+        alone = hoag.RidgeCV(penalties=groups, cv=cv, tol=1e-6).fit(X, Y[:, t] / spread)
         lam = together.lam_[2 * t : 2 * t + 2]
         assert alone.criterion_at(lam, X, Y[:, t] / spread) <= alone.criterion_ * (1 + 1e-5)
         losses.append(alone.criterion_ * spread**2)
@@ -135,11 +137,15 @@ def test_targets_with_penalties_of_their_own_are_tuned_as_if_alone(free):
     assert np.all(inside[:, 1] >= 0)
 
 
-def test_one_penalty_a_target_is_taken_apart_too():
-    X, Y = data(5, seed=3)
-    model = hoag.RidgeCV(penalties="per-target", cv=FOLDS, tol=1e-6).fit(X, Y)
+@pytest.mark.filterwarnings("ignore:lam_.* is on its")  # at a tolerance of 1e-6
+@pytest.mark.parametrize("p", [8, 80])
+@pytest.mark.parametrize("cv", [FOLDS, None])
+def test_one_penalty_a_target_is_taken_apart_too(cv, p):
+    X, Y = data(5, seed=3, p=p)
+    model = hoag.RidgeCV(penalties="per-target", cv=cv, tol=1e-6).fit(X, Y)
+    assert len(model.result_.evaluation.parts) == 5
     for t in range(5):
-        alone = hoag.RidgeCV(cv=FOLDS, tol=1e-6).fit(X, Y[:, t])
+        alone = hoag.RidgeCV(cv=cv, tol=1e-6).fit(X, Y[:, t])
         at = alone.criterion_at(model.lam_[t], X, Y[:, t])
         assert at <= alone.criterion_ * (1 + 1e-5)
     assert model.predict(X).shape == Y.shape

@@ -8,7 +8,8 @@ mixes with another, so a search may take one after the other, in a few dimension
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -19,8 +20,10 @@ import numpy.typing as npt
 from hoag.criteria.bands import Bands, Squares
 from hoag.criteria.base import Criterion, Traits
 from hoag.criteria.folds import added
+from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
+from hoag.glm.penalties import separable
 from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation
 
 Index = npt.NDArray[np.intp]
@@ -29,62 +32,54 @@ Index = npt.NDArray[np.intp]
 class Apart(Criterion):
     """Σ_t f_t, each of some targets and the λ that reach them.
 
-    parts    the criterion of each set of targets
-    targets  their numbers
+    targets  the numbers of the targets of each part
     owns     the numbers of their λ
-    n_jobs   how many a search may take at a time, through joblib
+    n_jobs   how many parts a search may take at a time, through joblib
     """
 
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        blocks: Blocks,
-        plain: Callable[[Sequence[LinearModel]], Criterion],
-        several: bool,
-        n_jobs: int | None = None,
-    ) -> None:
-        sets = models[0].separable()
+    def __init__(self, groups: Index, n_jobs: int | None = None) -> None:
+        """`groups` of all slopes, (features, targets)."""
+        sets = separable(groups)
         self.targets, self.owns = [targets for targets, _ in sets], [own for _, own in sets]
-        self._models, self._blocks, self.n_jobs = models, blocks, n_jobs
-        self._plain, self._several, self._told = plain, several, Cost()
+        self.groups, self.n_jobs = groups, n_jobs
 
-    @cached_property
-    def parts(self) -> list[Bands]:
-        return [self._part(targets) for targets in self.targets]
+    @property
+    @abstractmethod
+    def parts(self) -> Sequence[Criterion]:
+        """The criterion of each set of targets."""
 
-    def _part(self, targets: Index) -> Bands:
-        models = [model.of_targets(targets) for model in self._models]
-        squares = self._squares.only(targets)
-        part = Bands(models, squares.sums.blocks, lambda: self._plain(models), self._several)
-        part.squares = squares
-        return part
+    @abstractmethod
+    def alike(self, lams: Sequence[float]) -> tuple[Array, Cost]:
+        """f of every part at λ that are the same for all its penalties, (parts, L); the cost."""
 
-    @cached_property
-    def _squares(self) -> Squares:
-        return Squares.of(self._blocks)
+    @abstractmethod
+    def _laid_out(self, parts: Sequence[Any]) -> Any:
+        """x of all targets from those of the parts."""
 
     @property
     def lam0(self) -> Array:
-        return self._models[0].lam0
+        return np.zeros(int(self.groups.max()) + 1)
 
     @property
     def traits(self) -> Traits:
         blocks = np.arange(self.lam0.size)
         return Traits(bends=True, exact=True, least=self._least, blocks=blocks)
 
-    @cached_property
+    @property
     def _least(self) -> float | None:
-        """log of the least curvature in any direction, where each part has one λ for all of them.
+        return None
 
-        None where it is below what a matrix of squares shows.
-        """
-        if any(part.lam0.size > 1 or np.any(part.groups < 0) for part in self.parts):
-            return None
-        e = np.linalg.eigvalsh(self._squares.G)
-        least = float(e[:, 0].min())
-        if least <= ROUNDING * float(e.max()):
-            return None
-        return float(np.log(self.parts[0].bend * least)) + self.parts[0].shift
+    def _patterns(self) -> Iterator[tuple[npt.NDArray[np.bool_], Index, Index]]:
+        """Parts that leave the same columns free: which columns, which parts, and their targets."""
+        free = np.stack([self.groups[:, targets[0]] < 0 for targets in self.targets])
+        for pattern in np.unique(free, axis=0):
+            some = np.flatnonzero(np.all(free == pattern, axis=1))
+            yield pattern, some, np.concatenate([self.targets[t] for t in some])
+
+    def _by_part(self, some: Index, each: Array) -> Array:
+        """Σ over the targets of each of some parts, from one number for every target of them."""
+        sizes = [self.targets[t].size for t in some]
+        return np.asarray(np.add.reduceat(each, np.cumsum([0, *sizes[:-1]])))
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         each = zip(self.parts, self.owns, strict=True)
@@ -119,8 +114,84 @@ class Apart(Criterion):
         each = zip(self.parts, found.parts, strict=True)
         return [piece if piece.warm is not None else part.value(piece.lam) for part, piece in each]
 
+    def f_of_each(self, found: Evaluation) -> Array:
+        """For every λ the f of its part, (s,)."""
+        values = np.zeros(self.lam0.size)
+        for own, part in zip(self.owns, found.parts, strict=True):
+            values[own] = part.value
+        return values
+
+    def boxes(self, domain: Box) -> list[Box]:
+        """The sides of the box that each part has."""
+        return [Box(domain.lower[own], domain.upper[own]) for own in self.owns]
+
+
+def by_columns(groups: Index, sets: Sequence[tuple[Index, Index]]) -> bool:
+    """Whether the targets of each set have penalties, and these alike."""
+    alike = (groups[:, targets] == groups[:, targets[:1]] for targets, _ in sets)
+    return all(own.size for _, own in sets) and all(map(np.all, alike))
+
+
+class BandsApart(Apart):
+    """The targets of a ridge regression with folds; one matrix of squares a fold serves all."""
+
+    def __init__(
+        self,
+        models: Sequence[LinearModel],
+        blocks: Blocks,
+        plain: Callable[[Sequence[LinearModel]], Criterion],
+        several: bool,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(models[0].groups, n_jobs)
+        self._models, self._blocks = models, blocks
+        self._plain, self._several, self._told = plain, several, Cost()
+
+    @cached_property
+    def parts(self) -> list[Bands]:
+        return [self._part(targets) for targets in self.targets]
+
+    def _part(self, targets: Index) -> Bands:
+        models = [model.of_targets(targets) for model in self._models]
+        squares = self._squares.only(targets)
+        part = Bands(models, squares.sums.blocks, lambda: self._plain(models), self._several)
+        part.squares = squares
+        return part
+
+    @cached_property
+    def _squares(self) -> Squares:
+        return Squares.of(self._blocks)
+
+    @cached_property
+    def _least(self) -> float | None:
+        """log of the least curvature in any direction, where each part has one λ for all of them.
+
+        None where it is below what a matrix of squares shows.
+        """
+        if self.lam0.size > len(self.parts) or np.any(self.groups < 0):
+            return None
+        e = np.linalg.eigvalsh(self._squares.G)
+        least = float(e[:, 0].min())
+        if least <= ROUNDING * float(e.max()):
+            return None
+        return float(np.log(self.parts[0].bend * least)) + self.parts[0].shift
+
+    def alike(self, lams: Sequence[float]) -> tuple[Array, Cost]:
+        """One factor of each fold serves all targets that leave the same columns free."""
+        squares, values = self._squares, np.zeros((len(self.parts), len(lams)))
+        before, self._told = self._told, self._blocks.ledger.cost
+        cost = self._told - before  # of forming the squares, if nobody has been told of it
+        for _, some, targets in self._patterns():
+            first, own = self.parts[some[0]], squares.only(targets)
+            for j, lam in enumerate(lams):
+                alike = np.full(first.lam0.size, lam)
+                errors = own.fitted(own.factors(first.alpha(alike), alike))[1].sum(axis=0)
+                values[some, j] = first.outer_scale * self._by_part(some, errors)
+            cost = cost + own.sums.blocks.ledger.cost
+        return values, cost
+
     def _laid_out(self, parts: Sequence[Any]) -> Any:
-        """The x of every fold as the model of all targets lays it out, from those of the parts."""
+        """The x of every fold as the model of all targets lays it out."""
         design = self._models[0].train.design
         whole = []
         for k in range(len(self._models)):
@@ -133,34 +204,45 @@ class Apart(Criterion):
             whole.append(W.ravel() if design.Q is None else np.concatenate([W.ravel(), b]))
         return tuple(whole) if self._several else whole[0]
 
-    def alike(self, lams: Sequence[Array]) -> tuple[Array, Cost]:
-        """f of every part at λ that are the same for all its penalties, (parts, L); the cost.
 
-        One factor of each fold serves all targets that leave the same columns free.
-        """
-        squares, values = self._squares, np.zeros((len(self.parts), len(lams)))
-        before, self._told = self._told, self._blocks.ledger.cost
-        cost = self._told - before  # of forming the squares, if nobody has been told of it
-        free = np.stack([part.groups < 0 for part in self.parts])
-        for pattern in np.unique(free, axis=0):
-            some = np.flatnonzero(np.all(free == pattern, axis=1))
-            first, sizes = self.parts[some[0]], [self.targets[t].size for t in some]
-            own = squares.only(np.concatenate([self.targets[t] for t in some]))
-            starts = np.cumsum([0, *sizes[:-1]])
+class LeftOutApart(Apart):
+    """The targets of a ridge regression whose rows are left out one by one."""
+
+    def __init__(self, whole: LeaveOneOut, n_jobs: int | None = None) -> None:
+        super().__init__(whole.groups, n_jobs)
+        self._whole_of_all = whole
+
+    @cached_property
+    def parts(self) -> list[LeaveOneOut]:
+        return [self._whole_of_all.of_targets(targets) for targets in self.targets]
+
+    @property
+    def _least(self) -> float | None:
+        """That of any part with one λ: they have the same rows."""
+        return self.parts[0].traits.least
+
+    def alike(self, lams: Sequence[float]) -> tuple[Array, Cost]:
+        """One factor serves all targets that leave the same columns free."""
+        whole, values = self._whole_of_all, np.zeros((len(self.targets), len(lams)))
+        cost = Cost()
+        for free, some, targets in self._patterns():
             for j, lam in enumerate(lams):
-                alpha = first.alpha(np.full(first.lam0.size, lam[0]))
-                errors = own.fitted(own.factors(alpha, lam))[1].sum(axis=0)
-                values[some, j] = first.outer_scale * np.add.reduceat(errors, starts)
-            cost = cost + own.sums.blocks.ledger.cost
+                each, spent = whole.errors_alike(targets, lam, free)
+                values[some, j], cost = self._by_part(some, each), cost + spent
         return values, cost
 
-    def f_of_each(self, found: Evaluation) -> Array:
-        """For every λ the f of its part, (s,)."""
-        values = np.zeros(self.lam0.size)
-        for own, part in zip(self.owns, found.parts, strict=True):
-            values[own] = part.value
-        return values
+    def _laid_out(self, parts: Sequence[Any]) -> Any:
+        theta = np.zeros(self.groups.shape)
+        for targets, x in zip(self.targets, parts, strict=True):
+            theta[:, targets] = x
+        return theta
 
-    def boxes(self, domain: Box) -> list[Box]:
-        """The sides of the box that each part has."""
-        return [Box(domain.lower[own], domain.upper[own]) for own in self.owns]
+
+def left_out(whole: LeaveOneOut, n_jobs: int | None) -> Criterion:
+    """The same with its targets apart, where that is possible and each has factors of its own."""
+    sets = separable(whole.groups)
+    if len(sets) == 1 or not by_columns(whole.groups, sets):
+        return whole
+    apart = LeftOutApart(whole, n_jobs)
+    known = all(part.traits.bends or part.lam0.size == 1 for part in apart.parts)
+    return apart if known else whole

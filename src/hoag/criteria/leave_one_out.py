@@ -20,18 +20,23 @@ smaller side, does for every λ; f is then computed once more, by a factor, at t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+import numpy.typing as npt
+from scipy.linalg import LinAlgError
 
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.decomposed import singular
 from hoag.criteria.left_out import Observed, Spectrum
+from hoag.criteria.left_out_bends import LeftOut
+from hoag.criteria.left_out_fits import CentredRows, Fit
 from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR
+from hoag.glm.basis import FEW
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
 from hoag.glm.rows import Rows
@@ -45,16 +50,6 @@ from hoag.values import (
     InnerProblemError,
     InvalidInput,
 )
-
-
-class Fit(NamedTuple):
-    """θ (p, K), the residuals r (n, K), 1 − h (n,), and what their derivatives need."""
-
-    theta: Callable[[], Array]
-    residual: Array
-    gap: Array
-    condition: float
-    derivative: Callable[[Array, Array], Array]  # u (n, K) and v (n,) ↦ ∂f/∂λ, (s,)
 
 
 class LeaveOneOut(Criterion):
@@ -85,16 +80,15 @@ class LeaveOneOut(Criterion):
         self.groups = penalty.groups.reshape(self.p, -1)
         if np.any(weights <= 0):
             raise InvalidInput("Leave-one-out needs positive weights: drop the rows without one.")
-        self.share = weights / weights.sum() if intercept else np.zeros(self.n)
-        self.mean = rows.backward(self.share) if intercept else np.zeros(self.p)
+        self.seen = CentredRows(rows, weights, intercept)
+        self.share, self.mean = self.seen.share, self.seen.mean
         self.centred = self.y - self.share @ self.y
         self._observed = Observed(self.y, self.centred, weights, self.share, self.outer, gcv)
-        self._flops = 0.0
         same = np.all(self.groups == self.groups[:, :1])
         # Targets with the same penalties share a factor.
         self._blocks = [slice(None)] if same else [slice(k, k + 1) for k in range(self.y.shape[1])]
         wide = self.p > self.n and np.all(self.groups >= 0)
-        self._factor = self._dual if wide else self._primal
+        self._wide = bool(wide)
         one = penalty.isotropic(self.p * self.groups.shape[1]) and min(self.n, self.p) <= DECOMPOSED
         self._decomposes = one and self.n * self.p <= DECOMPOSED**2
         self._solve = self._spectral if self._decomposes else self._factor
@@ -108,7 +102,9 @@ class LeaveOneOut(Criterion):
         cheap = self._decomposes or min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
         looks, blocks = SPACING if cheap else None, np.arange(self.penalty.n_lam)
         together, least = self._decomposes, self._least
-        return Traits(looks=looks, exact=True, together=together, least=least, blocks=blocks)
+        bends = self._bends and self.p <= FEW
+        looks = SPACING if bends else looks
+        return Traits(looks, bends, exact=True, together=together, least=least, blocks=blocks)
 
     @cached_property
     def _least(self) -> float | None:
@@ -123,6 +119,30 @@ class LeaveOneOut(Criterion):
         seen = known.e[known.e > ROUNDING**2 * known.e[-1]]
         return float(np.log(seen.min())) + self.penalty.shift if seen.size else None
 
+    def of_targets(self, targets: npt.NDArray[np.intp]) -> LeaveOneOut:
+        """The criterion of some targets alone, with the λ that reach them."""
+        y = self.y[:, targets[0]] if targets.size == 1 else self.y[:, targets]
+        penalty = self.penalty.of_targets(self.groups, targets, 0)
+        intercept = bool(np.any(self.share))
+        part = LeaveOneOut(self.rows, y, self.weights, penalty, intercept, self.gcv, self.outer)
+        if part._decomposes:
+            part._by_gram = self._by_gram._replace(c=self._by_gram.c[:, targets])
+        elif not self._wide:
+            self.seen.gram  # noqa: B018, formed once for all
+        part.seen = copy(self.seen)  # with what is known of the rows, and its own account
+        part.seen.flops = 0.0
+        return part
+
+    def errors_alike(
+        self, targets: npt.NDArray[np.intp], lam: float, free: npt.NDArray[np.bool_]
+    ) -> tuple[Array, Cost]:
+        """f of every target where λ is the same for all columns that are not free; its cost."""
+        alpha = np.where(free, self.penalty.floor, np.exp(lam - self.penalty.shift))
+        fit = self._factor(alpha, targets)
+        y, e = self.y[:, targets], fit.residual / self._gap(fit)[:, None]
+        each = [self.outer.at(y[:, t], y[:, t] - e[:, t]).value for t in range(targets.size)]
+        return np.array(each) @ self.weights, self._spent()
+
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("The leave-one-out loss has no bounded slope: give C a number.")
 
@@ -134,12 +154,54 @@ class LeaveOneOut(Criterion):
         gradient, error = no_gradient(lam), np.nan
         if ask.gradient:
             gradient = np.zeros(lam.size)
-            for fit, _, (u, v) in fits:
-                gradient += fit.derivative(u, v)
+            for fit, block, (u, v) in fits:
+                gradient += self._by_group(fit.derivative(u, v), block)
             condition = max(fit.condition for fit, *_ in fits)
             error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
-        f_error = ROUNDING * abs(value)
-        return Evaluation(lam, value, gradient, f_error=f_error, error=error, cost=self._spent())
+        bent = self._left_out(lam, fits[0][0]).hessian(gradient) if ask.hessian else None
+        return Evaluation(
+            lam,
+            value,
+            gradient,
+            f_error=ROUNDING * abs(value),
+            error=error,
+            cost=self._spent(),
+            hessian=bent,
+        )
+
+    def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
+        """f along every axis, exactly, for a block of back-substitutions an axis."""
+        if not self._bends:
+            return None, Cost()
+        fit = self._value(found.lam)[1][0][0]
+        alpha = np.exp(found.lam - self.penalty.shift)
+        values = self._left_out(found.lam, fit).along(found.lam, alpha, places)
+        asked = float(np.isfinite(places).sum())
+        self.seen.flops += 2.0 * self.p**3 + 2.0 * self.n * self.p * (asked + self.p)
+        return values, self._spent()
+
+    @property
+    def _bends(self) -> bool:
+        """Whether ∇²f is offered: by the factor of G, for penalties that are alike for targets."""
+        return not self._decomposes and not self._wide and len(self._blocks) == 1
+
+    def _left_out(self, lam: Array, fit: Fit) -> LeftOut:
+        """The fit at λ, made by the factor of G, as its second derivatives see it."""
+        self.seen.flops += 2.0 * self.n * self.p**2
+        assert fit.known is not None
+        return LeftOut(
+            *fit.known,
+            self.penalty.alpha(lam).reshape(self.p, -1)[:, 0],
+            self.groups[:, 0],
+            self.penalty.n_lam,
+            fit.theta(),
+            fit.residual,
+            self._gap(fit),
+            self.y,
+            self.weights,
+            self.outer,
+            self.gcv,
+        )
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """By a factor made for this λ, where a decomposition had served; x is made too."""
@@ -162,7 +224,7 @@ class LeaveOneOut(Criterion):
 
     def _spent(self) -> Cost:
         a_gram = 2.0 * max(self.rows.entries, 1) * min(self.n, self.p)
-        cost, self._flops = Cost(grams=self._flops / a_gram), 0.0
+        cost, self.seen.flops = Cost(grams=self.seen.flops / a_gram), 0.0
         return cost
 
     def predictions(self, lam: Array) -> Array:
@@ -179,6 +241,11 @@ class LeaveOneOut(Criterion):
     def _gap(self, fit: Fit) -> Array:
         """1 − h of every row, or their mean."""
         return np.full(self.n, fit.gap.mean()) if self.gcv else fit.gap
+
+    def _factor(self, alpha: Array, block: Any) -> Fit:
+        """The fit of some targets by the factor of the smaller side."""
+        make = self.seen.dual if self._wide else self.seen.primal
+        return make(self.centred[:, block], alpha)
 
     def _value(self, lam: Array, solve: Any = None) -> tuple[float, list[Any]]:
         total, fits, solve = 0.0, [], solve or self._solve
@@ -205,69 +272,7 @@ class LeaveOneOut(Criterion):
             fits.append((fit, block, (u, np.full(self.n, v.mean()) if self.gcv else v)))
         return total, fits
 
-    def _primal(self, alpha: Array, block: slice) -> Fit:
-        """By the factor of G, p × p."""
-        y, s = self.centred[:, block], self.weights[:, None]
-        G = np.diag(alpha) + self._gram
-        factor = cho_factor(G)
-        self._flops += self.p**3 / 3 + 2.0 * self.n * self.p**2
-        theta = cho_solve(factor, self._backward(s * y))
-        residual = y - self._forward(theta)
-        leverage = self.share.copy()
-        for rows, A in self._row_blocks():
-            B = cho_solve(factor, A.T).T
-            leverage[rows] += self.weights[rows] * np.einsum("ij,ij->i", A, B)
-
-        def derivative(u: Array, v: Array) -> Array:
-            squares = np.zeros(self.p)
-            for rows, A in self._row_blocks():
-                B = cho_solve(factor, A.T).T
-                squares += (self.weights[rows] * v[rows]) @ B**2
-            self._flops += 2.0 * self.n * self.p**2
-            Bu = cho_solve(factor, self._backward(u))
-            return self._by_group(_split(alpha, theta, Bu, squares), block)
-
-        gap = np.maximum(1.0 - leverage, ROUNDOFF)
-        return Fit(lambda: theta, residual, gap, _condition(factor, G), derivative)
-
-    def _dual(self, alpha: Array, block: slice) -> Fit:
-        """By the factor of M, n × n; in it rows are scaled by √s and centred."""
-        root = np.sqrt(self.weights)
-        if self.penalty.n_lam == 1:
-            M = self._dual_gram / alpha[0]
-        else:
-            M = np.zeros((self.n, self.n))
-            for columns, R in self._column_blocks():
-                M += (R / alpha[columns]) @ R.T
-            self._flops += 2.0 * self.n**2 * self.p
-        # √share is in the null space of R Rᵀ. Left at 1 beside the other eigenvalues, it would hide
-        # 1 − h in rounding; raised to their size it leaves its part of M⁻¹ as small as theirs.
-        null, raised = np.sqrt(self.share), float(np.trace(M)) / self.n
-        M += raised * np.outer(null, null)
-        M[np.diag_indices(self.n)] += 1.0
-        factor = cho_factor(M)
-        inverse = cho_solve(factor, np.eye(self.n))
-        self._flops += self.n**3
-        scaled = inverse @ (root[:, None] * self.centred[:, block])  # √s r
-        theta = np.concatenate(
-            [(R.T @ scaled) / alpha[columns, None] for columns, R in self._column_blocks()]
-        )
-        residual = scaled / root[:, None]
-        gap = np.maximum(np.diag(inverse) - self.share / (1.0 + raised), np.finfo(float).tiny)
-
-        def derivative(u: Array, v: Array) -> Array:
-            w, Z = inverse @ (u / root[:, None]), (inverse * v) @ inverse
-            Bu, squares = np.empty_like(theta), np.empty(self.p)
-            for columns, R in self._column_blocks():
-                a = alpha[columns]
-                Bu[columns] = (R.T @ w) / a[:, None]
-                squares[columns] = np.einsum("ij,ij->j", R, Z @ R) / a**2
-            self._flops += 2.0 * self.n**2 * (self.n + self.p)
-            return self._by_group(_split(alpha, theta, Bu, squares), block)
-
-        return Fit(lambda: theta, residual, gap, _condition(factor, M), derivative)
-
-    def _by_group(self, parts: Array, block: slice) -> Array:
+    def _by_group(self, parts: Array, block: Any) -> Array:
         """Σ over the coefficients of each group, from one number for each coefficient."""
         groups = self.groups[:, block]
         tuned = groups >= 0
@@ -284,7 +289,7 @@ class LeaveOneOut(Criterion):
         for spectrum in {id(own): own for own in known}.values():
             some = [j for j, own in enumerate(known) if own is spectrum]
             f[some], p[some] = spectrum.judged(self._observed, alphas[some], ask.gradient)
-            self._flops += (8.0 if ask.gradient else 4.0) * spectrum.Z.size * len(some)
+            self.seen.flops += (8.0 if ask.gradient else 4.0) * spectrum.Z.size * len(some)
             rounding = ROUNDOFF + spectrum.lost / (alphas[some] + spectrum.e[0])
             lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])
         spent = self._spent()
@@ -300,18 +305,18 @@ class LeaveOneOut(Criterion):
             for j, lam in enumerate(lams)
         ]
 
-    def _spectral(self, alphas: Array, block: slice) -> Fit:
+    def _spectral(self, alphas: Array, block: Any) -> Fit:
         """The fit at one α, by the decomposition."""
         alpha = float(alphas[0])
         known = self._spectrum(alpha)
         residual, gap = known.left_out(self._observed._replace(gcv=False), alpha)
-        self._flops += 4.0 * known.Z.size
+        self.seen.flops += 4.0 * known.Z.size
 
         def theta() -> Array:
             q = known.c / (known.e + alpha)[:, None]
             if known.V is not None:
                 return np.asarray(known.V @ q)
-            return np.concatenate([R.T @ (known.Z @ q) for _, R in self._column_blocks()])
+            return np.concatenate([R.T @ (known.Z @ q) for _, R in self.seen.column_blocks()])
 
         def derivative(u: Array, v: Array) -> Array:
             raise NotImplementedError("with a decomposition, `values` has the derivatives")
@@ -325,83 +330,30 @@ class LeaveOneOut(Criterion):
             return known
         return self._by_rows
 
-    @property
-    def _root(self) -> Array:
-        """√s, as a column."""
-        return np.sqrt(self.weights)[:, None]
-
     @cached_property
     def _by_gram(self) -> Spectrum:
-        root = self._root
+        root = self.seen.root
         if self.p > self.n:
-            K = self._dual_gram
-            null, raised = np.sqrt(self.share), float(np.trace(K)) / self.n  # see _dual
+            K = self.seen.dual_gram
+            null, raised = np.sqrt(self.share), float(np.trace(K)) / self.n  # see CentredRows.dual
             e, U = np.linalg.eigh(K + raised * np.outer(null, null))
             e = np.maximum(e, 0.0)
-            self._flops += 9.0 * self.n**3
+            self.seen.flops += 9.0 * self.n**3
             return Spectrum(True, e, U, U.T @ (root * self.centred), raised=raised)
-        e, V = np.linalg.eigh(self._gram)
+        e, V = np.linalg.eigh(self.seen.gram)
         e = np.maximum(e, 0.0)
-        self._flops += 9.0 * self.p**3 + 2.0 * self.n * self.p**2
-        Z = self._forward(V)
-        c = V.T @ self._backward(self.weights[:, None] * self.centred)
+        self.seen.flops += 9.0 * self.p**3 + 2.0 * self.n * self.p**2
+        Z = self.seen.forward(V)
+        c = V.T @ self.seen.backward(self.weights[:, None] * self.centred)
         lost = ROUNDOFF * float(e[-1])
         return Spectrum(False, e, Z, c, V, lost)
 
     @cached_property
     def _by_rows(self) -> Spectrum:
-        root = self._root
-        R = np.concatenate([A for _, A in self._row_blocks()])
+        root = self.seen.root
+        R = np.concatenate([A for _, A in self.seen.row_blocks()])
         U, sigma, V = (part[..., ::-1] for part in singular(root * R))  # as of eigh
-        self._flops += 30.0 * self.n * self.p**2
+        self.seen.flops += 30.0 * self.n * self.p**2
         Z = (U * sigma) / root
         c = sigma[:, None] * (U.T @ (root * self.centred))
         return Spectrum(False, sigma**2, Z, c, V, by_rows=True)
-
-    @cached_property
-    def _gram(self) -> Array:
-        """(A − 1 meanᵀ)ᵀ S (A − 1 meanᵀ), which does not change with λ."""
-        self._flops += 2.0 * self.n * self.p**2
-        root = self.mean * np.sqrt(self.weights.sum())
-        return self.rows.gram(self.weights) - np.outer(root, root)
-
-    @cached_property
-    def _dual_gram(self) -> Array:
-        """The same on the other side, where one penalty scales all of it."""
-        self._flops += 2.0 * self.n**2 * self.p
-        gram = np.zeros((self.n, self.n))
-        for _, R in self._column_blocks():
-            gram += R @ R.T
-        return gram
-
-    def _forward(self, theta: Array) -> Array:
-        product = self.rows.forward(theta)
-        product -= self.mean @ theta
-        return product
-
-    def _backward(self, u: Array) -> Array:
-        """(A − 1 meanᵀ)ᵀ u."""
-        return self.rows.backward(u) - np.outer(self.mean, u.sum(axis=0))
-
-    def _row_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Centred rows, dense, some at a time."""
-        for rows, A in self.rows.dense_blocks():
-            yield rows, A - self.mean
-
-    def _column_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """√S (A − 1 meanᵀ), dense, some columns at a time."""
-        root = np.sqrt(self.weights)[:, None]
-        for columns, A in self.rows.dense_columns():
-            yield columns, root * (A - self.mean[columns])
-
-
-def _split(alpha: Array, theta: Array, Bu: Array, squares: Array) -> Array:
-    """αⱼ(θⱼ(Bᵀu)ⱼ − Σᵢ…), the second part given to the first target: all share their groups."""
-    parts = alpha[:, None] * theta * Bu
-    parts[:, 0] -= alpha * squares
-    return parts
-
-
-def _condition(factor: Any, matrix: Array) -> float:
-    """A cheap estimate that does not see the scales of columns: max of diagonal over pivot."""
-    return float(np.max(np.diag(matrix) / np.diag(factor[0]) ** 2))

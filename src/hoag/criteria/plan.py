@@ -11,7 +11,7 @@ import numpy as np
 from hoag import inner as inners
 from hoag import linear as linears
 from hoag.criteria import galerkin
-from hoag.criteria.apart import Apart
+from hoag.criteria.apart import BandsApart, by_columns
 from hoag.criteria.bands import Bands
 from hoag.criteria.base import CHEAP, Criterion
 from hoag.criteria.folds import Sum
@@ -24,7 +24,7 @@ from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
-from hoag.glm.penalties import Quadratic, Ridge
+from hoag.glm.penalties import Quadratic, Ridge, separable
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Counted, Problem, adopt
@@ -139,10 +139,10 @@ def _with_several_penalties(
     if blocks is None:
         return None
     if all(map(_of_squares, models)):
-        sets = [models[0].of_targets(targets) for targets, _ in models[0].separable()]
-        if all(map(_by_columns, sets)):
+        sets = separable(models[0].groups)
+        if by_columns(models[0].groups, sets):
             if len(sets) > 1:
-                return Apart(models, blocks, plain, several, n_jobs)
+                return BandsApart(models, blocks, plain, several, n_jobs)
             return Bands(models, blocks, partial(plain, models), several)
     if design.slopes > max(facts.side, FEW):
         return None
@@ -153,12 +153,6 @@ def _of_squares(model: LinearModel) -> bool:
     """Whether it is a ridge regression, judged by squares."""
     squared = type(model.train.loss) is type(model.test.loss) is Squared
     return squared and isinstance(model.penalty, Ridge)
-
-
-def _by_columns(model: LinearModel) -> bool:
-    """Whether the penalties of a ridge regression are alike for all targets."""
-    groups = model.groups
-    return bool(np.any(groups >= 0) and np.all(groups == groups[:, :1]))
 
 
 def _spectral(model: LinearModel) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hoag.criteria.apart import left_out
 from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
@@ -146,7 +147,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             outer=target.outer,
         )
 
-        bounds = auto_box(energies, groups.numbers, u.log_shift, loo.traits.least)
+        criterion = left_out(loo, self.n_jobs)
+        bounds = auto_box(energies, groups.numbers, u.log_shift, criterion.traits.least)
         box, start = self._box(*bounds)
         self._warn_hidden(u, 1.0, box)
 
@@ -159,12 +161,12 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             return kept, np.asarray(loo.predictions(lam) * u.y_scale + u.y_mean)
 
         return Task(
-            self._plan(loo),
+            self._plan(criterion),
             box,
             start,
             self._per_row(u, target, float(u.weights.sum())),
             models,
-            lambda result: (models(loo.solution(result.evaluation)[0])[0], Cost()),
+            lambda result: (models(criterion.solution(result.evaluation)[0])[0], Cost()),
             predictions=predictions,
             groups=groups,
         )

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, svds
 
 from hoag.glm import bounds
@@ -77,13 +75,11 @@ class LinearModel(Problem):
         design = self.train.design.of_targets(targets)
         apart = self.test.design is not self.train.design
         judged = self.test.design.of_targets(targets) if apart else design
-        tail = np.full(design.size - design.slopes, -1)
-        groups = np.concatenate([self.groups[:, targets].ravel(), tail])
-        groups[groups >= 0] = np.unique(groups[groups >= 0], return_inverse=True)[1]
+        intercepts = design.size - design.slopes
         return LinearModel(
             self.train.of_targets(targets, design),
             self.test.of_targets(targets, judged),
-            Ridge(groups, self.penalty.floor, self.penalty.shift),
+            self.penalty.of_targets(self.groups, targets, intercepts),
             self.ledger,
         )
 
@@ -93,25 +89,6 @@ class LinearModel(Problem):
         assert isinstance(self.penalty, Ridge)
         design = self.train.design
         return self.penalty.groups[: design.slopes].reshape(design.features, design.outputs)
-
-    def separable(self) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-        """Targets and the λ that reach them, in as many sets as have no λ in common.
-
-        For a ridge regression, whose targets have nothing else in common.
-        """
-        targets, features = self.groups.shape[1], self.groups.shape[0]
-        where = np.broadcast_to(np.arange(targets), (features, targets))
-        tuned = self.groups >= 0
-        pairs = np.unique(np.stack([where[tuned], self.groups[tuned]]), axis=1)
-        links = coo_array(
-            (np.ones(pairs.shape[1]), (pairs[0], targets + pairs[1])),
-            shape=(targets + self.penalty.n_lam,) * 2,
-        )
-        labels = connected_components(links, directed=False)[1]
-        return [
-            (np.flatnonzero(labels[:targets] == c), np.flatnonzero(labels[targets:] == c))
-            for c in np.unique(labels[:targets])
-        ]
 
     def bound(self, point: Any, q: Array, r: Array) -> float:
         return bounds.linear_model(point, q, r) if isinstance(point.penalty, RidgeAt) else np.inf

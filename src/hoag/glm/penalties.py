@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from hoag.values import Array, InvalidInput
@@ -158,6 +160,17 @@ class Ridge(Penalty):
         """exp(λ[group(j)] − shift) for every coefficient; the floor where λ does not reach."""
         return np.where(self.groups >= 0, np.exp(lam - self.shift)[self.groups], self.floor)
 
+    def of_targets(
+        self, groups: npt.NDArray[np.intp], targets: npt.NDArray[np.intp], intercepts: int
+    ) -> Ridge:
+        """On the slopes of some targets alone, with the λ that reach them, in their order.
+
+        `groups` are those of all slopes, (features, targets).
+        """
+        some = groups[:, targets].ravel()
+        some[some >= 0] = np.unique(some[some >= 0], return_inverse=True)[1]
+        return Ridge(np.append(some, np.full(intercepts, -1)), self.floor, self.shift)
+
     def by_group(self, values: Array) -> Array:
         """Σ over the coefficients of each group."""
         kept = self.tuned
@@ -302,6 +315,26 @@ class QuadraticAt(PenaltyAt):
         return np.array(
             [a * float(q[b.some] @ b.product(x)) for a, b in zip(self._alpha, self._terms)]
         )
+
+
+def separable(
+    groups: npt.NDArray[np.intp],
+) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Targets and the λ that reach them, in as many sets as have no λ in common.
+
+    `groups` are those of all slopes, (features, targets); for models whose targets have nothing
+    else in common, as those of ridge regression.
+    """
+    targets, n_lam = groups.shape[1], int(groups.max()) + 1
+    tuned = groups >= 0
+    which = np.broadcast_to(np.arange(targets), groups.shape)[tuned]
+    pairs = np.unique(np.stack([which, targets + groups[tuned]]), axis=1)
+    links = coo_array((np.ones(pairs.shape[1]), tuple(pairs)), shape=(targets + n_lam,) * 2)
+    labels = connected_components(links, directed=False)[1]
+    return [
+        (np.flatnonzero(labels[:targets] == c), np.flatnonzero(labels[targets:] == c))
+        for c in np.unique(labels[:targets])
+    ]
 
 
 def cross_operator(at: PenaltyAt, x: Array, n_lam: int) -> LinearOperator:

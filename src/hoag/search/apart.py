@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
-from hoag.search import newton
+from hoag.search import newton, root
 from hoag.search.asks import Steps
 from hoag.search.run import OnStep, Run, Search
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
@@ -40,6 +40,8 @@ class Own(Search):
         return self.tol
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+        if not traits.bends:  # one λ, and f known everywhere for little
+            return root.descend(domain, lam0, self.tol, self.max_iter or 1, traits)
         here = replace(traits, looks=None)
         return newton.descend(domain, lam0, self.tol, self.max_iter or 1, here, self.starts)
 
@@ -68,7 +70,7 @@ class Searches:
         high = max(float(box.upper.max()) for box in self.boxes)
         count = int(np.ceil((high - low) / (SPACING / 3))) + 1
         places = np.linspace(low, high, count)
-        values, cost = self.criterion.alike([np.array([t]) for t in places])
+        values, cost = self.criterion.alike([float(t) for t in places])
         found = []
         for box, own in zip(self.boxes, values, strict=True):
             inside = (box.lower.min() <= places) & (places <= box.upper.max())
