@@ -99,7 +99,8 @@ class Joint(SharedFolds):
         if at.hessian.size:
             Q = solved(factors, at.g_x)
         else:
-            Q, _ = self._conjugate(penalty, self._work.bends_at(X), factors, at.g_x, EXACT**0.5)
+            tol = ROUGH if ask.eps == np.inf else EXACT**0.5
+            Q, _ = self._conjugate(penalty, self._work.bends_at(X), factors, at.g_x, tol)
         change = -float(np.sum(Q * (at.gradient + penalty.times(X))))
         value = float(at.g.sum()) + change
         f_error = ROUNDING * float(np.abs(at.g).sum()) + (abs(change) if note else 0.0)

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from hoag.glm.chunks import At, Chunk, Gathered, Part
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
-from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram
+from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams
 from hoag.glm.term import Predictor, picked
 from hoag.problem import Ledger
 from hoag.values import Array
@@ -305,9 +306,7 @@ class Blocks:
         columns = used if at.shape[1] > used.size else np.arange(used.size)
         weights = np.broadcast_to(weights, (len(weights), used.size))
         if design.outputs > 1:
-            rows = Predictor(ArrayRows(A), design.outputs, design.Q)
-            for j, k in enumerate(used):
-                hessian[k] += rows.hessian(at.column(columns[j]), weights[:, j])
+            hessian[used] += self._pairs(A, weights, at, columns)
             return
         d = weights * at.curvature[:, columns]
         for j, k in enumerate(used):
@@ -317,6 +316,23 @@ class Blocks:
             hessian[used, :p, p] += border
             hessian[used, p, :p] += border
             hessian[used, p, p] += d.sum(axis=0)
+
+    def _pairs(self, A: Any, weights: Array, at: At, columns: npt.NDArray[np.intp]) -> Array:
+        """Aᵀ diag(weights ∂²loss/∂z_c∂z_d) A for every pair of outputs and some folds."""
+        design, m, K = self.design, len(weights), self.design.outputs
+        if issparse(A) or A.shape[1] ** 2 > BLOCK_ENTRIES:
+            rows = Predictor(ArrayRows(A), K, design.Q)
+            each = zip(columns, weights.T, strict=True)
+            return np.stack([rows.hessian(at.column(k), own) for k, own in each])
+        bent = [at.curve(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
+        pairs = [(c, d) for c in range(K) for d in range(c + 1)]
+        D = weights[:, :, None] * np.stack([bent[c][:, :, d] for c, d in pairs], axis=2)
+        E = A if design.Q is None else np.column_stack([A, np.ones(m)])
+        found = grams(E, D.reshape(m, -1)).reshape(columns.size, len(pairs), *[E.shape[1]] * 2)
+        whole = np.empty((columns.size, E.shape[1], K, E.shape[1], K))
+        for j, (c, d) in enumerate(pairs):
+            whole[:, :, c, :, d] = whole[:, :, d, :, c] = found[:, j]
+        return design.in_order(whole)
 
     def _columns(self, X: Array) -> tuple[Array, Array]:
         """W of every x side by side, (features, columns · outputs), and what intercepts add."""

@@ -208,6 +208,27 @@ def gram(A: Any, d: Array) -> Array:
     return np.asarray((A.T @ scaled).toarray())
 
 
+def grams(A: Array, D: Array) -> Array:
+    """Aᵀ diag(d) A for every column d of D, (L, p, p), by one product for all of them.
+
+    The products of all pairs of columns, aᵢⱼaᵢₖ with j ≤ k, are formed once, some rows at a time.
+    """
+    (n, p), many = A.shape, D.shape[1]
+    ends = np.cumsum(np.arange(p, 0, -1))
+    total = np.zeros((ends[-1], many))
+    height = max(1, int(4 * BLOCK_ENTRIES // ends[-1]))
+    for start in range(0, n, height):
+        columns = np.ascontiguousarray(A[start : start + height].T)
+        pairs = np.empty((ends[-1], columns.shape[1]))
+        for j, end in enumerate(ends):
+            np.multiply(columns[j], columns[j:], out=pairs[end - p + j : end])
+        total += pairs @ D[start : start + height]
+    found = np.empty((many, p, p))
+    upper = np.triu_indices(p)
+    found[:, upper[0], upper[1]] = found[:, upper[1], upper[0]] = total.T
+    return found
+
+
 def _squared(block: Any) -> Any:
     if not sparse.issparse(block):
         return block**2

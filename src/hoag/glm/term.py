@@ -96,12 +96,22 @@ class Predictor:
             column = weights[:, None] * at.curve(np.tile(unit, (self.n, 1)))
             for l in range(k + 1):  # noqa: E741
                 whole[:, k, :, l] = whole[:, l, :, k] = self.gram(column[:, l])
+        return np.asarray(self.in_order(whole[None])[0])
+
+    def in_order(self, whole: Array) -> Array:
+        """∇² in the order of x, (m, size, size), from m of shape (width, K, width, K).
+
+        Those have a column of ones last, where there are intercepts, and all K of these.
+        """
+        many, p, size, K = len(whole), self.features, self.slopes, self.outputs
         if self.Q is None:
-            return whole.reshape(self.size, self.size)
-        p, size = self.features, self.slopes
-        inner = whole[:p, :, :p, :].reshape(size, size)
-        border = whole[:p, :, p, :].reshape(size, K) @ self.Q
-        return np.block([[inner, border], [border.T, self.Q.T @ whole[p, :, p, :] @ self.Q]])
+            return whole.reshape(many, size, size)
+        found = np.empty((many, self.size, self.size))
+        found[:, :size, :size] = whole[:, :p, :, :p, :].reshape(many, size, size)
+        border = whole[:, :p, :, p, :].reshape(many, size, K) @ self.Q
+        found[:, :size, size:], found[:, size:, :size] = border, border.transpose(0, 2, 1)
+        found[:, size:, size:] = self.Q.T @ whole[:, p, :, p, :] @ self.Q
+        return found
 
     def diagonal(self, at: LossAt, weights: Array) -> Array:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ²."""

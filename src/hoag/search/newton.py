@@ -20,7 +20,7 @@ from hoag.search.curvature import TINY
 from hoag.search.quasi_newton import SHORTEST
 from hoag.search.root import RISEN, scan
 from hoag.search.steps import AHEAD, LONGEST
-from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
+from hoag.values import DOUBT, ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
 
 
 def descend(
@@ -148,9 +148,11 @@ class _Descent:
         for axes in _tries(most, goal):
             lam = now.lam.copy()
             lam[axes] = best[axes]
-            trial: Evaluation = yield Look(lam, Ask(free=True, gradient=False), now)
-            if trial.value < now.value - goal / 2:
-                return trial
+            trial: Evaluation = yield Look(lam, Ask(np.inf, gradient=False, free=True), now)
+            if trial.value - DOUBT * trial.f_error < now.value:  # worth a closer look
+                trial = yield Look(lam, Ask(free=True, gradient=False), trial)
+                if trial.value < now.value - goal / 2:
+                    return trial
         return None
 
     def _ended(self, reason: str, now: Evaluation, gain: float) -> tuple[Evaluation, Status]:
