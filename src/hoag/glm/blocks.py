@@ -269,8 +269,13 @@ class Blocks:
         if flat:
             Z = Z[:, :, 0]
             return np.asarray(Z.T @ (bend(np.ones(m))[:, None] * Z))
-        bends = np.stack([bend(Z[:, j]) for j in range(s)], axis=1)
-        return np.asarray(np.einsum("ijc,ilc->jl", Z, bends, optimize=True))
+        if s > outputs:  # by the matrix of every row
+            units = [bend(np.broadcast_to(unit, (m, outputs))) for unit in np.eye(outputs)]
+            bends = Z @ np.stack(units, axis=1)
+        else:
+            bends = np.stack([bend(Z[:, j]) for j in range(s)], axis=1)
+        left, right = (part.transpose(1, 0, 2).reshape(s, -1) for part in (Z, bends))
+        return np.asarray(left @ right.T)
 
     def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
         """At one x for all: value (B,), gradient (B, size) and ∇² (B, size, size) of each block."""
