@@ -179,3 +179,26 @@ def test_more_starts_find_no_worse_and_say_how_many_basins_they_saw():
         assert four.value == min(step.evaluation.value for step in four.trace)
     with pytest.raises(hoag.InvalidInput, match="starts=0"):
         Fast(starts=0)
+
+
+@pytest.mark.parametrize("cv", [5, None])
+@pytest.mark.parametrize("spreads", [(1.0, 1.0), (3.0, 0.0)])
+def test_a_gain_within_the_standard_error_of_one_penalty_is_said_to_be_little(cv, spreads):
+    rng = np.random.default_rng(1)
+    X, groups = rng.normal(size=(150, 60)), np.repeat([0, 1], 30)
+    y = X @ (rng.normal(size=60) * np.repeat(spreads, 30)) + 4 * rng.normal(size=150)
+    own = hoag.RidgeCV(penalties=groups, cv=cv).fit(X, y)
+    shared = hoag.RidgeCV(cv=cv).fit(X, y)
+    gain = shared.criterion_ - own.criterion_
+    assert gain >= -1e-4 * shared.criterion_
+    first = own.result_.trace[0].evaluation
+    assert first.value == pytest.approx(shared.criterion_, rel=0.02)
+    said = "one may serve as well" in str(own.result_.status)
+    assert said == (spreads[0] == spreads[1])
+    assert said == (first.value - own.criterion_ < first.spread)
+    if cv is None:  # by rows: as scikit-learn's predictions give it
+        alpha = np.exp(first.lam)[groups]
+        A, b = X - X.mean(axis=0), y - y.mean()
+        hat = A @ np.linalg.solve(A.T @ A + np.diag(alpha), A.T)
+        errors = ((b - hat @ b) / (1 - np.diag(hat) - 1 / 150)) ** 2
+        assert first.spread == pytest.approx(errors.std(ddof=1) / np.sqrt(150), rel=1e-6)

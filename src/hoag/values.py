@@ -153,7 +153,8 @@ class Evaluation:
     warm       where the next evaluation may start; only the criterion that made it looks inside
     note       what did not converge, in a sentence; "" when everything did
     parts      the evaluations that a sum added up
-    folds      g of every fold, shape (K,); None where there are none, or they are not known
+    spread     the standard error of f over folds, or over rows left out one by one: √K times the
+               standard deviation of the K parts that add up to f; nan where it is not known
     along      where a search that ended here had looked at f along every axis, from bound to bound,
                and what a model of f said: two arrays of shape (s, L)
     """
@@ -173,7 +174,7 @@ class Evaluation:
     note: str = ""
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
     hessian: Array | None = field(default=None, repr=False)
-    folds: Array | None = field(default=None, repr=False)
+    spread: float = float("nan")
     along: tuple[Array, Array] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criteria.base import SPACING, Traits, no_gradient
+from hoag.criteria.base import SPACING, Traits, no_gradient, standard_error
 from hoag.criteria.factors import Factor, factors, solved
 from hoag.criteria.moments import BlockMoments
 from hoag.criteria.shared import SharedFolds
@@ -184,7 +184,7 @@ class Bands(SharedFolds):
             warm=Warm(X),
             cost=self._ledger.cost - before,
             hessian=hessian,
-            folds=fit.g,
+            spread=standard_error(fit.g),
         )
 
     def _fitted(self, lam: Array, factors: Sequence[Factor]) -> Fitted:

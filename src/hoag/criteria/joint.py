@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient, standard_error
 from hoag.criteria.factors import Factor, named, solved
 from hoag.criteria.pull import Pull
 from hoag.criteria.shared import SharedFolds
@@ -121,6 +121,7 @@ class Joint(SharedFolds):
             converged=not note,
             note=note,
             hessian=hessian,
+            spread=standard_error(at.g),
         )
 
     def _hessian(

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
-from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient, standard_error
 from hoag.criteria.decomposed import singular
 from hoag.criteria.left_out import Observed, Spectrum
 from hoag.criteria.left_out_bends import LeftOut
@@ -154,7 +154,7 @@ class LeaveOneOut(Criterion):
         gradient, error = no_gradient(lam), np.nan
         if ask.gradient:
             gradient = np.zeros(lam.size)
-            for fit, block, (u, v) in fits:
+            for fit, block, (u, v), _ in fits:
                 gradient += self._by_group(fit.derivative(u, v), block)
             condition = max(fit.condition for fit, *_ in fits)
             error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
@@ -167,6 +167,7 @@ class LeaveOneOut(Criterion):
             error=error,
             cost=self._spent(),
             hessian=bent,
+            spread=standard_error(sum(lost for *_, lost in fits)),
         )
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
@@ -232,7 +233,7 @@ class LeaveOneOut(Criterion):
         predicted = np.concatenate(
             [
                 self.y[:, block] - fit.residual / self._gap(fit)[:, None]
-                for fit, block, _ in self._value(lam)[1]
+                for fit, block, *_ in self._value(lam)[1]
             ],
             axis=1,
         )
@@ -264,12 +265,13 @@ class LeaveOneOut(Criterion):
             y = self.y[:, block]
             flat = y.shape[1] == 1
             at = self.outer.at(y[:, 0] if flat else y, (y - error)[:, 0] if flat else y - error)
-            total += float(np.sum(self.weights * at.value))
+            total += float(self.weights @ at.value)
             # slope is ∂loss/∂prediction, and the prediction is y − e
             slope = -self.weights[:, None] * at.slope.reshape(self.n, -1)
             u = slope / gap[:, None]
             v = np.sum(u * error, axis=1)
-            fits.append((fit, block, (u, np.full(self.n, v.mean()) if self.gcv else v)))
+            v = np.full(self.n, v.mean()) if self.gcv else v
+            fits.append((fit, block, (u, v), self.weights * at.value))
         return total, fits
 
     def _by_group(self, parts: Array, block: Any) -> Array:

@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.search import newton, root
-from hoag.search.asks import Steps
+from hoag.search.asks import Steps, sentence
+from hoag.search.newton import little_gained
 from hoag.search.run import OnStep, Run, Search
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
 
@@ -138,12 +139,15 @@ class Searches:
         steps = [len(result.trace) for result in self.ended.values()]
         count = f"{min(steps)} to {max(steps)} steps"
         if all(status.converged for status in each):
-            return Status(
-                "converged",
+            told = (
                 f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
                 f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
-                "looked at from bound to bound.",
+                "looked at from bound to bound."
             )
+            begun = [result.trace[0].evaluation for result in self.ended.values()]
+            shared, own = (sum(each.value for each in all_) for all_ in (begun, self.found))
+            gain = little_gained(shared, own, sum(each.spread for each in begun))
+            return Status("converged", sentence(told, gain))
         reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
         first = next(t for t, status in enumerate(each) if status.reason == reason)
         good = sum(status.converged for status in each)
