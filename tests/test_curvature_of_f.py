@@ -7,9 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hoag
+from hoag import Ask
 from hoag.criteria.joint import Joint
 from hoag.glm import Quadratic, ScalarLoss
 from hoag.glm.blocks import Blocks
@@ -168,3 +170,41 @@ def test_matrices_are_formed_again_where_products_have_cost_as_much(monkeypatch)
     before = dear.blocks.ledger.cost.grams
     dear.evaluate(np.full(P, -4.0), 0.0, warm)
     assert dear.blocks.ledger.cost.grams - before > 18  # 3 folds of 6 pairs of classes
+
+
+@pytest.mark.parametrize("kind", ["logistic", "multinomial", "ridge", "two targets"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_tangents_are_the_differences_of_solutions(kind, intercept):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) + 1
+    score = X @ rng.normal(size=(4, 3)) + rng.normal(size=(60, 3))
+    make, y = {
+        "logistic": (hoag.models.logistic, np.sign(score[:, 0])),
+        "multinomial": (hoag.models.multinomial, score.argmax(axis=1)),
+        "ridge": (hoag.models.ridge, score[:, 0]),
+        "two targets": (hoag.models.ridge, score[:, :2]),
+    }[kind]
+    problems = hoag.models.folds(
+        make, X, y, cv=3, penalties=np.array([0, 1, 1, 0]), intercept=intercept
+    )
+    criterion, lam = hoag.plan(problems), np.array([0.3, -0.4])
+    found = criterion.evaluate(lam, Ask(hessian=True))
+    assert found.light().tangents is None
+    for j, d in enumerate(1e-5 * np.eye(2)):
+        there, back = (criterion.solution(criterion.evaluate(lam + e))[0] for e in (d, -d))
+        for t, plus, minus in zip(found.tangents, there, back, strict=True):
+            np.testing.assert_allclose(t[:, j], (plus - minus) / 2e-5, atol=1e-6)
+
+
+def test_an_estimator_has_them_for_its_coefficients():
+    X, y = load_diabetes(return_X_y=True)
+    model = hoag.RidgeCV(penalties="per-feature").fit(10 * X, y)
+    (tangent,) = model.result_.evaluation.tangents
+    assert tangent.shape == (10, 10)
+    for j, d in enumerate(1e-4 * np.eye(10)):
+        there, back = (
+            hoag.RidgeCV(penalties="per-feature", bounds=(lam, lam)).fit(10 * X, y).coef_
+            for lam in (model.lam_ + d, model.lam_ - d)
+        )
+        want = (there - back) / 2e-4
+        np.testing.assert_allclose(tangent[:, j], want, atol=1e-3 * np.abs(model.coef_).max())

@@ -568,11 +568,13 @@ def test_more_starts_are_no_worse_and_the_status_says_where_they_ended():
 
 def test_starts_that_are_not_followed_are_told():
     X, y = regression_data()
+    wide = np.random.default_rng(0).normal(size=(15, 20))
     with pytest.warns(UserWarning, match=r"starts=3 was not followed"):
-        RidgeCV(penalties="per-feature", starts=3).fit(X, y)
+        RidgeCV(penalties="per-feature", starts=3).fit(wide, wide[:, 0] + wide[:, 1] ** 2)
     RidgeCV(penalties="shared", starts=3).fit(X, y)  # one penalty: the whole box is looked at
-    folds = RidgeCV(penalties="per-feature", starts=3, cv=3).fit(X, y)
-    assert "3 starts ended in" in str(folds.result_.status)
+    for cv in (3, None):
+        model = RidgeCV(penalties="per-feature", starts=3, cv=cv).fit(X, y)
+        assert "3 starts ended in" in str(model.result_.status)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,8 @@ class Evaluation:
     parts      the evaluations that a sum added up
     spread     the standard error of f over folds, or over rows left out one by one: √K times the
                standard deviation of the K parts that add up to f; nan where it is not known
+    tangents   dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None
+               where ∇²f was not asked for
     along      where a search that ended here had looked at f along every axis, from bound to bound,
                and what a model of f said: two arrays of shape (s, L)
     """
@@ -175,6 +177,7 @@ class Evaluation:
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
     hessian: Array | None = field(default=None, repr=False)
     spread: float = float("nan")
+    tangents: Any = field(default=None, repr=False)
     along: tuple[Array, Array] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -196,10 +199,10 @@ class Evaluation:
 
     def light(self) -> Evaluation:
         """The numbers alone, without solutions and warm starts."""
-        if self.x is None and self.warm is None and not self.parts:
+        if self.x is None and self.warm is None and self.tangents is None and not self.parts:
             return self
         parts = tuple(part.light() for part in self.parts)
-        return replace(self, x=None, warm=None, parts=parts)
+        return replace(self, x=None, warm=None, tangents=None, parts=parts)
 
 
 def _moved(old: str, new: str) -> None:

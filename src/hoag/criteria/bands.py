@@ -167,13 +167,14 @@ class Bands(SharedFolds):
         factors = self.squares.factors(alpha, lam)
         fit = self._fitted(lam, factors)
         value = float(fit.g.sum())
-        p, hessian, error = no_gradient(lam), None, np.nan
+        p, error, hessian, tangents = no_gradient(lam), np.nan, None, None
         if ask.gradient:
             Q = solved(factors, fit.g_w)
             pulls = np.sum(alpha[:, :, None] * fit.W * Q, axis=(0, 2))
             p, error = -self._by_group(pulls), fit.lost + ROUNDING * float(np.abs(pulls).sum())
             if ask.hessian:
-                hessian = self._hessian(alpha, factors, fit.W, Q, p)
+                hessian, t = self._hessian(alpha, factors, fit.W, Q, p)
+                tangents = None if t is None else self._as_asked(t)
         X = fit.X if fit.X is not None else self._laid_out(fit.W)
         return Evaluation(
             lam,
@@ -184,6 +185,7 @@ class Bands(SharedFolds):
             warm=Warm(X),
             cost=self._ledger.cost - before,
             hessian=hessian,
+            tangents=tangents,
             spread=standard_error(fit.g),
         )
 
@@ -220,11 +222,13 @@ class Bands(SharedFolds):
 
     def _hessian(
         self, alpha: Array, factors: Sequence[Factor], W: Array, Q: Array, p: Array
-    ) -> Array:
+    ) -> tuple[Array, list[Array] | None]:
         """fᵢⱼ = Σ_k 2 tᵢ·Vtⱼ − Eᵢⱼ − Eⱼᵢ + δᵢⱼ pᵢ,  tⱼ = dW/dλⱼ = −M⁻¹αⱼWⱼ,  Eᵢⱼ = αᵢ Qᵢ·(tⱼ)ᵢ.
 
-        Summed over targets, some of them at a time.
+        Summed over targets, some of them at a time; and dx/dλ of every fold, where all targets are
+        one such part.
         """
+        tangents: list[Array] = []
         (_, features, targets), s = W.shape, p.size
         total, scale, tuned = np.diag(p), self.outer_scale, self.groups >= 0
         picks = np.zeros((features, s))
@@ -236,11 +240,20 @@ class Bands(SharedFolds):
                 w, q = alpha[k][:, None] * W[k][:, part], alpha[k][:, None] * Q[k][:, part]
                 pulls = (w[:, :, None] * picks[:, None, :]).reshape(features, -1)
                 t = -factor(pulls)
+                if some >= targets:
+                    tangents.append(self._moved(k, t.reshape(features, targets, s)))
                 Vt = (self.squares.V[k] @ t).reshape(-1, s)
                 E = picks.T @ (q[:, :, None] * t.reshape(features, -1, s)).sum(axis=1)
                 total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
         self.squares.charge(4 * s * targets)
-        return 0.5 * (total + total.T)
+        return 0.5 * (total + total.T), tangents or None
+
+    def _moved(self, k: int, t: Array) -> Array:
+        """dx/dλ of a fold as its model lays x out, (size, s), from dW/dλ, (p, T, s)."""
+        slopes, Q = t.reshape(-1, t.shape[2]), self._design.Q
+        mean = self.squares.mean[k] + self.squares.sums.centre[0]
+        level = -np.tensordot(mean, t, axes=1)
+        return slopes if Q is None else np.concatenate([slopes, Q.T @ level])
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """f at every λ′ that differs in one λⱼ, exactly, (s, L).

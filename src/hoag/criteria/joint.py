@@ -25,7 +25,6 @@ from hoag.criteria.shared import SharedFolds
 from hoag.glm.blocks import Bends, Blocks, Sums
 from hoag.glm.model import LinearModel
 from hoag.glm.term import Predictor
-from hoag.operators import Inverse
 from hoag.values import (
     EXACT,
     ROUNDING,
@@ -108,7 +107,11 @@ class Joint(SharedFolds):
         scale = max(abs(value), float(np.sum(np.abs(Q * penalty.times(X)))))
         measured, loose = ask.gradient and not ask.free, self._dear and ask.hessian
         p = -penalty.forms(Q, X) if ask.gradient else no_gradient(lam)
-        hessian = self._hessian(penalty, factors, X, Q, p) if ask.hessian else None
+        hessian, tangents = None, None
+        if ask.hessian:
+            T = -solved(factors, penalty.columns(X))
+            hessian = self._hessian(penalty, X, Q, T, p)
+            tangents = self._as_asked([np.stack(self._each(t.T), axis=1) for t in T])
         return Evaluation(
             lam,
             value,
@@ -121,17 +124,15 @@ class Joint(SharedFolds):
             converged=not note,
             note=note,
             hessian=hessian,
+            tangents=tangents,
             spread=standard_error(at.g),
         )
 
-    def _hessian(
-        self, penalty: Pull, factors: Sequence[Inverse], X: Array, Q: Array, p: Array
-    ) -> Array:
+    def _hessian(self, penalty: Pull, X: Array, Q: Array, T: Array, p: Array) -> Array:
         """fᵢⱼ = Σ_k tᵢᵀ(∇²g − D³L[q])tⱼ − Eᵢⱼ − Eⱼᵢ + δᵢⱼ pᵢ,  Eᵢⱼ = exp(λᵢ) qᵀSᵢtⱼ.
 
         With the tangents tⱼ = dX/dλⱼ = −(H + S)⁻¹ exp(λⱼ)Sⱼx of every fold.
         """
-        T = -solved(factors, penalty.columns(X))
         E = np.einsum("kai,kaj->ij", penalty.columns(Q), T, optimize=True)
         B = self._work.bent(X, Q, T) - E - E.T
         return np.asarray(0.5 * (B + B.T) + np.diag(p))

@@ -158,7 +158,9 @@ class LeaveOneOut(Criterion):
                 gradient += self._by_group(fit.derivative(u, v), block)
             condition = max(fit.condition for fit, *_ in fits)
             error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
-        bent = self._left_out(lam, fits[0][0]).hessian(gradient) if ask.hessian else None
+        bent, tangents = None, None
+        if ask.hessian:
+            bent, tangents = self._left_out(lam, fits[0][0]).hessian(gradient)
         return Evaluation(
             lam,
             value,
@@ -167,6 +169,7 @@ class LeaveOneOut(Criterion):
             error=error,
             cost=self._spent(),
             hessian=bent,
+            tangents=tangents,
             spread=standard_error(sum(lost for *_, lost in fits)),
         )
 

@@ -49,8 +49,8 @@ class LeftOut:
     outer: OuterLoss
     gcv: bool
 
-    def hessian(self, gradient: Array) -> Array:
-        """∇²f, (s, s)."""
+    def hessian(self, gradient: Array) -> tuple[Array, Array]:
+        """∇²f, (s, s), and ∂θ/∂λ, (p, K, s)."""
         e = self.residual / self.gap[:, None]
         slope = self._judged(slice(None), self.y - e).slope.reshape(e.shape)
         slope = -self.weights[:, None] * slope  # ∂f/∂e, for the prediction is y − e
@@ -79,7 +79,7 @@ class LeftOut:
         total += E + E.T
         shared = (self.alpha[:, None] * self.inverse(np.eye(p)) * self.alpha) * N
         total += 2 * picks.T @ shared @ picks
-        return 0.5 * (total + total.T) + np.diag(gradient)
+        return 0.5 * (total + total.T) + np.diag(gradient), t.reshape(p, -1, s)
 
     def along(self, lam: Array, alpha: Array, places: Array) -> Array:
         """f at every λ′ that differs in one λⱼ, at places of shape (s, L), exactly; `alpha` e^λ."""

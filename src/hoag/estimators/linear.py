@@ -48,9 +48,9 @@ class LinearEstimator(TunedEstimator):
     def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
         if self.starts > 1 and result.lam.size > 1 and not task.criterion.traits.bends:
             warnings.warn(
-                f"starts={self.starts} was not followed: there was one start. More are for folds "
-                "whose second derivatives are cheap, and neither for leave-one-out nor for many "
-                "coefficients.",
+                f"starts={self.starts} was not followed: there was one start. More are for models "
+                "whose second derivatives are cheap: neither for many coefficients, nor for more "
+                "columns than rows that are left out one by one.",
                 UserWarning,
                 stacklevel=LEVEL,
             )

@@ -64,14 +64,34 @@ def translated(value: Any, task: Task) -> Any:
             along=None if value.along is None else (value.along[0], task.per_row * value.along[1]),
             x=None,
             warm=None,
-            parts=tuple(translated(part, task) for part in value.parts),
+            tangents=_of_coefficients(value, task),
+            parts=tuple(translated(replace(part, tangents=None), task) for part in value.parts),
         )
     if isinstance(value, Step):
-        return replace(value, evaluation=translated(value.evaluation, task))
+        known = replace(value.evaluation, tangents=None)
+        return replace(value, evaluation=translated(known, task))
     if isinstance(value, Result):
         trace = tuple(translated(step, task) for step in value.trace)
         return replace(value, evaluation=translated(value.evaluation, task), trace=trace)
     raise TypeError(type(value))
+
+
+def _of_coefficients(found: Evaluation, task: Task) -> Any:
+    """d coef_/dλ of every fold, in the shape of coef_ and (s,), where tangents are known.
+
+    The way from x to coef_ is affine: a tangent is the difference of what it makes of x + t and x.
+    """
+    if found.tangents is None or found.x is None:
+        return None
+    folds = isinstance(found.x, tuple)
+    xs, ts = (part if folds else (part,) for part in (found.x, found.tangents))
+    here, along = task.models(xs if folds else xs[0]), []
+    for j in range(found.lam.size):
+        moved = tuple(x + t[..., j] for x, t in zip(xs, ts, strict=True))
+        there = task.models(moved if folds else moved[0])
+        pairs = zip(there, here, strict=True)
+        along.append([to["coef_"] - fro["coef_"] for to, fro in pairs])
+    return tuple(np.stack(each, axis=-1) for each in zip(*along, strict=True))
 
 
 def warn_about(task: Task, result: Result, tol: float, given: str) -> None:
