@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
+import hoag
 from hoag import inner, linear, models
 from hoag.criteria.base import Criterion
 from hoag.criteria.folds import Sum
@@ -230,3 +233,22 @@ def test_ridge_per_feature_agrees_with_a_tight_reference(certificate):
     assert found.value == pytest.approx(best.fun, rel=1e-6)
     assert exact(np.zeros(8))[0] > best.fun * 1.005  # there was something to find
     assert len(found.trace) < 60
+
+
+def test_where_factors_are_dear_it_begins_at_the_best_shared_penalty():
+    rng = np.random.default_rng(0)
+    A = sparse.random(400, 1500, density=0.01, random_state=0, format="csr")
+    groups = np.arange(1500) % 4
+    score = A @ (3 * rng.normal(size=1500) * (groups == 0)) + 0.3 * rng.normal(size=400)
+    y = (score > 0).astype(int)
+    one = hoag.LogisticRegressionCV(cv=3).fit(A, y)
+    each = hoag.LogisticRegressionCV(penalties=groups, cv=3).fit(A, y)
+    first = each.result_.trace[0]
+    assert np.ptp(first.lam) == 0.0
+    assert one.criterion_at(first.lam[0], A, y) == pytest.approx(one.criterion_, rel=2e-3)
+    assert first.cost.passes > first.evaluation.cost.passes  # the search for it is counted
+    assert each.criterion_ <= one.criterion_
+    again = hoag.LogisticRegressionCV(penalties=groups, cv=3, time_budget=0.0)
+    with pytest.warns(ConvergenceWarning):
+        again.fit(A, y)
+    assert again.criterion_ == pytest.approx(again.criterion_at(again.lam_, A, y), rel=1e-2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,9 @@ class Criterion(ABC):
     from which the next may start, and no criterion keeps anything else: evaluations may run in
     another order, or in another process.
     """
+
+    # Makes the criterion of the same f where one λ stands for all; None where there is no such way.
+    shared: Callable[[], Criterion] | None = None
 
     @property
     @abstractmethod

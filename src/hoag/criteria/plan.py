@@ -81,7 +81,33 @@ def plan(
         return plain()
     if all(_one_ridge(model) for model in models):
         return _shared(models, plain, several) or plain()
-    return _with_several_penalties(models, each, several, n_jobs) or plain()
+    known_bends = _with_several_penalties(models, each, several, n_jobs)
+    if known_bends is not None:
+        return known_bends
+    criterion = plain()
+    if all(map(_one_would_do, models)):
+        criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
+    return criterion
+
+
+def _one_would_do(model: LinearModel) -> bool:
+    """Whether several ridge penalties reach all slopes, so that one might."""
+    penalty = model.penalty
+    if not isinstance(penalty, Ridge) or penalty.n_lam == 1:
+        return False
+    return bool(np.all(penalty.groups[: model.train.design.slopes] >= 0))
+
+
+def _with_one_penalty(
+    models: Sequence[LinearModel], several: bool, n_jobs: int | None
+) -> Criterion:
+    """The same folds with one λ for all slopes."""
+    alike = []
+    for model in models:
+        penalty = cast(Ridge, model.penalty)
+        one = Ridge(np.minimum(penalty.groups, 0), penalty.floor, penalty.shift)
+        alike.append(LinearModel(model.train, model.test, one, model.ledger))
+    return plan(alike if several else alike[0], n_jobs=n_jobs)
 
 
 def _plain(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from hoag.criteria.apart import Apart
-from hoag.criteria.base import Criterion, Traits
+from hoag.criteria.base import Criterion, Traits, standard_error
 from hoag.search import newton, quasi_newton, root
 from hoag.search.apart import Own, Searches
-from hoag.search.asks import Steps, check_max_iter
-from hoag.search.run import OnStep, Search
+from hoag.search.asks import ACCURACY, Steps, check_max_iter, sentence
+from hoag.search.newton import little_gained
+from hoag.search.run import OnStep, Run, Search
 from hoag.search.survey import survey
-from hoag.values import Array, Box, InvalidInput, Result
+from hoag.values import Array, Ask, Box, InvalidInput, Result, Status
 
 
 class Fast(Search):
@@ -56,10 +61,47 @@ class Fast(Search):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
-        if not isinstance(criterion, Apart):
+        if isinstance(criterion, Apart):
+            own = Own(self.tol, self.max_iter or 1, self.starts)
+            return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
+        if criterion.shared is None:
             return super().minimize(criterion, domain, lam0, on_step, certificate)
-        own = Own(self.tol, self.max_iter or 1, self.starts)
-        return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
+        return self._from_shared(criterion.shared(), criterion, domain, on_step, certificate)
+
+    def _from_shared(
+        self,
+        shared: Criterion,
+        criterion: Criterion,
+        domain: Box,
+        on_step: OnStep | None,
+        certificate: str,
+    ) -> Result:
+        """From the best λ that is the same for all, for the price of one more fit.
+
+        What is returned is never worse: should the search have gone astray, it is that λ.
+        """
+        line = Box(float(domain.lower.min()), float(domain.upper.max()), size=1)
+        rough = Fast(10 * ACCURACY, self.max_iter or 1, self.time_budget)
+        one = rough.minimize(shared, line, line.project(np.zeros(1)), certificate="none")
+        start = domain.project(np.full(domain.size, one.lam[0]))
+        left = None if self.time_budget is None else max(self.time_budget - one.seconds, 0.0)
+        run = Run(criterion, on_step, left, certificate)
+        run.cost = one.cost
+        found = run.drive(self, domain, start)
+        found = replace(found, seconds=found.seconds + one.seconds)
+        if found.value > (1 + self.tol) * one.value:
+            begun = criterion.evaluate(start, Ask(self.tol * one.value))
+            known = criterion.settled(begun, self.tol * one.value)
+            if known.value < found.value:
+                told = f"{found.status} But one shared penalty is better, and is returned."
+                spent = found.cost + begun.cost + known.cost
+                return replace(
+                    found, evaluation=known, status=Status("left_behind", told), cost=spent
+                )
+        spread = standard_error(np.array([part.g for part in one.evaluation.parts]))
+        gain = little_gained(one.value, found.value, spread)
+        status = replace(found.status, sentence=sentence(found.status.sentence, gain))
+        return replace(found, status=status)
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1
