@@ -187,13 +187,24 @@ def sampled(weights: Array, rows: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(SAMPLE).permutation(weighted)[:rows])
 
 
+def _exp_of_symmetric(E: Array, height: int = 128) -> Array:
+    """exp of every entry, in place; of a pair of entries only one is computed."""
+    for start in range(0, len(E), height):
+        rows = slice(start, start + height)
+        E[rows, start:] = np.exp(E[rows, start:])
+        E[start + height :, rows] = E[rows, start + height :].T
+    return E
+
+
 class Kernel:
     """K, K′ and their derivatives in log γ, at one γ; rows and columns scaled by √s."""
 
     def __init__(self, problem: KernelRidgeProblem, gamma: Array) -> None:
         self._problem, self._gamma = problem, gamma
         w = problem.root_weights
-        self.K = np.exp(-problem.widths.exponent(gamma)) * np.outer(w, w)
+        self.K = _exp_of_symmetric(-problem.widths.exponent(gamma))
+        self.K *= w[:, None]
+        self.K *= w
         problem.ledger.charge(kernels=problem.share)
         self._factor: tuple[float, Any] | None = None
 
@@ -255,7 +266,9 @@ class Kernel:
         charge, share, n = self._problem.ledger.charge, self._problem.share, len(self.K)
         if self._factor is None or self._factor[0] != alpha:
             charge(passes=share * n / 6)
-            self._factor = (alpha, factored(self.K + alpha * np.eye(n)))
+            ridged = self.K.copy()
+            np.einsum("ii->i", ridged)[:] += alpha
+            self._factor = (alpha, factored(ridged))
         inverse = self._factor[1]
 
         def solve(b: Array) -> Array:
