@@ -566,6 +566,15 @@ def test_more_starts_are_no_worse_and_the_status_says_where_they_ended():
     assert four.n_iter_ > one.n_iter_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_max_iter_is_for_each_start():
+    X, y = regression_data()
+    seen = []
+    model = RidgeCV(penalties="per-feature", starts=4, max_iter=3, callback=seen.append)
+    model.fit(X, y)
+    assert 3 < len(seen) == model.n_iter_ <= 4 * 3 + 1
+
+
 def test_starts_that_are_not_followed_are_told():
     X, y = regression_data()
     wide = np.random.default_rng(0).normal(size=(15, 20))

@@ -51,7 +51,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         listeners = Listeners(
             self,
             {"X": X, "y": y},
-            search.max_iter,
+            search.most_steps,
             lambda step: (
                 self._named(step.lam) | task.averaged(task.criterion.solution(step.evaluation)[0])
             ),

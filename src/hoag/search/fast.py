@@ -53,6 +53,12 @@ class Fast(Search):
     def accuracy(self) -> float:  # type: ignore[override]
         return self.tol
 
+    @property
+    def most_steps(self) -> int:
+        """As many for each start, and a last one where the lowest end is not the last."""
+        most = self.max_iter or 1
+        return most if self.starts == 1 else self.starts * most + 1
+
     def minimize(
         self,
         criterion: Criterion,

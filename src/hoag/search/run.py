@@ -55,6 +55,11 @@ class Search(Settings, ABC):
     time_budget: float | None = None
     max_iter: int | None = None
 
+    @property
+    def most_steps(self) -> int | None:
+        """The most lines that a trace may have, if that is known."""
+        return self.max_iter
+
     @abstractmethod
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps: ...
 
