@@ -217,3 +217,31 @@ def test_threads_find_and_count_the_same():
     )
     np.testing.assert_array_equal(one.lam_, two.lam_)
     assert one.result_.cost.grams == pytest.approx(two.result_.cost.grams)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("cv", [FOLDS, None])
+def test_penalties_too_weak_for_a_factor_are_not_chosen(cv):
+    X, Y = data(3, p=8)
+    X = np.hstack([X, X])  # every column twice
+    penalties = np.tile(own(bands(), 3), (2, 1))
+    model = hoag.RidgeCV(penalties=penalties, cv=cv, bounds=(-200.0, 10.0)).fit(X, Y)
+    usual = hoag.RidgeCV(penalties=penalties, cv=cv).fit(X, Y)
+    assert model.criterion_ <= usual.criterion_ * 1.01
+    assert np.all(np.isfinite(model.coef_))
+
+
+def test_an_interrupted_search_hands_out_what_it_has():
+    X, Y = data(20)
+
+    def stop(step):
+        if step.k == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        hoag.RidgeCV(penalties=own(bands(), 20), cv=FOLDS, callback=stop).fit(X, Y)
+    result = caught.value.result
+    assert result.status.reason == "interrupted"
+    assert "6 of 20" in str(result.status)
+    whole = hoag.RidgeCV(penalties=own(bands(), 20), cv=FOLDS).fit(X, Y)
+    np.testing.assert_array_equal(result.lam[:12], whole.lam_[:12])

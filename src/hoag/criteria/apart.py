@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError
 
 from hoag.criteria.bands import Bands, Squares
 from hoag.criteria.base import Criterion, Traits
@@ -24,7 +25,7 @@ from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import separable
-from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation
+from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError
 
 Index = npt.NDArray[np.intp]
 
@@ -185,7 +186,11 @@ class BandsApart(Apart):
             first, own = self.parts[some[0]], squares.only(targets)
             for j, lam in enumerate(lams):
                 alike = np.full(first.lam0.size, lam)
-                errors = own.fitted(own.factors(first.alpha(alike), alike))[1].sum(axis=0)
+                try:
+                    errors = own.fitted(own.factors(first.alpha(alike), alike))[1].sum(axis=0)
+                except InnerProblemError:
+                    values[some, j] = np.inf  # too weak for a factor
+                    continue
                 values[some, j] = first.outer_scale * self._by_part(some, errors)
             cost = cost + own.sums.blocks.ledger.cost
         return values, cost
@@ -227,7 +232,11 @@ class LeftOutApart(Apart):
         cost = Cost()
         for free, some, targets in self._patterns():
             for j, lam in enumerate(lams):
-                each, spent = whole.errors_alike(targets, lam, free)
+                try:
+                    each, spent = whole.errors_alike(targets, lam, free)
+                except LinAlgError:
+                    values[some, j] = np.inf  # too weak for a factor
+                    continue
                 values[some, j], cost = self._by_part(some, each), cost + spent
         return values, cost
 

@@ -81,9 +81,21 @@ class Searches:
         return found, cost
 
     def run(self, on_step: OnStep | None) -> Result:
-        # Thousands of factors, each too small for several threads, which would wait for each other.
-        with threadpool_limits(1, "blas"):
-            return self._run(on_step)
+        try:
+            # Thousands of factors, too small for several threads, which would wait for each other.
+            with threadpool_limits(1, "blas"):
+                return self._run(on_step)
+        except BaseException as error:
+            if self.ended:
+                why = Status(
+                    "interrupted", f"Interrupted by {type(error).__name__} {self._so_far}."
+                )
+                found = self.criterion.joined(self.found)
+                error.result = Result(  # type: ignore[attr-defined]
+                    found, why, tuple(self.trace), self.cost, self.seconds
+                )
+                error.add_note("What the search had found is in the attribute `result`.")
+            raise
 
     def _run(self, on_step: OnStep | None) -> Result:
         many = len(self.found)
