@@ -678,3 +678,20 @@ def test_a_fault_in_the_middle_of_a_batch_keeps_the_looks_before_it():
 def test_an_empty_batch_and_a_search_that_asks_nothing():
     with pytest.raises(hoag.InvalidInput, match="ended without an evaluation"):
         hoag.minimize(Bowl(1), search=Batches([np.zeros((0, 1))]))
+
+
+def test_a_callback_may_raise_stop_iteration():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
+
+    def stop(step):
+        raise StopIteration
+
+    model = hoag.RidgeCV(penalties="per-feature", callback=stop).fit(X, y)
+    assert model.result_.status.reason == "callback"
+    assert model.n_iter_ == 1
+
+
+def test_bounds_that_no_number_holds_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
+    with pytest.raises(hoag.InvalidInput, match="logs of penalties"):
+        hoag.RidgeCV(penalties="per-feature", bounds=(-800, 800)).fit(X, y)

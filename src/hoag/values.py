@@ -153,8 +153,8 @@ class Evaluation:
     warm       where the next evaluation may start; only the criterion that made it looks inside
     note       what did not converge, in a sentence; "" when everything did
     parts      the evaluations that a sum added up
-    spread     the standard error of f over folds, or over rows left out one by one: √K times the
-               standard deviation of the K parts that add up to f; nan where it is not known
+    folds      what each fold, or each row left out by itself, adds to f, shape (K,); None where
+               that is not known
     tangents   dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None
                where ∇²f was not asked for
     along      where a search that ended here had looked at f along every axis, from bound to bound,
@@ -176,7 +176,7 @@ class Evaluation:
     note: str = ""
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
     hessian: Array | None = field(default=None, repr=False)
-    spread: float = float("nan")
+    folds: Array | None = field(default=None, repr=False)
     tangents: Any = field(default=None, repr=False)
     along: tuple[Array, Array] | None = field(default=None, repr=False)
 
@@ -199,10 +199,11 @@ class Evaluation:
 
     def light(self) -> Evaluation:
         """The numbers alone, without solutions and warm starts."""
-        if self.x is None and self.warm is None and self.tangents is None and not self.parts:
+        held = (self.x, self.warm, self.tangents, self.folds)
+        if all(one is None for one in held) and not self.parts:
             return self
         parts = tuple(part.light() for part in self.parts)
-        return replace(self, x=None, warm=None, tangents=None, parts=parts)
+        return replace(self, x=None, warm=None, tangents=None, folds=None, parts=parts)
 
 
 def _moved(old: str, new: str) -> None:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criteria.base import SPACING, Traits, no_gradient, standard_error
+from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import Factor, factors, solved
 from hoag.criteria.moments import BlockMoments
 from hoag.criteria.shared import SharedFolds
@@ -186,7 +186,7 @@ class Bands(SharedFolds):
             cost=self._ledger.cost - before,
             hessian=hessian,
             tangents=tangents,
-            spread=standard_error(fit.g),
+            folds=fit.g,
         )
 
     def _fitted(self, lam: Array, factors: Sequence[Factor]) -> Fitted:

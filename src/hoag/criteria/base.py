@@ -161,10 +161,5 @@ class Criterion(ABC):
         raise InvalidInput(f"{type(self).__name__} cannot be evaluated on a sample of its rows.")
 
 
-def standard_error(parts: Array) -> float:
-    """√K · std of K numbers: by how much their sum would vary from sample to sample."""
-    return float(np.sqrt(parts.size) * parts.std(ddof=1)) if parts.size > 1 else float("nan")
-
-
 def no_gradient(lam: Array) -> Array:
     return np.full(lam.size, np.nan)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient, standard_error
+from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.factors import Factor, named, solved
 from hoag.criteria.pull import Pull
 from hoag.criteria.shared import SharedFolds
@@ -125,7 +125,7 @@ class Joint(SharedFolds):
             note=note,
             hessian=hessian,
             tangents=tangents,
-            spread=standard_error(at.g),
+            folds=at.g,
         )
 
     def _hessian(self, penalty: Pull, X: Array, Q: Array, T: Array, p: Array) -> Array:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
-from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient, standard_error
+from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.decomposed import singular
 from hoag.criteria.left_out import Observed, Spectrum
 from hoag.criteria.left_out_bends import LeftOut
@@ -170,7 +170,7 @@ class LeaveOneOut(Criterion):
             cost=self._spent(),
             hessian=bent,
             tangents=tangents,
-            spread=standard_error(sum(lost for *_, lost in fits)),
+            folds=sum(lost for *_, lost in fits),
         )
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
@@ -187,7 +187,8 @@ class LeaveOneOut(Criterion):
     @property
     def _bends(self) -> bool:
         """Whether ∇²f is offered: by the factor of G, for penalties that are alike for targets."""
-        return not self._decomposes and not self._wide and len(self._blocks) == 1
+        few = not self._wide or self.n * self.p <= DECOMPOSED**2
+        return not self._decomposes and few and len(self._blocks) == 1
 
     def _left_out(self, lam: Array, fit: Fit) -> LeftOut:
         """The fit at λ, made by the factor of G, as its second derivatives see it."""

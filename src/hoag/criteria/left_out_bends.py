@@ -70,9 +70,10 @@ class LeftOut:
             moved += e[some][:, :, None] * eta[some][:, None, :]
             moved /= self.gap[some][:, None, None]
             at, weights = self._judged(some, self.y[some] - e[some]), self.weights[some]
-            for j in range(s):
-                bent = weights[:, None] * at.curve(_flat(moved[:, :, j])).reshape(len(A), -1)
-                total[j] += np.einsum("ik,ikl->l", bent, moved, optimize=True)
+            # These losses have no mixed derivatives: one number for each row and target.
+            curved = at.curve(_flat(np.ones(e[some].shape))).reshape(len(A), -1)
+            bent = (weights[:, None] * curved)[:, :, None] * moved
+            total += moved.reshape(-1, s).T @ bent.reshape(-1, s)
             cross = np.einsum("ik,ikj,il->jl", u[some], moved, eta[some], optimize=True)
             total += cross + cross.T
         E = picks.T @ ((self.alpha[:, None] * z)[:, :, None] * t.reshape(p, -1, s)).sum(axis=1)

@@ -153,7 +153,17 @@ class CentredRows:
             self.flops += 2.0 * self.n**2 * (self.n + self.p)
             return _split(alpha, theta, Bu, squares)
 
-        return Fit(lambda: theta, residual, gap, _condition(factor, M), derivative)
+        def solve(b: Array) -> Array:
+            """G⁻¹b = Λ⁻¹b − Λ⁻¹Rᵀ M⁻¹ RΛ⁻¹b."""
+            c = (b.T / alpha).T
+            return np.asarray(c - ((R.T @ (inverse @ (R @ c))).T / alpha).T)
+
+        known = None
+        if self.n * self.p <= DECOMPOSED**2:
+            R = np.concatenate([part for _, part in self.column_blocks()], axis=1)
+            A, B = R / root[:, None], (inverse @ R) / alpha / root[:, None]
+            known = (solve, lambda: iter([(slice(None), A, B)]))
+        return Fit(lambda: theta, residual, gap, _condition(factor, M), derivative, known)
 
 
 def _split(alpha: Array, theta: Array, Bu: Array, squares: Array) -> Array:

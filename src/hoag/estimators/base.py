@@ -251,6 +251,12 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 raise InvalidInput(f"bounds={bounds!r}: use 'auto' or a pair (lower, upper).")
             return auto, start
         box = Box.of(bounds, auto.size)
+        largest = float(np.log(np.finfo(float).max))
+        if max(-float(box.lower.min()), float(box.upper.max())) > largest:
+            raise InvalidInput(
+                f"bounds={bounds!r}: they are logs of penalties, and exp(±{largest:.0f}) is the "
+                "most that a number holds."
+            )
         return box, box.project(start)
 
     def _grid(self) -> tuple[str, Any] | None:

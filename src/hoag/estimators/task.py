@@ -60,7 +60,7 @@ def translated(value: Any, task: Task) -> Any:
             bound=task.per_row * value.bound,
             correction=None if value.correction is None else task.per_row * value.correction,
             hessian=None if value.hessian is None else task.per_row * value.hessian,
-            spread=task.per_row * value.spread,
+            folds=None if value.folds is None else task.per_row * value.folds,
             along=None if value.along is None else (value.along[0], task.per_row * value.along[1]),
             x=None,
             warm=None,

@@ -22,9 +22,8 @@ from threadpoolctl import threadpool_limits
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.search import newton, root
-from hoag.search.asks import Steps, sentence
-from hoag.search.newton import little_gained
-from hoag.search.run import OnStep, Run, Search
+from hoag.search.asks import Steps
+from hoag.search.run import OnStep, Run, Search, told_to_stop
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
 
 
@@ -103,7 +102,7 @@ class Searches:
             before = self.seconds
             self._search([int(t) for t in some])
             last = self.seconds - before
-            if on_step is not None and on_step(self.trace[-1]) and len(self.ended) < many:
+            if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
                 return self.result(Status("callback", f"Stopped by the callback {self._so_far}."))
             late = self.budget is not None and self.seconds + last > self.budget
             if late and len(self.ended) < many:
@@ -156,10 +155,7 @@ class Searches:
                 f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
                 "looked at from bound to bound."
             )
-            begun = [result.trace[0].evaluation for result in self.ended.values()]
-            shared, own = (sum(each.value for each in all_) for all_ in (begun, self.found))
-            gain = little_gained(shared, own, sum(each.spread for each in begun))
-            return Status("converged", sentence(told, gain))
+            return Status("converged", told)
         reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
         first = next(t for t, status in enumerate(each) if status.reason == reason)
         good = sum(status.converged for status in each)

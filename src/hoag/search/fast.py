@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hoag.criteria.apart import Apart
-from hoag.criteria.base import Criterion, Traits, standard_error
+from hoag.criteria.base import Criterion, Traits
 from hoag.search import newton, quasi_newton, root
 from hoag.search.apart import Own, Searches
 from hoag.search.asks import ACCURACY, Steps, check_max_iter, sentence
@@ -104,8 +104,10 @@ class Fast(Search):
                 return replace(
                     found, evaluation=known, status=Status("left_behind", told), cost=spent
                 )
-        spread = standard_error(np.array([part.g for part in one.evaluation.parts]))
-        gain = little_gained(one.value, found.value, spread)
+        shared_g, own_g = (
+            np.array([part.g for part in result.evaluation.parts]) for result in (one, found)
+        )
+        gain = little_gained(shared_g, own_g) if found.converged else ""
         status = replace(found.status, sentence=sentence(found.status.sentence, gain))
         return replace(found, status=status)
 

@@ -39,7 +39,7 @@ def descend(
         alike = now if k == 0 else alike
         ends.append((yield from search.run(now)))
     best, status = min(ends, key=lambda end: end[0].value)
-    gain = little_gained(alike.value, best.value, alike.spread)
+    gain = little_gained(alike.folds, best.folds) if status.converged else ""
     if starts == 1:
         return replace(status, sentence=sentence(status.sentence, gain))
     yield Look(best.lam, Ask(hessian=True), best)  # so that the search ends where f is lowest
@@ -48,14 +48,21 @@ def descend(
     return replace(status, sentence=sentence(status.sentence, told, gain))
 
 
-def little_gained(shared: float, own: float, spread: float) -> str:
-    """That one penalty for all may serve as well, where the gain is within its standard error."""
-    if not shared - own < spread:
+def little_gained(shared: Array | None, own: Array | None) -> str:
+    """That one penalty for all may serve as well, where the gain is within its standard error.
+
+    For the losses of folds, or of rows left out, with one penalty and with several.
+    """
+    if shared is None or own is None or shared.size < 2 or own.size != shared.size:
+        return ""
+    gains, total = shared - own, float(shared.sum())
+    gain, error = float(gains.sum()), float(np.sqrt(gains.size) * gains.std(ddof=1))
+    if gain >= error:
         return ""
     return (
-        f"Penalties of their own lower the loss by {1 - own / shared:.1%}, less than the standard "
-        f"error {spread / abs(shared):.1%} of one shared penalty's loss over the held-out parts: "
-        "one may serve as well."
+        f"Penalties of their own lower the loss by {max(gain, 0.0) / total:.2%} ± "
+        f"{error / total:.2%}, the standard error over the held-out parts: one for all may serve "
+        "as well."
     )
 
 
@@ -125,6 +132,8 @@ class _Descent:
                     continue
                 better = yield from self._elsewhere(now, goal)
                 if better is None:
+                    better = yield from self._shifted(now, goal)
+                if better is None:
                     return self._ended("converged", now, AHEAD * promise)
                 if self.evaluations >= self.max_iter:
                     return self._ended("max_iter", now, now.value - better.value)
@@ -177,6 +186,21 @@ class _Descent:
                 trial = yield Look(lam, Ask(free=True, gradient=False), trial)
                 if trial.value < now.value - goal / 2:
                     return trial
+        return None
+
+    def _shifted(self, now: Evaluation, goal: float) -> Asking[Evaluation | None]:
+        """A look at a λ that differs by the same along all axes, where no model says what f does.
+
+        With more columns than rows only the ratios of weak penalties matter, and f is flat there.
+        """
+        assert now.hessian is not None
+        if abs(now.grad.sum()) + 0.5 * abs(now.hessian.sum()) > AHEAD * goal:
+            return None
+        for away in (-LONGEST, LONGEST, -4 * LONGEST, 4 * LONGEST):
+            lam = self.domain.project(now.lam + away)
+            trial: Evaluation = yield Look(lam, Ask(free=True, gradient=False), now)
+            if trial.value < now.value - goal / 2:
+                return trial
         return None
 
     def _ended(self, reason: str, now: Evaluation, gain: float) -> tuple[Evaluation, Status]:

@@ -30,6 +30,15 @@ from hoag.values import (
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
 
+
+def told_to_stop(on_step: OnStep | None, step: Step) -> bool:
+    """Whether the callback says so; raising StopIteration is one more way to say it."""
+    try:
+        return on_step is not None and bool(on_step(step))
+    except StopIteration:
+        return True
+
+
 # A certificate that nobody asked for may cost this share of the run.
 SHARE = 0.2
 
@@ -262,7 +271,7 @@ class Run:
                 self._end(entry.answer)
             if self._replay is not None or entry is not None:
                 return
-        if self.on_step is not None and self.on_step(step):
+        if told_to_stop(self.on_step, step):
             self._end(Status("callback", f"Stopped by the callback after step {step.k}."))
         elif self.time_budget is not None and self.seconds + self._longest >= self.time_budget:
             self._end(
