@@ -266,22 +266,25 @@ class Bands(SharedFolds):
         W, scale, finite = self._slopes(found.warm.X), self.outer_scale, np.isfinite(places)
         level = np.exp(found.lam - self.shift) / self.bend
         changes = level[:, None] * np.expm1(places - found.lam[:, None])
-        total, picks = np.full(places.shape, np.nan), np.eye(len(self.groups))
+        total, known = np.full(places.shape, np.nan), self.squares
         asked = {j: np.flatnonzero(self.groups == j) for j in range(s) if np.any(finite[j])}
         total[finite] = 0.0
-        known = self.squares
+        columns = np.concatenate([np.zeros(0, dtype=np.intp), *asked.values()])
+        picks = np.eye(len(self.groups))[:, columns]
+        ends = np.cumsum([0, *(own.size for own in asked.values())])
         for factor, w, V, v, c in zip(factors, W, known.V, known.v, known.c, strict=True):
             half = V @ w - v
             g = c.sum() + np.sum(w * (half - v))
-            for j, own in asked.items():
-                C, d = factor(picks[:, own]), changes[j]
-                e, U = np.linalg.eigh(C[own])
-                CU = C @ U
+            C = factor(picks)
+            VC, slopes = V @ C, C.T @ half
+            for (j, own), first, last in zip(asked.items(), ends, ends[1:], strict=False):
+                some, d = slice(first, last), changes[j]
+                e, U = np.linalg.eigh(C[own, some])
                 # (own, places): how far each direction moves, in units of UᵀWⱼ
                 share = -d / np.maximum(1.0 + d * e[:, None], ROUNDING)
                 y = U.T @ w[own]
-                form = (CU.T @ (V @ CU)) * (y @ y.T)
-                slope = np.sum((CU.T @ half) * y, axis=1)
+                form = (U.T @ (C[:, some].T @ VC[:, some]) @ U) * (y @ y.T)
+                slope = np.sum((U.T @ slopes[some]) * y, axis=1)
                 moved = 2 * slope @ share + np.sum(share * (form @ share), axis=0)
                 total[j] += scale * (g + moved)
         self.squares.charge(2 * sum(own.size for own in asked.values()) + 2 * finite.sum())
