@@ -49,8 +49,7 @@ class LinearEstimator(TunedEstimator):
         if self.starts > 1 and result.lam.size > 1 and not task.criterion.traits.bends:
             warnings.warn(
                 f"starts={self.starts} was not followed: there was one start. More are for models "
-                "whose second derivatives are cheap: neither for many coefficients, nor for more "
-                "columns than rows that are left out one by one.",
+                "whose second derivatives are cheap, and not for many coefficients.",
                 UserWarning,
                 stacklevel=LEVEL,
             )
