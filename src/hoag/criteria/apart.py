@@ -253,5 +253,5 @@ def left_out(whole: LeaveOneOut, n_jobs: int | None) -> Criterion:
     if len(sets) == 1 or not by_columns(whole.groups, sets):
         return whole
     apart = LeftOutApart(whole, n_jobs)
-    known = all(part.traits.bends or part.lam0.size == 1 for part in apart.parts)
+    known = all(part.lam0.size == 1 or part.traits.bends for part in apart.parts)
     return apart if known else whole

@@ -40,6 +40,7 @@ from hoag.glm.basis import FEW
 from hoag.glm.losses import OuterLoss, Squared
 from hoag.glm.penalties import Ridge
 from hoag.glm.rows import Rows
+from hoag.glm.term import picked
 from hoag.values import (
     ROUNDING,
     ROUNDOFF,
@@ -60,6 +61,7 @@ class LeaveOneOut(Criterion):
     penalty  a Ridge penalty on the p·K coefficients, row by row
     gcv      put the mean leverage in place of each row's own
     outer    the loss, of (yᵢ, prediction); squares by default
+    seen     the rows, weights and intercept as somebody knows them already
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class LeaveOneOut(Criterion):
         intercept: bool = True,
         gcv: bool = False,
         outer: OuterLoss | None = None,
+        seen: CentredRows | None = None,
     ) -> None:
         self.flat = y.ndim == 1
         self.y = y[:, None] if self.flat else y
@@ -80,7 +83,7 @@ class LeaveOneOut(Criterion):
         self.groups = penalty.groups.reshape(self.p, -1)
         if np.any(weights <= 0):
             raise InvalidInput("Leave-one-out needs positive weights: drop the rows without one.")
-        self.seen = CentredRows(rows, weights, intercept)
+        self.seen = CentredRows(rows, weights, intercept) if seen is None else seen
         self.share, self.mean = self.seen.share, self.seen.mean
         self.centred = self.y - self.share @ self.y
         self._observed = Observed(self.y, self.centred, weights, self.share, self.outer, gcv)
@@ -121,16 +124,21 @@ class LeaveOneOut(Criterion):
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> LeaveOneOut:
         """The criterion of some targets alone, with the λ that reach them."""
-        y = self.y[:, targets[0]] if targets.size == 1 else self.y[:, targets]
-        penalty = self.penalty.of_targets(self.groups, targets, 0)
-        intercept = bool(np.any(self.share))
-        part = LeaveOneOut(self.rows, y, self.weights, penalty, intercept, self.gcv, self.outer)
+        if not self._wide:
+            self.seen.gram  # noqa: B018, formed once for all
+        seen = copy(self.seen)  # with an account of its own
+        seen.flops = 0.0
+        part = LeaveOneOut(
+            self.rows,
+            picked(self.y, targets),
+            self.weights,
+            self.penalty.of_targets(self.groups, targets, 0),
+            gcv=self.gcv,
+            outer=self.outer,
+            seen=seen,
+        )
         if part._decomposes:
             part._by_gram = self._by_gram._replace(c=self._by_gram.c[:, targets])
-        elif not self._wide:
-            self.seen.gram  # noqa: B018, formed once for all
-        part.seen = copy(self.seen)  # with what is known of the rows, and its own account
-        part.seen.flops = 0.0
         return part
 
     def errors_alike(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,16 +153,20 @@ class CentredRows:
             self.flops += 2.0 * self.n**2 * (self.n + self.p)
             return _split(alpha, theta, Bu, squares)
 
-        def solve(b: Array) -> Array:
-            """G⁻¹b = Λ⁻¹b − Λ⁻¹Rᵀ M⁻¹ RΛ⁻¹b."""
-            c = (b.T / alpha).T
-            return np.asarray(c - ((R.T @ (inverse @ (R @ c))).T / alpha).T)
-
-        known = None
-        if self.n * self.p <= DECOMPOSED**2:
+        @cache  # made when second derivatives are asked for
+        def whole() -> tuple[Array, list[tuple[slice, Array, Array]]]:
             R = np.concatenate([part for _, part in self.column_blocks()], axis=1)
             A, B = R / root[:, None], (inverse @ R) / alpha / root[:, None]
-            known = (solve, lambda: iter([(slice(None), A, B)]))
+            self.flops += 2.0 * self.n**2 * self.p
+            return R, [(slice(None), A, B)]
+
+        def solve(b: Array) -> Array:
+            """G⁻¹b = Λ⁻¹b − Λ⁻¹Rᵀ M⁻¹ RΛ⁻¹b."""
+            R, c = whole()[0], (b.T / alpha).T
+            return np.asarray(c - ((R.T @ (inverse @ (R @ c))).T / alpha).T)
+
+        few = self.n * self.p <= DECOMPOSED**2
+        known = (solve, lambda: iter(whole()[1])) if few else None
         return Fit(lambda: theta, residual, gap, _condition(factor, M), derivative, known)
 
 
