@@ -28,6 +28,8 @@ from hoag.glm.penalties import separable
 from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError
 
 Index = npt.NDArray[np.intp]
+# Targets that share no λ with the others, and their λ.
+Sets = Sequence[tuple[Index, Index]]
 
 
 class Apart(Criterion):
@@ -38,9 +40,8 @@ class Apart(Criterion):
     n_jobs   how many parts a search may take at a time, through joblib
     """
 
-    def __init__(self, groups: Index, n_jobs: int | None = None) -> None:
-        """`groups` of all slopes, (features, targets)."""
-        sets = separable(groups)
+    def __init__(self, groups: Index, sets: Sets, n_jobs: int | None = None) -> None:
+        """`groups` of all slopes, (features, targets), and what is `separable` of them."""
         self.targets, self.owns = [targets for targets, _ in sets], [own for _, own in sets]
         self.groups, self.n_jobs = groups, n_jobs
 
@@ -127,7 +128,7 @@ class Apart(Criterion):
         return [Box(domain.lower[own], domain.upper[own]) for own in self.owns]
 
 
-def by_columns(groups: Index, sets: Sequence[tuple[Index, Index]]) -> bool:
+def by_columns(groups: Index, sets: Sets) -> bool:
     """Whether the targets of each set have penalties, and these alike."""
     alike = (groups[:, targets] == groups[:, targets[:1]] for targets, _ in sets)
     return all(own.size for _, own in sets) and all(map(np.all, alike))
@@ -140,11 +141,12 @@ class BandsApart(Apart):
         self,
         models: Sequence[LinearModel],
         blocks: Blocks,
+        sets: Sets,
         plain: Callable[[Sequence[LinearModel]], Criterion],
         several: bool,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(models[0].groups, n_jobs)
+        super().__init__(models[0].groups, sets, n_jobs)
         self._models, self._blocks = models, blocks
         self._plain, self._several, self._told = plain, several, Cost()
 
@@ -213,8 +215,8 @@ class BandsApart(Apart):
 class LeftOutApart(Apart):
     """The targets of a ridge regression whose rows are left out one by one."""
 
-    def __init__(self, whole: LeaveOneOut, n_jobs: int | None = None) -> None:
-        super().__init__(whole.groups, n_jobs)
+    def __init__(self, whole: LeaveOneOut, sets: Sets, n_jobs: int | None = None) -> None:
+        super().__init__(whole.groups, sets, n_jobs)
         self._whole_of_all = whole
 
     @cached_property
@@ -252,6 +254,6 @@ def left_out(whole: LeaveOneOut, n_jobs: int | None) -> Criterion:
     sets = separable(whole.groups)
     if len(sets) == 1 or not by_columns(whole.groups, sets):
         return whole
-    apart = LeftOutApart(whole, n_jobs)
+    apart = LeftOutApart(whole, sets, n_jobs)
     known = all(part.lam0.size == 1 or part.traits.bends for part in apart.parts)
     return apart if known else whole

@@ -29,7 +29,7 @@ from hoag.criteria.shared import SharedFolds
 from hoag.criteria.spectral import GRAM_ERROR
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
-from hoag.glm.penalties import Ridge
+from hoag.glm.penalties import by_group, members
 from hoag.glm.rows import BLOCK_ENTRIES
 from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation
 
@@ -125,28 +125,14 @@ class Bands(SharedFolds):
     def traits(self) -> Traits:
         return Traits(looks=SPACING, bends=True, exact=True, blocks=np.arange(self.lam0.size))
 
-    @property
-    def penalty(self) -> Ridge:
-        penalty = self.models[0].penalty
-        assert isinstance(penalty, Ridge)
-        return penalty
-
     @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
         """The group of each column; −1 where no λ reaches it."""
-        design = self._design
-        return self.penalty.groups[: design.slopes].reshape(design.features, -1)[:, 0]
+        return self.models[0].groups[:, 0]
 
     @cached_property
     def squares(self) -> Squares:
         return Squares.of(self.blocks)
-
-    @property
-    def bend(self) -> float:
-        """loss″ in h."""
-        loss = self.models[0].train.loss
-        assert isinstance(loss, Squared)
-        return 2 * loss.scale
 
     @property
     def outer_scale(self) -> float:
@@ -171,7 +157,8 @@ class Bands(SharedFolds):
         if ask.gradient:
             Q = solved(factors, fit.g_w)
             pulls = np.sum(alpha[:, :, None] * fit.W * Q, axis=(0, 2))
-            p, error = -self._by_group(pulls), fit.lost + ROUNDING * float(np.abs(pulls).sum())
+            p = -by_group(self.groups, pulls, lam.size)
+            error = fit.lost + ROUNDING * float(np.abs(pulls).sum())
             if ask.hessian:
                 hessian, t = self._hessian(alpha, factors, fit.W, Q, p)
                 tangents = None if t is None else self._as_asked(t)
@@ -230,9 +217,7 @@ class Bands(SharedFolds):
         """
         tangents: list[Array] = []
         (_, features, targets), s = W.shape, p.size
-        total, scale, tuned = np.diag(p), self.outer_scale, self.groups >= 0
-        picks = np.zeros((features, s))
-        picks[tuned, self.groups[tuned]] = 1.0
+        total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, s)
         some = max(1, int(BLOCK_ENTRIES // (features * s)))
         for first in range(0, targets, some):
             part = slice(first, first + some)
@@ -309,9 +294,3 @@ class Bands(SharedFolds):
     def _slopes(self, X: Array) -> Array:
         design = self._design
         return X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
-
-    def _by_group(self, values: Array) -> Array:
-        """Σ over the columns of each group."""
-        tuned = self.groups >= 0
-        sums = np.bincount(self.groups[tuned], weights=values[tuned], minlength=self.lam0.size)
-        return sums.astype(np.float64)

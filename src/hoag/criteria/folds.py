@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -12,6 +12,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from hoag.criteria.base import Criterion, Traits
 from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
+
+T = TypeVar("T")
 
 
 class Sum(Criterion):
@@ -99,14 +101,17 @@ class Sum(Criterion):
 
     def _each(self, call: Callable[[Criterion, Any], Any], pieces: Sequence[Any]) -> list[Any]:
         """`call` for every part with its piece."""
-        pairs = list(zip(self.criteria, pieces, strict=True))
-        if effective_n_jobs(self.n_jobs) == 1:
-            return [call(part, piece) for part, piece in pairs]
-        return list(
-            Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(call)(part, piece) for part, piece in pairs
-            )
-        )
+        return in_threads(call, zip(self.criteria, pieces, strict=True), self.n_jobs)
+
+
+def in_threads(
+    call: Callable[..., T], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
+) -> list[T]:
+    """call(*own) for all arguments, `n_jobs` at a time, through joblib."""
+    if effective_n_jobs(n_jobs) == 1:
+        return [call(*own) for own in arguments]
+    jobs = (delayed(call)(*own) for own in arguments)
+    return list(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
 
 
 def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:

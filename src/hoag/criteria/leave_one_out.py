@@ -38,7 +38,7 @@ from hoag.criteria.left_out_fits import CentredRows, Fit
 from hoag.criteria.spectral import DECOMPOSED, GRAM_ERROR
 from hoag.glm.basis import FEW
 from hoag.glm.losses import OuterLoss, Squared
-from hoag.glm.penalties import Ridge
+from hoag.glm.penalties import Ridge, by_group
 from hoag.glm.rows import Rows
 from hoag.glm.term import picked
 from hoag.values import (
@@ -163,7 +163,7 @@ class LeaveOneOut(Criterion):
         if ask.gradient:
             gradient = np.zeros(lam.size)
             for fit, block, (u, v), _ in fits:
-                gradient += self._by_group(fit.derivative(u, v), block)
+                gradient += by_group(self.groups[:, block], fit.derivative(u, v), lam.size)
             condition = max(fit.condition for fit, *_ in fits)
             error = float(ROUNDOFF * condition * np.linalg.norm(gradient))
         bent, tangents = None, None
@@ -285,13 +285,6 @@ class LeaveOneOut(Criterion):
             v = np.full(self.n, v.mean()) if self.gcv else v
             fits.append((fit, block, (u, v), self.weights * at.value))
         return total, fits
-
-    def _by_group(self, parts: Array, block: Any) -> Array:
-        """Σ over the coefficients of each group, from one number for each coefficient."""
-        groups = self.groups[:, block]
-        tuned = groups >= 0
-        sums = np.bincount(groups[tuned], weights=parts[tuned], minlength=self.penalty.n_lam)
-        return sums.astype(np.float64)
 
     def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
         """At many λ, for little more than at one where the decomposition serves them."""

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.glm.losses import OuterLoss
+from hoag.glm.penalties import members
 from hoag.operators import Inverse
 from hoag.values import ROUNDING, ROUNDOFF, Array
 
@@ -57,7 +58,7 @@ class LeftOut:
         u = slope / self.gap[:, None]
         v = np.sum(u * e, axis=1)
         v = np.full(v.size, v.mean()) if self.gcv else v
-        pulled, picks = self.alpha[:, None] * self.theta, self._picks
+        pulled, picks = self.alpha[:, None] * self.theta, members(self.groups, self.n_lam)
         # t[:, k, j] = ∂θ/∂λⱼ of target k
         t = -self.inverse((pulled[:, :, None] * picks[:, None, :]).reshape(len(pulled), -1))
         p, s = len(pulled), self.n_lam
@@ -114,14 +115,10 @@ class LeftOut:
         ]
         return np.array(values)
 
-    @property
-    def _picks(self) -> Array:
-        """Which column is in which group, (p, s)."""
-        return np.asarray(self.groups[:, None] == np.arange(self.n_lam), dtype=float)
-
     def _eta(self, n: int) -> Array:
         """∂h/∂λ of every row, (n, s); of all of them the mean for GCV."""
-        found, weighted = np.zeros((n, self.n_lam)), self.alpha[:, None] * self._picks
+        weighted = self.alpha[:, None] * members(self.groups, self.n_lam)
+        found = np.zeros((n, self.n_lam))
         for some, _, B in self.rows():
             found[some] = -self.weights[some][:, None] * (B**2 @ weighted)
         return np.broadcast_to(found.mean(axis=0), found.shape) if self.gcv else found

@@ -168,7 +168,7 @@ def _with_several_penalties(
         sets = separable(models[0].groups)
         if by_columns(models[0].groups, sets):
             if len(sets) > 1:
-                return BandsApart(models, blocks, plain, several, n_jobs)
+                return BandsApart(models, blocks, sets, plain, several, n_jobs)
             return Bands(models, blocks, partial(plain, models), several)
     if design.slopes > max(facts.side, FEW):
         return None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hoag.glm.penalties import Penalty, Quadratic, Ridge
+from hoag.glm.penalties import Penalty, Quadratic, Ridge, by_group
 from hoag.glm.term import Predictor
 from hoag.values import ROUNDING, Array
 
@@ -69,9 +69,7 @@ class Shrink(Pull):
         return H
 
     def forms(self, Q: Array, X: Array) -> Array:
-        each, tuned = np.sum(Q * self.times(X), axis=0), self._groups >= 0
-        sums = np.bincount(self._groups[tuned], weights=each[tuned], minlength=self._n_lam)
-        return sums.astype(np.float64)
+        return by_group(self._groups, np.sum(Q * self.times(X), axis=0), self._n_lam)
 
     def columns(self, X: Array) -> Array:
         found, tuned = np.zeros((*X.shape, self._n_lam)), np.flatnonzero(self._groups >= 0)

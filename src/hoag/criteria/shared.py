@@ -13,6 +13,7 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.factors import Factor, factors
 from hoag.criteria.pull import Pull, pull
 from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic, Ridge
 from hoag.glm.term import Predictor
@@ -55,6 +56,13 @@ class SharedFolds(Criterion):
         penalty = self.models[0].penalty
         assert isinstance(penalty, (Ridge, Quadratic))
         return penalty.shift
+
+    @property
+    def bend(self) -> float:
+        """loss″ of a squared loss: 1 for the usual ½(y − z)²."""
+        loss = self.models[0].train.loss
+        assert isinstance(loss, Squared)
+        return 2 * loss.scale
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.plain.outer_lipschitz()

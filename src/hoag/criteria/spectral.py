@@ -51,15 +51,8 @@ class Spectral(SharedFolds):
 
     _told = Cost()  # the cost as it was told last
 
-    @property
-    def _bend(self) -> float:
-        """loss″, which is 1 for the usual ½(y − z)²: h is so many times what is decomposed."""
-        loss = self.models[0].train.loss
-        assert isinstance(loss, Squared)
-        return 2 * loss.scale
-
     def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self.shift)) / self._bend
+        return float(np.exp(lam[0] - self.shift)) / self.bend
 
     @property
     def traits(self) -> Traits:
@@ -81,7 +74,7 @@ class Spectral(SharedFolds):
             seen = fold.e[fold.e > ROUNDING**2 * fold.e[-1]]
             if seen.size:
                 found.append(float(seen.min()))
-        return float(np.log(self._bend * min(found))) + self.shift if found else None
+        return float(np.log(self.bend * min(found))) + self.shift if found else None
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -267,4 +260,4 @@ class Spectral(SharedFolds):
         def solve(w: Array) -> Array:
             return np.asarray(fold.V @ ((fold.V.T @ w) / (fold.e + alpha)[:, None]))
 
-        return self._sums.inverse(solve, r / self._bend, fold.mean, fold.total)
+        return self._sums.inverse(solve, r / self.bend, fold.mean, fold.total)

@@ -173,9 +173,7 @@ class Ridge(Penalty):
 
     def by_group(self, values: Array) -> Array:
         """Σ over the coefficients of each group."""
-        kept = self.tuned
-        sums = np.bincount(self.groups[kept], weights=values[kept], minlength=self.n_lam)
-        return sums.astype(np.float64)
+        return by_group(self.groups, values, self.n_lam)
 
 
 class RidgeAt(PenaltyAt):
@@ -315,6 +313,18 @@ class QuadraticAt(PenaltyAt):
         return np.array(
             [a * float(q[b.some] @ b.product(x)) for a, b in zip(self._alpha, self._terms)]
         )
+
+
+def by_group(groups: npt.NDArray[np.intp], values: Array, n_lam: int) -> Array:
+    """Σ over the members of each group, (s,), from one value for each of them; −1 is no group."""
+    tuned = groups >= 0
+    sums = np.bincount(groups[tuned], weights=values[tuned], minlength=n_lam)
+    return sums.astype(np.float64)
+
+
+def members(groups: npt.NDArray[np.intp], n_lam: int) -> Array:
+    """Which column is in which group, as zeros and ones, (p, s)."""
+    return np.asarray(groups[:, None] == np.arange(n_lam), dtype=float)
 
 
 def separable(

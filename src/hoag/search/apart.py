@@ -15,15 +15,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
-from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.folds import in_threads
 from hoag.search import newton, root
 from hoag.search.asks import Steps
-from hoag.search.run import OnStep, Run, Search, told_to_stop
+from hoag.search.run import OnStep, Run, Search, attach, told_to_stop
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
 
 
@@ -86,14 +85,9 @@ class Searches:
                 return self._run(on_step)
         except BaseException as error:
             if self.ended:
-                why = Status(
-                    "interrupted", f"Interrupted by {type(error).__name__} {self._so_far}."
-                )
-                found = self.criterion.joined(self.found)
-                error.result = Result(  # type: ignore[attr-defined]
-                    found, why, tuple(self.trace), self.cost, self.seconds
-                )
-                error.add_note("What the search had found is in the attribute `result`.")
+                told = f"Interrupted by {type(error).__name__} {self._so_far}."
+                found, why = self.criterion.joined(self.found), Status("interrupted", told)
+                attach(error, Result(found, why, tuple(self.trace), self.cost, self.seconds))
             raise
 
     def _run(self, on_step: OnStep | None) -> Result:
@@ -116,11 +110,7 @@ class Searches:
 
     def _search(self, some: Sequence[int]) -> None:
         """Search some sets to their end; a step of the trace."""
-        if effective_n_jobs(self.criterion.n_jobs) == 1:
-            results = [self._one(t) for t in some]
-        else:
-            jobs = Parallel(n_jobs=self.criterion.n_jobs, prefer="threads")
-            results = list(jobs(delayed(self._one)(t) for t in some))
+        results = in_threads(self._one, ((t,) for t in some), self.criterion.n_jobs)
         for t, result in zip(some, results, strict=True):
             self.ended[t], self.found[t] = result, result.evaluation
             self.cost = self.cost + result.cost

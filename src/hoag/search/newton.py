@@ -32,14 +32,13 @@ def descend(
     """
     at, start = yield from shared(domain, lam, traits)
     ends: list[tuple[Evaluation, Status]] = []
-    alike = Evaluation(at, np.nan, at)  # at the best shared λ
+    begun: list[Evaluation] = []  # the first at the best shared λ
     for k in range(starts):
         search = _Descent(domain, tol, max_iter)
-        now = yield from search.at(at + _away(k, at.size), start)
-        alike = now if k == 0 else alike
-        ends.append((yield from search.run(now)))
+        begun.append((yield from search.at(at + _away(k, at.size), start)))
+        ends.append((yield from search.run(begun[-1])))
     best, status = min(ends, key=lambda end: end[0].value)
-    gain = little_gained(alike.folds, best.folds) if status.converged else ""
+    gain = little_gained(begun[0].folds, best.folds) if status.converged else ""
     if starts == 1:
         return replace(status, sentence=sentence(status.sentence, gain))
     yield Look(best.lam, Ask(hessian=True), best)  # so that the search ends where f is lowest

@@ -39,6 +39,12 @@ def told_to_stop(on_step: OnStep | None, step: Step) -> bool:
         return True
 
 
+def attach(error: BaseException, found: Result) -> None:
+    """Hand out with an exception what a search had found."""
+    error.result = found  # type: ignore[attr-defined]
+    error.add_note("What the search had found is in the attribute `result`.")
+
+
 # A certificate that nobody asked for may cost this share of the run.
 SHARE = 0.2
 
@@ -162,8 +168,7 @@ class Run:
         """Hand out what was found with the exception, without another call to the problem."""
         if self.trace:
             sentence = f"Interrupted by {type(error).__name__}."
-            error.result = self._unaudited(Status("interrupted", sentence))  # type: ignore[attr-defined]
-            error.add_note("What the search had found is in the attribute `result`.")
+            attach(error, self._unaudited(Status("interrupted", sentence)))
 
     def _search(self, steps: Steps) -> Status:
         answer: Any = None
