@@ -13,6 +13,7 @@ import hoag
 from hoag.criteria.bands import Bands
 from hoag.criteria.joint import Joint
 from hoag.search import Fast, newton
+from hoag.search.run import Run
 from hoag.values import Box
 
 
@@ -123,7 +124,7 @@ def test_a_plateau_is_left_where_an_axis_shows_something_beyond_it():
     found = Fast().minimize(Known(), box, np.array([5.0, 5.0]))
     assert found.converged
     np.testing.assert_allclose(found.lam, [1.0, -9.0], atol=0.05)
-    blind = Fast().minimize(Known(sees=False), box, np.array([5.0, 5.0]))
+    blind = Fast(starts=1).minimize(Known(sees=False), box, np.array([5.0, 5.0]))
     np.testing.assert_allclose(blind.lam, [1.0, 5.0], atol=0.05)
 
 
@@ -171,7 +172,10 @@ def test_an_estimator_has_the_hessian_and_an_interval_for_every_penalty_in_the_u
 def test_more_starts_find_no_worse_and_say_how_many_basins_they_saw():
     for seed in range(3):
         criterion = hoag.plan(folds("logistic", seed, n=50))
-        one = Fast().minimize(criterion, BOX, np.zeros(6))
+        one = Fast(starts=1).minimize(criterion, BOX, np.zeros(6))
+        two = Fast().minimize(criterion, BOX, np.zeros(6))
+        assert "2 starts ended in " in str(two.status)
+        assert two.value <= one.value
         four = Fast(starts=4).minimize(criterion, BOX, np.zeros(6))
         assert four.value <= one.value * (1 + 1e-6)
         assert four.converged
@@ -179,6 +183,35 @@ def test_more_starts_find_no_worse_and_say_how_many_basins_they_saw():
         assert four.value == min(step.evaluation.value for step in four.trace)
     with pytest.raises(hoag.InvalidInput, match="starts=0"):
         Fast(starts=0)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+def test_starts_side_by_side_in_threads_change_nothing_and_count_their_own_work(kind):
+    alone, threads = hoag.plan(folds(kind, 1)), hoag.plan(folds(kind, 1), n_jobs=2)
+    one, two = (Fast(starts=4).minimize(c, BOX, np.zeros(6)) for c in (alone, threads))
+    np.testing.assert_array_equal(one.lam, two.lam)
+    assert one.status == two.status
+    assert len(one.trace) == len(two.trace)
+    for left, right in zip(one.trace, two.trace, strict=True):
+        np.testing.assert_array_equal(left.lam, right.lam)
+        assert left.mapping == right.mapping
+        assert left.cost.passes == pytest.approx(right.cost.passes)
+        assert left.cost.grams == pytest.approx(right.cost.grams)
+
+
+def test_what_an_interrupted_search_of_several_starts_goes_on_from_is_held():
+    def make():
+        return hoag.plan(folds("logistic", 2, n=50))
+
+    search = Fast(starts=3)
+    found = Run(make()).drive(search, BOX, np.zeros(6))
+    for k in (1, 5, len(found.trace) - 1):
+        stopped = Run(make(), on_step=lambda step, k=k: step.k == k)
+        stopped.drive(search, BOX, np.zeros(6))
+        on = Run(make(), replay=stopped.journal.before_stop()).drive(search, BOX, np.zeros(6))
+        np.testing.assert_array_equal(on.lam, found.lam)
+        assert [step.k for step in on.trace] == [step.k for step in found.trace]
+        np.testing.assert_array_equal(on.evaluation.along[1], found.evaluation.along[1])
 
 
 @pytest.mark.parametrize("cv", [5, None])

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import get_ident
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,11 +71,15 @@ class Facts:
 class Ledger:
     """A running account of work: problems write, `Counted` reads the difference.
 
-    Threads that share one problem would count each other's work: give each its own.
+    Every thread has an account of its own, so that none counts the work of another.
     """
 
     def __init__(self) -> None:
-        self._passes = self._held_out = self._kernels = self._grams = 0.0
+        self._accounts: dict[int, list[float]] = {}
+
+    @property
+    def _own(self) -> list[float]:
+        return self._accounts.setdefault(get_ident(), [0.0] * 4)
 
     def charge(
         self,
@@ -83,14 +88,17 @@ class Ledger:
         kernels: float = 0.0,
         grams: float = 0.0,
     ) -> None:
-        self._passes += passes
-        self._held_out += held_out
-        self._kernels += kernels
-        self._grams += grams
+        own = self._own
+        own[0] += passes
+        own[1] += held_out
+        own[2] += kernels
+        own[3] += grams
 
     @property
     def cost(self) -> Cost:
-        return Cost(self._passes, self._held_out, self._kernels, grams=self._grams)
+        """Of what this thread has asked for so far."""
+        passes, held_out, kernels, grams = self._own
+        return Cost(passes, held_out, kernels, grams=grams)
 
 
 class Problem(ABC):

@@ -50,8 +50,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"),
                         help="of λ, the log of the penalty (from the data)")  # fmt: skip
     search.add_argument("--tol", type=float, default=1e-4, help="gain to stop at (1e-4)")
-    search.add_argument("--starts", type=int, default=1, metavar="N",
-                        help="descents, with several penalties (1)")  # fmt: skip
+    search.add_argument("--starts", type=int, metavar="N",
+                        help="descents, with several penalties (2 if cheap)")  # fmt: skip
     search.add_argument("--max-iter", type=int, default=100, help="most steps (100)")
     search.add_argument("--time-budget", type=float, metavar="SECONDS", help="for the search")
     search.add_argument("--certificate", choices=("auto", "none", "estimate", "bound"),
@@ -198,7 +198,7 @@ def _estimator(args: argparse.Namespace, data: Data) -> Any:
         raise ValueError("--penalties per-target is for ridge; logistic has per-class.")
     if model == RIDGE and args.penalties == "per-class":
         raise ValueError("--penalties per-class is for logistic; ridge has per-target.")
-    if model == KERNEL_RIDGE and args.starts != 1:
+    if model == KERNEL_RIDGE and args.starts is not None:
         raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
     if args.bounds and not args.bounds[0] <= args.bounds[1]:
         raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
@@ -222,7 +222,9 @@ def _estimator(args: argparse.Namespace, data: Data) -> Any:
             raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
         return KernelRidgeCV(widths=args.widths, **options)
     kind = LogisticRegressionCV if model == LOGISTIC else RidgeCV
-    return kind(penalties=args.penalties, starts=args.starts, **options)
+    if args.starts is not None:
+        options["starts"] = args.starts
+    return kind(penalties=args.penalties, **options)
 
 
 def _splitter(args: argparse.Namespace, data: Data) -> Any:

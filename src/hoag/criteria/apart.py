@@ -251,7 +251,7 @@ class LeftOutApart(Apart):
 
 def left_out(whole: LeaveOneOut, n_jobs: int | None) -> Criterion:
     """The same with its targets apart, where that is possible and each has factors of its own."""
-    sets = separable(whole.groups)
+    sets, whole.at_once = separable(whole.groups), n_jobs
     if len(sets) == 1 or not by_columns(whole.groups, sets):
         return whole
     apart = LeftOutApart(whole, sets, n_jobs)

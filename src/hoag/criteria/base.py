@@ -62,6 +62,8 @@ class Criterion(ABC):
 
     # Makes the criterion of the same f where one λ stands for all; None where there is no such way.
     shared: Callable[[], Criterion] | None = None
+    # How many evaluations may run at a time, in threads; None where they would share what is kept.
+    at_once: int | None = None
 
     @property
     @abstractmethod

@@ -83,6 +83,7 @@ def plan(
         return _shared(models, plain, several) or plain()
     known_bends = _with_several_penalties(models, each, several, n_jobs)
     if known_bends is not None:
+        known_bends.at_once = n_jobs
         return known_bends
     criterion = plain()
     if all(map(_one_would_do, models)):

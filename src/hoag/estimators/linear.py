@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +21,20 @@ from hoag.glm.model import LinearModel
 from hoag.glm.penalties import group_numbers
 from hoag.glm.targets import Target
 from hoag.search import Fast, Search
+from hoag.search.fast import check_starts
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
 
-    starts: int = 1  # of the default search; an estimator of one's own need not have it
+    # Of the default search; an estimator of one's own need not have it.
+    starts: int | Literal["auto"] = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not (isinstance(self.starts, Integral) and int(self.starts) >= 1):
-            raise InvalidInput(f"starts={self.starts!r}: give a whole number, at least one.")
-        if self.search is not None and self.starts != 1:
+        check_starts(self.starts)
+        if self.search is not None and self.starts not in (1, "auto"):
             raise InvalidInput(
                 f"Both search and starts={self.starts} are given, and starts is for the default "
                 "search: give one of the two, such as search=hoag.search.Fast(starts=4)."
@@ -46,7 +46,8 @@ class LinearEstimator(TunedEstimator):
         return super()._search()
 
     def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
-        if self.starts > 1 and result.lam.size > 1 and not task.criterion.traits.bends:
+        followed = self.starts in (1, "auto") or task.criterion.traits.bends
+        if result.lam.size > 1 and not followed:
             warnings.warn(
                 f"starts={self.starts} was not followed: there was one start. More are for models "
                 "whose second derivatives are cheap, and not for many coefficients.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -51,11 +51,12 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
     search : object or None
         How to search, such as hoag.search.Hoag(); its own limits then replace tol, max_iter and
         time_budget.
-    starts : int
+    starts : int or "auto"
         With several penalties: so many descents of the default search, the first from the best
-        shared penalty, the others from around it; the lowest end is kept, and the status says in
-        how many basins they ended. Each has max_iter steps. One penalty needs no more than one:
-        the whole box is looked at. A warning says so where factors are too dear for it.
+        shared penalty, the others from weaker ones, n_jobs at a time; the lowest end is kept, and
+        the status says in how many basins they ended. They have max_iter steps each. One penalty
+        needs no more than one: the whole box is looked at. A warning says so where factors are too
+        dear for it. "auto": two, of max_iter steps in all, where coefficients are few; else one.
     bounds : "auto", pair (lower, upper) or hoag.Box
         Where λ = log α is searched. "auto" follows the scale of the data.
     tol : float
@@ -106,7 +107,7 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         criterion: str = "log_loss",
         scoring: Any = None,
         search: Any = None,
-        starts: int = 1,
+        starts: int | Literal["auto"] = "auto",
         bounds: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -66,7 +66,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
         criterion: str = "squared_error",
         scoring: Any = None,
         search: Any = None,
-        starts: int = 1,
+        starts: int | Literal["auto"] = "auto",
         bounds: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,

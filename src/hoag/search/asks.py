@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,11 +13,16 @@ from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What a search wants to know: f at λ, as `ask` says, from where `start` ended."""
+    """What a search wants to know: f at λ, as `ask` says, from where `start` ended.
+
+    `told` makes of the answer what the trace says about the step, for looks that are asked for
+    together; else the search yields a Note.
+    """
 
     lam: Array
     ask: Ask
     start: Evaluation | None = None
+    told: Callable[[Evaluation], Note] | None = None
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,13 @@ class Note:
     mapping: float = np.nan
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Says which of its evaluations a search ends at, where that is not the last one."""
+
+    evaluation: Evaluation
+
+
 @dataclass(frozen=True)
 class Lipschitz:
     """Asks for the Lipschitz constant of g in x."""
@@ -35,7 +47,10 @@ class Lipschitz:
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Asks for f along every axis from an evaluation, by a model: at places of shape (s, L)."""
+    """Asks for f along every axis from an evaluation, by a model: at places of shape (s, L).
+
+    Answered by the same evaluation with what was seen in `along`, if there is such a model.
+    """
 
     start: Evaluation
     places: Array
@@ -46,8 +61,8 @@ class Axes:
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields a Look, a list of them, a Note, Axes or Lipschitz(); is sent an Evaluation, a list of them,
-# whether to stop, values or None, or a number; and returns what it found out.
+# Yields a Look, Axes or a list of both, a Note, Chosen or Lipschitz(); is sent an Evaluation, a
+# list of them, whether to stop, nothing, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
 Steps = Asking[Status]
@@ -92,6 +107,23 @@ def on_bounds(lam: Array, p: Array, domain: Box) -> str:
         return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
     side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
     return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
+
+
+def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
+    """Several searches side by side: what each asks for next is asked for together."""
+    ends: dict[int, T] = {}
+    answers: list[Any] = [None] * len(searches)
+    going = list(enumerate(searches))
+    while going:
+        asked, still = [], []
+        for (k, search), answer in zip(going, answers, strict=True):
+            try:
+                asked.append(search.send(answer))
+                still.append((k, search))
+            except StopIteration as end:
+                ends[k] = end.value
+        going, answers = still, (yield asked) if asked else []
+    return [ends[k] for k in range(len(searches))]
 
 
 def sentence(*parts: str) -> str:

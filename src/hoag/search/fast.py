@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,15 +19,21 @@ from hoag.search.survey import survey
 from hoag.values import Array, Ask, Box, InvalidInput, Result, Status
 
 
+def check_starts(starts: Any) -> None:
+    if starts != "auto" and not (isinstance(starts, Integral) and int(starts) >= 1):
+        raise InvalidInput(f"starts={starts!r}: give a whole number, at least one, or 'auto'.")
+
+
 class Fast(Search):
     """min over λ in D of f(λ), by secants for one hyperparameter and quasi-Newton steps for more.
 
     tol          stop when the loss can fall by no more than this share of itself, by its slope,
                  the error of that slope, and the curvature
-    max_iter     the most evaluations
+    max_iter     the most evaluations, times `starts`
     time_budget  seconds; looked at after every evaluation
     starts       with several penalties whose ∇²f is known: so many descents, the first from the
-                 best shared penalty, the others from around it; max_iter is for each of them
+                 best shared penalty, the others from weaker ones. "auto": two where f is exact
+                 and cheap and targets are tuned together, in max_iter evaluations; else one
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
     the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
@@ -39,15 +47,14 @@ class Fast(Search):
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
-        starts: int = 1,
+        starts: int | Literal["auto"] = "auto",
     ) -> None:
         check_max_iter(max_iter)
-        if int(starts) != starts or starts < 1:
-            raise InvalidInput(f"starts={starts!r}: give a whole number, at least one.")
+        check_starts(starts)
         if not tol > 0:
             raise InvalidInput(f"tol={tol}: it must be a positive number.")
         self.tol, self.max_iter, self.time_budget = tol, max_iter, time_budget
-        self.starts = int(starts)
+        self.starts = starts
 
     @property
     def accuracy(self) -> float:  # type: ignore[override]
@@ -55,9 +62,7 @@ class Fast(Search):
 
     @property
     def most_steps(self) -> int:
-        """As many for each start, and a last one where the lowest end is not the last."""
-        most = self.max_iter or 1
-        return most if self.starts == 1 else self.starts * most + 1
+        return (self.max_iter or 1) * (1 if self.starts == "auto" else self.starts)
 
     def minimize(
         self,
@@ -68,7 +73,7 @@ class Fast(Search):
         certificate: str = "auto",
     ) -> Result:
         if isinstance(criterion, Apart):
-            own = Own(self.tol, self.max_iter or 1, self.starts)
+            own = Own(self.tol, self.most_steps, 1 if self.starts == "auto" else self.starts)
             return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
         if criterion.shared is None:
             return super().minimize(criterion, domain, lam0, on_step, certificate)
@@ -116,6 +121,8 @@ class Fast(Search):
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         if traits.bends:
-            return (yield from newton.descend(domain, lam0, self.tol, most, traits, self.starts))
+            starts = (1 + traits.exact) if self.starts == "auto" else self.starts
+            limits = self.tol, self.most_steps
+            return (yield from newton.descend(domain, lam0, *limits, traits, starts))
         lam = yield from survey(domain, lam0, traits)
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

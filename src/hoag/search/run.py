@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from hoag.criteria.base import SETTLED, Criterion, Traits
-from hoag.search.asks import ACCURACY, Axes, Entry, Journal, Lipschitz, Look, Note, Steps
+from hoag.criteria.folds import in_threads
+from hoag.search.asks import ACCURACY, Axes, Chosen, Entry, Journal, Lipschitz, Look, Note, Steps
 from hoag.values import (
     Array,
     Ask,
@@ -190,40 +191,59 @@ class Run:
         self._close_step(Note())
         if self._stop is not None:
             raise _Stopped(self._stop)
+        if isinstance(asked, Chosen):
+            lams = (step.lam for step in self.trace)
+            k = next(k for k, lam in enumerate(lams) if np.array_equal(lam, asked.evaluation.lam))
+            self._last = (k, asked.evaluation)
+            return None
         if isinstance(asked, Lipschitz):
             return self._lipschitz()
-        if isinstance(asked, Axes):
-            return self._axes(asked)
-        if isinstance(asked, Look):
-            return self._look(asked)
+        if isinstance(asked, (Look, Axes)):
+            return self._one(asked)
+        before = self.seconds
         known = self._together(asked)
+        self._longest = max(self._longest, self.seconds - before)
         found = []
-        for k, look in enumerate(asked):
+        for k, one in enumerate(asked):
             if self._stop is not None:
                 raise _Stopped(self._stop)
-            found.append(self._look(look, known[k] if known else None))
+            found.append(self._one(one, known[k] if known else None))
             self._close_step(Note())
         return found
 
-    def _together(self, looks: list[Look]) -> list[Evaluation] | None:
-        """Looks aside, many at once; None where each is asked for by itself."""
-        if not looks:
+    def _together(self, asked: list[Look | Axes]) -> list[Any] | None:
+        """What is known in one go, or in threads; None where each is asked for by itself."""
+        if not asked or self._replay is not None:
             return None
-        ask = looks[0].ask
-        alike = all(look.ask == ask and look.start is None for look in looks)
-        if not alike or ask.whole or self._replay is not None:
+        first = asked[0]
+        if isinstance(first, Look) and not first.ask.whole:
+            looks = [one for one in asked if isinstance(one, Look)]
+            alike = all(look.ask == first.ask and look.start is None for look in looks)
+            if alike and len(looks) == len(asked):
+                try:
+                    return self.criterion.values([look.lam for look in looks], first.ask)
+                except InnerProblemError:
+                    return None
+        if self.criterion.at_once is None:
             return None
-        try:
-            return self.criterion.values([look.lam for look in looks], ask)
-        except InnerProblemError:
-            return None
+        return in_threads(self._computed, ((one,) for one in asked), self.criterion.at_once)
 
-    def _look(self, look: Look, known: Evaluation | None = None) -> Evaluation:
+    def _computed(self, asked: Look | Axes) -> Any:
+        if isinstance(asked, Look):
+            return self._evaluated(asked)
+        return self.criterion.axes(asked.start, asked.places)
+
+    def _one(self, asked: Look | Axes, known: Any = None) -> Evaluation:
+        """The answer to a Look or Axes; `known` is what was computed of it, if it was."""
+        if isinstance(asked, Axes):
+            return self._axes(asked, known)
         before = self.seconds
-        found = self._through("look", lambda: known or self._evaluated(look), look.lam, look.ask)
+        found = self._through("look", lambda: known or self._evaluated(asked), asked.lam, asked.ask)
         self._longest = max(self._longest, self.seconds - before)
-        if look.ask.whole:
-            self._open = (look.ask, found)
+        if asked.ask.whole:
+            self._open = (asked.ask, found)
+            if asked.told is not None:
+                self._close_step(asked.told(found))
         return found
 
     def _evaluated(self, look: Look) -> Evaluation:
@@ -236,15 +256,20 @@ class Run:
             nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
             return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, converged=False)
 
-    def _axes(self, asked: Axes) -> Array | None:
-        entry = self._next("axes")
-        known = None if entry is None else entry.answer
+    def _axes(self, asked: Axes, known: tuple[Array | None, Cost] | None) -> Evaluation:
+        entry, number = self._next("axes"), len(self._entries)
+        if entry is not None:
+            known = entry.answer
         values, cost = known or self.criterion.axes(asked.start, asked.places)
         self.cost = self.cost + cost
+        seen = replace(asked.start, along=None if values is None else (asked.places, values))
+        if self._replay is not None:
+            seen = self._replay.held.get(number, seen)
+        self._issued[number] = seen
         self._write(Entry("axes", answer=(values, cost), seconds=self.seconds))
-        if values is not None and self._last is not None and self._last[1] is asked.start:
-            self._last = (self._last[0], replace(asked.start, along=(asked.places, values)))
-        return values
+        if self._last is not None and self._last[1] is asked.start:
+            self._last = (self._last[0], seen)
+        return seen
 
     def _lipschitz(self) -> float:
         entry = self._next("lipschitz")
