@@ -14,8 +14,8 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.folds import Sum
 from hoag.criteria.implicit import Implicit
 from hoag.search import quasi_newton
+from hoag.search.base import Search
 from hoag.search.curvature import Curvature
-from hoag.search.run import Search
 from hoag.values import Box, Cost, Evaluation
 
 

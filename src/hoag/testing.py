@@ -19,7 +19,8 @@ from hoag.glm.penalties import Penalty
 from hoag.glm.rows import Rows
 from hoag.problem import Problem, priced
 from hoag.search.asks import Journal
-from hoag.search.run import Run, Search
+from hoag.search.base import Search
+from hoag.search.run import Run
 from hoag.values import Array, Ask, Box, Cost, Evaluation, InvalidInput, Result
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.

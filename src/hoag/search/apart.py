@@ -22,7 +22,8 @@ from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.folds import in_threads
 from hoag.search import newton, root
 from hoag.search.asks import Steps
-from hoag.search.run import OnStep, Run, Search, attach, told_to_stop
+from hoag.search.base import Search
+from hoag.search.run import OnStep, Run, attach, told_to_stop
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
 
 

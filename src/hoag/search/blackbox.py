@@ -10,7 +10,7 @@ import numpy as np
 
 from hoag.criteria.base import Traits
 from hoag.search.asks import ACCURACY, Look, Note, Steps
-from hoag.search.run import Search
+from hoag.search.base import Search
 from hoag.values import Array, Ask, Box, InvalidInput, Status
 
 # Yields where to look next and is sent f there; ending means that there is nowhere left to look.

@@ -13,8 +13,9 @@ from hoag.criteria.base import Criterion, Traits
 from hoag.search import newton, quasi_newton, root
 from hoag.search.apart import Own, Searches
 from hoag.search.asks import ACCURACY, Steps, check_max_iter, sentence
+from hoag.search.base import Search
 from hoag.search.newton import little_gained
-from hoag.search.run import OnStep, Run, Search
+from hoag.search.run import OnStep, Run
 from hoag.search.survey import survey
 from hoag.values import Array, Ask, Box, InvalidInput, Result, Status
 

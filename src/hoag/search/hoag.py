@@ -21,7 +21,7 @@ from hoag.search.asks import (
     on_bounds,
     sentence,
 )
-from hoag.search.run import Search
+from hoag.search.base import Search
 from hoag.search.steps import AHEAD, Adaptive, StepRule, gradient_error
 from hoag.values import FALLEN, Array, Ask, Box, Evaluation, InvalidInput, Status
 

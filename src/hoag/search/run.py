@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoag.criteria.base import SETTLED, Criterion, Traits
+from hoag.criteria.base import SETTLED, Criterion
 from hoag.criteria.folds import in_threads
-from hoag.search.asks import ACCURACY, Axes, Chosen, Entry, Journal, Lipschitz, Look, Note, Steps
+from hoag.search.asks import Axes, Chosen, Entry, Journal, Lipschitz, Look, Note, Steps
 from hoag.values import (
     Array,
     Ask,
@@ -23,10 +22,12 @@ from hoag.values import (
     InnerProblemError,
     InvalidInput,
     Result,
-    Settings,
     Status,
     Step,
 )
+
+if TYPE_CHECKING:
+    from hoag.search.base import Search
 
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
@@ -48,50 +49,6 @@ def attach(error: BaseException, found: Result) -> None:
 
 # A certificate that nobody asked for may cost this share of the run.
 SHARE = 0.2
-
-
-class Search(Settings, ABC):
-    """A way to minimise a criterion over a box: `steps` is all that it has to say.
-
-    steps        a generator: `now = yield Look(lam, Ask(eps), before)` evaluates, and every
-                 evaluation on all rows is a step of the trace; `yield Note(...)` adds to the last
-                 one, and is answered by whether the callback or the clock has ended the search,
-                 for those that would think long about the next λ; `return Status(reason,
-                 sentence)` ends. The reason "converged" says that the last λ is the answer; with
-                 any other the best one seen is
-    accuracy     the share of itself to which f is settled at the end
-    by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
-                 error of p measured
-    time_budget  seconds; looked at after every evaluation
-    max_iter     the most steps, if that is known
-    """
-
-    accuracy: float = ACCURACY
-    by_steps: bool = True
-    time_budget: float | None = None
-    max_iter: int | None = None
-
-    @property
-    def most_steps(self) -> int | None:
-        """The most lines that a trace may have, if that is known."""
-        return self.max_iter
-
-    @abstractmethod
-    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps: ...
-
-    def seeded(self, seed: int) -> Search:
-        """The same search with another seed, where it draws random numbers."""
-        return self
-
-    def minimize(
-        self,
-        criterion: Criterion,
-        domain: Box,
-        lam0: Array,
-        on_step: OnStep | None = None,
-        certificate: str = "auto",
-    ) -> Result:
-        return Run(criterion, on_step, self.time_budget, certificate).drive(self, domain, lam0)
 
 
 class _Stopped(Exception):
