@@ -215,30 +215,29 @@ class Bands(SharedFolds):
         Summed over targets, some of them at a time; and dx/dλ of every fold, where all targets are
         one such part.
         """
-        tangents: list[Array] = []
-        (_, features, targets), s = W.shape, p.size
-        total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, s)
+        (folds, features, targets), s, known = W.shape, p.size, self.squares
+        total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, p.size)
         some = max(1, int(BLOCK_ENTRIES // (features * s)))
         for first in range(0, targets, some):
             part = slice(first, first + some)
-            for k, factor in enumerate(factors):
-                w, q = alpha[k][:, None] * W[k][:, part], alpha[k][:, None] * Q[k][:, part]
-                pulls = (w[:, :, None] * picks[:, None, :]).reshape(features, -1)
-                t = -factor(pulls)
-                if some >= targets:
-                    tangents.append(self._moved(k, t.reshape(features, targets, s)))
-                Vt = (self.squares.V[k] @ t).reshape(-1, s)
-                E = picks.T @ (q[:, :, None] * t.reshape(features, -1, s)).sum(axis=1)
-                total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
-        self.squares.charge(4 * s * targets)
-        return 0.5 * (total + total.T), tangents or None
+            w, q = (alpha[:, :, None] * own[:, :, part] for own in (W, Q))
+            pulls = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)
+            t = -solved(factors, pulls)
+            Vt = (known.V @ t).reshape(-1, s)
+            pulled = q[:, :, :, None] * t.reshape(folds, features, -1, s)
+            E = picks.T @ pulled.sum(axis=(0, 2))
+            total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
+        known.charge(4 * s * targets)
+        return 0.5 * (total + total.T), self._moved(t, s) if some >= targets else None
 
-    def _moved(self, k: int, t: Array) -> Array:
-        """dx/dλ of a fold as its model lays x out, (size, s), from dW/dλ, (p, T, s)."""
-        slopes, Q = t.reshape(-1, t.shape[2]), self._design.Q
-        mean = self.squares.mean[k] + self.squares.sums.centre[0]
-        level = -np.tensordot(mean, t, axes=1)
-        return slopes if Q is None else np.concatenate([slopes, Q.T @ level])
+    def _moved(self, t: Array, s: int) -> list[Array]:
+        """dx/dλ of every fold as its model lays x out, (size, s), from dW/dλ, (K, p, T·s)."""
+        slopes, Q = t.reshape(len(t), -1, s), self._design.Q
+        if Q is None:
+            return list(slopes)
+        mean = self.squares.mean + self.squares.sums.centre[0]
+        level = -(mean[:, None, :] @ t).reshape(len(t), -1, s)
+        return list(np.concatenate([slopes, Q.T @ level], axis=1))
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """f at every λ′ that differs in one λⱼ, exactly, (s, L).
