@@ -222,11 +222,12 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
     that it gains little, one along the slope gains more, and brings others to their bounds.
     """
     s, value, steepest = np.zeros(p.size), 0.0, np.linalg.norm(B) + TINY
+    nothing = ROUNDING * np.abs(p).max(initial=0.0)
 
     def along(d: Array, r: Array) -> tuple[float, Array]:
         t = 1.0
         while t > SHORTEST:
-            trial = np.clip(s + t * d, low, high)
+            trial = np.minimum(np.maximum(s + t * d, low), high)
             there = float(p @ trial + 0.5 * trial @ B @ trial)
             if there < value + SUFFICIENT * float(r @ (trial - s)):
                 return there, trial
@@ -236,7 +237,7 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
     for _ in range(10 * p.size):
         r = p + B @ s
         free = ~(((s <= low) & (r > 0)) | ((s >= high) & (r < 0)))
-        if not np.any(r[free]):
+        if np.all(np.abs(r[free]) <= nothing):
             break
         e, V = np.linalg.eigh(B[np.ix_(free, free)])
         sizes = np.maximum(np.abs(e), ROUNDING * float(np.abs(e).max()) + TINY)

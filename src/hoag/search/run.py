@@ -292,13 +292,13 @@ class Run:
         self._write(Entry("stop", answer=status, seconds=self.seconds))
 
     def _check_finite(self, step: Step, ask: Ask) -> None:
-        found, where = step.evaluation, np.array2string(step.lam, threshold=6)
-        bad = ""
+        found, bad = step.evaluation, ""
         if not np.isfinite(found.value):
             bad = f"the outer loss is {found.value}"
         elif ask.gradient and not np.all(np.isfinite(found.grad)):
             bad = "the gradient is not finite"
         if bad:
+            where = np.array2string(step.lam, threshold=6)
             raise _Stopped(
                 Status("not_finite", f"Stopped at step {step.k}: {bad} at lam = {where}.")
             )
