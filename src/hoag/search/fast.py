@@ -55,9 +55,12 @@ class Fast(Search):
 
     @property
     def most_steps(self) -> int:
-        """As many for each start, and a last one where the lowest end is not the last."""
+        """As many for each start, and a last one where the lowest end is not the last.
+
+        Where targets are searched one by one, a step is a part of them.
+        """
         most = self.max_iter or 1
-        return most if self.starts == 1 else self.starts * most + 1
+        return max(Searches.batches, most if self.starts == 1 else self.starts * most + 1)
 
     def minimize(
         self,
