@@ -56,8 +56,8 @@ class Search(Settings, ABC):
                  evaluation on all rows is a step of the trace; `yield Note(...)` adds to the last
                  one, and is answered by whether the callback or the clock has ended the search,
                  for those that would think long about the next λ; `return Status(reason,
-                 sentence)` ends. The reason "converged" says that the last λ is the answer; with
-                 any other the best one seen is
+                 sentence)` ends. The reason "converged" says that the last λ is the answer, or
+                 the one from which axes were looked along after it; with any other the best one is
     accuracy     the share of itself to which f is settled at the end
     by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
                  error of p measured
@@ -242,8 +242,9 @@ class Run:
         values, cost = known or self.criterion.axes(asked.start, asked.places)
         self.cost = self.cost + cost
         self._write(Entry("axes", answer=(values, cost), seconds=self.seconds))
-        if values is not None and self._last is not None and self._last[1] is asked.start:
-            self._last = (self._last[0], replace(asked.start, along=(asked.places, values)))
+        for k, found in filter(None, (self._last, self._best)):
+            if values is not None and found is asked.start:  # that is where the search is
+                self._last = (k, replace(found, along=(asked.places, values)))
         return values
 
     def _lipschitz(self) -> float:
