@@ -24,27 +24,36 @@ from hoag.values import DOUBT, ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation
 
 
 def descend(
-    domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits, starts: int = 1
+    domain: Box,
+    lam: Array,
+    tol: float,
+    max_iter: int,
+    traits: Traits,
+    starts: int = 1,
+    lead: tuple[Array, float] | None = None,
 ) -> Steps:
     """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis.
 
-    From the best shared λ; further starts are drawn around it, and the lowest end is returned.
+    From the best shared λ; further starts are drawn around it, and the lowest end is returned. A
+    `lead` is another λ to begin at, if f is lower there than the number beside it.
     """
     at, start = yield from shared(domain, lam, traits)
     ends: list[tuple[Evaluation, Status]] = []
     begun: list[Evaluation] = []  # the first at the best shared λ
     for k in range(starts):
         search = _Descent(domain, tol, max_iter)
-        begun.append((yield from search.at(at + _away(k, at.size), start)))
+        away = at + _away(k, at.size)
+        begun.append((yield from search.begin(away, start, lead if k == 0 else None)))
         ends.append((yield from search.run(begun[-1])))
     best, status = min(ends, key=lambda end: end[0].value)
-    gain = little_gained(begun[0].folds, best.folds) if status.converged else ""
+    told = status.converged and lead is None
+    gain = little_gained(begun[0].folds, best.folds) if told else ""
     if starts == 1:
         return replace(status, sentence=sentence(status.sentence, gain))
     yield Look(best.lam, Ask(hessian=True), best)  # so that the search ends where f is lowest
     basins = _basins([end.value for end, _ in ends], tol)
-    told = f"{starts} starts ended in {basins} basin{'s' if basins > 1 else ''}."
-    return replace(status, sentence=sentence(status.sentence, told, gain))
+    seen = f"{starts} starts ended in {basins} basin{'s' if basins > 1 else ''}."
+    return replace(status, sentence=sentence(status.sentence, seen, gain), basins=basins)
 
 
 def little_gained(shared: Array | None, own: Array | None) -> str:
@@ -107,10 +116,26 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
         seen.append((answer, found))
 
 
+def to_look_at(domain: Box) -> Array:
+    """Places along every axis, from bound to bound and 1 apart at most, (s, L)."""
+    count = int(np.ceil(2 * float(np.max(domain.upper - domain.lower)) / LONGEST)) + 1
+    return np.linspace(domain.lower, domain.upper, count, axis=1)
+
+
 class _Descent:
     def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
         self.domain, self.tol, self.max_iter = domain, tol, max_iter
         self.evaluations = 0
+
+    def begin(
+        self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
+    ) -> Asking[Evaluation]:
+        """At λ, or where it is led to if f is lower there."""
+        if lead is not None and self.max_iter > 1:
+            there = yield from self.at(lead[0], start)
+            if there.value < lead[1]:
+                return there
+        return (yield from self.at(lam, start))
 
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
         now: Evaluation = yield Look(self.domain.project(lam), Ask(hessian=True), start)
@@ -166,9 +191,7 @@ class _Descent:
 
         A model says where f may be lower by more than `goal`; that it is so, looks.
         """
-        spans = self.domain.upper - self.domain.lower
-        count = int(np.ceil(2 * float(np.max(spans)) / LONGEST)) + 1
-        places = np.linspace(self.domain.lower, self.domain.upper, count, axis=1)
+        places = to_look_at(self.domain)
         values = yield Axes(now, places)
         if values is None:
             return None
