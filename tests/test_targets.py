@@ -264,6 +264,15 @@ def test_a_callback_and_the_clock_stop_between_sets_and_nothing_is_lost():
     assert late.criterion_at(late.lam_, X, Y) == pytest.approx(late.criterion_, rel=1e-6)
 
 
+def test_rows_are_there_once_however_many_targets_there_are():
+    X, Y = data(3)
+    criterion, _ = of(X, Y, own(bands(), 3))
+    chunks = [next(part.blocks._chunks()) for part in criterion.parts]
+    for t, chunk in enumerate(chunks):
+        assert np.shares_memory(chunk.A, chunks[0].A)
+        np.testing.assert_array_equal(chunk.y, Y[:, t])
+
+
 @pytest.mark.parametrize("cv", [FOLDS, None])
 def test_few_steps_are_few_for_each_target_and_not_for_all(cv):
     X, Y = data(20)
