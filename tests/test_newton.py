@@ -12,9 +12,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import hoag
 from hoag.criteria.bands import Bands
 from hoag.criteria.joint import Joint
-from hoag.search import Fast, newton
+from hoag.search import Fast, Search, newton
+from hoag.search.asks import Axes, Chosen, Look
 from hoag.search.run import Run
-from hoag.values import Box
+from hoag.values import Ask, Box, Status
 
 
 @settings(max_examples=60, deadline=None)
@@ -135,6 +136,25 @@ def test_an_axis_that_still_promises_a_gain_is_no_convergence():
     assert few.status.reason == "max_iter"
     assert few.lam[1] == 5.0
     assert "fall by about 6" in str(few.status)  # 2 of 3, and not the 0 of the model
+
+
+class Refused(Search):
+    """Tries a step that f does not fall by, and ends where it was."""
+
+    def steps(self, domain, lam0, traits):
+        now = yield Look(lam0, Ask(hessian=True))
+        yield Look(lam0 + 0.1, Ask(hessian=True), now)
+        yield Chosen((yield Axes(now, newton.to_look_at(domain))))
+        return Status("converged", "Converged.")
+
+
+def test_a_search_that_ends_with_a_step_refused_returns_where_it_stood():
+    found = Refused().minimize(Known(), Box(-12.0, 12.0, size=2), np.array([1.0, -9.0]))
+    assert found.converged
+    np.testing.assert_array_equal(found.lam, [1.0, -9.0])
+    places, values = found.evaluation.along
+    np.testing.assert_array_equal(places[0], np.linspace(-12.0, 12.0, 25))
+    np.testing.assert_allclose(values[0], Known().f(places[0], -9.0))
 
 
 def test_it_ends_when_it_is_told_to():

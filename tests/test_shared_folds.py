@@ -16,6 +16,7 @@ from sklearn.model_selection import (
 )
 
 import hoag
+from hoag.criteria.factors import factors
 from hoag.criteria.joint import Joint
 from hoag.criteria.plan import plan
 from hoag.criteria.spectral import Spectral
@@ -25,7 +26,7 @@ from hoag.glm.folds import linear_folds
 from hoag.glm.losses import Huber, Squared
 from hoag.glm.rows import ArrayRows
 from hoag.glm.targets import Target
-from hoag.values import Box
+from hoag.values import Box, InnerProblemError
 
 SPLITTERS = {
     "folds": KFold(5),
@@ -279,3 +280,25 @@ def test_squares_of_any_scale_are_decomposed(scale, intercept):
         assert found.value == pytest.approx(truth.value, rel=1e-8)
         assert found.grad == pytest.approx(truth.grad, rel=1e-6)
         assert criterion.settled(found, 1e-9).value == pytest.approx(truth.value, rel=1e-8)
+
+
+def test_factors_do_not_see_the_scales_of_columns():
+    """Nor does what they say of their condition; a matrix a little below singular is lifted."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(3, 12, 5))
+    M, scales, b = A.transpose(0, 2, 1) @ A, 10.0 ** np.array([-6, 3, 0, 5, -2]), rng.normal(size=5)
+    scaled = M * scales[:, None] * scales
+    both = zip(factors(M.copy(), b), factors(scaled, b), M, strict=True)
+    for one, other, own in both:
+        np.testing.assert_allclose(one(b), np.linalg.solve(own, b), rtol=1e-10)
+        np.testing.assert_allclose(other(b * scales) * scales, one(b), rtol=1e-10)
+        assert other.pivot == pytest.approx(one.pivot, rel=1e-8)
+    twice = M[:, [0, 1, 2, 0]][:, :, [0, 1, 2, 0]]
+    a, c = (factors(twice.copy(), b)[0](own) for own in (twice[0][:, 0], twice[0][:, 1]))
+    np.testing.assert_allclose(a[[1, 2]], 0.0, atol=1e-4)
+    assert a[0] + a[3] == pytest.approx(1.0, rel=1e-4)
+    np.testing.assert_allclose(c, [0.0, 1.0, 0.0, 0.0], atol=1e-4)
+    with pytest.raises(InnerProblemError, match="singular to rounding"):
+        factors(np.array([[[1.0, 2.0], [2.0, 1.0]]]), b)
+    empty = np.diag([1.0, 0.0])[None]
+    np.testing.assert_allclose(factors(empty, b)[0](np.array([2.0, 0.0])), [2.0, 0.0])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 import hoag
-from hoag.criteria.apart import Apart
+from hoag.criteria.apart import Apart, BandsApart
 from hoag.criteria.bands import Bands
 from hoag.values import Ask
 
@@ -76,6 +79,57 @@ def test_bands_along_an_axis_are_exact(free):
         there = found.lam.copy()
         there[j] = places[j, k]
         assert values[j, k] == pytest.approx(criterion.value(there).value, rel=1e-9)
+
+
+def test_a_look_along_the_axes_is_shared_by_targets_at_the_same_penalties():
+    """Also by sets of two targets, and with bands of other numbers of columns."""
+    X, Y = data(6)
+    penalties = own(bands(), 6)
+    penalties[:, 1] = penalties[:, 0]
+    penalties[:, 5] = np.repeat(penalties[[0, -1], 5], [2, 6])
+    criterion, _ = of(X, Y, np.unique(penalties, return_inverse=True)[1].reshape(8, 6))
+    assert isinstance(criterion, Apart)
+    lams = [np.array([0.0, 1.0])] * 3 + [np.array([2.0, -1.0])] * 2
+    places = [lam[:, None] + np.array([-6.0, -0.5, 0.0, 3.0, 9.0]) for lam in lams]
+    looks, cost = criterion.axes_alike(lams, places)
+    assert cost.grams > 0
+    for part, lam, there, values in zip(criterion.parts, lams, places, looks, strict=True):
+        alone, _ = part.axes(part.evaluate(lam), there)
+        np.testing.assert_allclose(values, alone, rtol=1e-10)
+
+
+def test_a_search_goes_where_it_is_led_only_if_that_is_lower(monkeypatch):
+    X, Y = data(8, seed=1)
+    model, shared = hoag.RidgeCV(penalties=own(bands(), 8), cv=FOLDS), []
+    led = clone(model).fit(X, Y)
+
+    def nowhere(self, lams, places):
+        shared.extend(lams)
+        return [None] * len(lams), hoag.Cost()
+
+    def astray(self, lams, places):
+        """Both penalties are said to be best at their upper bounds, where nothing is left."""
+        return [-own for own in places], hoag.Cost()
+
+    monkeypatch.setattr(BandsApart, "axes_alike", nowhere)
+    alone = clone(model).fit(X, Y)
+    assert led.criterion_ <= alone.criterion_ * (1 + 1e-4)
+    monkeypatch.setattr(BandsApart, "axes_alike", astray)
+    np.testing.assert_array_equal(clone(model).fit(X, Y).lam_, alone.lam_)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        few = clone(model).set_params(max_iter=1).fit(X, Y)
+    np.testing.assert_allclose(few.lam_, np.concatenate(shared))
+
+
+def test_many_targets_are_told_in_how_many_basins_their_starts_ended():
+    X, Y = data(4)
+    model = hoag.RidgeCV(penalties=own(bands(), 4), cv=FOLDS, starts=3).fit(X, Y)
+    assert re.search(
+        r"3 starts ended in one basin for [0-4] of 4 sets\.", str(model.result_.status)
+    )
+    one = hoag.RidgeCV(penalties=own(bands(), 4), cv=FOLDS).fit(X, Y)
+    assert "starts" not in str(one.result_.status)
+    assert model.criterion_ <= one.criterion_ * (1 + 1e-4)
 
 
 def test_many_targets_are_taken_some_at_a_time(monkeypatch):
@@ -208,6 +262,24 @@ def test_a_callback_and_the_clock_stop_between_sets_and_nothing_is_lost():
         late = hoag.RidgeCV(penalties=own(bands(), 20), cv=FOLDS, time_budget=0.0).fit(X, Y)
     assert late.result_.status.reason == "time_budget"
     assert late.criterion_at(late.lam_, X, Y) == pytest.approx(late.criterion_, rel=1e-6)
+
+
+def test_rows_are_there_once_however_many_targets_there_are():
+    X, Y = data(3)
+    criterion, _ = of(X, Y, own(bands(), 3))
+    chunks = [next(part.blocks._chunks()) for part in criterion.parts]
+    for t, chunk in enumerate(chunks):
+        assert np.shares_memory(chunk.A, chunks[0].A)
+        np.testing.assert_array_equal(chunk.y, Y[:, t])
+
+
+@pytest.mark.parametrize("cv", [FOLDS, None])
+def test_few_steps_are_few_for_each_target_and_not_for_all(cv):
+    X, Y = data(20)
+    model = hoag.RidgeCV(penalties=own(bands(), 20), cv=cv, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="max_iter = 1"):
+        model.fit(X, Y)
+    assert model.n_iter_ == 10
 
 
 def test_threads_find_and_count_the_same():

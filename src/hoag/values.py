@@ -233,10 +233,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Status:
-    """Why a search stopped: a word for programs, a sentence for people."""
+    """Why a search stopped: a word for programs, a sentence for people.
+
+    basins   in how many minima it ended that it started from several λ
+    """
 
     reason: str
     sentence: str
+    basins: int = 1
 
     @property
     def converged(self) -> bool:

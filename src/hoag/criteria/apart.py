@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,15 @@ class Apart(Criterion):
     @abstractmethod
     def alike(self, lams: Sequence[float]) -> tuple[Array, Cost]:
         """f of every part at λ that are the same for all its penalties, (parts, L); the cost."""
+
+    def axes_alike(
+        self, lams: Sequence[Array], places: Sequence[Array]
+    ) -> tuple[Sequence[Array | None], Cost]:
+        """f of every part along its axes, at places of shape (s, L), from a λ of each; the cost.
+
+        None where no work is shared by parts that are at the same λ.
+        """
+        return [None] * len(lams), Cost()
 
     @abstractmethod
     def _laid_out(self, parts: Sequence[Any]) -> Any:
@@ -194,6 +204,32 @@ class BandsApart(Apart):
                     values[some, j] = np.inf  # too weak for a factor
                     continue
                 values[some, j] = first.outer_scale * self._by_part(some, errors)
+            cost = cost + own.sums.blocks.ledger.cost
+        return values, cost
+
+    def axes_alike(
+        self, lams: Sequence[Array], places: Sequence[Array]
+    ) -> tuple[Sequence[Array | None], Cost]:
+        """One factor, inverse and decomposition for all parts with the same bands and λ."""
+        alike: dict[tuple[bytes, ...], list[int]] = {}
+        for t, part in enumerate(self.parts):
+            key = tuple(own.tobytes() for own in (part.groups, lams[t], places[t]))
+            alike.setdefault(key, []).append(t)
+        values: list[Array | None] = [None] * len(lams)
+        cost = Cost()
+        for some in alike.values():
+            first, lam = self.parts[some[0]], lams[some[0]]
+            own = self._squares.only(np.concatenate([self.targets[t] for t in some]))
+            ends = np.cumsum([0, *(self.targets[t].size for t in some)])
+            sets = [slice(*pair) for pair in pairwise(ends)]
+            try:
+                factors = own.factors(first.alpha(lam), lam)
+            except InnerProblemError:
+                continue  # too weak for a factor
+            W, changes = own.fitted(factors)[0], first.changes(lam, places[some[0]])
+            squares = own.along(factors, W, first.groups, changes, sets)
+            for t, each in zip(some, squares, strict=True):
+                values[t] = first.outer_scale * each
             cost = cost + own.sums.blocks.ledger.cost
         return values, cost
 

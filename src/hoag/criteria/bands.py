@@ -96,6 +96,46 @@ class Squares:
         self.charge(4 * W.shape[2])
         return W, self.c + np.sum(W * (half - self.v), axis=1), half
 
+    def along(
+        self,
+        factors: Sequence[Factor],
+        W: Array,
+        groups: npt.NDArray[np.intp],
+        changes: Array,
+        sets: Sequence[slice] = (slice(None),),
+    ) -> Array:
+        """The squared error of sets of targets, d added to α of group j alone, (sets, s, L).
+
+        With C = M⁻¹ restricted to the columns of group j, Cⱼⱼ = UΛUᵀ, that is at
+        W − CU(d/(1 + dΛ))UᵀWⱼ: one block of back-substitutions for all places of an axis, and for
+        all targets. Changes, (s, L), that are nan are not asked for.
+        """
+        finite = np.isfinite(changes)
+        asked = {j: np.flatnonzero(groups == j) for j in np.flatnonzero(np.any(finite, axis=1))}
+        columns = np.concatenate([np.zeros(0, dtype=np.intp), *asked.values()])
+        picks = np.eye(len(groups))[:, columns]
+        ends = np.cumsum([0, *(own.size for own in asked.values())])
+        total = np.zeros((len(sets), *changes.shape))
+        total[:, ~finite] = np.nan
+        for factor, w, V, v, c in zip(factors, W, self.V, self.v, self.c, strict=True):
+            half = V @ w - v
+            g = c + np.sum(w * (half - v), axis=0)
+            C = factor(picks)
+            VC, slopes = V @ C, C.T @ half
+            for (j, own), first, last in zip(asked.items(), ends, ends[1:], strict=False):
+                some, d = slice(first, last), changes[j]
+                e, U = np.linalg.eigh(C[own, some])
+                # (own, places): how far each direction moves, in units of UᵀWⱼ
+                share = -d / np.maximum(1.0 + d * e[:, None], ROUNDING)
+                y, form = U.T @ w[own], U.T @ (C[:, some].T @ VC[:, some]) @ U
+                slope = (U.T @ slopes[some]) * y
+                for k, part in enumerate(sets):
+                    moved = (form * (y[:, part] @ y[:, part].T)) @ share
+                    moved += 2 * slope[:, part].sum(axis=1, keepdims=True)
+                    total[k, j] += g[part].sum() + np.sum(share * moved, axis=0)
+        self.charge(2 * columns.size + 2 * len(sets) * finite.sum())
+        return total
+
     def charge(self, columns: float) -> None:
         """So many products of columns with matrices of every fold, in Gram matrices."""
         blocks = self.sums.blocks
@@ -215,65 +255,41 @@ class Bands(SharedFolds):
         Summed over targets, some of them at a time; and dx/dλ of every fold, where all targets are
         one such part.
         """
-        tangents: list[Array] = []
-        (_, features, targets), s = W.shape, p.size
-        total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, s)
+        (folds, features, targets), s, known = W.shape, p.size, self.squares
+        total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, p.size)
         some = max(1, int(BLOCK_ENTRIES // (features * s)))
         for first in range(0, targets, some):
             part = slice(first, first + some)
-            for k, factor in enumerate(factors):
-                w, q = alpha[k][:, None] * W[k][:, part], alpha[k][:, None] * Q[k][:, part]
-                pulls = (w[:, :, None] * picks[:, None, :]).reshape(features, -1)
-                t = -factor(pulls)
-                if some >= targets:
-                    tangents.append(self._moved(k, t.reshape(features, targets, s)))
-                Vt = (self.squares.V[k] @ t).reshape(-1, s)
-                E = picks.T @ (q[:, :, None] * t.reshape(features, -1, s)).sum(axis=1)
-                total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
-        self.squares.charge(4 * s * targets)
-        return 0.5 * (total + total.T), tangents or None
+            w, q = (alpha[:, :, None] * own[:, :, part] for own in (W, Q))
+            pulls = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)
+            t = -solved(factors, pulls)
+            Vt = (known.V @ t).reshape(-1, s)
+            pulled = q[:, :, :, None] * t.reshape(folds, features, -1, s)
+            E = picks.T @ pulled.sum(axis=(0, 2))
+            total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
+        known.charge(4 * s * targets)
+        return 0.5 * (total + total.T), self._moved(t, s) if some >= targets else None
 
-    def _moved(self, k: int, t: Array) -> Array:
-        """dx/dλ of a fold as its model lays x out, (size, s), from dW/dλ, (p, T, s)."""
-        slopes, Q = t.reshape(-1, t.shape[2]), self._design.Q
-        mean = self.squares.mean[k] + self.squares.sums.centre[0]
-        level = -np.tensordot(mean, t, axes=1)
-        return slopes if Q is None else np.concatenate([slopes, Q.T @ level])
+    def _moved(self, t: Array, s: int) -> list[Array]:
+        """dx/dλ of every fold as its model lays x out, (size, s), from dW/dλ, (K, p, T·s)."""
+        slopes, Q = t.reshape(len(t), -1, s), self._design.Q
+        if Q is None:
+            return list(slopes)
+        mean = self.squares.mean + self.squares.sums.centre[0]
+        level = -(mean[:, None, :] @ t).reshape(len(t), -1, s)
+        return list(np.concatenate([slopes, Q.T @ level], axis=1))
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
-        """f at every λ′ that differs in one λⱼ, exactly, (s, L).
+        """f at every λ′ that differs in one λⱼ, exactly, (s, L)."""
+        before, lam, W = self._ledger.cost, found.lam, self._slopes(found.warm.X)
+        factors = self.squares.factors(self.alpha(lam), lam)
+        squares = self.squares.along(factors, W, self.groups, self.changes(lam, places))
+        return self.outer_scale * squares[0], self._ledger.cost - before
 
-        With C = M⁻¹ restricted to the columns of group j, Cⱼⱼ = UΛUᵀ and d = α′ⱼ − αⱼ that is at
-        W − CU(d/(1 + dΛ))UᵀWⱼ: one block of back-substitutions for all places of an axis.
-        """
-        before, alpha = self._ledger.cost, self.alpha(found.lam)
-        factors, s = self.squares.factors(alpha, found.lam), len(places)
-        W, scale, finite = self._slopes(found.warm.X), self.outer_scale, np.isfinite(places)
-        level = np.exp(found.lam - self.shift) / self.bend
-        changes = level[:, None] * np.expm1(places - found.lam[:, None])
-        total, known = np.full(places.shape, np.nan), self.squares
-        asked = {j: np.flatnonzero(self.groups == j) for j in range(s) if np.any(finite[j])}
-        total[finite] = 0.0
-        columns = np.concatenate([np.zeros(0, dtype=np.intp), *asked.values()])
-        picks = np.eye(len(self.groups))[:, columns]
-        ends = np.cumsum([0, *(own.size for own in asked.values())])
-        for factor, w, V, v, c in zip(factors, W, known.V, known.v, known.c, strict=True):
-            half = V @ w - v
-            g = c.sum() + np.sum(w * (half - v))
-            C = factor(picks)
-            VC, slopes = V @ C, C.T @ half
-            for (j, own), first, last in zip(asked.items(), ends, ends[1:], strict=False):
-                some, d = slice(first, last), changes[j]
-                e, U = np.linalg.eigh(C[own, some])
-                # (own, places): how far each direction moves, in units of UᵀWⱼ
-                share = -d / np.maximum(1.0 + d * e[:, None], ROUNDING)
-                y = U.T @ w[own]
-                form = (U.T @ (C[:, some].T @ VC[:, some]) @ U) * (y @ y.T)
-                slope = np.sum((U.T @ slopes[some]) * y, axis=1)
-                moved = 2 * slope @ share + np.sum(share * (form @ share), axis=0)
-                total[j] += scale * (g + moved)
-        self.squares.charge(2 * sum(own.size for own in asked.values()) + 2 * finite.sum())
-        return total, self._ledger.cost - before
+    def changes(self, lam: Array, places: Array) -> Array:
+        """What is added to α of each group where its λ moves to other places, (s, L)."""
+        level = np.exp(lam - self.shift) / self.bend
+        return np.asarray(level[:, None] * np.expm1(places - lam[:, None]))
 
     # ---- the end
 

@@ -13,37 +13,38 @@ from hoag.values import ROUNDING, Array, InnerProblemError
 
 
 class Factor:
-    """b ↦ M⁻¹b by a Cholesky factor; the columns are brought to one scale before it is formed.
+    """b ↦ M⁻¹b by a Cholesky factor, which is as exact whatever the scales of M's columns are.
 
-    pivot   the least of its squared pivots, which are at most 1: about the inverse of M's condition
+    M is overwritten above its diagonal.
+
+    pivot   the least of its squared pivots beside the diagonal of M, at most 1: about the inverse
+            of M's condition once its columns are brought to one scale
     """
 
-    def __init__(self, scaled: Array, root: Array) -> None:
-        self._root = root
-        self._lower, failed = dpotrf(scaled.T, lower=1, clean=0)
+    def __init__(self, M: Array) -> None:
+        diagonal = M.diagonal().copy()
+        self._lower, failed = dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             raise LinAlgError("The matrix is not positive definite.")
-        self.pivot = float(np.min(np.diag(self._lower), initial=1.0)) ** 2
+        self.pivot = float(np.min(self._lower.diagonal() ** 2 / diagonal, initial=1.0))
 
     def __call__(self, b: Array) -> Array:
         """For b of shape (size,) or (size, m)."""
-        inner = dpotrs(self._lower, (b.T / self._root).T, lower=1)[0]
-        return np.asarray((inner.T / self._root).T)
+        return np.asarray(dpotrs(self._lower, b, lower=1)[0])
 
 
 def factors(M: Array, lam: Array) -> list[Factor]:
-    """One for each M_k; M is scaled in place."""
+    """One for each M_k; M is overwritten."""
     diagonal = np.einsum("kii->ki", M).copy()
-    root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
-    M *= (1.0 / root)[:, :, None]
-    M *= (1.0 / root)[:, None, :]
-    np.einsum("kii->ki", M)[:] = np.where(diagonal > 0, 1.0, 0.0)
     try:
-        return [Factor(own, r) for own, r in zip(M, root, strict=True)]
+        return [Factor(own) for own in M]
     except LinAlgError:
-        np.einsum("kii->ki", M)[:] += M.shape[-1] * ROUNDING
+        below = np.tril(M, -1)
+        M = below + below.transpose(0, 2, 1)
+        scales = np.maximum(diagonal, np.finfo(float).tiny)
+        np.einsum("kii->ki", M)[:] = scales * (1.0 + M.shape[-1] * ROUNDING)
     try:
-        return [Factor(own, r) for own, r in zip(M, root, strict=True)]
+        return [Factor(own) for own in M]
     except LinAlgError:
         raise InnerProblemError(
             f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import CubicSpline
 
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import Criterion
@@ -50,7 +51,7 @@ def interval(
         if not one_by_one(best):
             return ends, cost
         look: Any = _axes if bent is not None else partial(_looks, ask=asks[1])
-        look = partial(look, criterion, best)
+        look = partial(look, criterion, best) if best.along is None else partial(_seen, best)
         flat = _flat(best, tol)
         ends = np.where(flat, np.stack([box.lower, box.upper], axis=1), ends)
         ends, looked = _verified(best, ends, ~flat, tol, look)
@@ -141,6 +142,18 @@ def _looks(
         there = [criterion.evaluate(lam, ask, best.warm) for lam in lams]
     values[far] = [now.value for now in there]
     return values, sum((now.cost for now in there), Cost())
+
+
+def _seen(best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:
+    """f along every axis by a spline through the looks that the search had there; no cost."""
+    assert best.along is not None
+    values = np.full(reach.shape, np.nan)
+    for j in np.flatnonzero(np.any(far, axis=1)):
+        places, seen = (known[j][np.isfinite(best.along[1][j])] for known in best.along)
+        if places.size > 1:
+            spline = CubicSpline(places, seen, extrapolate=False)
+            values[j] = spline(best.lam[j] + reach[j])
+    return values, Cost()
 
 
 def _axes(criterion: Criterion, best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:

@@ -137,7 +137,11 @@ class Blocks:
         """The same rows with some of their targets, and what is spent on them counted apart."""
         sources = [source._replace(y=picked(source.y, targets)) for source in self.sources]
         design = self.design.of_targets(targets)
-        return replace(self, design=design, sources=sources, ledger=Ledger())
+        some = replace(self, design=design, sources=sources, ledger=Ledger())
+        if self._few:
+            few = [chunk._replace(y=picked(chunk.y, targets)) for chunk in self._few_chunks]
+            vars(some)["_few_chunks"] = few  # the rows are there once
+        return some
 
     def sampled(self, rows: int, seed: int) -> Blocks:
         """On so many rows, each block with its share of them, and weights that sum to the same."""
@@ -349,8 +353,12 @@ class Blocks:
         return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(design.features, -1)), shift
 
     def _chunks(self) -> Iterator[Chunk]:
+        return iter(self._few_chunks) if self._few else self._many_chunks()
+
+    @property
+    def _few(self) -> bool:
         size = sum(source.rows.shape[0] * source.rows.shape[1] for source in self.sources)
-        return iter(self._few_chunks) if size <= 4 * BLOCK_ENTRIES else self._many_chunks()
+        return size <= 4 * BLOCK_ENTRIES
 
     @cached_property
     def _few_chunks(self) -> list[Chunk]:

@@ -3,8 +3,9 @@
     min over λ of Σ_t f_t(λ_t) = Σ_t min over λ_t of f_t(λ_t)
 
 All sets begin at the best λ that is the same for all their penalties, found with factors that all
-share. Then some sets at a time are searched to their end, and that is a step of the trace: whoever
-stops the search between two steps keeps what was found, and the others at where they began.
+share, or where looks along the axes from there lead, which many share too. Then some sets at a
+time are searched to their end, and that is a step of the trace: whoever stops the search between
+two steps keeps what was found, and the others at the best λ that is the same for all.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hoag.criteria.apart import Apart
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.folds import in_threads
 from hoag.search import newton, root
-from hoag.search.asks import Steps
+from hoag.search.asks import Steps, sentence
 from hoag.search.base import Search
 from hoag.search.run import OnStep, Run, attach, told_to_stop
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
@@ -32,8 +33,10 @@ class Own(Search):
 
     by_steps = False
 
-    def __init__(self, tol: float, max_iter: int, starts: int) -> None:
-        self.tol, self.max_iter, self.starts = tol, max_iter, starts
+    def __init__(
+        self, tol: float, max_iter: int, starts: int, lead: tuple[Array, float] | None = None
+    ) -> None:
+        self.tol, self.max_iter, self.starts, self.lead = tol, max_iter, starts, lead
 
     @property
     def accuracy(self) -> float:  # type: ignore[override]
@@ -43,7 +46,8 @@ class Own(Search):
         if not traits.bends:  # one λ, and f known everywhere for little
             return root.descend(domain, lam0, self.tol, self.max_iter or 1, traits)
         here = replace(traits, looks=None)
-        return newton.descend(domain, lam0, self.tol, self.max_iter or 1, here, self.starts)
+        most = self.max_iter or 1
+        return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
 
 
 class Searches:
@@ -58,6 +62,7 @@ class Searches:
         self.boxes, self.budget = criterion.boxes(domain), budget
         self.start, self.trace = time.perf_counter(), list[Step]()
         self.found, self.cost = self._alike()
+        self.leads: dict[int, Array] = {}
         self.ended: dict[int, Result] = {}
 
     @property
@@ -93,6 +98,7 @@ class Searches:
 
     def _run(self, on_step: OnStep | None) -> Result:
         many = len(self.found)
+        self._look_along()
         for some in np.array_split(np.arange(many), min(many, self.batches)):
             before = self.seconds
             self._search([int(t) for t in some])
@@ -119,11 +125,30 @@ class Searches:
         step = Step(len(self.trace) + 1, 0.0, now, self.cost, self.seconds)
         self.trace.append(replace(step, evaluation=now.light()))
 
+    def _look_along(self) -> None:
+        """Where each set is led: every λ to where f is least along its axis, all at once.
+
+        Sets that begin at the same λ share the look, so that it costs little; from there a search
+        takes half the steps. Of places within tol of the least the nearest: f may be flat beyond.
+        """
+        places = [newton.to_look_at(box) for box in self.boxes]
+        looks, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
+        self.cost = self.cost + cost
+        for t, (now, there, values) in enumerate(zip(self.found, places, looks, strict=True)):
+            if values is None:
+                continue
+            there = np.insert(there, 0, now.lam, axis=1)
+            values = np.insert(values, 0, now.value, axis=1)
+            most = values.min(axis=1, keepdims=True) + self.own.tol * abs(now.value)
+            far = np.where(values <= most, np.abs(there - there[:, :1]), np.inf)
+            self.leads[t] = there[np.arange(len(there)), np.argmin(far, axis=1)]
+
     def _one(self, t: int) -> Result:
         part: Criterion = self.criterion.parts[t]
-        return Run(part, None, None, self.certificate).drive(
-            self.own, self.boxes[t], self.found[t].lam
-        )
+        own, start = self.own, self.found[t]
+        if t in self.leads:
+            own = Own(own.tol, own.max_iter or 1, own.starts, (self.leads[t], start.value))
+        return Run(part, None, None, self.certificate).drive(own, self.boxes[t], start.lam)
 
     def result(self, status: Status) -> Result:
         """Of all sets; those that were not searched are evaluated where they began."""
@@ -140,16 +165,19 @@ class Searches:
         each = [self.ended[t].status for t in range(len(self.found))]
         steps = [len(result.trace) for result in self.ended.values()]
         count = f"{min(steps)} to {max(steps)} steps"
+        one, starts = sum(status.basins == 1 for status in each), ""
+        if self.own.starts > 1:
+            starts = f"{self.own.starts} starts ended in one basin for {one} of {len(each)} sets."
         if all(status.converged for status in each):
             told = (
                 f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
                 f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
                 "looked at from bound to bound."
             )
-            return Status("converged", told)
+            return Status("converged", sentence(told, starts))
         reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
         first = next(t for t, status in enumerate(each) if status.reason == reason)
         good = sum(status.converged for status in each)
         targets = ", ".join(map(str, self.criterion.targets[first][:3]))
         why = f"{good} of {len(each)} sets of penalties converged, in {count}. For target {targets}"
-        return Status(reason, f"{why}: {each[first]}")
+        return Status(reason, sentence(f"{why}: {each[first]}", starts))

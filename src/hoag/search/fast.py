@@ -62,8 +62,14 @@ class Fast(Search):
         return self.tol
 
     @property
-    def most_steps(self) -> int:
+    def _evaluations(self) -> int:
+        """The most of all descents together."""
         return (self.max_iter or 1) * (1 if self.starts == "auto" else self.starts)
+
+    @property
+    def most_steps(self) -> int:
+        """Where targets are searched one by one, a step is a part of them."""
+        return max(Searches.batches, self._evaluations)
 
     def minimize(
         self,
@@ -74,7 +80,7 @@ class Fast(Search):
         certificate: str = "auto",
     ) -> Result:
         if isinstance(criterion, Apart):
-            own = Own(self.tol, self.most_steps, 1 if self.starts == "auto" else self.starts)
+            own = Own(self.tol, self._evaluations, 1 if self.starts == "auto" else self.starts)
             return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
         if criterion.shared is None:
             return super().minimize(criterion, domain, lam0, on_step, certificate)
@@ -123,7 +129,7 @@ class Fast(Search):
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         if traits.bends:
             starts = (1 + traits.exact) if self.starts == "auto" else self.starts
-            limits = self.tol, self.most_steps
+            limits = self.tol, self._evaluations
             return (yield from newton.descend(domain, lam0, *limits, traits, starts))
         lam = yield from survey(domain, lam0, traits)
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

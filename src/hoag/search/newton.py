@@ -34,16 +34,23 @@ from hoag.values import DOUBT, ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation
 
 
 def descend(
-    domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits, starts: int = 1
+    domain: Box,
+    lam: Array,
+    tol: float,
+    max_iter: int,
+    traits: Traits,
+    starts: int = 1,
+    lead: tuple[Array, float] | None = None,
 ) -> Steps:
     """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis.
 
     From the best shared λ, and then from others, side by side; the lowest end is returned. The
-    first may take max_iter evaluations, the others what it leaves.
+    first may take max_iter evaluations, the others what it leaves. A `lead` is another λ to begin
+    at, if f is lower there than the number beside it.
     """
     at, start = yield from shared(domain, lam, traits)
     first = _Descent(domain, tol, max_iter)
-    begun = yield from first.at(at, start)
+    begun = yield from first.begin(at, start, lead)
     ends = [(yield from first.run(begun))]
     left = (max_iter - first.evaluations) // max(starts - 1, 1)
     if starts > 1 and left:
@@ -54,13 +61,13 @@ def descend(
 
         ends += yield from abreast([another(k) for k in range(1, starts)])
     best, status = min(ends, key=lambda end: end[0].value)
-    told = ""
-    if len(ends) > 1:
-        yield Chosen(best)
-        basins = _basins([end.value for end, _ in ends], tol)
-        told = f"{starts} starts ended in {basins} basin{'s' if basins > 1 else ''}."
-    gain = little_gained(begun.folds, best.folds) if status.converged else ""
-    return replace(status, sentence=sentence(status.sentence, told, gain))
+    yield Chosen(best)
+    gain = little_gained(begun.folds, best.folds) if status.converged and lead is None else ""
+    if len(ends) == 1:
+        return replace(status, sentence=sentence(status.sentence, gain))
+    basins = _basins([end.value for end, _ in ends], tol)
+    seen = f"{starts} starts ended in {basins} basin{'s' if basins > 1 else ''}."
+    return replace(status, sentence=sentence(status.sentence, seen, gain), basins=basins)
 
 
 # Where a descent ended, and why.
@@ -128,10 +135,26 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
         seen.append((answer, found))
 
 
+def to_look_at(domain: Box) -> Array:
+    """Places along every axis, from bound to bound and 1 apart at most, (s, L)."""
+    count = int(np.ceil(2 * float(np.max(domain.upper - domain.lower)) / LONGEST)) + 1
+    return np.linspace(domain.lower, domain.upper, count, axis=1)
+
+
 class _Descent:
     def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
         self.domain, self.tol, self.max_iter = domain, tol, max_iter
         self.evaluations = 0
+
+    def begin(
+        self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
+    ) -> Asking[Evaluation]:
+        """At λ, or where it is led to if f is lower there."""
+        if lead is not None and self.max_iter > 1:
+            there = yield from self.at(lead[0], start)
+            if there.value < lead[1]:
+                return there
+        return (yield from self.at(lam, start))
 
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
         def told(now: Evaluation) -> Note:
@@ -192,9 +215,7 @@ class _Descent:
         A model says where f may be lower by more than `goal`; that it is so, looks. What the model
         says is handed out with the evaluation.
         """
-        spans = self.domain.upper - self.domain.lower
-        count = int(np.ceil(2 * float(np.max(spans)) / LONGEST)) + 1
-        places = np.linspace(self.domain.lower, self.domain.upper, count, axis=1)
+        places = to_look_at(self.domain)
         now = yield Axes(now, places)
         if now.along is None:
             return now, None
@@ -234,7 +255,7 @@ class _Descent:
         why = {
             "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
             "asked for. Every axis was looked at from bound to bound.",
-            "max_iter": f"Stopped after {self.max_iter} steps, as max_iter says: {left}.",
+            "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
             "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
         }[reason]
         note = on_bounds(now.lam, now.grad, self.domain)
@@ -249,11 +270,12 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
     that it gains little, one along the slope gains more, and brings others to their bounds.
     """
     s, value, steepest = np.zeros(p.size), 0.0, np.linalg.norm(B) + TINY
+    nothing = ROUNDING * np.abs(p).max(initial=0.0)
 
     def along(d: Array, r: Array) -> tuple[float, Array]:
         t = 1.0
         while t > SHORTEST:
-            trial = np.clip(s + t * d, low, high)
+            trial = np.minimum(np.maximum(s + t * d, low), high)
             there = float(p @ trial + 0.5 * trial @ B @ trial)
             if there < value + SUFFICIENT * float(r @ (trial - s)):
                 return there, trial
@@ -263,7 +285,7 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
     for _ in range(10 * p.size):
         r = p + B @ s
         free = ~(((s <= low) & (r > 0)) | ((s >= high) & (r < 0)))
-        if not np.any(r[free]):
+        if np.all(np.abs(r[free]) <= nothing):
             break
         e, V = np.linalg.eigh(B[np.ix_(free, free)])
         sizes = np.maximum(np.abs(e), ROUNDING * float(np.abs(e).max()) + TINY)

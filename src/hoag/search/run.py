@@ -224,8 +224,6 @@ class Run:
             seen = self._replay.held.get(number, seen)
         self._issued[number] = seen
         self._write(Entry("axes", answer=(values, cost), seconds=self.seconds))
-        if self._last is not None and self._last[1] is asked.start:
-            self._last = (self._last[0], seen)
         return seen
 
     def _lipschitz(self) -> float:
@@ -274,13 +272,13 @@ class Run:
         self._write(Entry("stop", answer=status, seconds=self.seconds))
 
     def _check_finite(self, step: Step, ask: Ask) -> None:
-        found, where = step.evaluation, np.array2string(step.lam, threshold=6)
-        bad = ""
+        found, bad = step.evaluation, ""
         if not np.isfinite(found.value):
             bad = f"the outer loss is {found.value}"
         elif ask.gradient and not np.all(np.isfinite(found.grad)):
             bad = "the gradient is not finite"
         if bad:
+            where = np.array2string(step.lam, threshold=6)
             raise _Stopped(
                 Status("not_finite", f"Stopped at step {step.k}: {bad} at lam = {where}.")
             )
