@@ -25,6 +25,7 @@ from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import separable
+from hoag.glm.span import Span
 from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError
 
 Index = npt.NDArray[np.intp]
@@ -156,14 +157,19 @@ class BandsApart(Apart):
 
     def _part(self, targets: Index) -> Bands:
         models = [model.of_targets(targets) for model in self._models]
-        squares = self._squares.only(targets)
-        part = Bands(models, squares.sums.blocks, lambda: self._plain(models), self._several)
-        part.squares = squares
+        blocks = self._blocks.of_targets(targets)
+        part = Bands(models, blocks, lambda: self._plain(models), self._several)
+        part.span = self._span
+        part.squares = self._squares.only(targets, part.work)
         return part
 
     @cached_property
+    def _span(self) -> Span:
+        return Span.of(self._models[0], self._blocks)
+
+    @cached_property
     def _squares(self) -> Squares:
-        return Squares.of(self._blocks)
+        return Squares.of(self._span.written(self._blocks), self._span)
 
     @cached_property
     def _least(self) -> float | None:
@@ -185,7 +191,8 @@ class BandsApart(Apart):
         before, self._told = self._told, self._blocks.ledger.cost
         cost = self._told - before  # of forming the squares, if nobody has been told of it
         for _, some, targets in self._patterns():
-            first, own = self.parts[some[0]], squares.only(targets)
+            blocks = squares.sums.blocks.of_targets(targets)
+            first, own = self.parts[some[0]], squares.only(targets, blocks)
             for j, lam in enumerate(lams):
                 alike = np.full(first.lam0.size, lam)
                 try:

@@ -31,6 +31,7 @@ from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
 from hoag.glm.penalties import by_group, members
 from hoag.glm.rows import BLOCK_ENTRIES
+from hoag.glm.span import Span
 from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation
 
 
@@ -52,8 +53,9 @@ class Squares:
     total: Array  # (K,)
 
     @staticmethod
-    def of(blocks: Blocks) -> Squares:
-        sums = BlockMoments(blocks)
+    def of(blocks: Blocks, span: Span) -> Squares:
+        """Of blocks whose rows are written in a basis."""
+        sums = BlockMoments(blocks, span)
         trained = [sums.trained(members) for members in blocks.train]
         tested = [
             sums.sum(members).about(mean, level)
@@ -71,11 +73,11 @@ class Squares:
             np.array([own.total for own, _, _ in trained]),
         )
 
-    def only(self, targets: npt.NDArray[np.intp]) -> Squares:
-        """For some of the targets."""
+    def only(self, targets: npt.NDArray[np.intp], blocks: Blocks) -> Squares:
+        """For some of the targets, and blocks of these."""
         return replace(
             self,
-            sums=self.sums.only(targets),
+            sums=self.sums.only(targets, blocks),
             B=self.B[:, :, targets],
             v=self.v[:, :, targets],
             c=self.c[:, targets],
@@ -128,11 +130,11 @@ class Bands(SharedFolds):
     @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
         """The group of each column; −1 where no λ reaches it."""
-        return self.models[0].groups[:, 0]
+        return np.asarray(self.models[0].groups[self.span.alike, 0])
 
     @cached_property
     def squares(self) -> Squares:
-        return Squares.of(self.blocks)
+        return Squares.of(self.work, self.span)
 
     @property
     def outer_scale(self) -> float:
@@ -143,8 +145,8 @@ class Bands(SharedFolds):
 
     def alpha(self, lam: Array) -> Array:
         """What is added to the diagonal of every fold's G, (K, p)."""
-        design, bend = self._design, self.bend
-        ridges = [model.penalty.alpha(lam) for model in self.models]  # type: ignore[attr-defined]
+        design, bend = self.work.design, self.bend
+        ridges = [penalty.alpha(lam) for penalty in self.penalties]  # type: ignore[attr-defined]
         own = [ridge[: design.slopes].reshape(design.features, -1)[:, 0] for ridge in ridges]
         return np.stack(own) / bend
 
@@ -235,7 +237,8 @@ class Bands(SharedFolds):
 
     def _moved(self, k: int, t: Array) -> Array:
         """dx/dλ of a fold as its model lays x out, (size, s), from dW/dλ, (p, T, s)."""
-        slopes, Q = t.reshape(-1, t.shape[2]), self._design.Q
+        s, Q = t.shape[2], self._design.Q
+        slopes = self.span.lifted(t.reshape(len(t), -1)).reshape(-1, s)
         mean = self.squares.mean[k] + self.squares.sums.centre[0]
         level = -np.tensordot(mean, t, axes=1)
         return slopes if Q is None else np.concatenate([slopes, Q.T @ level])
@@ -293,4 +296,5 @@ class Bands(SharedFolds):
 
     def _slopes(self, X: Array) -> Array:
         design = self._design
-        return X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
+        W = X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
+        return self.span.within(W)

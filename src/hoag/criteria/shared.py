@@ -15,7 +15,8 @@ from hoag.criteria.pull import Pull, pull
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Quadratic, Ridge
+from hoag.glm.penalties import Penalty, Quadratic, Ridge
+from hoag.glm.span import Span
 from hoag.glm.term import Predictor
 from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation
 
@@ -37,6 +38,21 @@ class SharedFolds(Criterion):
     ) -> None:
         self.models, self.blocks, self._plain, self.several = models, blocks, plain, several
         self._ledger = blocks.ledger
+
+    @cached_property
+    def span(self) -> Span:
+        """The basis that groups of more columns than rows are written in."""
+        return Span.of(self.models[0], self.blocks)
+
+    @cached_property
+    def work(self) -> Blocks:
+        """The rows in that basis."""
+        return self.span.written(self.blocks)
+
+    @cached_property
+    def penalties(self) -> list[Penalty]:
+        """Those of all folds in that basis."""
+        return [self.span.penalty(model) for model in self.models]
 
     @property
     def _design(self) -> Predictor:
@@ -90,7 +106,7 @@ class SharedFolds(Criterion):
         return tuple(X) if self.several else X[0]
 
     def _pull(self, lam: Array) -> Pull:
-        return pull([model.penalty for model in self.models], lam, self._design)
+        return pull([model.penalty for model in self.models], lam)
 
     def _factors(self, M: Array, lam: Array) -> list[Factor]:
         """One for each of some matrices M_k; size³/3 operations each."""

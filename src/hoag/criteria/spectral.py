@@ -33,7 +33,6 @@ from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
 from hoag.criteria.moments import BlockMoments
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.basis import FEW
-from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.problem import Counted
@@ -63,7 +62,7 @@ class Spectral(SharedFolds):
     @cached_property
     def _least(self) -> float | None:
         """log of the least e of any fold; None where to find it is too much work."""
-        cheap = self.blocks.n * self._design.features**2 <= CHEAP or self._wide
+        cheap = self.blocks.n * self._design.features**2 <= CHEAP or bool(self.span.wide)
         found = []
         for k in range(len(self.models)):
             fold = self._fold(k, np.inf)
@@ -170,18 +169,9 @@ class Spectral(SharedFolds):
 
     # ---- the decompositions
 
-    @property
-    def _wide(self) -> bool:
-        return self._design.features > self.blocks.n
-
-    @cached_property
-    def _work(self) -> tuple[Blocks, Array | None]:
-        """The rows, in a basis of their span where they are wide, and that basis."""
-        return self.blocks.spanned() if self._wide else (self.blocks, None)
-
     @cached_property
     def _sums(self) -> BlockMoments:
-        return BlockMoments(*self._work)
+        return BlockMoments(self.work, self.span)
 
     @cached_property
     def _folds(self) -> dict[tuple[int, bool], Fold]:
