@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.stats import ortho_group
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 
 import hoag
@@ -16,6 +17,8 @@ from hoag.criteria.bands import Bands
 from hoag.criteria.joint import Joint
 from hoag.glm.span import Span, narrowed, wide_groups
 from hoag.values import Ask
+
+pytestmark = pytest.mark.filterwarnings("ignore:lam_.* is on its")
 
 N = 24
 # Two groups of more columns than rows, a narrow one and, where it says so, two free columns.
@@ -186,3 +189,48 @@ def test_what_counts_as_a_wide_group():
     assert [own.size for own in wide_groups(model, N)] == [30, 25]
     assert narrowed(model, N) == 24 + 24 + 24 + 40
     assert not wide_groups(folds("ridge", np.arange(N + 40))[0], N)
+
+
+def wide_data(targets=1, n=40, p=2400):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(n, p)), np.repeat(np.arange(4), p // 4)
+    W = np.zeros((p, targets))
+    W[:10] = rng.normal(size=(10, targets))
+    return X, X @ W + rng.normal(size=(n, targets)), groups
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("cv", [KFold(4), ShuffleSplit(2, test_size=0.2, random_state=0)])
+def test_a_ridge_regression_of_many_columns_is_refitted_in_them(targets, cv):
+    X, Y, groups = wide_data(targets)
+    y = Y[:, 0] if targets == 1 else Y
+    fit = hoag.RidgeCV(penalties=groups, cv=cv, bounds=(-2, 10)).fit(X, y)
+    assert "Every axis was looked at" in str(fit.result_.status)
+    root = np.sqrt(fit.alpha_[groups])
+    other = Ridge(1.0, solver="cholesky").fit(X / root, y)
+    np.testing.assert_allclose(fit.coef_, other.coef_ / root, atol=1e-8 * np.abs(fit.coef_).max())
+    np.testing.assert_allclose(fit.intercept_, other.intercept_, atol=1e-8)
+
+
+def test_targets_apart_are_refitted_in_their_columns():
+    X, Y, groups = wide_data(2)
+    own = groups[:, None] + 4 * np.arange(2)
+    fit = hoag.RidgeCV(penalties=own, cv=KFold(4), bounds=(-2, 10)).fit(X, Y)
+    alone = [hoag.RidgeCV(penalties=groups, cv=KFold(4), bounds=(-2, 10)).fit(X, y) for y in Y.T]
+    for t, one in enumerate(alone):
+        alpha = fit.alpha_[4 * t : 4 * t + 4]
+        root = np.sqrt(alpha[groups])
+        other = Ridge(1.0, solver="cholesky").fit(X / root, Y[:, t])
+        np.testing.assert_allclose(fit.coef_[t], other.coef_ / root, atol=1e-8)
+        assert fit.coef_[t] @ one.coef_ > 0.99 * np.linalg.norm(fit.coef_[t]) ** 2
+
+
+def test_a_classifier_of_many_columns_is_refitted_in_them():
+    X, Y, groups = wide_data()
+    y = (Y[:, 0] > 0).astype(int)
+    fit = hoag.LogisticRegressionCV(penalties=groups, cv=4, bounds=(-2, 8)).fit(X, y)
+    assert "Every axis was looked at" in str(fit.result_.status)
+    root = np.sqrt(np.exp(fit.result_.lam)[groups])
+    other = LogisticRegression(C=1.0, tol=1e-10, max_iter=10000).fit(X / root, y)
+    scale = np.abs(fit.coef_).max()
+    np.testing.assert_allclose(fit.coef_, other.coef_ / root, atol=1e-5 * scale)

@@ -26,7 +26,7 @@ from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import separable
 from hoag.glm.span import Span
-from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError
+from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError, Solve
 
 Index = npt.NDArray[np.intp]
 # Targets that share no λ with the others, and their λ.
@@ -206,17 +206,32 @@ class BandsApart(Apart):
 
     def _laid_out(self, parts: Sequence[Any]) -> Any:
         """The x of every fold as the model of all targets lays it out."""
+        if not self._several:
+            return self._of_all(parts)
+        return tuple(map(self._of_all, zip(*parts, strict=True)))
+
+    def _of_all(self, parts: Sequence[Array]) -> Array:
+        """The x of one fold."""
         design = self._models[0].train.design
-        whole = []
-        for k in range(len(self._models)):
-            W, b = np.zeros((design.features, design.outputs)), np.zeros(design.outputs)
-            for targets, x in zip(self.targets, parts, strict=True):
-                own = x[k] if self._several else x
-                slopes = design.features * targets.size
-                W[:, targets] = own[:slopes].reshape(design.features, -1)
-                b[targets] = own[slopes:] if design.Q is not None else 0.0
-            whole.append(W.ravel() if design.Q is None else np.concatenate([W.ravel(), b]))
-        return tuple(whole) if self._several else whole[0]
+        W, b = np.zeros((design.features, design.outputs)), np.zeros(design.outputs)
+        for targets, x in zip(self.targets, parts, strict=True):
+            slopes = design.features * targets.size
+            W[:, targets] = x[:slopes].reshape(design.features, -1)
+            b[targets] = x[slopes:] if design.Q is not None else 0.0
+        return W.ravel() if design.Q is None else np.concatenate([W.ravel(), b])
+
+    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
+        """X(λ) of the model on all rows, from those of its parts."""
+        solves, cost = [], Cost()
+        for part, targets, own in zip(self.parts, self.targets, self.owns, strict=True):
+            known = part.refitted(whole.of_targets(targets), lam[own])
+            if known is None:
+                return None
+            solves.append(known[0])
+            cost = cost + known[1]
+        x = self._of_all([solve.x for solve in solves])
+        residual = float(np.linalg.norm([solve.residual for solve in solves]))
+        return Solve(x, residual, max(solve.iterations for solve in solves), "precision"), cost
 
 
 class LeftOutApart(Apart):

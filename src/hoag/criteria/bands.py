@@ -25,14 +25,15 @@ import numpy.typing as npt
 from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import Factor, factors, solved
 from hoag.criteria.moments import BlockMoments
-from hoag.criteria.shared import SharedFolds
+from hoag.criteria.shared import SharedFolds, polished
 from hoag.criteria.spectral import GRAM_ERROR
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
+from hoag.glm.model import LinearModel
 from hoag.glm.penalties import by_group, members
 from hoag.glm.rows import BLOCK_ENTRIES
 from hoag.glm.span import Span
-from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation
+from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +287,24 @@ class Bands(SharedFolds):
         factors = self.squares.factors(alpha, found.lam)
         X, at, left = self._refined(found.lam, factors, found.warm.X, tol, deadline)
         return self._closed(found, before, X, at, float(at.g.sum()), left, tol)
+
+    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
+        """X(λ) of the model on all rows, by their squares; None where these have no blocks."""
+        if not self._covers(whole):
+            blocks = Blocks.of([whole])
+            if blocks is None:
+                return None
+            return Bands([whole], blocks, self._plain, several=False).refitted(whole, lam)
+        before, sums = self._ledger.cost, self.squares.sums
+        own, mean, level = sums.trained(np.ones(self.blocks.train.shape[1], dtype=bool))
+        (factor,) = self._factors((own.gram + np.diag(self.alpha(lam)[0]))[None], lam)
+        x, spent = sums.solution(factor(own.cross), mean, level), self._ledger.cost - before
+
+        def inverse(r: Array) -> Array:
+            return sums.inverse(factor, r / self.bend, mean, own.total)
+
+        solve, cost = polished(whole, lam, x, inverse)
+        return solve, cost + spent
 
     # ---- layouts
 

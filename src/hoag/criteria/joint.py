@@ -284,6 +284,8 @@ class Joint(SharedFolds):
         if blocks is None:
             return None
         alone = Joint([whole], blocks, self._plain, several=False)
+        if [own.rows for own in blocks.sources] == [own.rows for own in self.blocks.sources]:
+            alone.span = self.span
         found = alone.value(lam, warm=alone.begun(self.start(warm)))
         x = alone.solution(found)[0]
         residual = float(np.linalg.norm(whole.at(x, lam).h_x))

@@ -241,6 +241,10 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         start = np.zeros(problem.x0.size)
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
         return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
+    if isinstance(criterion, (Bands, BandsApart)):
+        known = criterion.refitted(cast(LinearModel, problem), found.lam)
+        if known is not None:
+            return known
     if isinstance(criterion, (Joint, Tall)):
         return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
     parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
