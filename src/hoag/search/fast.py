@@ -115,7 +115,7 @@ class Fast(Search):
         most = self.max_iter or 1
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
-        if traits.bends:
-            return (yield from newton.descend(domain, lam0, self.tol, most, traits, self.starts))
         lam = yield from survey(domain, lam0, traits)
+        if traits.bends:
+            return (yield from newton.descend(domain, lam, self.tol, most, traits, self.starts))
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

@@ -111,6 +111,7 @@ class _Descent:
     def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
         self.domain, self.tol, self.max_iter = domain, tol, max_iter
         self.evaluations = 0
+        self.along_axes = "Every axis was looked at from bound to bound."
 
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
         now: Evaluation = yield Look(self.domain.project(lam), Ask(hessian=True), start)
@@ -171,6 +172,7 @@ class _Descent:
         places = np.linspace(self.domain.lower, self.domain.upper, count, axis=1)
         values = yield Axes(now, places)
         if values is None:
+            self.along_axes = ""
             return None
         gains = now.value - np.where(np.isfinite(values), values, np.inf)
         most = np.max(gains, axis=1)
@@ -206,12 +208,15 @@ class _Descent:
         left = f"the loss can still fall by about {gain / _size(now):.1e} of itself"
         why = {
             "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
-            "asked for. Every axis was looked at from bound to bound.",
+            "asked for.",
             "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
             "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
         }[reason]
+        looked = self.along_axes if reason == "converged" else ""
+        # A tolerance that was not met matters where f is not known for it.
+        unmet = "" if now.f_error <= self.tol * _size(now) else now.note
         note = on_bounds(now.lam, now.grad, self.domain)
-        return now, Status(reason, sentence(why, note, now.note))
+        return now, Status(reason, sentence(why, looked, note, unmet))
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:
