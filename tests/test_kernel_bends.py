@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
 from hoag import Ask, models
@@ -110,3 +111,20 @@ def test_the_loss_stays_within_the_tolerance_of_an_interval(features):
         for end in ends:
             lam = np.where(np.arange(features + 1) == j, end, model.lam_)
             assert model.criterion_at(lam, X, y) < (1 + 3 * model.tol) * model.criterion_
+
+
+def test_small_factors_are_made_by_one_thread():
+    """Two of them wait for each other: 35 s for 1.4 on 442 rows."""
+    seen = []
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    def look(step):
+        seen.extend(threads())
+
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        hoag.KernelRidgeCV(cv=3, callback=look).fit(A, Y)
+        assert threads() == before
+    assert set(seen) == {1}
