@@ -13,7 +13,7 @@ from hoag.search.apart import Own, Searches
 from hoag.search.asks import ACCURACY, Steps, check_max_iter, sentence
 from hoag.search.newton import little_gained
 from hoag.search.run import OnStep, Run, Search
-from hoag.search.survey import survey
+from hoag.search.survey import lowest_of, survey
 from hoag.values import Array, Ask, Box, InvalidInput, Result, Status
 
 
@@ -116,6 +116,16 @@ class Fast(Search):
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)
+        taken = 0
+        if traits.bends and traits.rows is not None and most > 1:
+            # Far from a minimum steps along the slopes end in better basins than Newton's.
+            begun = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)
+            best, taken = yield from lowest_of(begun)
+            lam = best.lam
         if traits.bends:
-            return (yield from newton.descend(domain, lam, self.tol, most, traits, self.starts))
+            return (
+                yield from newton.descend(
+                    domain, lam, self.tol, most, traits, self.starts, taken=taken
+                )
+            )
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

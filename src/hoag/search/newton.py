@@ -24,17 +24,24 @@ from hoag.values import DOUBT, ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation
 
 
 def descend(
-    domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits, starts: int = 1
+    domain: Box,
+    lam: Array,
+    tol: float,
+    max_iter: int,
+    traits: Traits,
+    starts: int = 1,
+    taken: int = 0,
 ) -> Steps:
     """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis.
 
     From the best shared λ; further starts are drawn around it, and the lowest end is returned.
+    `taken` evaluations were made before.
     """
     at, start = yield from shared(domain, lam, traits)
     ends: list[tuple[Evaluation, Status]] = []
     begun: list[Evaluation] = []  # the first at the best shared λ
     for k in range(starts):
-        search = _Descent(domain, tol, max_iter)
+        search = _Descent(domain, tol, max_iter, taken)
         begun.append((yield from search.at(at + _away(k, at.size), start)))
         ends.append((yield from search.run(begun[-1])))
     best, status = min(ends, key=lambda end: end[0].value)
@@ -108,9 +115,9 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
 
 
 class _Descent:
-    def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
+    def __init__(self, domain: Box, tol: float, max_iter: int, taken: int) -> None:
         self.domain, self.tol, self.max_iter = domain, tol, max_iter
-        self.evaluations = 0
+        self.evaluations = taken
         self.along_axes = "Every axis was looked at from bound to bound."
 
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
