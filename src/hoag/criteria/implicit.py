@@ -68,6 +68,8 @@ class Implicit(Criterion):
     corrected    return the refined x⁺ and gradient p⁺ in place of x and p, with the error of p⁺
     exact        the solvers are factors of a small matrix: solve to rounding (to EXACT times ∇₁h at
                  x₀), whatever ε is
+    bends        those factors give ∇²f, too (`Problem.bends`), and are no small ones to look around
+                 with; the error of p is left to be measured, for a ridge may be near rounding
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Implicit(Criterion):
         extrapolate: bool = True,
         by_distance: bool = True,
         exact: bool = False,
+        bends: bool = False,
     ) -> None:
         self.problem: Problem = adopt(problem)
         self.inner = inner or Newton()
@@ -91,6 +94,7 @@ class Implicit(Criterion):
         self.extrapolate = extrapolate
         self.by_distance = by_distance
         self.exact = exact
+        self.bends = bends
 
     @property
     def lam0(self) -> Array:
@@ -104,7 +108,8 @@ class Implicit(Criterion):
     @property
     def traits(self) -> Traits:
         return Traits(
-            looks=SPACING if self.exact else None,
+            looks=SPACING if self.exact and not self.bends else None,
+            bends=self.bends,
             exact=self.exact,
             rows=self.problem.sample_of,
             blocks=self.problem.blocks,
@@ -134,6 +139,9 @@ class Implicit(Criterion):
         adjoint = self.linear.solve(point.hessian, point.g_x, q0, eps)  # (ii)
         q = _definite(adjoint, solve, lam).x
         p = point.g_lam - point.cross.rmatvec(q)  # (iii)
+        bends = None
+        if ask.hessian and adjoint.inverse is not None:
+            bends = self.problem.bends(point, q, adjoint.inverse)
 
         found = Evaluation(
             lam=lam,
@@ -141,7 +149,8 @@ class Implicit(Criterion):
             grad=p,
             g=float(point.g),
             f_error=_f_error(point, adjoint),
-            error=ROUNDING * abs(float(point.g)) if self.exact else np.nan,
+            error=ROUNDING * abs(float(point.g)) if self.exact and not self.bends else np.nan,
+            hessian=bends,
             x=x,
             warm=Warm(lam, x, q, self._before(warm)),
             cost=problem.cost,

@@ -297,6 +297,10 @@ def _criterion(
         return Implicit(
             problem, inner, linear, certificate=measured, corrected=refined, bound=bound
         )
+    if chosen and problem.facts is not None and problem.facts.bends:
+        return Implicit(
+            *(problem, inner, linear), certificate=False, extrapolate=False, exact=True, bends=True
+        )
     one_penalty = isinstance(problem, LinearModel) and problem.one_penalty
     bend, setup = None, 0.0
     # A few long steps gain nothing from the secant of the solutions, and do without its memory.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
@@ -60,18 +61,19 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         def on_step(step: Step) -> bool:
             return listeners.on_step(step, translated(step, task))
 
-        try:
-            result = search.minimize(
-                task.criterion, task.box, task.start, on_step, self.certificate
-            )
-        except BaseException as error:
-            if isinstance(error.__dict__.get("result"), Result):
-                error.result = translated(error.result, task)  # type: ignore[attr-defined]
-            raise
-        finally:
-            listeners.close()
-        self.n_iter_ = len(result.trace)
-        result, fitted = self._closed(task, result)
+        with self._threads(splits):
+            try:
+                result = search.minimize(
+                    task.criterion, task.box, task.start, on_step, self.certificate
+                )
+            except BaseException as error:
+                if isinstance(error.__dict__.get("result"), Result):
+                    error.result = translated(error.result, task)  # type: ignore[attr-defined]
+                raise
+            finally:
+                listeners.close()
+            self.n_iter_ = len(result.trace)
+            result, fitted = self._closed(task, result)
         self.result_ = translated(result, task)
         self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
@@ -102,6 +104,10 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             fitted |= task.averaged(task.criterion.solution(best)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
+
+    def _threads(self, splits: Any) -> AbstractContextManager[Any]:
+        """How many of them BLAS may use while λ is searched for."""
+        return nullcontext()
 
     def _named(self, lam: Array) -> dict[str, Any]:
         """λ by the names that scikit-learn has for it: alpha_, C_, gamma_."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 from sklearn.base import RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator, with_features
@@ -17,6 +19,7 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.task import Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
+from hoag.glm.basis import FEW
 from hoag.glm.kernel_ridge import KernelRidgeProblem
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
@@ -99,6 +102,11 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
+
+    def _threads(self, splits: Any) -> AbstractContextManager[Any]:
+        # Factors of so few rows are too small for several threads, which wait for each other.
+        small = all(len(train) <= FEW for train, _ in splits)
+        return threadpool_limits(1, "blas") if small else nullcontext()
 
     def _named(self, lam: Array) -> dict[str, Any]:
         with np.errstate(over="ignore"):

@@ -142,7 +142,7 @@ class _Descent:
 
     def _clear(self, here: _Here) -> Asking[_Here]:
         """Wait at λ while the error hides the gradient, and matters."""
-        while here.eps == np.inf or (
+        while (here.eps == np.inf and not self.exact) or (
             self._error(here) > max(self._slope(here.now), self.tol * _size(here.now))
             and self._can_refine(here)
         ):
