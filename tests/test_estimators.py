@@ -579,10 +579,11 @@ def test_max_iter_is_for_each_start():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_starts_that_are_not_followed_are_told():
     X, y = regression_data()
-    A = sparse.random(60, 1200, density=0.02, random_state=0, format="csr")
+    # No group has more columns than there are rows: 1200 coefficients, by any way of writing them.
+    A = sparse.random(500, 1200, density=0.02, random_state=0, format="csr")
     many = LogisticRegressionCV(penalties=np.arange(1200) % 3, starts=3, cv=2, max_iter=2)
     with pytest.warns(UserWarning, match=r"starts=3 was not followed"):
-        many.fit(A, np.arange(60) % 2)
+        many.fit(A, np.arange(500) % 2)
     RidgeCV(penalties="shared", starts=3).fit(X, y)  # one penalty: the whole box is looked at
     for cv in (3, None):
         model = RidgeCV(penalties="per-feature", starts=3, cv=cv).fit(X, y)
