@@ -135,6 +135,11 @@ class Problem(ABC):
         """A rigorous bound on ‖∇₂g − ∇²₁,₂hᵀq − ∇f(λ)‖, with r = ∇²₁h q − ∇₁g; ∞: none known."""
         return float("inf")
 
+    def floor(self, point: Any) -> Array | None:
+        """m, (p,), with ∇²₁h ⪰ diag(m): how weak h may be in every direction; None: not known."""
+        mu = point.strong_convexity
+        return None if mu is None or not mu > 0 else np.full(np.size(self.x0), float(mu))
+
     def outer_lipschitz(self) -> float:
         """The Lipschitz constant C of g in x, for the paper's step rule."""
         raise InvalidInput(

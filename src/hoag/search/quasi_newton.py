@@ -6,6 +6,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from hoag.criteria.base import SETTLED
 from hoag.schedules import FLOOR
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.curvature import TINY, Curvature, free
@@ -159,6 +160,7 @@ class _Descent:
             if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
+            hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
             if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
                 left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
                 self._stop("converged", here, f"the loss can still fall by about {left}")
