@@ -105,7 +105,9 @@ class Apart(Criterion):
             lam[own], grad[own] = part.lam, part.grad
         total = added(lam, [replace(part, grad=np.zeros(0)) for part in found])
         x = None if total.x is None else self._laid_out(total.x)
-        return replace(total, grad=grad, x=x, warm=None, parts=tuple(found))
+        each = [part.folds for part in found if part.folds is not None]
+        folds = np.sum(each, axis=0) if len(each) == len(found) else None
+        return replace(total, grad=grad, x=x, warm=None, parts=tuple(found), folds=folds)
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.parts))

@@ -301,7 +301,7 @@ class Bands(SharedFolds):
         before, alpha = self._ledger.cost, self.alpha(found.lam)
         factors = self.squares.factors(alpha, found.lam)
         X, at, left = self._refined(found.lam, factors, found.warm.X, tol, deadline)
-        return self._closed(found, before, X, at, float(at.g.sum()), left, tol)
+        return self._closed(found, before, X, at, at.g, left, tol)
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, by their squares; None where these have no blocks."""

@@ -85,10 +85,9 @@ class Sum(Criterion):
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))
-        return added(
-            found.lam,
-            self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts),
-        )
+        parts = self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts)
+        folds = np.array([part.value for part in parts])
+        return replace(added(found.lam, parts), folds=folds)
 
     def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
         return added(

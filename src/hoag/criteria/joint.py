@@ -88,7 +88,8 @@ class Joint(SharedFolds):
         else:
             tol = ROUGH if ask.eps == np.inf else EXACT**0.5
             Q, _ = self._conjugate(penalty, self.work.bends_at(X), factors, at.g_x, tol)
-        change = -float(np.sum(Q * (at.gradient + penalty.times(X))))
+        changes = -np.sum(Q * (at.gradient + penalty.times(X)), axis=1)
+        change = float(changes.sum())
         value = float(at.g.sum()) + change
         f_error = ROUNDING * float(np.abs(at.g).sum()) + (abs(change) if note else 0.0)
         f_error += change**2 / (abs(value) or 1.0)
@@ -113,7 +114,7 @@ class Joint(SharedFolds):
             note=note,
             hessian=hessian,
             tangents=tangents,
-            folds=at.g,
+            folds=at.g + changes,
         )
 
     def _hessian(self, penalty: Pull, X: Array, Q: Array, T: Array, p: Array) -> Array:
@@ -269,9 +270,9 @@ class Joint(SharedFolds):
             if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
                 break
             X, last = X + d, left
-        value = float(at.g.sum() + np.sum(at.g_x * d))
+        folds = at.g + np.sum(at.g_x * d, axis=1)
         share = min(left / last, 1.0) if np.isfinite(last) else 0.0
-        return self._closed(found, before, X, at, value, share * left, tol)
+        return self._closed(found, before, X, at, folds, share * left, tol)
 
     def _outside(self, X: Array) -> Sums:
         """The sums at X over the rows as they are given."""

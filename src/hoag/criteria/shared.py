@@ -126,11 +126,12 @@ class SharedFolds(Criterion):
         before: Cost,
         X: Array,
         at: Sums,
-        value: float,
+        folds: Array,
         error: float,
         tol: float,
     ) -> Evaluation:
         """What was found, with f as it was computed in the end; `before` is the cost until then."""
+        value = float(folds.sum())
         rounding = ROUNDING * abs(value)
         return replace(
             found,
@@ -138,6 +139,7 @@ class SharedFolds(Criterion):
             g=float(at.g.sum()),
             f_error=error + rounding,
             x=self._as_asked(self._each(X)),
+            folds=folds,
             cost=self._ledger.cost - before,
             converged=error <= max(tol, rounding),
         )

@@ -129,6 +129,7 @@ class Spectral(SharedFolds):
         error = left + ROUNDING * float(np.abs(at.g).sum())
         return replace(
             found,
+            folds=at.g + change,
             value=value,
             g=float(at.g.sum()),
             f_error=error,
