@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator, with_features
@@ -147,12 +147,13 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         return alpha_grid("gamma", self.gamma, widths) + alpha_grid("alpha", self.alpha, ridge)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        if y.ndim == 2 and y.shape[1] > 1:
             raise InvalidInput(
-                f"y has {np.shape(y)[1]} columns: for several targets, each with widths and ridge "
-                "of its own, use sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV())."
+                f"y has {y.shape[1]} columns: for several targets, each with widths and ridge of "
+                "its own, use sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV())."
             )
-        X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
+        y = column_or_1d(y, warn=True)
         return X, np.asarray(y, dtype=np.float64)
 
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:

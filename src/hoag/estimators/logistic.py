@@ -12,13 +12,13 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn import get_config
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model._base import SparseCoefMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.classes import class_weights
 from hoag.estimators.compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, check_grid
@@ -246,7 +246,7 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
 
     def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
         self._weight = float(weights.sum())
-        weights = weights * self._class_weights(y, weights)
+        weights = weights * class_weights(self.class_weight, self.classes_, y, weights)
         encode = binary if len(self.classes_) == 2 else multiclass
         target = encode(y, self.classes_, bool(self.fit_intercept))
         if len(self.classes_) - len(target.missing(weights)) < 2:
@@ -260,20 +260,6 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         target = replace(target, outer=outer[self.criterion])
         u = units(X, weights, centre=target.basis is not None)
         return self._linear_task(u, target, splits, curvature=0.25)
-
-    def _class_weights(self, y: npt.NDArray[Any], weights: Array) -> Array:
-        codes = np.searchsorted(self.classes_, y)
-        if self.class_weight is None:
-            return np.ones(len(y))
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            sums = np.bincount(codes, weights=weights, minlength=len(self.classes_))
-            with np.errstate(divide="ignore"):
-                each = np.where(sums > 0, weights.sum() / (np.sum(sums > 0) * sums), 0.0)
-            return np.asarray(each[codes])
-        each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        if not np.all(np.isfinite(each) & (each >= 0)):
-            raise InvalidInput("class_weight must be finite numbers, none of them negative.")
-        return np.asarray(each[codes])
 
     def _grids(self) -> list[Grid]:
         name, given = ("Cs", self.Cs) if self.alphas is None else ("alphas", self.alphas)

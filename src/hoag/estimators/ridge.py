@@ -133,15 +133,19 @@ class RidgeEstimator(LinearEstimator):
         is −1/n Σ sᵢ(loss of row i), and of folds R², or the accuracy.
         """
         found = super()._judged(judge, result)
-        scores = found.get("scores_")
-        if scores is None and not self._closed_form():
-            scores = judge.scores(result.lam, result.x)
-        if scores is None:
-            mean = result.value * judge.task.per_row
-            found["best_score_"] = -float(mean * judge.weights.sum() / len(judge.weights))
-        elif len(scores) == 1:
-            (each,) = scores.values()
-            found["best_score_"] = float(np.mean(each))
+        if self._scoring is not None and len(found["scores_"]) == 1:
+            (scores,) = found["scores_"].values()
+            found["best_score_"] = float(np.mean(scores))
+        elif self._scoring is None and self._closed_form():
+            weights = self._weighted(judge.y, judge.weights)
+            found["best_score_"] = -float(result.value * judge.task.per_row * weights.mean())
+        elif self._scoring is None:
+            models = zip(judge.splits, judge.task.models(result.x), strict=True)
+            scores = [
+                self._plain_score(judge.y[test], judge.X[test] @ m["coef_"].T + m["intercept_"])
+                for (_, test), m in models
+            ]
+            found["best_score_"] = float(np.mean(scores))
         if self.store_cv_results:
             grids, best = self._grids(), result.lam
             lams = [np.full(best.size, lam) for lam in grids[0].lam] if grids else [best]
@@ -154,25 +158,37 @@ class RidgeEstimator(LinearEstimator):
         Shape (n, number of λ), or (n, n_targets, number of λ) where y has two axes.
         """
         assert judge.task.predictions is not None
-        y = self._numbers(judge.y)
+        y, weights = self._numbers(judge.y), self._weighted(judge.y, judge.weights)
         results = np.zeros((*y.shape, len(lams)))
         for place, lam in enumerate(lams):
             kept, predictions = judge.task.predictions(lam)
             found = predictions.reshape(-1, *y.shape[1:])
             if self._scoring is None:
-                weights = judge.weights[kept].reshape(-1, *(1,) * (y.ndim - 1))
-                found = weights * (y[kept] - found) ** 2
+                each = weights[kept].reshape(-1, *(1,) * (y.ndim - 1))
+                found = each * (y[kept] - found) ** 2
             results[kept, ..., place] = found
         return results
+
+    def _plain_score(self, y: npt.NDArray[Any], predictions: Array) -> float:
+        """What `score` says of held-out rows, without scikit-learn's checks of them.
+
+        These take longer than all the rest of a small fit.
+        """
+        raise NotImplementedError
 
     def _numbers(self, y: npt.NDArray[Any]) -> Array:
         """y as it is fitted."""
         return y
 
+    def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
+        """The weights of the rows, with those of their classes."""
+        return weights
+
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
         if self._flat:
-            return {"coef_": coef[0], "intercept_": float(intercept[0])}
+            level = intercept if self._column and self.fit_intercept else float(intercept[0])
+            return {"coef_": coef[0], "intercept_": level}
         return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
 
 
@@ -281,7 +297,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
-        self._flat = y.ndim == 1 or y.shape[1] == 1
+        self._flat, self._column = y.ndim == 1 or y.shape[1] == 1, y.ndim == 2
         return X, np.asarray(y, dtype=np.float64)
 
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
@@ -300,6 +316,16 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
             elif "best_score_" in found:
                 found["best_score_"] = judge.score_of_each_target(result.lam)
         return found
+
+    def _plain_score(self, y: Array, predictions: Array) -> float:
+        """R², the mean over targets; nan for less than two rows, of which it says nothing."""
+        if len(y) < 2:
+            return float("nan")
+        y = y.reshape(len(y), -1)
+        rest = np.sum((y - predictions.reshape(y.shape)) ** 2, axis=0)
+        spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
+        ratio = np.divide(rest, spread, out=np.where(rest > 0, 1.0, 0.0), where=spread > 0)
+        return float(np.mean(1 - ratio))
 
     def predict(self, X: Any) -> Array:
         return self._linear_predictor(X)

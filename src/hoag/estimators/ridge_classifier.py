@@ -17,10 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.classes import class_weights
 from hoag.estimators.ridge import RidgeEstimator
 from hoag.estimators.task import Task
-from hoag.estimators.units import Units
-from hoag.glm.targets import Target
 from hoag.values import Array, InvalidInput
 
 
@@ -122,7 +121,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
                     "A classifier needs two classes or more; y has only one class: "
                     f"{self.classes_[0]}."
                 )
-        self._flat = self._numbers(y).shape[1] == 1
+        self._flat, self._column = self._numbers(y).shape[1] == 1, True
         return X, y
 
     @property
@@ -133,26 +132,19 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         return np.asarray(self._label_binarizer.transform(y), dtype=np.float64)
 
     def _task(self, X: Any, y: npt.NDArray[Any], weights: Array, splits: Any) -> Task:
-        if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
-            if not (np.all(np.isfinite(weights) & (weights >= 0)) and np.any(weights > 0)):
-                raise InvalidInput(
-                    "class_weight must be finite numbers, none of them negative, not all zero."
-                )
-        codes = self._numbers(y)
+        weights, codes = self._weighted(y, weights), self._numbers(y)
         seen = codes[weights > 0]
-        if not self._multilabel and np.all(seen == seen[:1]):
+        if not self._multilabel and (not seen.size or np.all(seen == seen[:1])):
             raise InvalidInput(
                 "After sample_weight and class_weight only one class has a positive weight; a "
                 "classifier needs two classes or more."
             )
         return self._ridge_task(X, codes, weights, splits)
 
-    def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
-        found = super()._attributes(u, target, x)
-        if self._flat and self.fit_intercept:
-            found["intercept_"] = np.array([found["intercept_"]])
-        return found
+    def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
+        if self._multilabel and self.class_weight is not None:
+            return np.asarray(weights * compute_sample_weight(self.class_weight, y))
+        return weights * class_weights(self.class_weight, self.classes_, y, weights)
 
     def decision_function(self, X: Any) -> Array:
         return self._linear_predictor(X)
@@ -166,6 +158,11 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
             return np.asarray(self._label_binarizer.inverse_transform(signs))
         codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[codes])
+
+    def _plain_score(self, y: npt.NDArray[Any], predictions: Array) -> float:
+        """The accuracy."""
+        right = self._labels(predictions) == y
+        return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
 
     def to_sklearn(self) -> Any:
         """The fitted model as a plain sklearn.linear_model.RidgeClassifier."""
