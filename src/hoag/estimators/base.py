@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
@@ -43,6 +44,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     result_: Result
     n_iter_: Any
     n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()

@@ -25,6 +25,9 @@ from hoag.search import Fast, Search
 from hoag.search.fast import check_starts
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
+# Words for the coefficients that share a penalty; others are of the outputs.
+Sharing = Literal["shared", "per-feature", "per-coefficient"]
+
 
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""

@@ -27,7 +27,7 @@ from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import units
 from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
 from hoag.glm.targets import Target, binary, multiclass
-from hoag.values import Array, InvalidInput, Result
+from hoag.values import Array, Box, InvalidInput, Result
 
 
 class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  # type: ignore[misc]
@@ -120,12 +120,17 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
     classes_: npt.NDArray[Any]
     C_: Any
     Cs_: Array
+    alphas_: Array
+    l1_ratio_: Any
+    l1_ratios_: Array
     scores_: Any
+    coefs_paths_: Any
 
     def __init__(
         self,
         *,
-        penalties: Any = "shared",
+        penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
+        | npt.ArrayLike = "shared",
         Cs: Any = None,
         cv: Any = None,
         fit_intercept: bool = True,
@@ -134,7 +139,7 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         scoring: Any = None,
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
-        bounds: Any = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
@@ -146,12 +151,14 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         callback: Any = None,
         alphas: Any = None,
         use_legacy_attributes: bool | None = None,
-        penalty: str = "l2",
+        penalty: Literal["l2", "deprecated"] = "l2",
         l1_ratios: Any = None,
-        solver: str = "lbfgs",
+        solver: Literal[
+            "lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"
+        ] = "lbfgs",
         dual: bool = False,
         intercept_scaling: float = 1.0,
-        multi_class: str = "auto",
+        multi_class: Literal["auto", "multinomial", "deprecated"] = "auto",
     ) -> None:
         self.penalties = penalties
         self.Cs = Cs

@@ -25,7 +25,7 @@ from hoag.glm.folds import FREE
 from hoag.glm.losses import Squared
 from hoag.glm.penalties import NAMES, Ridge
 from hoag.glm.targets import Target
-from hoag.values import Array, Cost, InvalidInput, Result
+from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 
 class RidgeEstimator(LinearEstimator):
@@ -237,14 +237,15 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         self,
         alphas: Any = None,
         *,
-        penalties: Any = "shared",
+        penalties: Literal["shared", "per-target", "per-feature", "per-coefficient"]
+        | npt.ArrayLike = "shared",
         cv: Any = None,
         fit_intercept: bool = True,
         criterion: Literal["squared_error", "huber"] = "squared_error",
         scoring: Any = None,
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
-        bounds: Any = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
@@ -256,7 +257,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         callback: Any = None,
         alpha_per_target: bool = False,
         store_cv_results: bool = False,
-        gcv_mode: str | None = None,
+        gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
         store_cv_values: bool | str = False,
     ) -> None:
         self.alphas = alphas

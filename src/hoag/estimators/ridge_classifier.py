@@ -20,7 +20,7 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import class_weights
 from hoag.estimators.ridge import RidgeEstimator
 from hoag.estimators.task import Task
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, Box, InvalidInput
 
 
 class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
@@ -61,7 +61,8 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         self,
         alphas: Any = None,
         *,
-        penalties: Any = "shared",
+        penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
+        | npt.ArrayLike = "shared",
         cv: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -69,7 +70,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         scoring: Any = None,
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
-        bounds: Any = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
