@@ -3,5 +3,6 @@
 from hoag.estimators.kernel import KernelRidgeCV
 from hoag.estimators.logistic import LogisticRegressionCV
 from hoag.estimators.ridge import RidgeCV
+from hoag.estimators.ridge_classifier import RidgeClassifierCV
 
-__all__ = ["KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"]
+__all__ = ["KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import time
-import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -23,8 +21,10 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
+from hoag.estimators.compatible import Compatible
 from hoag.estimators.interval import interval
-from hoag.estimators.task import Task, translated, warn_about
+from hoag.estimators.judge import Judge
+from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.values import Array, Box, Cost, InvalidInput, Result, Step
@@ -33,17 +33,26 @@ from hoag.values import Array, Box, Cost, InvalidInput, Result, Step
 TIGHT = 1e-9
 
 
-class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """fit: make a criterion of the data, minimise it over λ, fit the model at the best λ.
 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
-    def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
+    lam_: Array
+    criterion_: float
+    lam_interval_: Array
+    result_: Result
+    n_iter_: Any
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+
+    def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()
-        self.__dict__.pop("scores_", None)  # of an earlier fit
+        for name in ("scores_", *self._missing):  # of an earlier fit
+            self.__dict__.pop(name, None)
         X, y = self._read(X, y)
-        if self.scoring is not None:
+        if self._scoring is not None:
             self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
@@ -78,12 +87,11 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
             setattr(self, name, value)
-        if self.scoring is not None:
-            self.scores_ = self._scores(X, y, splits, task, result, scoring_params)
+        judge = Judge(self, X, y, weights, splits, task, scoring_params)
+        for name, value in self._judged(judge, result).items():
+            setattr(self, name, value)
         listeners.finish(fitted)
-        grid = self._grid()
-        given = grid[0] if grid else "" if isinstance(self.bounds, str) else "bounds"
-        warn_about(task, result, self.tol, given)
+        warn_about(task, result, self.tol, self._grids(), not isinstance(self.bounds, str))
         return self
 
     def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
@@ -139,42 +147,19 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
         return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
 
-    def _scores(
-        self, X: Any, y: Any, splits: Any, task: Task, result: Result, params: dict[str, Any]
-    ) -> dict[str, Array]:
-        """Scorers on each held-out part, for the model of its fold at the best λ."""
-        rows: list[dict[str, float]] = []
-        if task.predictions is not None:
-            kept, predictions = task.predictions(result.lam)
-            own = {key: _rows_of(value, kept, X.shape[0]) for key, value in params.items()}
-            rows.append(self._score(_Predicted(predictions), X[kept], y[kept], own))
-        else:
-            for (_, test), model in zip(splits, task.models(result.x), strict=True):
-                fold = copy.copy(self)
-                fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
-                for name, value in model.items():
-                    setattr(fold, name, value)
-                own = {key: _rows_of(value, test, X.shape[0]) for key, value in params.items()}
-                rows.append(self._score(fold, X[test], y[test], own))
-        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+        """Attributes that say how good the best λ is, beside its criterion."""
+        if self._scoring is None:
+            return {}
+        return {"scores_": judge.scores(result.lam, result.x)}
 
-    def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> dict[str, float]:
-        name = self.scoring if isinstance(self.scoring, str) else "score"
-        try:
-            found = self._scorer()(model, X, y, **params)
-        except ValueError as error:  # of a scorer that cannot judge these rows; the model is fine
-            warnings.warn(
-                f"Scoring failed on {X.shape[0]} held-out rows, and is nan there: {error}",
-                UserWarning,
-                stacklevel=2,
-            )
-            several = not isinstance(self.scoring, str) and not callable(self.scoring)
-            names = list(self.scoring) if several else [name]
-            return dict.fromkeys(names, float("nan"))
-        return found if isinstance(found, dict) else {name: found}
+    @property
+    def _scoring(self) -> Any:
+        """As given; scikit-learn 1.9 has a word for not given."""
+        return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
 
     def _scorer(self) -> Any:
-        scoring = self.scoring
+        scoring = self._scoring
         if isinstance(scoring, tuple):
             scoring = list(scoring)
         return check_scoring(self, scoring=scoring)
@@ -187,7 +172,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **weight, **params)
             splitting = routed.splitter.split
-            scoring = routed.scorer.score if self.scoring is not None else {}
+            scoring = routed.scorer.score if self._scoring is not None else {}
         else:
             unknown = set(params) - {"groups"}
             if unknown:
@@ -215,12 +200,14 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             else check_cv(),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
-        if self.scoring is not None:
-            router.add(
-                scorer=self._scorer(),
-                method_mapping=MethodMapping().add(caller="fit", callee="score"),
-            )
+        if self._scoring is not None:
+            mapping = MethodMapping().add(caller="fit", callee="score")
+            router.add(scorer=self._scorer(), method_mapping=self._scored_by(mapping))
         return router
+
+    def _scored_by(self, mapping: MethodMapping) -> MethodMapping:
+        """Which methods call the scorer, beside fit."""
+        return mapping
 
     def _search(self) -> Search:
         """The search that was given, with the seed that was given, or the default one."""
@@ -244,14 +231,18 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
         """The bounds that the user gave, or those from the data."""
-        bounds, grid = self.bounds, self._grid()
-        if grid is not None:
+        bounds, grids = self.bounds, self._grids()
+        if grids:
             if not (isinstance(bounds, str) and bounds == "auto"):
-                name, *_ = grid
+                names = " and ".join(grid.name for grid in grids)
                 raise InvalidInput(
-                    f"Both {name} and bounds are given, and both say where to look: leave one out."
+                    f"Both {names} and bounds are given, and both say where to look: leave one out."
                 )
-            bounds = grid[1]
+            lower, upper = auto.lower.copy(), auto.upper.copy()
+            for grid in grids:
+                lower[grid.part], upper[grid.part] = grid.lam.min(), grid.lam.max()
+            box = Box(lower, upper)
+            return box, box.project(start)
         if isinstance(bounds, str):
             if bounds != "auto":
                 raise InvalidInput(f"bounds={bounds!r}: use 'auto' or a pair (lower, upper).")
@@ -265,11 +256,12 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             )
         return box, box.project(start)
 
-    def _grid(self) -> tuple[str, Any] | None:
-        """A grid in scikit-learn's manner, as (its name, the bounds that it spans)."""
-        return None
+    def _grids(self) -> list[Grid]:
+        """What was given in scikit-learn's manner, and becomes bounds."""
+        return []
 
     def _check_parameters(self) -> None:
+        self._check_compatible(self.get_params(deep=False))
         if not (isinstance(self.tol, Real) and float(self.tol) > 0):
             raise InvalidInput(f"tol={self.tol!r}: give a positive number, such as 1e-4.")
         if not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
@@ -290,22 +282,6 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor whose predictions are known already."""
-
-    def __init__(self, predictions: Array) -> None:
-        self.predictions = predictions
-
-    def fit(self, X: Any, y: Any) -> Any:
-        return self
-
-    def predict(self, X: Any) -> Array:
-        return self.predictions
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:
@@ -345,12 +321,6 @@ class _Splitter(Protocol):
     """What scikit-learn takes for a splitter; a str has a split, too."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Any: ...
-
-
-def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
-    """The part of a per-row argument that belongs to some rows."""
-    array = np.asarray(value) if value is not None else None
-    return array[rows] if array is not None and array.shape[:1] == (n,) else value
 
 
 def with_features(model: Any, estimator: Any) -> Any:

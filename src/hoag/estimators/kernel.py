@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 from threadpoolctl import threadpool_limits
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.compatible import KERNEL
+from hoag.estimators.linear import alpha_grid
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
-from hoag.estimators.task import Task, warn_refit
+from hoag.estimators.task import Grid, Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.glm.basis import FEW
 from hoag.glm.kernel_ridge import KernelRidgeProblem
@@ -42,6 +44,9 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    alpha, gamma : float, array of float or None
+        None is tuned; a number is kept as it is, as in scikit-learn's KernelRidge; of several only
+        the range counts, and becomes the bounds.
     widths : {"shared", "per-feature"}
         One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
     cv : None (5-fold), int, splitter or iterable
@@ -50,6 +55,9 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     criterion : {"squared_error", "huber"}
     bounds : "auto", pair (lower, upper) or hoag.Box
         Of λ = (log γ, …, log α).
+    kernel : "rbf"
+        Others are not tuned here, and get a sentence that says what to use.
+    degree, coef0, kernel_params : of other kernels; ignored, as scikit-learn does with this one
     scoring, search, tol, max_iter, time_budget, refit, n_jobs, certificate, random_state, verbose,
     callback : as in LogisticRegressionCV
 
@@ -61,26 +69,42 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
     """
 
+    _accepted = KERNEL
+
+    dual_coef_: Array
+    X_fit_: Any
+    intercept_: float
+    alpha_: float
+    gamma_: Any
+    scores_: dict[str, Array]
+
     def __init__(
         self,
+        alpha: Any = None,
         *,
-        widths: str = "shared",
+        widths: Literal["shared", "per-feature"] = "shared",
         cv: Any = None,
         fit_intercept: bool = True,
-        criterion: str = "squared_error",
+        criterion: Literal["squared_error", "huber"] = "squared_error",
         scoring: Any = None,
         search: Any = None,
-        bounds: Any = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
-        certificate: str = "auto",
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        kernel: Literal["rbf"] = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Any = None,
     ) -> None:
+        self.alpha = alpha
         self.widths = widths
         self.cv = cv
         self.fit_intercept = fit_intercept
@@ -97,9 +121,14 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
@@ -121,8 +150,18 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     def _lam_of_features(self) -> Array:
         return np.asarray(self.lam_[:-1])
 
+    def _grids(self) -> list[Grid]:
+        widths, ridge = slice(None, -1), slice(-1, None)
+        return alpha_grid("gamma", self.gamma, widths) + alpha_grid("alpha", self.alpha, ridge)
+
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
-        X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
+        X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise InvalidInput(
+                f"y has {y.shape[1]} columns: for several targets, each with widths and ridge of "
+                "its own, use sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV())."
+            )
+        y = column_or_1d(y, warn=True)
         return X, np.asarray(y, dtype=np.float64)
 
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:

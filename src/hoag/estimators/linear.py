@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.plateaus import Groups, plateaus
-from hoag.estimators.task import LEVEL, Task, warn_refit
+from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
@@ -24,9 +25,17 @@ from hoag.search import Fast, Search
 from hoag.search.fast import check_starts
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
+# Words for the coefficients that share a penalty; others are of the outputs.
+Sharing = Literal["shared", "per-feature", "per-coefficient"]
+
 
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
+
+    coef_: Array
+    intercept_: Any
+    alpha_: Any
+    plateaus_: npt.NDArray[np.str_]
 
     # Of the default search; an estimator of one's own need not have it.
     starts: int | Literal["auto"] = "auto"
@@ -94,7 +103,7 @@ class LinearEstimator(TunedEstimator):
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""
-        if isinstance(self.bounds, str) and self._grid() is None:
+        if isinstance(self.bounds, str) and not self._grids():
             warn_hidden(u, curvature, box)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
@@ -113,18 +122,17 @@ class LinearEstimator(TunedEstimator):
         """exp(λ): a number, or an array in the order of the groups, or in the shape of coef_."""
         with np.errstate(over="ignore"):
             alpha = np.exp(lam)
-        if not isinstance(self.penalties, str):
-            return {"alpha_": alpha}
-        if self.penalties == "shared":
+        penalties = self._penalties()
+        if isinstance(penalties, str) and penalties == "shared":
             return {"alpha_": float(alpha[0])}
-        if self.penalties == "per-coefficient":
+        if isinstance(penalties, str) and penalties == "per-coefficient":
             return {"alpha_": alpha.reshape(self.n_features_in_, -1).T}
         return {"alpha_": alpha}
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+        return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 
 
 def check_grid(name: str, grid: Any) -> Array:
@@ -135,6 +143,14 @@ def check_grid(name: str, grid: Any) -> Array:
     if grid.size == 0 or not np.all(np.isfinite(grid) & (grid > 0)):
         raise InvalidInput(f"{name} must be positive, finite numbers; their range is searched.")
     return np.asarray(grid)
+
+
+def alpha_grid(name: str, alphas: Any, part: slice = slice(None)) -> list[Grid]:
+    """α in scikit-learn's manner, a list or a number; none where it is None."""
+    if alphas is None:
+        return []
+    values = check_grid(name, alphas)
+    return [Grid(name, values, np.log(values), part)]
 
 
 def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:
