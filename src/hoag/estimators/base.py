@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
@@ -24,10 +24,11 @@ from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.compatible import Compatible
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
+from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
-from hoag.values import Array, Box, Cost, InvalidInput, Result, Step
+from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
@@ -39,7 +40,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
+    # How λ is chosen from what the search found; an estimator of one's own need not have them.
+    rule: Literal["best", "1se"] = "best"
+    select: Literal["criterion", "scoring"] = "criterion"
+
     lam_: Array
+    lam_min_: Array
     criterion_: float
     lam_interval_: Array
     result_: Result
@@ -81,35 +87,53 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
                 raise
             finally:
                 listeners.close()
-            self.n_iter_ = len(result.trace)
-            result, fitted = self._closed(task, result)
+            self.n_iter_, self.lam_min_ = len(result.trace), result.lam
+            judge = Judge(self, X, y, weights, splits, task, scoring_params)
+            least, (result, chosen, scored) = result, self._ruled(judge, result)
+            result, fitted = self._closed(task, result, chosen)
         self.result_ = translated(result, task)
         self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
             setattr(self, name, value)
-        judge = Judge(self, X, y, weights, splits, task, scoring_params)
-        for name, value in self._judged(judge, result).items():
+        for name, value in (scored | self._judged(judge, result)).items():
             setattr(self, name, value)
         listeners.finish(fitted)
-        warn_about(task, result, self.tol, self._grids(), not isinstance(self.bounds, str))
+        warn_about(task, least, self.tol, self._grids(), not isinstance(self.bounds, str))
         return self
 
-    def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
+    def _ruled(self, judge: Judge, result: Result) -> tuple[Result, Evaluation, dict[str, Any]]:
+        """The result, told what the rule did; the evaluation that it chooses; and scores."""
+        start, chosen, cost = time.perf_counter(), result.evaluation, Cost()
+        scored: dict[str, Any] = {}
+        if self.select == "scoring":
+            chosen, status, cost, cv_results = by_score(judge, result)
+            result, scored = replace(result, status=status), {"cv_results_": cv_results}
+        elif self.rule == "1se":
+            chosen, status, cost = one_standard_error(judge.task, result)
+            result = replace(result, status=status)
+        seconds = result.seconds + time.perf_counter() - start
+        return replace(result, cost=result.cost + cost, seconds=seconds), chosen, scored
+
+    def _closed(
+        self, task: Task, result: Result, chosen: Evaluation
+    ) -> tuple[Result, dict[str, Any]]:
         """What comes after the search, counted: the interval, while there is time, and the refit.
 
-        Also the fitted attributes.
+        The interval is about the least; the fit, and what is reported, where the rule chose. Also
+        the fitted attributes.
         """
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
         if self.time_budget is None or result.seconds < self.time_budget:
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
+        result = replace(result, evaluation=chosen)
         fitted = self._named(result.lam)
         if self.refit:
             made, cost = task.refit(result)
             fitted, spent = fitted | made, spent + cost
         else:
-            fitted |= task.averaged(task.criterion.solution(best)[0])
+            fitted |= task.averaged(task.criterion.solution(chosen)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
 
@@ -139,13 +163,40 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
         Give sample_weight and groups as they were given to fit.
         """
+        task = self._task_of(X, y, sample_weight, params)
+        found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
+        return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        around: float = 4.0,
+        points: int = 25,
+        **params: Any,
+    ) -> Path:
+        """The criterion where all penalties are moved together, at places from −around to around.
+
+        Every place is solved for and settled: see hoag.estimators.Path. Give the data, the weights
+        and groups as they were given to fit.
+        """
+        check_is_fitted(self)
+        if points < 3 or not around > 0:
+            raise InvalidInput(f"around={around}, points={points}: give a width and three points.")
+        task = self._task_of(X, y, sample_weight, params)
+        begin = task.criterion.value(self.lam_, TIGHT)
+        return path(task, begin, np.linspace(-around, around, points))
+
+    def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
+        """What `fit` would search, for data that are given again."""
         reader = clone(self)
         X, y = reader._read(X, y)
         weights = _row_weights(sample_weight, X)
         splits, _ = reader._splits(X, y, sample_weight, params)
-        task = reader._task(X, y, weights, splits)
-        found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
-        return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
+        task: Task = reader._task(X, y, weights, splits)
+        return task
 
     def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
         """Attributes that say how good the best λ is, beside its criterion."""
@@ -269,6 +320,16 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         budget = self.time_budget
         if budget is not None and not (isinstance(budget, Real) and float(budget) >= 0):
             raise InvalidInput(f"time_budget={budget!r}: give seconds, or None.")
+        if self.rule not in ("best", "1se"):
+            raise InvalidInput(f"rule={self.rule!r}: use 'best' or '1se'.")
+        if self.select not in ("criterion", "scoring"):
+            raise InvalidInput(f"select={self.select!r}: use 'criterion' or 'scoring'.")
+        one = isinstance(self._scoring, str) or callable(self._scoring)
+        if self.select == "scoring" and not (one and self.rule == "best"):
+            raise InvalidInput(
+                "select='scoring' needs one scorer, such as scoring='roc_auc', and rule='best': "
+                "what it selects is the best score."
+            )
         if self.callback is not None and not callable(self.callback):
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 

@@ -58,8 +58,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     kernel : "rbf"
         Others are not tuned here, and get a sentence that says what to use.
     degree, coef0, kernel_params : of other kernels; ignored, as scikit-learn does with this one
-    scoring, search, tol, max_iter, time_budget, refit, n_jobs, certificate, random_state, verbose,
-    callback : as in LogisticRegressionCV
+    scoring, select, rule, search, tol, max_iter, time_budget, refit, n_jobs, certificate,
+    random_state, verbose, callback : as in LogisticRegressionCV; rules move the ridge alone
 
     Attributes
     ----------
@@ -87,6 +87,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         criterion: Literal["squared_error", "huber"] = "squared_error",
         scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
         search: Any = None,
         bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
@@ -110,6 +112,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.criterion = criterion
         self.scoring = scoring
+        self.select = select
+        self.rule = rule
         self.search = search
         self.bounds = bounds
         self.tol = tol
@@ -187,8 +191,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             return KernelRidgeProblem(*rows, *weights, self.widths, outer, shift)
 
         problems = [problem(train, test) for train, test in splits]
-        judged = sum(float(p.test_weights.sum()) for p in problems)
-        if judged == 0:
+        judged = np.array([p.test_weights.sum() for p in problems])
+        if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight.")
         criterion = self._plan(problems)
         widths = problems[0].lam0.size - 1
@@ -214,8 +218,9 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             warn_refit(solve)
             return self._attributes(u, n, rows, whole, solve.x, level(rows)), cost
 
-        per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, per_row, models, refit)
+        per_row = u.y_scale**2 / float(judged.sum())
+        stronger = np.append(np.zeros(widths), 1.0)  # the ridge; a width is no penalty
+        return Task(criterion, box, start, per_row, models, refit, judged, stronger)
 
     def _attributes(
         self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array, level: float

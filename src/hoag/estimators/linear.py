@@ -23,7 +23,7 @@ from hoag.glm.penalties import group_numbers
 from hoag.glm.targets import Target
 from hoag.search import Fast, Search
 from hoag.search.fast import check_starts
-from hoag.values import Array, Box, Cost, InvalidInput, Result
+from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result
 
 # Words for the coefficients that share a penalty; others are of the outputs.
 Sharing = Literal["shared", "per-feature", "per-coefficient"]
@@ -54,7 +54,9 @@ class LinearEstimator(TunedEstimator):
             return Fast(self.tol, self.max_iter, self.time_budget, self.starts)
         return super()._search()
 
-    def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
+    def _closed(
+        self, task: Task, result: Result, chosen: Evaluation
+    ) -> tuple[Result, dict[str, Any]]:
         followed = self.starts in (1, "auto") or task.criterion.traits.bends
         if result.lam.size > 1 and not followed:
             warnings.warn(
@@ -63,8 +65,9 @@ class LinearEstimator(TunedEstimator):
                 UserWarning,
                 stacklevel=LEVEL,
             )
-        result, fitted = super()._closed(task, result)
-        groups, best, ends = task.groups, result.evaluation, self.lam_interval_
+        groups, best = task.groups, result.evaluation
+        result, fitted = super()._closed(task, result, chosen)
+        ends = self.lam_interval_
         assert groups is not None
         start, found = time.perf_counter(), (task.criterion, task.box, best, ends, self.tol)
         self.plateaus_, cost = plateaus(groups, fitted["coef_"], *found)
@@ -84,8 +87,8 @@ class LinearEstimator(TunedEstimator):
         groups = Groups(group_matrix(self._penalties(), u, target), energies, u.log_shift)
         box, start = self._box(*auto_box(energies, groups.numbers, u.log_shift, least))
         self._warn_hidden(u, curvature, box)
-        judged = sum(float(p.test.weights.sum()) for p in problems)
-        if judged == 0:
+        judged = np.array([p.test.weights.sum() for p in problems])
+        if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")
 
         def models(x: Any) -> list[dict[str, Any]]:
@@ -98,8 +101,9 @@ class LinearEstimator(TunedEstimator):
             warn_refit(solve)
             return self._attributes(u, target, solve.x), cost
 
-        per_row = self._per_row(u, target, judged)
-        return Task(criterion, box, start, per_row, models, refit, groups=groups)
+        per_row = self._per_row(u, target, float(judged.sum()))
+        stronger = np.ones(start.size)
+        return Task(criterion, box, start, per_row, models, refit, judged, stronger, groups=groups)
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""

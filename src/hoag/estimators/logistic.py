@@ -57,6 +57,12 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
     scoring : str, callable, list, dict or None
         Scorers evaluated on the held-out folds at the best λ, in `scores_`. They do not select.
         One scorer is also what `score` computes; None, or several, leave it the accuracy.
+    select : {"criterion", "scoring"}
+        What chooses λ. "scoring": of a fine path around the λ whose criterion is least, all moved
+        together, the one with the best mean score; `cv_results_` has the scores.
+    rule : {"best", "1se"}
+        "1se": the strongest penalties whose criterion is within one standard error over the folds
+        of the least, all moved together from there. `lam_min_` keeps the least.
     search : object or None
         How to search, such as hoag.search.Hoag(); its own limits then replace tol, max_iter and
         time_budget.
@@ -101,6 +107,7 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
     Cs_ : the values of Cs, or C_ alone; alphas_ where alphas is given
     l1_ratio_, l1_ratios_ : zero
     lam_ : array (n_penalties,)
+    lam_min_ : array (n_penalties,), where the criterion is least; lam_, unless a rule chose
     alpha_, C_ : exp(λ) and exp(−λ); a number for "shared", the shape of coef_ for
         "per-coefficient", else one for each group
     criterion_ : float, the mean held-out loss at lam_
@@ -137,6 +144,8 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         class_weight: Any = None,
         criterion: Literal["log_loss", "brier"] = "log_loss",
         scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
         bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
@@ -167,6 +176,8 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         self.class_weight = class_weight
         self.criterion = criterion
         self.scoring = scoring
+        self.select = select
+        self.rule = rule
         self.search = search
         self.starts = starts
         self.bounds = bounds

@@ -109,6 +109,8 @@ class RidgeEstimator(LinearEstimator):
             self._per_row(u, target, float(u.weights.sum())),
             models,
             lambda result: (models(criterion.solution(result.evaluation)[0])[0], Cost()),
+            u.weights,
+            np.ones(start.size),
             predictions=predictions,
             groups=groups,
         )
@@ -217,8 +219,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     store_cv_results : bool
         For leave-one-out: keep `cv_results_`.
     gcv_mode, store_cv_values : scikit-learn's, and do nothing
-    fit_intercept, scoring, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
-    certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -243,6 +245,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         fit_intercept: bool = True,
         criterion: Literal["squared_error", "huber"] = "squared_error",
         scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
         bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
@@ -266,6 +270,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         self.fit_intercept = fit_intercept
         self.criterion = criterion
         self.scoring = scoring
+        self.select = select
+        self.rule = rule
         self.search = search
         self.starts = starts
         self.bounds = bounds

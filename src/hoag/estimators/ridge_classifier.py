@@ -42,8 +42,8 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         As in scikit-learn; for a multi-label y "balanced" or a list of dicts, one a label.
         Multiplies sample_weight, so it counts in training and in the criterion.
     store_cv_values : scikit-learn 1.6's, and does nothing
-    fit_intercept, scoring, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
-    certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -68,6 +68,8 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         class_weight: Any = None,
         criterion: Literal["squared_error", "huber"] = "squared_error",
         scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
         bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
@@ -90,6 +92,8 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.criterion = criterion
         self.scoring = scoring
+        self.select = select
+        self.rule = rule
         self.search = search
         self.starts = starts
         self.bounds = bounds

@@ -41,8 +41,10 @@ class Task:
 
     The mean loss of a held-out row is `per_row` times the criterion. `models` makes the fitted
     attributes of each fold from the x of an evaluation, `refit` those of the model on all rows,
-    with what that fit cost. `predictions`, for a criterion without folds, is λ ↦ rows and their
-    predictions held out; `groups`, for a linear model, which coefficients share a penalty.
+    with what that fit cost. `judged` is the weight of the held-out rows of each fold, or of each
+    row left out; `stronger` the direction in which all penalties grow. `predictions`, for a
+    criterion without folds, is λ ↦ rows and their predictions held out; `groups`, for a linear
+    model, which coefficients share a penalty.
     """
 
     criterion: Criterion
@@ -51,6 +53,8 @@ class Task:
     per_row: float
     models: Callable[[Any], list[dict[str, Any]]]
     refit: Callable[[Result], tuple[dict[str, Any], Cost]]
+    judged: Array
+    stronger: Array
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
     groups: Groups | None = None
 
