@@ -196,7 +196,7 @@ SNIPPETS = [
         """
         from sklearn.datasets import load_wine
         from sklearn.linear_model import LogisticRegressionCV
-        from sklearn.metrics import f1_score, make_scorer
+        from sklearn.metrics import balanced_accuracy_score, make_scorer
         from sklearn.model_selection import StratifiedKFold
         from sklearn.preprocessing import StandardScaler
 
@@ -204,12 +204,12 @@ SNIPPETS = [
         X, y = StandardScaler().fit_transform(wine.data), wine.target_names[wine.target]
         clf = LogisticRegressionCV(
             Cs=8, cv=StratifiedKFold(4, shuffle=True, random_state=0), max_iter=500,
-            scoring=make_scorer(f1_score, average="macro"),
+            scoring=make_scorer(balanced_accuracy_score),
         ).fit(X, y)
-        f1 = clf.score(X, y)
+        accuracy = clf.score(X, y)
         z = clf.decision_function(X)
         """,
-        {"f1": 0.02, "list(clf.classes_)": 0, "clf.predict(X)[::20].tolist()": 0},
+        {"accuracy": 0.02, "list(clf.classes_)": 0, "clf.predict(X)[::20].tolist()": 0},
         ("z", "clf.coef_", "clf.intercept_"),
     ),
     Snippet(
@@ -952,6 +952,12 @@ def test_which_names_win_when_ours_collide_with_scikit_learns():
     assert {key: each.shape for key, each in old.scores_.items()} == dict.fromkeys(range(3), (5, 1))
     assert old.C_.shape == (3,)
     np.testing.assert_allclose(old.to_sklearn().C, one.C_, rtol=1e-6)
+    # a grid that is solved for is paid for
+    few, many = (
+        hoag.LogisticRegressionCV(Cs=Cs, use_legacy_attributes=False).fit(X, y).result_
+        for Cs in ([1e-4, 1e4], np.logspace(-4, 4, 9))
+    )
+    assert few.cost.passes + few.cost.grams < many.cost.passes + many.cost.grams
     # what is asked for anew is what is there
     assert not hasattr(old.set_params(use_legacy_attributes=None).fit(X, y), "coefs_paths_")
 

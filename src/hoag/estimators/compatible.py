@@ -117,7 +117,7 @@ RIDGE = {
         "generalised cross-validation is cv='gcv'.",
     ),
     "alpha_per_target": Accepted(truth, TRUTH),
-    "store_cv_results": Accepted(truth, TRUTH),
+    "store_cv_results": Accepted(one_of(True, False, None), TRUTH),
     "store_cv_values": Accepted(
         one_of(False, "deprecated"), "its name is store_cv_results, since scikit-learn 1.5."
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -248,7 +249,10 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         if self._legacy is None:
             return found | super()._judged(judge, result)
         best = replace(result.evaluation, x=result.x)
+        start = time.perf_counter()
         grid = over_grid(judge, lams, best, float(self.tol), bool(self.fit_intercept))
+        seconds = self.result_.seconds + time.perf_counter() - start
+        self.result_ = replace(self.result_, cost=self.result_.cost + grid.cost, seconds=seconds)
         shape = (self._legacy, self.l1_ratios, self.classes_)
         return found | grid.shaped(*shape, known["C_"], self.n_iter_)
 

@@ -19,15 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.estimators.judge import Judge
-from hoag.values import Array, Evaluation
+from hoag.values import Array, Cost, Evaluation
 
 
 @dataclass(frozen=True, eq=False)
 class OverGrid:
-    """scores of shape (F, G) and coefficients of shape (F, G, K, D)."""
+    """scores of shape (F, G) and coefficients of shape (F, G, K, D), and what they cost."""
 
     scores: Array
     paths: Array
+    cost: Cost
 
     def shaped(
         self, legacy: bool, l1_ratios: Any, classes: npt.NDArray[Any], C: float, steps: int
@@ -63,18 +64,18 @@ class OverGrid:
 
 def over_grid(judge: Judge, lams: Array, best: Evaluation, tol: float, intercept: bool) -> OverGrid:
     """Each λ solved for as precisely as the search needs it, from strong penalties to weak ones."""
-    criterion, warm = judge.task.criterion, None
+    criterion, warm, spent = judge.task.criterion, None, Cost()
     scores: list[Any] = [None] * lams.size
     paths: list[Any] = [None] * lams.size
     for g in np.argsort(-lams):
-        found = best
+        found, x = best, best.x
         if lams[g] != best.lam[0]:
             found = criterion.value(lams[g : g + 1], tol * abs(best.value), warm)
-            warm = found.warm
-        x = found.x if found is best else criterion.solution(found)[0]
+            x, made = criterion.solution(found)
+            warm, spent = found.warm, spent + found.cost + made
         (scores[g],) = judge.scores(found.lam, x).values()
         paths[g] = [
             np.column_stack([m["coef_"], m["intercept_"]] if intercept else [m["coef_"]])
             for m in judge.task.models(x)
         ]
-    return OverGrid(np.stack(scores, axis=1), np.stack(paths, axis=1))
+    return OverGrid(np.stack(scores, axis=1), np.stack(paths, axis=1), spent)

@@ -260,7 +260,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         verbose: int = 0,
         callback: Any = None,
         alpha_per_target: bool = False,
-        store_cv_results: bool = False,
+        store_cv_results: bool | None = False,
         gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
         store_cv_values: bool | str = False,
     ) -> None:

@@ -82,7 +82,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
-        store_cv_results: bool = False,
+        store_cv_results: bool | None = False,
         store_cv_values: bool | str = False,
     ) -> None:
         self.alphas = alphas
