@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 import re
 import time
@@ -93,7 +95,7 @@ def test_a_table_like_that_of_the_titanic(passengers, tmp_path, capsys):
     assert quiet["kinds"]["Name"] == "words"
     main(["tune", str(file), *base, *asked])
     shown = capsys.readouterr().out
-    assert re.search(r"missing +Cabin \d+, Age \d+, Embarked \d+ \(numbers are filled", shown)
+    assert re.search(r"missing +Cabin \d+, Age \d+, Embarked \d+ \(numbers become the mean", shown)
     assert re.search(r"columns +3 numbers, 1 text, 3 categories, 1 date", shown)
 
 
@@ -341,6 +343,53 @@ def test_numbers_as_categories_are_the_same_in_every_file(tmp_path, capsys):
     assert main(["predict", str(model), str(tmp_path / "new.csv"), "--out", str(out)]) == 0
     assert "not seen" not in capsys.readouterr().err
     np.testing.assert_allclose(predicted(out)["y"], frame.dropna()["y"], atol=0.2)
+
+
+def test_a_word_for_missing_values(shops, tmp_path, capsys):
+    file, model = tmp_path / "s.csv", tmp_path / "m.skops"
+    shops["a"] = shops["a"].round(3).astype(str)
+    shops.loc[3::9, "a"] = "?"
+    shops.to_csv(file, index=False)
+    assert "row 4 below the header has '?'. Correct it, or use --na '?'" in failure(
+        capsys, "tune", file, "--target", "sold"
+    )
+    found = tuned(capsys, file, "--target", "sold", "--na", "?", "--save", model)
+    assert found["missing"]["columns"] == {"a": 10}
+    assert main(["predict", str(model), str(file), "--na", "?"]) == 0
+
+
+def test_types_of_parquet_files(shops, tmp_path, capsys):
+    file, model, n = tmp_path / "s.parquet", tmp_path / "m.skops", len(shops)
+    shops["cents"] = [decimal.Decimal(k % 7) / 4 for k in range(n)]
+    shops["day"] = [datetime.date(2020, 1, 1 + k % 9) for k in range(n)]
+    shops["hour"] = pd.date_range("2021-01-01", periods=n, freq="h", tz="Europe/Berlin")
+    shops["whole"] = pd.array([k % 5 or None for k in range(n)], dtype="Int64")
+    shops["took"] = pd.to_timedelta(np.arange(n) % 11, unit="h")
+    shops["group"] = pd.Categorical(np.array(["x", "y", "z"])[np.arange(n) % 3])
+    shops.to_parquet(file)
+    found = tuned(capsys, file, "--target", "sold", "--save", model)
+    kinds = ("number", "number", "flag", "category", "number", "date", "date", "number", "number")
+    assert tuple(found["kinds"].values()) == (*kinds, "category")
+    assert found["missing"]["columns"] == {"whole": 18}
+    assert main(["predict", str(model), str(file), "--explain", "99"]) == 0
+    assert "whole = missing: " in capsys.readouterr().out
+
+
+def test_progress_has_a_total_on_a_terminal(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    page = str(tmp_path / "page.html")
+    assert main(["tune", "diabetes", "--report", page]) == 0
+    lines = capsys.readouterr().err.split("\r\033[K")
+    assert [re.match(r"\[(\d of \d), \d s\] (\w+)", line).groups() for line in lines if line] == [
+        ("1 of 4", "reading"),
+        *[("2 of 4", "tuning")] * sum("tuning" in line for line in lines),
+        ("3 of 4", "comparing"),
+        ("4 of 4", "writing"),
+    ]
+    assert any("step 1 of ≤ 100, held-out loss" in line for line in lines)
+    assert lines[-1] == ""
+    assert main(["tune", "diabetes", "-q"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_grouped_digits_are_numbers(tmp_path, capsys):

@@ -57,10 +57,12 @@ def kind(name: str, values: Any) -> str:
     types = pd.api.types
     if types.is_bool_dtype(values.dtype):
         return FLAG
-    if types.is_numeric_dtype(values.dtype):
+    if types.is_numeric_dtype(values.dtype) or types.is_timedelta64_dtype(values.dtype):
         return NUMBER
     if types.is_datetime64_any_dtype(values.dtype):
         return DATE
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return TEXT
     cells = values.dropna().astype(object)
     found = types.infer_dtype(cells, skipna=True)
     if found == "boolean":
@@ -145,6 +147,8 @@ def converted(
             parts |= dates.parts(name, values, days[name])
         elif pd.api.types.is_numeric_dtype(values.dtype):  # flags among them
             parts[name] = values.astype("float64")
+        elif pd.api.types.is_timedelta64_dtype(values.dtype):
+            parts[name] = values / pd.Timedelta(days=1)
         elif kind(name, values) in (NUMBER, FLAG):
             parts[name] = pd.to_numeric(values.astype(object)).astype("float64")
         else:
@@ -257,8 +261,8 @@ def _check_numbers(name: str, values: Any) -> None:
     if numbers < len(known) and 2 * numbers > len(known):
         raise ValueError(
             f"Column '{name}' is read as text, though {numbers} of its {len(known)} values are "
-            f"numbers: row {row} below the header has '{value}'. Correct it, take the column for "
-            f"categories with --category '{name}', or --drop it."
+            f"numbers: row {row} below the header has '{value}'. Correct it, or use --na '{value}' "
+            f"if that stands for a missing value, --category '{name}' or --drop '{name}'."
         )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import warnings
 from typing import Any
+
+import numpy as np
 
 CLOCK = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?([AP]M|Z|[+-]\d{2}:?\d{2}))?)?"
 YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + CLOCK + r"\s*", re.IGNORECASE)
@@ -25,12 +28,14 @@ def style(values: Any) -> tuple[dict[str, Any] | None, str]:
 
     day_first, doubt = False, ""
     known = pd.unique(values.dropna())
-    if len(known) and isinstance(known[0], str):
+    if isinstance(known[0], str):
         text = [str(cell) for cell in known]
         found = [YEAR_FIRST.fullmatch(cell) or YEAR_LAST.fullmatch(cell) for cell in text]
         if not all(found):
             return None, ""
         day_first, doubt = _order([match for match in found if match and match.re is YEAR_LAST])
+    elif not isinstance(known[0], (datetime.date, np.datetime64)):
+        return None, ""
     try:
         read = moments(values, day_first)
     except (ValueError, TypeError, OverflowError):

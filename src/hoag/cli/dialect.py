@@ -24,11 +24,15 @@ LEADING_ZERO = re.compile(r"0\d+")
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is known about a file's text; None is found out from the file."""
+    """What is known about a file's text; None is found out from the file.
+
+    `na` are the words that stand for a missing value beside the usual ones.
+    """
 
     sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    na: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         sep = SEPARATORS.get(self.sep or ",", f"'{self.sep}'")
@@ -42,6 +46,8 @@ def add(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--sep", metavar="CHARACTER",
                         help="between the cells, such as ';' or tab (seen)")  # fmt: skip
     parser.add_argument("--decimal", choices=(".", ","), help="the decimal sign (seen)")
+    parser.add_argument("--na", action="append", default=[], metavar="WORD",
+                        help="what else stands for a missing value, such as ?")  # fmt: skip
     parser.add_argument("--encoding", metavar="NAME",
                         help="such as latin-1 (seen: UTF-8, else Windows-1252)")  # fmt: skip
 
@@ -52,7 +58,7 @@ def given(args: argparse.Namespace) -> Dialect:
         raise ValueError(f"--sep '{sep}': give one character, such as ';', or the word tab.")
     if sep is not None and sep == args.decimal:
         raise ValueError(f"--sep and --decimal are both '{sep}': cells cannot be told apart.")
-    return Dialect(sep, args.decimal, args.encoding)
+    return Dialect(sep, args.decimal, args.encoding, tuple(args.na))
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def sniff(name: str, data: bytes, usual: str, known: Dialect) -> Seen:
         for j, column in enumerate(header)
         if any(LEADING_ZERO.fullmatch(row[j].strip()) for row in rows[1:] if j < len(row))
     )
-    return Seen(Dialect(sep, decimal, encoding), header, codes)
+    return Seen(Dialect(sep, decimal, encoding, known.na), header, codes)
 
 
 def _encoding(name: str, data: bytes, asked: str | None) -> str:

@@ -65,10 +65,12 @@ def shown(reason: dict[str, Any]) -> str:
 
 def _value(table: Any, name: str, row: int) -> Any:
     """What the file has there; None for a word, a part of a date and svmlight's features."""
+    import pandas as pd
+
     if not table.named or name not in table.rows.columns:
         return None
     value = table.rows[name].iloc[row]
-    if value != value or value is None:
+    if pd.isna(value):
         return "missing"
     return value.item() if isinstance(value, np.generic) else value if _plain(value) else str(value)
 

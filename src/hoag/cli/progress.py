@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 def write_over(text: str) -> None:
     """A line in place of the last such line; nothing where stderr is no terminal."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        shown = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps stays behind
+        print(f"\r\033[K{shown}", end="", file=sys.stderr, flush=True)
 
 
 class Progress:

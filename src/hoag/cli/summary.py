@@ -6,6 +6,7 @@ import json
 import math
 import platform
 import shlex
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 import hoag
 from hoag.cli.columns import DATE
 from hoag.cli.held_out import standard_error
+from hoag.cli.text import listed
 from hoag.cli.words import spoken
 
 LOSSES = {
@@ -20,6 +22,14 @@ LOSSES = {
     "brier": "Brier loss",
     "squared_error": "squared error",
     "huber": "Huber loss",
+}
+KINDS = {"number": ("number", "numbers"), "flag": ("flag", "flags"), "date": ("date", "dates"),
+         "category": ("category", "categories"), "words": ("text", "texts")}  # fmt: skip
+FILLED = {
+    **dict.fromkeys(("number", "date"), "numbers become the mean, and a column says where"),
+    "flag": "flags become the more frequent one, and a column says where",
+    "category": "categories have one more, for what is missing",
+    "words": "texts are empty",
 }
 NAMED = 12  # penalties on a plateau in the table
 SHOWN = 5  # strongest and weakest penalties in the table
@@ -92,7 +102,8 @@ def summary(
 
 
 def _grams(found: dict[str, Any]) -> str:
-    return f" and {found['grams']:.0f} Gram matrices" if found["grams"] >= 0.5 else ""
+    grams = f"{found['grams']:.0f}"
+    return "" if grams == "0" else f" and {grams} Gram {'matrix' if grams == '1' else 'matrices'}"
 
 
 def lam_names(tuned: Any, data: Any) -> list[str]:
@@ -127,7 +138,7 @@ def verdict(baseline: dict[str, Any], criterion: str, tuned: int) -> str:
             f"Nothing was learnt: the {LOSSES[criterion]} is not below {of} by more than chance: "
             f"{figures}."
         )
-    times = f", {gain / error:.2g} times its {over}" if error > 0 else ""
+    times = f", {gain / error:.{int(gain < 10 * error)}f} times its {over}" if error > 0 else ""
     many = f" {tuned} hyperparameters were tuned on these folds, which flatters the gain."
     return (
         f"The {LOSSES[criterion]} is {100 * gain / loss:.3g} % below {of}: a gain of "
@@ -169,33 +180,23 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _columns(found: dict[str, Any]) -> list[tuple[str, str]]:
     """What the columns hold, what is missing in them, and which were left out."""
-    kinds = list((found["kinds"] or {}).values())
-    counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-    lines = []
+    kinds, missing, lines = found["kinds"] or {}, found["missing"], []
+    counts = Counter(kinds.values())
     if len(counts) > 1 or DATE in counts:
-        plural = {"category": "categories", "words": "texts"}
-        singular = {"words": "text"}
-        shown = [
-            f"{count} {singular.get(kind, kind) if count == 1 else plural.get(kind, f'{kind}s')}"
-            for kind, count in counts.items()
-        ]
+        shown = [f"{count} {KINDS[kind][count > 1]}" for kind, count in counts.items()]
         lines.append(("columns", ", ".join(shown)))
-    missing, kinds_of = found["missing"], found["kinds"] or {}
     if missing["columns"]:
         most = sorted(missing["columns"].items(), key=lambda one: -one[1])
-        more = f" and {len(most) - NAMED} more columns" if len(most) > NAMED else ""
-        each = ", ".join(f"{name} {count}" for name, count in most[:NAMED]) + more
-        text = {"category", "words"}
-        own = {kinds_of[name] in text for name, _ in most}
-        numbers = "numbers are filled with the mean, and a column says where"
-        texts = "text that is missing is a category of its own"
-        how = "; ".join(words for words, is_text in ((numbers, False), (texts, True))
-                        if is_text in own)  # fmt: skip
-        lines.append(("missing", f"{each} ({how})" if missing["how"] == "impute" else each))
+        each = ", ".join(f"{name} {count}" for name, count in most[:NAMED])
+        each += f" and {len(most) - NAMED} more columns" if len(most) > NAMED else ""
+        lacking = {kinds[name] for name, _ in most}
+        filled = dict.fromkeys(how for kind, how in FILLED.items() if kind in lacking)
+        how = f" ({'; '.join(filled)})" if missing["how"] == "impute" else ""
+        lines.append(("missing", each + how))
     if missing["rows_left_out"]:
         lines.append(("rows left out", f"{missing['rows_left_out']}, with missing values"))
     if found["left_out"]:
-        lines.append(("left out", ", ".join(found["left_out"])))
+        lines.append(("left out", listed(found["left_out"])))
     return lines
 
 

@@ -153,6 +153,7 @@ def _separated(name: str, data: bytes, usual: str, text: Iterable[str], known: D
                 decimal=seen.dialect.decimal,
                 encoding=seen.dialect.encoding,
                 dtype=dict.fromkeys(text, str),
+                na_values=list(seen.dialect.na),
                 index_col=False,
                 low_memory=False,
                 skipinitialspace=True,

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
         progress.stage(f"reading {args.file}")
         data = rows.read(args)
-        progress.stage(f"tuning on {data.X.shape[0]} rows and {data.X.shape[1]} columns")
+        progress.stage(f"tuning and refit on {data.X.shape[0]} × {data.X.shape[1]}")
         names = held_out.check_names(args.scoring, *_outputs(data))
         judge = held_out.Judge(names, data.model == "logistic")
         tuned, seconds, warned = _fit(_estimator(args, data, judge, progress), data)
@@ -206,7 +206,7 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
 def _steps(progress: Progress, most: int) -> Any:
     def tell(step: Any) -> None:
         loss = step.evaluation.value
-        progress.step(f"step {step.k} of at most {most}, held-out loss {loss:.5g}; then the refit")
+        progress.step(f"step {step.k} of ≤ {most}, held-out loss {loss:.4g}")
 
     return tell
 
