@@ -44,12 +44,12 @@ class Dialect:
 def add(parser: argparse._ArgumentGroup) -> None:
     """The options; all of them are found out when they are not given."""
     parser.add_argument("--sep", metavar="CHARACTER",
-                        help="between the cells, such as ';' or tab (seen)")  # fmt: skip
-    parser.add_argument("--decimal", choices=(".", ","), help="the decimal sign (seen)")
+                        help="between the cells, such as ';' or tab (found out)")  # fmt: skip
+    parser.add_argument("--decimal", choices=(".", ","), help="the decimal sign (found out)")
     parser.add_argument("--na", action="append", default=[], metavar="WORD",
                         help="what else stands for a missing value, such as ?")  # fmt: skip
     parser.add_argument("--encoding", metavar="NAME",
-                        help="such as latin-1 (seen: UTF-8, else Windows-1252)")  # fmt: skip
+                        help="such as latin-1 (UTF-8, else Windows-1252)")  # fmt: skip
 
 
 def given(args: argparse.Namespace) -> Dialect:

@@ -25,9 +25,17 @@ def check(count: int, notes: dict[str, Any], model: str) -> None:
 
 
 def reasons(
-    model: Any, X: Any, predictions: Any, table: Any, notes: dict[str, Any], count: int
+    model: Any,
+    X: Any,
+    predictions: Any,
+    frames: tuple[Any, Any],
+    notes: dict[str, Any],
+    count: int,
 ) -> list[list[dict[str, Any]]]:
-    """For each row the `count` largest contributions, with the value of the column."""
+    """For each row the `count` largest contributions, with the value of the column.
+
+    frames  the columns of the file, and those that were made of them; None for svmlight
+    """
     if not count:
         return []
     sources = list(dict.fromkeys(notes["sources"]))
@@ -38,6 +46,7 @@ def reasons(
     if "classes_" in vars(model):
         outputs = np.searchsorted(model.classes_, predictions)
         coef = np.vstack([-coef, coef]) if coef.shape[0] == 1 else coef
+    values = [_values(frames, name) for name in sources]
     told, size = list[list[dict[str, Any]]](), max(1, CELLS // X.shape[1])
     for start in range(0, X.shape[0], size):
         here = slice(start, start + size)
@@ -47,33 +56,31 @@ def reasons(
         np.add.at(sums.T, groups, terms.T)
         best = np.argsort(-np.abs(sums), axis=1, kind="stable")[:, :count]
         for i, (own, chosen) in enumerate(zip(sums, best, strict=True), start):
-            named = [(sources[j], float(own[j])) for j in chosen]
-            told.append(
-                [
-                    {"column": name, "value": _value(table, name, i), "contribution": part}
-                    for name, part in named
-                ]
-            )
+            row = []
+            for j in chosen:
+                cells = values[j]
+                value = None if cells is None else cells[i]
+                row.append({"column": sources[j], "value": value, "contribution": float(own[j])})
+            told.append(row)
     return told
 
 
 def shown(reason: dict[str, Any]) -> str:
     """age = 63: +1.2."""
-    value = "" if reason["value"] is None else f" = {reason['value']}"
+    value = reason["value"]
+    value = f"{value:.10g}" if isinstance(value, float) else value
+    value = "" if value is None else f" = {value}"
     return f"{reason['column']}{value}: {reason['contribution']:+.4g}"
 
 
-def _value(table: Any, name: str, row: int) -> Any:
-    """What the file has there; None for a word, a part of a date and svmlight's features."""
-    import pandas as pd
-
-    if not table.named or name not in table.rows.columns:
-        return None
-    value = table.rows[name].iloc[row]
-    if pd.isna(value):
-        return "missing"
-    return value.item() if isinstance(value, np.generic) else value if _plain(value) else str(value)
+def _values(frames: tuple[Any, Any], name: str) -> list[Any] | None:
+    """A column of the file, or a part of a date; None for a word and svmlight's features."""
+    for frame in frames:
+        if frame is not None and name in frame.columns:
+            cells = zip(frame[name].tolist(), frame[name].isna(), strict=True)
+            return ["missing" if no else cell if _plain(cell) else str(cell) for cell, no in cells]
+    return None
 
 
-def _plain(value: Any) -> bool:
-    return isinstance(value, (str, int, float, bool))
+def _plain(cell: Any) -> bool:
+    return isinstance(cell, (str, int, float, bool))

@@ -7,8 +7,8 @@ If FILE has the target, too, a line on stderr tells how good they are.
   hoag predict iris.skops iris --proba
   hoag predict houses.skops new-houses.csv --explain 3
 
---explain says why: a column's contribution is its coefficients times what its value differs from
-the mean, in the target's unit, or in log-odds for the class that is predicted.
+--explain says why: what a column contributes is its coefficient times how much its value differs
+from the mean, in units of the target, or for classes in log-odds of the one that is predicted.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def run(args: argparse.Namespace) -> int:
         told = ", ".join(f"{name} {value:.4g}" for name, value in score.items() if name != "rows")
         print(f"hoag: {told} on {score['rows']} rows with a known target", file=sys.stderr)
     names = notes["targets"]
-    why = explain.reasons(model[-1], rows, predictions, table, notes, args.explain)
+    frames = (table.rows, X) if kinds is not None else (None, None)
+    why = explain.reasons(model[-1], rows, predictions, frames, notes, args.explain)
     if args.json:
         found = {
             "target": names[0] if len(names) == 1 else names,

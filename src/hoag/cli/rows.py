@@ -147,11 +147,18 @@ def _check_copies(rows: Any, named: list[str], kinds: dict[str, str]) -> None:
     """An error for a column that is the target under another name: it would predict itself."""
     for target in named:
         for name in kinds:
-            if rows[name].equals(rows[target]):
+            if _same(rows[name], rows[target]):
                 raise ValueError(
                     f"Column '{name}' is a copy of the target '{target}', which would be predicted "
                     f"from itself: leave it out with --drop '{name}'."
                 )
+
+
+def _same(one: Any, other: Any) -> bool:
+    import pandas as pd
+
+    numbers = all(pd.api.types.is_numeric_dtype(column.dtype) for column in (one, other))
+    return bool((one == other).all()) if numbers else bool(one.equals(other))
 
 
 def _svmlight(args: argparse.Namespace, table: Any) -> Data:

@@ -8,8 +8,8 @@ standard input, or one of scikit-learn's own: breast_cancer, diabetes, digits, i
   hoag tune patients.csv --target ill --drop id --penalties per-feature --json
 
 Numbers are standardised, categories become columns of 0 and 1, dates days; what is missing is
-filled in, and said. How a text file is written (--sep, --decimal, --encoding) is seen. The rows
-are shuffled before they are split into folds. Exit code 3: done, but not converged.
+filled in, and said. How a text file is written (--sep, --decimal, --encoding) is found out. The
+rows are shuffled before they are split into folds. Exit code 3: done, but not converged.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--criterion", choices=CRITERIA,
                         help="the held-out loss (log_loss or squared_error)")  # fmt: skip
     search.add_argument("--scoring", metavar="NAMES",
-                        help="to tell, such as roc_auc,accuracy (accuracy or r2)")  # fmt: skip
+                        help="held-out scores, such as roc_auc,accuracy")  # fmt: skip
     search.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"),
                         help="of λ, the log of the penalty (from the data)")  # fmt: skip
     search.add_argument("--tol", type=float, default=1e-4, help="gain to stop at (1e-4)")
@@ -241,6 +241,7 @@ def _save(path: str, data: Data, tuned: Any, found: dict[str, Any]) -> None:
         "format": FORMAT,
         **{name: getattr(data, name) for name in of_data},
         **{name: found[name] for name in of_found},
+        "lam_names": found["names"],
         "means": np.asarray(data.X.mean(axis=0)).ravel().tolist(),
     }
     write_whole(Path(path), need("skops.io").dumps(pipeline))

@@ -25,7 +25,6 @@ RULES = (
     (r"widen bounds\b", "widen --bounds"),
     (r"scale the columns \(StandardScaler\)", "leave --no-scale out"),
     (r"Raise max_iter or tol\b", "Raise --max-iter or --tol"),
-    (r"tol=-?[\d.e+-]+: it must", "--tol: it must"),
     (r"\blam\b", "λ"),
 )
 
