@@ -172,6 +172,28 @@ def test_a_target_of_noise_is_no_success(kind, tmp_path, capsys):
     assert re.search(r"what was learnt +Nothing was learnt: ", capsys.readouterr().out)
 
 
+def test_many_penalties_that_fit_the_folds_of_noise_are_no_success(tmp_path, capsys):
+    file, learnt, doubted = tmp_path / "noise.csv", 0, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame(rng.normal(size=(150, 10)), columns=[f"x{j}" for j in range(10)])
+        frame.assign(y=rng.normal(size=150)).to_csv(file, index=False)
+        found = tuned(capsys, file, "--target", "y", "--penalties", "per-feature", "--starts", 1)
+        baseline = found["baseline"]
+        learnt += baseline["learnt"]
+        if baseline["gain"] > 2 * baseline["standard_error"] and not baseline["learnt"]:
+            doubted += 1
+            assert baseline["sentence"].startswith("It is not clear that anything was learnt. ")
+            assert "gain on noise, too" in baseline["sentence"]
+    assert learnt <= 1  # one of 40 is to be expected
+    assert doubted >= 2
+    found = tuned(capsys, "diabetes", "--penalties", "per-feature", "--starts", 1)
+    one = tuned(capsys, "diabetes")["baseline"]
+    assert found["baseline"]["learnt"]
+    assert found["baseline"]["one_for_all"]["gain"] == pytest.approx(one["gain"], rel=1e-6)
+    assert found["baseline"]["gain"] > one["gain"]
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [

@@ -126,23 +126,29 @@ def verdict(baseline: dict[str, Any], criterion: str, tuned: int) -> str:
     """Whether anything was learnt, in a sentence with the figures; `tuned` hyperparameters."""
     gain, error, loss = (baseline[name] for name in ("gain", "standard_error", "loss"))
     of = f"that of predicting {baseline['what']} for every row ({loss:.4g})"
-    over = "standard error" + (" over folds" if baseline["folds"] else "")
-    if not baseline["learnt"]:
-        figures = f"the gain is {gain:.2g}, with a {over} of {error:.2g}"
-        if error < gain < 2 * error:
-            return (
-                f"It is not clear that anything was learnt: the {LOSSES[criterion]} is hardly "
-                f"below {of}: {figures}. Noise gains as much in one table of ten."
-            )
-        return (
-            f"Nothing was learnt: the {LOSSES[criterion]} is not below {of} by more than chance: "
-            f"{figures}."
+    over, one = "standard error" + (" over folds" if baseline["folds"] else ""), ""
+    figures = f"the gain is {gain:.2g}, with a {over} of {error:.2g}"
+    if alone := baseline["one_for_all"]:
+        one = (
+            f" One hyperparameter for all gains {alone['gain']:.3g} ± {alone['standard_error']:.2g}"
+            f"; {tuned} of them are tuned on the folds that judge them, and gain on noise, too."
         )
-    times = f", {gain / error:.{int(gain < 10 * error)}f} times its {over}" if error > 0 else ""
-    many = f" {tuned} hyperparameters were tuned on these folds, which flatters the gain."
+    if baseline["learnt"]:
+        times = f", {gain / error:.{int(gain < 10 * error)}f} times its {over}" if error > 0 else ""
+        return (
+            f"The {LOSSES[criterion]} is {100 * gain / loss:.3g} % below {of}: a gain of "
+            f"{gain:.3g}{times}.{one}"
+        )
+    if one:
+        return f"It is not clear that anything was learnt. Against {of}, {figures}.{one}"
+    if error < gain < 2 * error:
+        return (
+            f"It is not clear that anything was learnt: the {LOSSES[criterion]} is hardly below "
+            f"{of}: {figures}. Noise gains as much in one table of ten."
+        )
     return (
-        f"The {LOSSES[criterion]} is {100 * gain / loss:.3g} % below {of}: a gain of "
-        f"{gain:.3g}{times}.{many if tuned > 1 else ''}"
+        f"Nothing was learnt: the {LOSSES[criterion]} is not below {of} by more than chance: "
+        f"{figures}."
     )
 
 

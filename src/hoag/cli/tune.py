@@ -90,8 +90,7 @@ def run(args: argparse.Namespace) -> int:
         judge = held_out.Judge(names, data.model == "logistic")
         tuned, seconds, warned = _fit(_estimator(args, data, judge, progress), data)
         progress.stage("comparing with a constant")
-        splits = None if args.cv == "loo" else list(tuned.cv.split(data.X, data.y))
-        compared = held_out.compared(judge, data.y, data.weights, splits, tuned.criterion, args.tol)
+        compared = _compared(args, data, tuned, judge)
         told = [*data.told, *told, *judge.told.values(), *warned]
         found = summary.summary(args, data, tuned, seconds, told, judge, compared)
         if args.save or args.report:
@@ -115,6 +114,30 @@ def _outputs(data: Data) -> tuple[bool, int]:
 
     classes = data.model == "logistic"
     return classes, len(np.unique(data.y)) if classes else 1
+
+
+def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) -> dict[str, Any]:
+    """The model beside a constant, fold by fold.
+
+    Penalties of their own are tuned on the folds that judge them, and gain on noise: what one for
+    all learns is asked too, which costs little beside them.
+    """
+    from sklearn.base import clone
+
+    from hoag.cli import held_out
+
+    splits = None if args.cv == "loo" else list(tuned.cv.split(data.X, data.y))
+    rest = (data.y, data.weights, splits, tuned.criterion, args.tol)
+    compared = held_out.compared(judge, *rest)
+    kind = "widths" if data.model == "kernel-ridge" else "penalties"
+    one, baseline = None, compared["baseline"]
+    if baseline["learnt"] and getattr(args, kind) != "shared":
+        alone = held_out.Judge([], judge.classes)
+        _fit(clone(tuned).set_params(**{kind: "shared", "scoring": alone, "callback": None}), data)
+        one = held_out.compared(alone, *rest)["baseline"]
+        one = {name: one[name] for name in ("gain", "standard_error", "learnt")}
+    learnt = baseline["learnt"] and (one is None or one["learnt"])
+    return compared | {"baseline": baseline | {"one_for_all": one, "learnt": learnt}}
 
 
 def _folds(value: str) -> int | str:
