@@ -108,12 +108,12 @@ def understood(
     misunderstood, an id or a code of digits, is used and pointed out.
     """
     kinds, days, left_out, told = dict[str, str](), dict[str, dict[str, Any]](), {}, list[str]()
-    for name in frame.columns:
-        values = frame[name]
+    lacks = frame.isna().sum().to_dict()
+    for name, values in frame.items():
         kinds[name] = kind(name, values)
         if name in asked:
             kinds[name] = asked[name]
-        elif why := _useless(name, values):
+        elif why := _useless(name, values, lacks[name]):
             left_out[name] = why
         elif kinds[name] in (TEXT, DATE):
             style, doubt = dates.style(values)
@@ -127,7 +127,7 @@ def understood(
                 left_out[name] = why
     kinds = {name: found for name, found in kinds.items() if name not in left_out}
     told += _left_out(left_out) + _numbers(frame, kinds, frozenset(codes))
-    missing = {name: int(count) for name, count in frame[list(kinds)].isna().sum().items() if count}
+    missing = {name: int(lacks[name]) for name in kinds if lacks[name]}
     columns = Columns(kinds, days, missing, left_out, told)
     return converted(frame, kinds, days, where), columns
 
@@ -178,12 +178,12 @@ def _strings(values: Any, missing: Any) -> Any:
     return pd.Series(text, index=values.index, dtype=object)
 
 
-def _useless(name: str, values: Any) -> str:
+def _useless(name: str, values: Any, lacks: int) -> str:
     """Why a column can tell nothing, whatever its kind; or ""."""
-    known, rows = int(values.notna().sum()), len(values)
-    if known == 0:
+    rows = len(values)
+    if lacks == rows:
         return "no values"
-    if known == rows and values.nunique() == 1:
+    if lacks == 0 and values.iloc[0] == values.iloc[-1] and values.nunique() == 1:
         return "one value only"
     if re.fullmatch(r"Unnamed: \d+", name) and values.nunique() == rows:
         return "no name and a different value in each row, as row numbers have"
@@ -241,8 +241,8 @@ def _whole(values: Any) -> bool:
 
     if not pd.api.types.is_numeric_dtype(values.dtype):
         return False
-    known = values.dropna().to_numpy(dtype="float64")
-    return bool(np.all(np.isfinite(known) & (known == np.round(known))))
+    known = values.to_numpy(dtype="float64", na_value=np.nan)
+    return bool(np.all((np.isfinite(known) & (known == np.round(known))) | np.isnan(known)))
 
 
 def _is_id(name: str, values: Any) -> bool:

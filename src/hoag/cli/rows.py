@@ -83,7 +83,7 @@ def read(args: argparse.Namespace) -> Data:
                 f"values are missing in {listed(known.missing)}: use --missing impute, or --drop "
                 "the columns that lack most."
             )
-    lacking = {name for name in frame.columns if frame.loc[kept, name].isna().any()}
+    lacking = set(frame.columns[frame[kept].isna().any()])
     dense = model == targets.KERNEL_RIDGE
     transformer = prepare.transformer(known.pieces(), lacking, not args.no_scale, dense)
     X = prepare.fitted(transformer, frame[kept])
@@ -157,6 +157,8 @@ def _check_copies(rows: Any, named: list[str], kinds: dict[str, str]) -> None:
 def _same(one: Any, other: Any) -> bool:
     import pandas as pd
 
+    if one.iloc[0] is pd.NA or one.iloc[0] != other.iloc[0]:
+        return False
     numbers = all(pd.api.types.is_numeric_dtype(column.dtype) for column in (one, other))
     return bool((one == other).all()) if numbers else bool(one.equals(other))
 
