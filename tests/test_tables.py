@@ -327,6 +327,9 @@ def test_words_of_a_text_become_numbers(tmp_path, capsys):
     main(["predict", str(model), str(file), "--explain", "1"])
     out = capsys.readouterr().out
     assert out.count("review: good: ") > 190
+    frame.assign(review="a b").to_csv(file, index=False)
+    told = failure(capsys, "tune", file, "--target", "stars", "--text", "review")
+    assert "the column has none of two letters or more" in told
 
 
 def test_dates_become_days_and_their_parts(tmp_path, capsys):

@@ -113,6 +113,7 @@ def understood(
         kinds[name] = kind(name, values)
         if name in asked:
             kinds[name] = asked[name]
+            _check_words(name, values, asked[name])
         elif why := _useless(name, values, lacks[name]):
             left_out[name] = why
         elif kinds[name] in (TEXT, DATE):
@@ -252,6 +253,14 @@ def _is_id(name: str, values: Any) -> bool:
         return False
     run = float(values.max()) - float(values.min()) == rows - 1
     return run or values.is_monotonic_increasing or bool(ID.search(name))
+
+
+def _check_words(name: str, values: Any, asked: str) -> None:
+    if asked == WORDS and not values.dropna().astype(str).str.contains(r"\b\w\w+\b").any():
+        raise ValueError(
+            f"--text '{name}' makes numbers of words, and the column has none of two letters or "
+            f"more: use --category '{name}', or --drop '{name}'."
+        )
 
 
 def _check_numbers(name: str, values: Any) -> None:
