@@ -46,8 +46,8 @@ def test_two_are_contours_whose_least_is_at_the_best():
     model = KernelRidgeCV(cv=3).fit(X, y)
     for data in ((), (X, y)):
         display = TuningDisplay.from_estimator(model, *data, grid=9)
-        assert display.axes_[0].get_xlabel() == "log γ"
-        assert display.axes_[0].get_ylabel() == "log α"
+        assert display.axes_[0].get_xlabel() == "λ[width]"
+        assert display.axes_[0].get_ylabel() == "λ[ridge]"
     u, v, values = display.surface
     assert values.min() >= model.criterion_ * (1 - 1e-6)
     assert values.min() <= model.criterion_ * 1.05
@@ -116,7 +116,7 @@ def test_penalties_on_a_plateau_are_marked_in_every_picture():
     np.testing.assert_array_equal(heat["switched off"][:, 1], rows)
     assert rows.size >= 10
     two = RidgeCV(penalties=np.arange(20) // 10, cv=5).fit(np.hstack([X, 0 * X]), y)
-    assert TuningDisplay.from_estimator(two).axes_[0].get_ylabel() == "λ[1], switched off"
+    assert TuningDisplay.from_estimator(two).axes_[0].get_ylabel() == "λ[group 1], switched off"
     kernel = KernelRidgeCV(cv=3, max_iter=3).fit(X[:60], y[:60])
     assert not marked(TuningDisplay.from_estimator(kernel).axes_[0])
 

@@ -94,7 +94,7 @@ class TuningDisplay:
         display = cls(
             estimator.result_,
             interval=estimator.lam_interval_,
-            names=estimator._lam_names(),
+            names=_labels(estimator),
             image=None if image_shape is None else _images(estimator, image_shape),
             surface=_surface(estimator, X, y, grid, params) if contours else None,
             plateaus=vars(estimator).get("plateaus_"),
@@ -300,6 +300,11 @@ def _tiled(images: Any, blank: Any) -> Any:
     tiles = np.pad(tiles, ((0, 0), (0, 1), (0, 1)), constant_values=blank)
     rows = [np.hstack(list(tiles[k : k + columns])) for k in range(0, len(tiles), columns)]
     return np.vstack(rows)[:-1, :-1]
+
+
+def _labels(estimator: Any) -> list[str]:
+    names = estimator._lam_names()
+    return ["λ = log α"] if len(names) == 1 else [f"λ[{name}]" for name in names]
 
 
 def _images(estimator: Any, shape: tuple[int, int]) -> Array:

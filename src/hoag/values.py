@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -256,7 +256,8 @@ class Result:
 
     λ, x, value and gradient belong together, and `value` was computed once more at λ, outside
     whatever approximation the search went by. `cost` and `seconds` are those of everything, what
-    came after the last step of the trace too. For a sum of criteria x is a tuple.
+    came after the last step of the trace too. For a sum of criteria x is a tuple. `names` are those
+    of the hyperparameters, where somebody has named them.
     """
 
     evaluation: Evaluation
@@ -264,8 +265,33 @@ class Result:
     trace: tuple[Step, ...] = field(repr=False)
     cost: Cost = Cost()
     seconds: float = 0.0
+    names: tuple[str, ...] = field(default=(), repr=False)
 
-    MANY: ClassVar[int] = 20
+    def __repr__(self) -> str:
+        how = "converged" if self.converged else self.status.reason
+        lam = np.array2string(self.lam, precision=4, threshold=6, edgeitems=2)
+        return f"Result(lam={lam}, value={self.value:.6g}, {how}, {len(self.trace)} steps)"
+
+    def __str__(self) -> str:
+        """A summary of eight lines."""
+        found, cost = self.evaluation, self.cost
+        lam = np.array2string(self.lam, precision=4, threshold=6, edgeitems=2)
+        many = f" ({self.lam.size} hyperparameters)" if self.lam.size > 1 else ""
+        grad, error = float(np.linalg.norm(found.grad)), found.error
+        known = "" if np.isnan(error) else f", known to ± {error:.1e}"
+        bound = f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
+        grams = f", {cost.grams:.0f} Gram matrices" if cost.grams >= 0.5 else ""
+        lines = {
+            "lam": lam + many,
+            "loss": f"{self.value:.8g} ± {found.f_error:.1e}",
+            "slope": f"{grad:.1e}{known}{bound}",
+            "ended": self.status.reason,
+            "why": str(self.status),
+            "steps": str(len(self.trace)),
+            "cost": f"{cost.passes:.0f} passes over the data{grams}",
+            "seconds": f"{self.seconds:.3g}",
+        }
+        return "\n".join(f"{name:8} {told}" for name, told in lines.items())
 
     @property
     def lam(self) -> Array:
@@ -296,8 +322,8 @@ class Result:
     def to_frame(self) -> Any:
         """The trace as a pandas DataFrame, one row for each step.
 
-        Up to `MANY` hyperparameters have a column each, lam_0, lam_1, …; more of them are arrays
-        in one column, lam.
+        Each hyperparameter has a column: lam_0, lam_1, …, or lam_ and its name, where they have
+        names and are several.
         """
         try:
             import pandas as pd
@@ -306,14 +332,14 @@ class Result:
                 "Result.to_frame() needs pandas: pip install pandas. Without it, result.trace is "
                 "the same as a tuple of hoag.Step."
             ) from None
+        size = self.lam.size
+        names = self.names if len(self.names) == size > 1 else [str(j) for j in range(size)]
+        lams = np.array([step.lam for step in self.trace]).reshape(-1, size)
         rows = []
         for step in self.trace:
-            found, lam = step.evaluation, step.lam
-            many = lam.size > self.MANY
+            found = step.evaluation
             rows.append(
-                {"step": step.k}
-                | ({"lam": lam} if many else {f"lam_{j}": v for j, v in enumerate(lam)})
-                | {
+                {
                     "value": found.value,
                     "f_error": found.f_error,
                     "grad_norm": float(np.linalg.norm(found.grad)),
@@ -330,7 +356,9 @@ class Result:
                     "converged": found.converged,
                 }
             )
-        return pd.DataFrame(rows)
+        steps = pd.DataFrame({"step": [step.k for step in self.trace]})
+        columns = pd.DataFrame(lams, columns=[f"lam_{name}" for name in names])
+        return pd.concat([steps, columns, pd.DataFrame(rows)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.compatible import Compatible
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
+from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.glm.make import check_sparse
@@ -48,6 +49,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     lam_min_: Array
     criterion_: float
     lam_interval_: Array
+    penalties_: npt.NDArray[Any]
     result_: Result
     n_iter_: Any
     n_features_in_: int
@@ -95,6 +97,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
             setattr(self, name, value)
+        names = self._lam_names()
+        self.result_ = replace(self.result_, names=tuple(names))
+        plateaus = vars(self).get("plateaus_", "")
+        self.penalties_ = table(names, self.lam_, self.lam_interval_, plateaus)
         for name, value in (scored | self._judged(judge, result)).items():
             setattr(self, name, value)
         listeners.finish(fitted)
@@ -146,11 +152,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         raise NotImplementedError
 
     def _lam_names(self) -> list[str]:
-        """What to write beside each λ in a picture."""
-        size, features = self.lam_.size, vars(self).get("feature_names_in_", ())
-        if len(features) == size > 1:
-            return [f"λ[{name}]" for name in features]
-        return ["λ = log α"] if size == 1 else [f"λ[{j}]" for j in range(size)]
+        """What each hyperparameter is called, in tables and pictures."""
+        return [f"λ[{j}]" for j in range(self.lam_.size)]
 
     def _lam_of_features(self) -> Array:
         """Those λ that belong to features, where such there are."""

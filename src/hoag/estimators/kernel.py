@@ -147,9 +147,10 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         return {"gamma_": float(gamma[0]) if self.widths == "shared" else gamma, "alpha_": alpha}
 
     def _lam_names(self) -> list[str]:
-        features = vars(self).get("feature_names_in_", range(self.lam_.size - 1))
-        widths = [f"log γ[{name}]" for name in features]
-        return [*(["log γ"] if self.lam_.size == 2 else widths), "log α"]
+        """Of the widths, and of the ridge."""
+        features = vars(self).get("feature_names_in_", [f"x{j}" for j in range(self.lam_.size - 1)])
+        one = self.lam_.size == 2
+        return [*(["width"] if one else [f"width of {name}" for name in features]), "ridge"]
 
     def _lam_of_features(self) -> Array:
         return np.asarray(self.lam_[:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
+from hoag.estimators.names import numbered
 from hoag.estimators.plateaus import Groups, plateaus
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
@@ -116,7 +118,34 @@ class LinearEstimator(TunedEstimator):
         return u.y_scale**2 / judged / outputs
 
     def _penalties(self) -> Any:
-        return self.penalties
+        """As the models take them: a word, or an array of group numbers."""
+        return self._grouped()[0] if isinstance(self.penalties, Mapping) else self.penalties
+
+    def _grouped(self) -> tuple[Any, list[str]]:
+        """Group numbers and labels, of penalties by the names of columns."""
+        return numbered(
+            self.penalties, vars(self).get("feature_names_in_"), int(self.n_features_in_)
+        )
+
+    def _lam_names(self) -> list[str]:
+        """Of each penalty: its feature, class, target, both, group or label."""
+        size, penalties = self.lam_.size, self._penalties()
+        features = [str(name) for name in vars(self).get("feature_names_in_", ())]
+        features = features or [f"x{j}" for j in range(self.n_features_in_)]
+        outputs = [str(name) for name in vars(self).get("classes_", ())]
+        if isinstance(self.penalties, Mapping):
+            return self._grouped()[1]
+        if size == 1:
+            return ["all"]
+        if isinstance(penalties, str) and penalties == "per-feature":
+            return features
+        if isinstance(penalties, str) and penalties == "per-class":
+            return outputs if len(outputs) == size else [f"y{k}" for k in range(size)]
+        if isinstance(penalties, str):
+            count = size // len(features)
+            each = outputs if len(outputs) == count else [f"y{k}" for k in range(count)]
+            return [f"{name} → {output}" for name in features for output in each]
+        return [f"group {j}" for j in range(size)]
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)

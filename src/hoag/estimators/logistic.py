@@ -41,9 +41,11 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
 
     Parameters
     ----------
-    penalties : {"shared", "per-class", "per-feature", "per-coefficient"} or array of int
+    penalties : {"shared", "per-class", "per-feature", "per-coefficient"}, array of int or dict
         Which coefficients share a penalty. An array gives the group number of each feature, shape
-        (n_features,), or of each coefficient, shape (n_features, n_classes); −1: not penalised.
+        (n_features,), or of each coefficient, shape (n_features, n_classes); −1: not penalised. A
+        dict gives labels to columns, by name or number: {"age": "free", "income": "money",
+        "savings": "money"}; "free" is not penalised, columns that are not named share a penalty.
     Cs : int, array of float or None
         As in scikit-learn; only the range counts, and becomes the bounds: −log C.
     alphas : int, array of float or None
@@ -117,6 +119,8 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
     plateaus_ : array of str (n_penalties,): "switched off" where the criterion is within `tol` up
         to the upper bound and nothing of the group is left in the model, "free" where it is so
         down to the lower bound and the penalty no longer acts, else ""
+    penalties_ : array of records (n_penalties,): name, lam, value = exp(λ), lower and upper end of
+        the interval, plateau; pandas.DataFrame(penalties_) is a table
     result_ : hoag.Result: trace, status, gradients with their errors; result_.to_frame()
     scores_ : dict of arrays (n_folds,), with `scoring`
     n_iter_ : int, the steps of the search

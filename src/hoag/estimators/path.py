@@ -18,6 +18,7 @@ import numpy as np
 
 from hoag.estimators.judge import Judge
 from hoag.estimators.task import Task
+from hoag.search.asks import ACCURACY
 from hoag.values import (
     Array,
     Ask,
@@ -28,13 +29,6 @@ from hoag.values import (
     Result,
     Status,
 )
-
-# A value on the path is settled to this share of itself: far below any standard error.
-SETTLED_TO = 1e-4
-# Where the loss has risen by a standard error is found to this, in λ, on a way of such strides.
-NEAR, STRIDE = 0.01, 0.5
-# Where scores select: how far around the best λ, and how many λ.
-AROUND, POINTS = 6.0, 49
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +90,8 @@ class Walk:
 
     @property
     def tol(self) -> float:
-        return SETTLED_TO * abs(self._begin.value)
+        """A share of the loss that is far below any standard error."""
+        return ACCURACY * abs(self._begin.value)
 
     def losses(self, found: Evaluation) -> Array | None:
         """The mean held-out loss of every fold with held-out rows; None for one split."""
@@ -110,11 +105,13 @@ class Walk:
         return self.task.judged[self.task.judged > 0]
 
 
-def one_standard_error(task: Task, result: Result) -> tuple[Evaluation, Status, Cost]:
+def one_standard_error(
+    task: Task, result: Result, stride: float = 0.5, near: float = 0.01
+) -> tuple[Evaluation, Status, Cost]:
     """At the strongest penalties whose loss is within one standard error of the least.
 
     All penalties are moved together. The way up is gone stride by stride, until the loss is above
-    that, and the last place below it is found by bisection.
+    that, and the last place below it is found by bisection, to `near` in λ.
     """
     walk, best = Walk(task, result.evaluation), result.evaluation
     begun = walk.at(0.0)
@@ -127,10 +124,10 @@ def one_standard_error(task: Task, result: Result) -> tuple[Evaluation, Status, 
     error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
     limit, low = begun.value + error, 0.0
     most = float(np.max((task.box.upper - best.lam)[task.stronger > 0]))
-    high = min(STRIDE, most)
+    high = min(stride, most)
     while low < high and walk.at(high).value <= limit:
-        low, high = high, min(high + STRIDE, most)
-    while high - low > NEAR:
+        low, high = high, min(high + stride, most)
+    while high - low > near:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if walk.at(middle).value <= limit else (low, middle)
     why = (
@@ -141,13 +138,15 @@ def one_standard_error(task: Task, result: Result) -> tuple[Evaluation, Status, 
     return walk.at(low, gradient=True), replace(result.status, sentence=why), walk.cost
 
 
-def by_score(judge: Judge, result: Result) -> tuple[Evaluation, Status, Cost, dict[str, Any]]:
+def by_score(
+    judge: Judge, result: Result, around: float = 6.0, points: int = 49
+) -> tuple[Evaluation, Status, Cost, dict[str, Any]]:
     """At the penalties, of a fine path around the best, whose mean score is highest.
 
     Of equal ones the strongest. Also `cv_results_`: lam, and the scores of every fold.
     """
     task, begin = judge.task, result.evaluation
-    shifts = np.linspace(-AROUND, AROUND, POINTS)
+    shifts = np.linspace(-around, around, points)
     room = [(end - begin.lam)[task.stronger > 0] for end in (task.box.lower, task.box.upper)]
     shifts = shifts[(shifts >= np.min(room[0])) & (shifts <= np.max(room[1]))]
     each, cost = _along(task, begin, shifts)

@@ -123,7 +123,7 @@ class RidgeEstimator(LinearEstimator):
                 f"penalties={self.penalties!r}: use 'shared', '{self._per_output}', 'per-feature', "
                 "'per-coefficient', or an array of group numbers."
             )
-        return self.penalties
+        return super()._penalties()
 
     def _grids(self) -> list[Grid]:
         return alpha_grid("alphas", self.alphas)
