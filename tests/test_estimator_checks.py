@@ -21,7 +21,8 @@ from hoag.search import Hoag
 SEARCHES = (None, Hoag(max_iter=8))
 
 # A kernel's default search looks all over the box, which takes a second on the few rows of a check:
-# it has those checks below that a search can change, and a search of few steps has them all.
+# it has those checks below that a search can change, with two folds, and a search of few steps has
+# them all, with five.
 PLAIN = [
     LogisticRegressionCV(),
     RidgeCV(),
@@ -50,7 +51,7 @@ OTHERS = [
         if (penalties, search) != ("shared", None)
     ),
     *(
-        KernelRidgeCV(widths=widths, search=search, max_iter=STEPS)
+        KernelRidgeCV(widths=widths, search=search, max_iter=STEPS, cv=2)
         for widths, search in product(("shared", "per-feature"), SEARCHES)
         if (widths, search) != ("shared", SEARCHES[1])
     ),
@@ -63,7 +64,7 @@ OTHERS = [
     RidgeCV(criterion="huber"),
     RidgeCV(criterion="huber", cv=5),
     RidgeClassifierCV(criterion="huber", class_weight="balanced"),
-    KernelRidgeCV(criterion="huber"),
+    KernelRidgeCV(criterion="huber", cv=2),
 ]
 
 # What a setting of the criterion, the penalties or the search can change: how rows, weights and
