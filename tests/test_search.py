@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import registry
 from scipy.optimize import minimize_scalar
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import scale
 
 import hoag
 from hoag import inner, linear, models, schedules
@@ -416,3 +419,14 @@ def test_a_hand_written_problem_is_counted_by_calls():
     result = hoag.minimize(Watched(), search=Hoag(max_iter=5))
     wanted = 0.5 * counter["forward"] + 0.5 * counter["h_x"] + counter["products"]
     assert result.cost.passes == wanted
+
+
+def test_a_search_stays_in_the_basin_that_the_looks_found():
+    """The best look was all but at its minimum; a long first step left it for a higher one."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = next(iter(StratifiedKFold(3).split(X, y)))[0]
+    A, sign = scale(X[rows]), 2.0 * y[rows] - 1
+    model = hoag.RidgeCV(bounds=(np.log(1e-2), np.log(1e3))).fit(A, sign)
+    assert model.result_.converged
+    values = [model.criterion_at(lam, A, sign) for lam in np.linspace(-4.6, 6.9, 116)]
+    assert model.criterion_ <= min(values) * (1 + 1e-4)

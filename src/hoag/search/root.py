@@ -82,7 +82,8 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
             return replace(judged.status, sentence=why)
         start = now
         if judged.gain > tol:
-            wanted, start, here = ahead or (yield from _root(domain, now, curvature))
+            far = LEAST if exact and k == 1 else LONGEST  # the scan's best is in its basin
+            wanted, start, here = ahead or (yield from _root(domain, now, curvature, far))
             lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
             curvature = here
         # A slope with less than this error gains nothing to speak of, by a long step.
@@ -99,10 +100,15 @@ def _looked_at(traits: Traits) -> str:
     return "The box around the start was looked at, by an approximation of f."
 
 
-def _root(domain: Box, now: Evaluation, curvature: float) -> Asking[tuple[Array, Any, float]]:
-    """The root of p by one free look, where to start from there, and p′."""
+def _root(
+    domain: Box, now: Evaluation, curvature: float, far: float = LONGEST
+) -> Asking[tuple[Array, Any, float]]:
+    """The root of p by one free look, where to start from there, and p′.
+
+    The look is where p′ says that the root is; `far` away, where p′ is not known.
+    """
     p = now.grad
-    size = np.abs(p) / curvature if curvature > 0 else LONGEST
+    size = np.abs(p) / curvature if curvature > 0 else far
     lam = domain.project(now.lam - np.sign(p) * np.clip(size, LEAST, LONGEST))
     if lam[0] == now.lam[0]:
         return lam, now, curvature
