@@ -1,4 +1,9 @@
-"""Estimators in scikit-learn's manner, tuned by gradient."""
+"""Estimators in scikit-learn's manner, tuned by gradient.
+
+>>> from hoag import estimators
+>>> [name for name in estimators.__all__ if "Ridge" in name]
+['KernelRidgeCV', 'RidgeCV']
+"""
 
 from hoag.estimators.kernel import KernelRidgeCV
 from hoag.estimators.logistic import LogisticRegressionCV
