@@ -40,6 +40,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
+autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": True}
 
@@ -66,17 +67,26 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_show_sphinx = False
+# Stories need the width for their code, and have their downloads at the end; so does theory.
+START = "gallery/plot_00_getting_started"
+STORIES = {f"gallery/{path.stem}" for path in HERE.glob("../examples/gallery/plot_*.py")}
+WIDE = ("index", "gallery/index", "theory")
+SIDEBAR = {"**": ["page-toc"]} | {name: [] for name in (*WIDE, *STORIES - {START})}
+
 html_theme_options = {
     "logo": {"text": "hoag"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc", "sg_download_links"],
+    "secondary_sidebar_items": SIDEBAR,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 html_context = {"default_mode": "auto"}
+# Pages without neighbours have no list of them.
+html_sidebars = {name: [] for name in ("index", "choose", "benchmarks", "faq", START)}
 
 
 def prepare(app, config):

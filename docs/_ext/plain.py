@@ -100,7 +100,7 @@ def described(block):
             k += 1
         term, _, kind = head.partition(" : ")
         said = " ".join(body)
-        if said[:1].isupper() or not kind:
+        if (said[:1].isupper() and not kind.startswith("as in")) or not kind:
             made += entry(term, kind, said)
         else:
             made += entry(term, f"{kind} {said}".strip())

@@ -72,8 +72,8 @@ ax.plot(grid, curve, color="0.5")
 ax.plot(tuned.lam_, tuned.criterion_, "*", ms=15, color="#D55E00", label="what hoag chose")
 ax.plot(0, curve[20], "o", color="black", label="scikit-learn's default, C = 1")
 ax.set(xlabel="λ = −log C", ylabel="mean held-out log loss", yscale="log")
-ax.yaxis.set_major_formatter("{x:g}")
-ax.yaxis.set_minor_formatter("{x:g}")
+ax.set_yticks([0.08, 0.1, 0.2, 0.3, 0.5], ["0.08", "0.1", "0.2", "0.3", "0.5"])
+ax.set_yticks([], minor=True)
 ax.legend()
 plt.show()
 
@@ -88,7 +88,8 @@ plt.show()
 kinds = np.array([0 if name.startswith("mean") else 2 if "worst" in name else 1 for name in X])
 grouped = LogisticRegressionCV(penalties=kinds).fit(scaled, y_train)
 print(f"criterion {grouped.criterion_:.5f}, with one penalty {tuned.criterion_:.5f}")
-print(dict(zip(("mean", "error", "worst"), np.round(grouped.alpha_, 3))))
+for kind, alpha in zip(("mean", "error", "worst"), grouped.alpha_, strict=True):
+    print(f"{kind}: α = {alpha:.3g}")
 print(grouped.result_.status)
 
 # %%

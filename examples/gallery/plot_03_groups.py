@@ -55,7 +55,7 @@ for label, model in {"one for all": shared, "one a band": banded}.items():
     errors[label] = np.mean((model.predict(X_unseen) - y_unseen) ** 2)
 errors["the truth itself"] = np.mean((X_unseen @ truth - y_unseen) ** 2)
 right.bar(list(errors), list(errors.values()), color=["#D55E00", "#0072B2", "0.6"], width=0.55)
-right.set(title="Squared error, unseen rows")
+right.set(title="Squared error, unseen rows", ylim=(0, 1.15 * max(errors.values())))
 right.tick_params(axis="x", rotation=20)
 right.bar_label(right.containers[0], fmt="%.1f")
 plt.show()

@@ -30,7 +30,7 @@ lam = np.array([1.0])
 criterion = hoag.Implicit(problem)
 true = criterion.evaluate(lam, 1e-13).grad
 
-eps = np.geomspace(10, 1e-7, 25)
+eps = np.geomspace(1, 1e-7, 22)
 looks = [criterion.evaluate(lam, tolerance) for tolerance in eps]
 error = np.array([np.linalg.norm(look.grad - true) for look in looks])
 estimate = np.array([look.error for look in looks])

@@ -58,8 +58,8 @@ for lam in lams:
     errors.append(np.mean((fitted.predict(X_new) - y_new) ** 2))
 ax.plot(lams, errors, "k:", label="new patients")
 ax.set(xlabel="λ = log α", ylabel="mean squared error", yscale="log")
-ax.yaxis.set_major_formatter("{x:g}")
-ax.yaxis.set_minor_formatter("{x:g}")
+ax.set_yticks([2, 5, 10, 20, 30], ["2", "5", "10", "20", "30"])
+ax.set_yticks([], minor=True)
 ax.legend(fontsize=9)
 plt.show()
 

@@ -12,6 +12,7 @@ somebody. Here it is made for a data set that scikit-learn brings along, and sho
 
 import html
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -22,8 +23,9 @@ from sklearn.preprocessing import scale
 from hoag import RidgeCV
 from hoag.cli import main
 
-page = Path(tempfile.mkdtemp()) / "page.html"
-code = main(["tune", "diabetes", "--report", str(page)])
+with chdir(tempfile.mkdtemp()):
+    code = main(["tune", "diabetes", "--report", "page.html"])
+    page = Path("page.html").read_text(encoding="utf-8")
 
 # %%
 # Line by line: what was read, which model was taken and why; λ, and between which λ the loss is
@@ -36,8 +38,7 @@ class Shown:
     """A page inside this one."""
 
     def _repr_html_(self):
-        inside = html.escape(page.read_text(encoding="utf-8"))
-        return f'<iframe class="page" title="The report" srcdoc="{inside}"></iframe>'
+        return f'<iframe class="page" title="The report" srcdoc="{html.escape(page)}"></iframe>'
 
 
 Shown()
@@ -49,7 +50,7 @@ Shown()
 X, y = load_diabetes(return_X_y=True)
 X = scale(X)
 model = RidgeCV(cv=5).fit(X, y)
-lams = np.linspace(model.lam_[0] - 6, model.lam_[0] + 7, 27)
+lams = np.linspace(model.lam_[0] - 6, model.lam_[0] + 12, 37)
 explained = [1 - model.criterion_at(lam, X, y) / y.var() for lam in lams]
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ax.plot(lams, explained, color="#0072B2")
