@@ -14,7 +14,7 @@ export HOAG_DATA
 # What the demo needs and nothing else, for people who want to see it first.
 .venv/demo-ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[demo]'
 	touch $@
 
 demo: .venv/demo-ready
