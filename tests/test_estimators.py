@@ -6,10 +6,12 @@ import pickle
 import re
 import warnings
 from inspect import signature
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -22,7 +24,7 @@ from sklearn.datasets import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import log_loss
+from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -36,7 +38,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.class_weight import compute_class_weight
 
 import hoag
-from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
 from hoag.search import Hoag
 
 
@@ -579,10 +581,11 @@ def test_max_iter_is_for_each_start():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_starts_that_are_not_followed_are_told():
     X, y = regression_data()
-    A = sparse.random(60, 1200, density=0.02, random_state=0, format="csr")
+    # No group has more columns than there are rows: 1200 coefficients, by any way of writing them.
+    A = sparse.random(500, 1200, density=0.02, random_state=0, format="csr")
     many = LogisticRegressionCV(penalties=np.arange(1200) % 3, starts=3, cv=2, max_iter=2)
     with pytest.warns(UserWarning, match=r"starts=3 was not followed"):
-        many.fit(A, np.arange(60) % 2)
+        many.fit(A, np.arange(500) % 2)
     RidgeCV(penalties="shared", starts=3).fit(X, y)  # one penalty: the whole box is looked at
     for cv in (3, None):
         model = RidgeCV(penalties="per-feature", starts=3, cv=cv).fit(X, y)
@@ -715,13 +718,66 @@ def test_kernels_that_do_not_fit_are_refused_at_once(monkeypatch):
         KernelRidgeCV().fit(X, y)
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegressionCV(cv=3), RidgeCV(), RidgeCV(cv=3)])
-def test_scoring_on_a_frame_says_nothing_about_names(estimator):
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    scoring = "roc_auc" if isinstance(estimator, LogisticRegressionCV) else "r2"
-    model = estimator.set_params(scoring=scoring).fit((X - X.mean()) / X.std(), y)
-    assert np.all(np.isfinite(model.scores_[scoring]))
-    assert list(model.feature_names_in_) == list(X.columns)
+SCORED = [
+    LogisticRegressionCV(cv=3, scoring="roc_auc"),
+    LogisticRegressionCV(cv=3, scoring=["accuracy", "neg_log_loss"]),
+    LogisticRegressionCV(cv=3, scoring="roc_auc", use_legacy_attributes=True),
+    RidgeCV(scoring="r2"),
+    RidgeCV(scoring=("r2", "neg_mean_absolute_error"), cv=3),
+    RidgeCV(cv="gcv", scoring=lambda model, X, y: model.score(X, y)),
+    RidgeClassifierCV(scoring="roc_auc"),
+    RidgeClassifierCV(scoring="accuracy", cv=3),
+    RidgeClassifierCV(cv=3),
+    KernelRidgeCV(scoring="r2", cv=3, search=Hoag(max_iter=5)),
+]
+
+
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("to", ["pandas", "polars"])
+@pytest.mark.parametrize("estimator", SCORED)
+def test_scoring_on_a_frame_says_nothing_about_names(estimator, to):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), y
+    frame = pytest.importorskip(to).DataFrame(dict(zip("abcdefghij", X[::4, :10].T, strict=True)))
+    model = clone(estimator).fit(frame, y[::4])
+    scores = vars(model).get("scores_", {})
+    assert all(np.all(np.isfinite(each)) for each in scores.values())
+    assert list(model.feature_names_in_) == list("abcdefghij")
+    assert np.isfinite(model.score(frame, y[::4]))
+
+
+def test_score_is_the_scorers_where_there_is_one():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, weight = (X - X.mean(axis=0)) / X.std(axis=0), np.linspace(0.1, 2, len(y))
+    model = LogisticRegressionCV(scoring="neg_log_loss", cv=3).fit(X, y)
+    by_hand = get_scorer("neg_log_loss")(model, X, y, sample_weight=weight)
+    assert model.score(X, y, weight) == by_hand
+    right = model.predict(X) == y
+    accuracy = LogisticRegressionCV(cv=3).fit(X, y).score(X, y, sample_weight=weight)
+    assert accuracy == np.average(right, weights=weight)
+    with pytest.raises(TypeError, match="takes X, y and sample_weight"):
+        model.score(X, y, fold=3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = get_scorer("neg_log_loss").set_score_request(sample_weight=True)
+        routed = LogisticRegressionCV(scoring=scorer, cv=3).set_fit_request(sample_weight=False)
+        assert routed.fit(X, y).score(X, y, sample_weight=weight) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegressionCV(), RidgeCV(), RidgeClassifierCV(), KernelRidgeCV()]
+)
+def test_the_html_box_links_to_a_section_of_the_docs(estimator):
+    link = estimator._get_doc_link()
+    assert f'href="{link}"' in estimator._repr_html_()
+    page, section = link.split("#")
+    text = (Path(hoag.__file__).parents[2] / page).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    assert section in [heading.lower() for heading in headings]
+
+    class Own(type(estimator)):
+        """Of somebody else, who has docs of their own."""
+
+    assert Own()._get_doc_link() == ""
 
 
 SMALL_COLUMNS = [LogisticRegressionCV(cv=3), RidgeCV(cv=3), RidgeCV()]

@@ -381,7 +381,7 @@ def estimator_cases():
     yield pytest.param(hoag.LogisticRegressionCV(penalties="per-feature"), X, z > 0, id="penalties")
     yield pytest.param(hoag.RidgeCV(cv=4, tol=1e-12), X, z, id="ridge")
     yield pytest.param(hoag.RidgeCV(), X, z, id="leave-one-out")
-    yield pytest.param(hoag.KernelRidgeCV(cv=3), X, z, id="kernel")
+    yield pytest.param(hoag.KernelRidgeCV(cv=3, tol=1e-12), X, z, id="kernel")
 
 
 @pytest.mark.parametrize(("estimator", "X", "y"), list(estimator_cases()))

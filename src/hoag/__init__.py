@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hoag.criteria.implicit import Implicit
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
-    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
     from hoag.testing import check_problem
     from hoag.values import (
         Ask,
@@ -57,7 +57,7 @@ _HOMES = {
     "hoag.criteria.implicit": ("Implicit",),
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
-    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"),
+    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
     "hoag.testing": ("check_problem",),
     "hoag.values": (
         *("Ask", "Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result"),
@@ -78,6 +78,7 @@ __all__ = [
     "LogisticRegressionCV",
     "Result",
     "RidgeCV",
+    "RidgeClassifierCV",
     "Solve",
     "Status",
     "Step",

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from hoag.operators import Hessian, as_hessian
+from hoag.operators import Hessian, Inverse, as_hessian
 from hoag.values import Array, Cost, InvalidInput
 
 
@@ -58,6 +58,7 @@ class Facts:
     quadratic  h is quadratic in x, so that its Hessian is formed once
     sparse     rows are mostly zeros
     formed     the Hessian is a matrix that is there anyway
+    bends      ∇²f takes about as long as an evaluation: `Problem.bends` has it
     """
 
     size: int
@@ -66,6 +67,7 @@ class Facts:
     quadratic: bool
     sparse: bool
     formed: bool = False
+    bends: bool = False
 
 
 class Ledger:
@@ -125,9 +127,18 @@ class Problem(ABC):
         """f at many λ, exact, where they take less work together; None where they do not."""
         return None
 
+    def bends(self, point: Any, q: Array, inverse: Inverse) -> Array | None:
+        """∇²f at x = X(λ) and its adjoint q, with b ↦ (∇²₁h)⁻¹b; None where it is not known."""
+        return None
+
     def bound(self, point: Any, q: Array, r: Array) -> float:
         """A rigorous bound on ‖∇₂g − ∇²₁,₂hᵀq − ∇f(λ)‖, with r = ∇²₁h q − ∇₁g; ∞: none known."""
         return float("inf")
+
+    def floor(self, point: Any) -> Array | None:
+        """m, (p,), with ∇²₁h ⪰ diag(m): how weak h may be in every direction; None: not known."""
+        mu = point.strong_convexity
+        return None if mu is None or not mu > 0 else np.full(np.size(self.x0), float(mu))
 
     def outer_lipschitz(self) -> float:
         """The Lipschitz constant C of g in x, for the paper's step rule."""

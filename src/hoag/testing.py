@@ -254,6 +254,9 @@ def check_criterion(
         "from a warm start f differs": _beyond(again.value - found.value, found, again),
         "lam is changed": float(not np.array_equal(lam, before)),
         "settling leaves out x": float(known.x is None and x is not None),
+        "what the folds add is not f": 0.0
+        if known.folds is None
+        else _beyond(float(np.sum(known.folds)) - known.value, known),
         "something costs less than nothing": float(
             min(found.cost.passes, known.cost.passes, cost.passes) < 0
         ),

@@ -26,7 +26,8 @@ from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import separable
-from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError
+from hoag.glm.span import Span
+from hoag.values import ROUNDING, Array, Ask, Box, Cost, Evaluation, InnerProblemError, Solve
 
 Index = npt.NDArray[np.intp]
 # Targets that share no λ with the others, and their λ.
@@ -104,7 +105,9 @@ class Apart(Criterion):
             lam[own], grad[own] = part.lam, part.grad
         total = added(lam, [replace(part, grad=np.zeros(0)) for part in found])
         x = None if total.x is None else self._laid_out(total.x)
-        return replace(total, grad=grad, x=x, warm=None, parts=tuple(found))
+        each = [part.folds for part in found if part.folds is not None]
+        folds = np.sum(each, axis=0) if len(each) == len(found) else None
+        return replace(total, grad=grad, x=x, warm=None, parts=tuple(found), folds=folds)
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.parts))
@@ -166,14 +169,23 @@ class BandsApart(Apart):
 
     def _part(self, targets: Index) -> Bands:
         models = [model.of_targets(targets) for model in self._models]
-        squares = self._squares.only(targets)
-        part = Bands(models, squares.sums.blocks, lambda: self._plain(models), self._several)
-        part.squares = squares
+        blocks = self._blocks.of_targets(targets)
+        part = Bands(models, blocks, lambda: self._plain(models), self._several)
+        part.span = self._span
+        part.squares = self._squares.only(targets, part.work)
         return part
 
     @cached_property
+    def _span(self) -> Span:
+        return Span.of(self._models[0], self._blocks)
+
+    @cached_property
     def _squares(self) -> Squares:
-        return Squares.of(self._blocks)
+        return Squares.of(self._span.written(self._blocks), self._span)
+
+    def _squares_of(self, targets: Index) -> Squares:
+        """Those of some targets, with what is spent on them counted apart."""
+        return self._squares.only(targets, self._squares.sums.blocks.of_targets(targets))
 
     @cached_property
     def _least(self) -> float | None:
@@ -191,11 +203,11 @@ class BandsApart(Apart):
 
     def alike(self, lams: Sequence[float]) -> tuple[Array, Cost]:
         """One factor of each fold serves all targets that leave the same columns free."""
-        squares, values = self._squares, np.zeros((len(self.parts), len(lams)))
+        values = np.zeros((len(self.parts), len(lams)))
         before, self._told = self._told, self._blocks.ledger.cost
         cost = self._told - before  # of forming the squares, if nobody has been told of it
         for _, some, targets in self._patterns():
-            first, own = self.parts[some[0]], squares.only(targets)
+            first, own = self.parts[some[0]], self._squares_of(targets)
             for j, lam in enumerate(lams):
                 alike = np.full(first.lam0.size, lam)
                 try:
@@ -219,7 +231,7 @@ class BandsApart(Apart):
         cost = Cost()
         for some in alike.values():
             first, lam = self.parts[some[0]], lams[some[0]]
-            own = self._squares.only(np.concatenate([self.targets[t] for t in some]))
+            own = self._squares_of(np.concatenate([self.targets[t] for t in some]))
             ends = np.cumsum([0, *(self.targets[t].size for t in some)])
             sets = [slice(*pair) for pair in pairwise(ends)]
             try:
@@ -235,17 +247,32 @@ class BandsApart(Apart):
 
     def _laid_out(self, parts: Sequence[Any]) -> Any:
         """The x of every fold as the model of all targets lays it out."""
+        if not self._several:
+            return self._of_all(parts)
+        return tuple(map(self._of_all, zip(*parts, strict=True)))
+
+    def _of_all(self, parts: Sequence[Array]) -> Array:
+        """The x of one fold."""
         design = self._models[0].train.design
-        whole = []
-        for k in range(len(self._models)):
-            W, b = np.zeros((design.features, design.outputs)), np.zeros(design.outputs)
-            for targets, x in zip(self.targets, parts, strict=True):
-                own = x[k] if self._several else x
-                slopes = design.features * targets.size
-                W[:, targets] = own[:slopes].reshape(design.features, -1)
-                b[targets] = own[slopes:] if design.Q is not None else 0.0
-            whole.append(W.ravel() if design.Q is None else np.concatenate([W.ravel(), b]))
-        return tuple(whole) if self._several else whole[0]
+        W, b = np.zeros((design.features, design.outputs)), np.zeros(design.outputs)
+        for targets, x in zip(self.targets, parts, strict=True):
+            slopes = design.features * targets.size
+            W[:, targets] = x[:slopes].reshape(design.features, -1)
+            b[targets] = x[slopes:] if design.Q is not None else 0.0
+        return W.ravel() if design.Q is None else np.concatenate([W.ravel(), b])
+
+    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
+        """X(λ) of the model on all rows, from those of its parts."""
+        solves, cost = [], Cost()
+        for part, targets, own in zip(self.parts, self.targets, self.owns, strict=True):
+            known = part.refitted(whole.of_targets(targets), lam[own])
+            if known is None:
+                return None
+            solves.append(known[0])
+            cost = cost + known[1]
+        x = self._of_all([solve.x for solve in solves])
+        residual = float(np.linalg.norm([solve.residual for solve in solves]))
+        return Solve(x, residual, max(solve.iterations for solve in solves), "precision"), cost
 
 
 class LeftOutApart(Apart):

@@ -25,13 +25,15 @@ import numpy.typing as npt
 from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import Factor, factors, solved
 from hoag.criteria.moments import BlockMoments
-from hoag.criteria.shared import SharedFolds
+from hoag.criteria.shared import SharedFolds, polished
 from hoag.criteria.spectral import GRAM_ERROR
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
+from hoag.glm.model import LinearModel
 from hoag.glm.penalties import by_group, members
 from hoag.glm.rows import BLOCK_ENTRIES
-from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation
+from hoag.glm.span import Span
+from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +54,9 @@ class Squares:
     total: Array  # (K,)
 
     @staticmethod
-    def of(blocks: Blocks) -> Squares:
-        sums = BlockMoments(blocks)
+    def of(blocks: Blocks, span: Span) -> Squares:
+        """Of blocks whose rows are written in a basis."""
+        sums = BlockMoments(blocks, span)
         trained = [sums.trained(members) for members in blocks.train]
         tested = [
             sums.sum(members).about(mean, level)
@@ -71,11 +74,11 @@ class Squares:
             np.array([own.total for own, _, _ in trained]),
         )
 
-    def only(self, targets: npt.NDArray[np.intp]) -> Squares:
-        """For some of the targets."""
+    def only(self, targets: npt.NDArray[np.intp], blocks: Blocks) -> Squares:
+        """For some of the targets, and blocks of these."""
         return replace(
             self,
-            sums=self.sums.only(targets),
+            sums=self.sums.only(targets, blocks),
             B=self.B[:, :, targets],
             v=self.v[:, :, targets],
             c=self.c[:, targets],
@@ -168,11 +171,11 @@ class Bands(SharedFolds):
     @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
         """The group of each column; −1 where no λ reaches it."""
-        return self.models[0].groups[:, 0]
+        return np.asarray(self.models[0].groups[self.span.alike, 0])
 
     @cached_property
     def squares(self) -> Squares:
-        return Squares.of(self.blocks)
+        return Squares.of(self.work, self.span)
 
     @property
     def outer_scale(self) -> float:
@@ -183,8 +186,8 @@ class Bands(SharedFolds):
 
     def alpha(self, lam: Array) -> Array:
         """What is added to the diagonal of every fold's G, (K, p)."""
-        design, bend = self._design, self.bend
-        ridges = [model.penalty.alpha(lam) for model in self.models]  # type: ignore[attr-defined]
+        design, bend = self.work.design, self.bend
+        ridges = [penalty.alpha(lam) for penalty in self.penalties]  # type: ignore[attr-defined]
         own = [ridge[: design.slopes].reshape(design.features, -1)[:, 0] for ridge in ridges]
         return np.stack(own) / bend
 
@@ -272,7 +275,7 @@ class Bands(SharedFolds):
 
     def _moved(self, t: Array, s: int) -> list[Array]:
         """dx/dλ of every fold as its model lays x out, (size, s), from dW/dλ, (K, p, T·s)."""
-        slopes, Q = t.reshape(len(t), -1, s), self._design.Q
+        slopes, Q = self.span.lifted(t).reshape(len(t), -1, s), self._design.Q
         if Q is None:
             return list(slopes)
         mean = self.squares.mean + self.squares.sums.centre[0]
@@ -298,7 +301,25 @@ class Bands(SharedFolds):
         before, alpha = self._ledger.cost, self.alpha(found.lam)
         factors = self.squares.factors(alpha, found.lam)
         X, at, left = self._refined(found.lam, factors, found.warm.X, tol, deadline)
-        return self._closed(found, before, X, at, float(at.g.sum()), left, tol)
+        return self._closed(found, before, X, at, at.g, left, tol)
+
+    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
+        """X(λ) of the model on all rows, by their squares; None where these have no blocks."""
+        if not self._covers(whole):
+            blocks = Blocks.of([whole])
+            if blocks is None:
+                return None
+            return Bands([whole], blocks, self._plain, several=False).refitted(whole, lam)
+        before, sums = self._ledger.cost, self.squares.sums
+        own, mean, level = sums.trained(np.ones(self.blocks.train.shape[1], dtype=bool))
+        (factor,) = self._factors((own.gram + np.diag(self.alpha(lam)[0]))[None], lam)
+        x, spent = sums.solution(factor(own.cross), mean, level), self._ledger.cost - before
+
+        def inverse(r: Array) -> Array:
+            return sums.inverse(factor, r / self.bend, mean, own.total)
+
+        solve, cost = polished(whole, lam, x, inverse)
+        return solve, cost + spent
 
     # ---- layouts
 
@@ -309,4 +330,5 @@ class Bands(SharedFolds):
 
     def _slopes(self, X: Array) -> Array:
         design = self._design
-        return X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
+        W = X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
+        return self.span.within(W)

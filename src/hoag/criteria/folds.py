@@ -62,6 +62,7 @@ class Sum(Criterion):
         sizes = [part.rows for part in parts if part.rows is not None]
         return Traits(
             looks=max(looks) if len(looks) == len(parts) else None,
+            bends=all(part.bends for part in parts),
             exact=all(part.exact for part in parts),
             rows=min(sizes) if len(sizes) == len(parts) else None,
             blocks=parts[0].blocks,
@@ -92,10 +93,9 @@ class Sum(Criterion):
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))
-        return added(
-            found.lam,
-            self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts),
-        )
+        parts = self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts)
+        folds = np.array([part.value for part in parts])
+        return replace(added(found.lam, parts), folds=folds)
 
     def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
         return added(
@@ -126,6 +126,7 @@ def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
     """The sum of some evaluations, each of an f of its own."""
     corrections = [part.correction for part in parts if part.correction is not None]
     total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
+    bends = [part.hessian for part in parts if part.hessian is not None]
     errors = float(np.linalg.norm([part.error for part in parts]))
     bound = float(np.sum([part.bound for part in parts]))
     return Evaluation(
@@ -137,6 +138,7 @@ def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
         error=min(errors if total is None else float(np.linalg.norm(total)), bound),
         bound=bound,
         correction=total,
+        hessian=np.sum(bends, axis=0) if len(bends) == len(parts) else None,
         x=None if any(part.x is None for part in parts) else tuple(part.x for part in parts),
         warm=tuple(part.warm for part in parts),
         cost=sum((part.cost for part in parts), Cost()),

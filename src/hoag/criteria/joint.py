@@ -12,7 +12,7 @@ conjugate gradients, and p is exact to five digits.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.factors import Factor, named, solved
-from hoag.criteria.pull import Pull
+from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.blocks import Bends, Blocks, Sums
 from hoag.glm.model import LinearModel
@@ -60,30 +60,18 @@ class Joint(SharedFolds):
     max_steps = 100  # of Newton's method, at one λ, and of conjugate gradients in each
     forcing = 0.1  # the share of a step that may be left undone, where matrices are dear
 
-    @cached_property
-    def _spanned(self) -> tuple[Blocks, Array | None]:
-        """Where Newton steps are taken: the rows, or in a basis of their span, and that basis."""
-        design = self.blocks.design
-        if design.slopes > self.blocks.n * design.outputs and self.models[0].one_penalty:
-            return self.blocks.spanned()
-        return self.blocks, None
-
-    @property
-    def _work(self) -> Blocks:
-        return self._spanned[0]
-
-    @property
-    def _lift(self) -> Array | None:
-        return self._spanned[1]
-
     @property
     def _design(self) -> Predictor:
-        return self._work.design
+        """Newton steps are taken in the basis of the rows' span."""
+        return self.work.design
+
+    def _pull(self, lam: Array) -> Pull:
+        return pull(self.penalties, lam)
 
     @cached_property
     def _dear(self) -> bool:
         """Whether matrices of all folds cost too much to be formed at every step."""
-        return self._work.folds * self._work.n * self._design.size**2 > CHEAP
+        return self.work.folds * self.work.n * self._design.size**2 > CHEAP
 
     @property
     def traits(self) -> Traits:
@@ -99,8 +87,9 @@ class Joint(SharedFolds):
             Q = solved(factors, at.g_x)
         else:
             tol = ROUGH if ask.eps == np.inf else EXACT**0.5
-            Q, _ = self._conjugate(penalty, self._work.bends_at(X), factors, at.g_x, tol)
-        change = -float(np.sum(Q * (at.gradient + penalty.times(X))))
+            Q, _ = self._conjugate(penalty, self.work.bends_at(X), factors, at.g_x, tol)
+        changes = -np.sum(Q * (at.gradient + penalty.times(X)), axis=1)
+        change = float(changes.sum())
         value = float(at.g.sum()) + change
         f_error = ROUNDING * float(np.abs(at.g).sum()) + (abs(change) if note else 0.0)
         f_error += change**2 / (abs(value) or 1.0)
@@ -125,7 +114,7 @@ class Joint(SharedFolds):
             note=note,
             hessian=hessian,
             tangents=tangents,
-            folds=at.g,
+            folds=at.g + changes,
         )
 
     def _hessian(self, penalty: Pull, X: Array, Q: Array, T: Array, p: Array) -> Array:
@@ -134,7 +123,7 @@ class Joint(SharedFolds):
         With the tangents tⱼ = dX/dλⱼ = −(H + S)⁻¹ exp(λⱼ)Sⱼx of every fold.
         """
         E = np.einsum("kai,kaj->ij", penalty.columns(Q), T, optimize=True)
-        B = self._work.bent(X, Q, T) - E - E.T
+        B = self.work.bent(X, Q, T) - E - E.T
         return np.asarray(0.5 * (B + B.T) + np.diag(p))
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
@@ -159,15 +148,15 @@ class Joint(SharedFolds):
                 share = changes[j][:, None] / np.maximum(1.0 + changes[j][:, None] * e, ROUNDING)
                 moved[j] = x - (share * (V.T @ (F.T @ x))) @ (C @ V).T
             asked = np.isfinite(places)
-            total[asked] += self._work.held(k, moved[asked])
+            total[asked] += self.work.held(k, moved[asked])
         return total, self._ledger.cost - before
 
     def begun(self, x: Array | None = None) -> Warm:
         """At one x for every fold, as its model lays it out; by default 0."""
-        X = np.zeros((self._work.folds, self._design.size))
+        X = np.zeros((self.work.folds, self._design.size))
         if x is not None:
             X[:] = self._within(x[None])[0]
-        return Warm(X, self._work.sums(X, curved=not self._dear))
+        return Warm(X, self.work.sums(X, curved=not self._dear))
 
     def _newton(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
         """Newton's method for every fold, to rounding.
@@ -186,14 +175,14 @@ class Joint(SharedFolds):
         note = f"Newton's method stopped after {self.max_steps} steps."
         for _ in range(self.max_steps):
             if not at.hessian.size and (H is None or spent > self._worth):
-                at = self._work.sums(X, curved=True)
+                at = self.work.sums(X, curved=True)
             r = at.gradient + penalty.times(X)
             if at.hessian.size:
                 H, spent = at.hessian, 0
                 factors = self._factors(penalty.added(H), lam)
                 d = -solved(factors, r)
             else:
-                bends = self._work.bends_at(X)
+                bends = self.work.bends_at(X)
                 d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
                 spent += taken
             slope, size = np.sum(r * d, axis=1), np.abs(h)  # −(the decrement)²
@@ -208,7 +197,7 @@ class Joint(SharedFolds):
             last = np.where(noise, -slope, np.inf)
             X, at, h = self._searched(lam, penalty, X, h, d, np.where(noise, np.inf, slope))
         if ask.hessian and not at.hessian.size:
-            at = self._work.sums(X, curved=True)
+            at = self.work.sums(X, curved=True)
         if at.hessian.size and at.hessian is not H:
             H = at.hessian
             factors = self._factors(penalty.added(H), lam)
@@ -224,7 +213,7 @@ class Joint(SharedFolds):
         t = np.ones(len(X))
         while True:
             trial = X + t[:, None] * d
-            there = self._work.sums(trial, curved=not self._dear)
+            there = self.work.sums(trial, curved=not self._dear)
             h_there = there.value + penalty.value(trial)
             bad = ~(h_there <= h + SUFFICIENT * t * slope)
             if not np.any(bad) or t[bad].max() < ROUNDING:
@@ -240,7 +229,7 @@ class Joint(SharedFolds):
     @property
     def _worth(self) -> float:
         """How many products take as long as matrices and factors; a product waits for memory."""
-        design, n = self._design, self._work.n
+        design, n = self._design, self.work.n
         matrix = (design.outputs + 1) * design.outputs * n * design.features**2
         return (matrix + design.size**3 / 3) / (4 * 4 * n * design.features * design.outputs)
 
@@ -275,20 +264,18 @@ class Joint(SharedFolds):
         X, last = warm.X, np.inf
         for k in range(self.max_steps):
             # An evaluation ends with the sums over all rows at its x: they are what is asked for.
-            at = warm.at if k == 0 and self._lift is None else self._outside(X)
+            at = self._outside(X) if k or self.span.wide else warm.at
             d = -solved(factors, at.gradient + penalty.times(X))
             left = float(np.sum(np.abs(np.sum(at.g_x * d, axis=1))))
             if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
                 break
             X, last = X + d, left
-        value = float(at.g.sum() + np.sum(at.g_x * d))
+        folds = at.g + np.sum(at.g_x * d, axis=1)
         share = min(left / last, 1.0) if np.isfinite(last) else 0.0
-        return self._closed(found, before, X, at, value, share * left, tol)
+        return self._closed(found, before, X, at, folds, share * left, tol)
 
     def _outside(self, X: Array) -> Sums:
-        """The sums at X over the rows as they are, and not in a basis of their span."""
-        if self._lift is None:
-            return self.blocks.sums(X)
+        """The sums at X over the rows as they are given."""
         at = self.blocks.sums(np.stack(self._each(X)))
         return at._replace(gradient=self._within(at.gradient), g_x=self._within(at.g_x))
 
@@ -298,6 +285,8 @@ class Joint(SharedFolds):
         if blocks is None:
             return None
         alone = Joint([whole], blocks, self._plain, several=False)
+        if [own.rows for own in blocks.sources] == [own.rows for own in self.blocks.sources]:
+            alone.span = self.span
         found = alone.value(lam, warm=alone.begun(self.start(warm)))
         x = alone.solution(found)[0]
         residual = float(np.linalg.norm(whole.at(x, lam).h_x))
@@ -305,23 +294,19 @@ class Joint(SharedFolds):
 
     def _own(self, warm: Warm, lam: Array, penalty: Pull) -> list[Factor]:
         """The factors of every fold at its x, made where they are not at hand."""
-        at = warm.at if warm.at.hessian.size else self._work.sums(warm.X, curved=True)
+        at = warm.at if warm.at.hessian.size else self.work.sums(warm.X, curved=True)
         return self._factors(penalty.added(at.hessian), lam)
 
     def _each(self, X: Array) -> list[Array]:
         """The x of every fold as its model lays it out."""
-        if self._lift is None:
-            return list(X)
-        return list(_turned(self._lift.T, X, self._design.slopes, self._design.outputs))
+        return list(_turned(self.span.lifted, X, self._design))
 
     def _within(self, G: Array) -> Array:
         """x or gradients as models lay them out, (K, size), in the basis of the rows' span."""
-        if self._lift is None:
-            return G
-        return _turned(self._lift, G, self.blocks.design.slopes, self._design.outputs)
+        return _turned(self.span.within, G, self.blocks.design)
 
 
-def _turned(U: Array, X: Array, slopes: int, outputs: int) -> Array:
-    """X with UᵀW in place of the slopes W of every row."""
-    W = X[:, :slopes].reshape(len(X), -1, outputs)
-    return np.concatenate([(U.T @ W).reshape(len(X), -1), X[:, slopes:]], axis=1)
+def _turned(turn: Callable[[Array], Array], X: Array, design: Predictor) -> Array:
+    """X with the slopes W of every row turned; as `design` lays it out before."""
+    W = X[:, : design.slopes].reshape(len(X), -1, design.outputs)
+    return np.concatenate([turn(W).reshape(len(X), -1), X[:, design.slopes :]], axis=1)

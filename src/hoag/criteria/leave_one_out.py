@@ -222,7 +222,8 @@ class LeaveOneOut(Criterion):
         value, fits = self._value(found.lam, fresh)
         theta = np.concatenate([fit.theta() for fit, *_ in fits], axis=1)
         error = abs(value - found.value) + ROUNDING * abs(value)
-        return replace(found, value=value, g=value, f_error=error, x=theta, cost=self._spent())
+        folds, spent = sum(lost for *_, lost in fits), self._spent()
+        return replace(found, value=value, g=value, f_error=error, x=theta, folds=folds, cost=spent)
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:

@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from hoag.glm.blocks import Blocks
 from hoag.glm.chunks import Part
 from hoag.glm.rows import gram
+from hoag.glm.span import Span
 from hoag.operators import Inverse
 from hoag.values import Array
 
@@ -50,6 +51,12 @@ class Moments(NamedTuple):
             self.total + other.total,
         )
 
+    def only(self, targets: npt.NDArray[np.intp]) -> Moments:
+        """For some of the targets."""
+        return self._replace(
+            cross=self.cross[:, targets], squares=self.squares[targets], y=self.y[targets]
+        )
+
     def about(self, mean: Array, level: Array) -> Moments:
         """The same of aᵢ − mean and yᵢ − level."""
         a, y, n = self.a, self.y, self.total
@@ -67,17 +74,18 @@ class Moments(NamedTuple):
 class BlockMoments:
     """The moments of every block of rows, formed once: folds add them up.
 
-    lift     the basis that the rows are written in, (features, r); None for their own columns
+    blocks   the rows, in the basis `span`
     centre   what is taken off a and y before squares are formed, so that less cancels later
     """
 
-    def __init__(self, blocks: Blocks, lift: Array | None = None) -> None:
-        self.blocks, self.lift = blocks, lift
+    def __init__(self, blocks: Blocks, span: Span) -> None:
+        self.blocks, self.span = blocks, span
 
-    def only(self, targets: npt.NDArray[np.intp]) -> BlockMoments:
-        """For some of the targets; their moments are not formed again."""
-        some = BlockMoments(self.blocks.of_targets(targets), self.lift)
+    def only(self, targets: npt.NDArray[np.intp], blocks: Blocks) -> BlockMoments:
+        """For some of the targets, and blocks of these; their moments are not formed again."""
+        some = BlockMoments(blocks, self.span)
         some.centre = (self.centre[0], self.centre[1][targets])
+        some.of_blocks = [own.only(targets) for own in self.of_blocks]
         return some
 
     @cached_property
@@ -138,9 +146,8 @@ class BlockMoments:
         b follows w so that the mean of the training rows is met, whatever w is.
         """
         T, Q = self.blocks.design.outputs, self.blocks.design.Q
-        slopes = T * (mean.size if self.lift is None else len(self.lift))
-        w = r[:slopes].reshape(-1, T)
-        w = w if self.lift is None else self.lift.T @ w
+        slopes = T * self.span.features
+        w = self.span.within(r[:slopes].reshape(-1, T))
         b = np.zeros(T) if Q is None else Q @ r[slopes:]
         return w - np.outer(mean + self.centre[0], b), b
 
@@ -152,7 +159,7 @@ class BlockMoments:
 
     def _joined(self, w: Array, b: Array) -> Array:
         Q = self.blocks.design.Q
-        w = w if self.lift is None else self.lift @ w
+        w = self.span.lifted(w)
         return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
 
     def rows(self, members: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:

@@ -25,6 +25,7 @@ from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
+from hoag.glm.span import narrowed
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problem import Counted, Problem, adopt
@@ -163,15 +164,15 @@ def _with_several_penalties(
     n_jobs: int | None,
 ) -> Criterion | None:
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
-    facts, design = models[0].facts, models[0].train.design
-    if np.size(models[0].lam0) == 1 or not (
-        _direct(models[0]) or facts.side <= min(FEW, facts.rows)
-    ):
+    if np.size(models[0].lam0) == 1:
         return None
     if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
         return None
     blocks = Blocks.of(models)
     if blocks is None:
+        return None
+    columns = narrowed(models[0], blocks.n)
+    if not _affordable(models[0], columns):
         return None
     if all(map(_of_squares, models)):
         sets = separable(models[0].groups)
@@ -179,9 +180,20 @@ def _with_several_penalties(
             if len(sets) > 1:
                 return BandsApart(models, blocks, sets, plain, several, n_jobs)
             return Bands(models, blocks, partial(plain, models), several)
-    if design.slopes > max(facts.side, FEW):
+    design = models[0].train.design
+    if models[0].train.quadratic and columns * design.outputs > max(columns, FEW):
         return None
     return Joint(models, blocks, partial(plain, models), several)
+
+
+def _affordable(model: LinearModel, columns: int) -> bool:
+    """Whether factors are cheap, of so many columns as are left in the span of wide groups."""
+    facts, design = model.facts, model.train.design
+    if columns == design.features:
+        return _direct(model) or facts.side <= min(FEW, facts.rows)
+    if facts.sparse and facts.rows * design.features > DECOMPOSED**2:
+        return False
+    return bool(facts.side // design.features * columns <= FEW)
 
 
 def _of_squares(model: LinearModel) -> bool:
@@ -238,6 +250,10 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         start = np.zeros(problem.x0.size)
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
         return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
+    if isinstance(criterion, (Bands, BandsApart)):
+        known = criterion.refitted(cast(LinearModel, problem), found.lam)
+        if known is not None:
+            return known
     if isinstance(criterion, (Joint, Tall)):
         return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
     parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
@@ -288,6 +304,10 @@ def _criterion(
         refined = measured and chosen and _direct(problem)  # for a back-substitution or two
         return Implicit(
             problem, inner, linear, certificate=measured, corrected=refined, bound=bound
+        )
+    if chosen and problem.facts is not None and problem.facts.bends:
+        return Implicit(
+            *(problem, inner, linear), certificate=False, extrapolate=False, exact=True, bends=True
         )
     one_penalty = isinstance(problem, LinearModel) and problem.one_penalty
     bend, setup = None, 0.0

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.glm.penalties import Penalty, Quadratic, Ridge, by_group
-from hoag.glm.term import Predictor
 from hoag.values import ROUNDING, Array
 
 
@@ -115,17 +114,11 @@ class Matrices(Pull):
         return found
 
 
-def pull(penalties: Sequence[Penalty], lam: Array, design: Predictor) -> Pull:
-    """The penalties of all folds at λ for x as `design` lays it out, or for a rotation of it.
-
-    Only of one penalty on all slopes may there be another number of them: it does not notice.
-    """
+def pull(penalties: Sequence[Penalty], lam: Array) -> Pull:
+    """The penalties of all folds at λ."""
     first = penalties[0]
     if isinstance(first, Quadratic):
         return Matrices(first, lam)
     ridges = [penalty for penalty in penalties if isinstance(penalty, Ridge)]
-    if design.size == ridges[0].size:
-        S = np.stack([ridge.alpha(lam) for ridge in ridges])
-        return Shrink(S, ridges[0].groups, ridges[0].n_lam)
-    groups = np.where(np.arange(design.size) < design.slopes, 0, -1)
-    return Shrink(Ridge(groups, shift=ridges[0].shift).alpha(lam)[None], groups, 1)
+    S = np.stack([ridge.alpha(lam) for ridge in ridges])
+    return Shrink(S, ridges[0].groups, ridges[0].n_lam)

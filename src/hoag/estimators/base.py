@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-import copy
 import time
-import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
+from hoag.estimators.compatible import Compatible
 from hoag.estimators.interval import interval
-from hoag.estimators.task import Task, translated, warn_about
+from hoag.estimators.judge import Judge
+from hoag.estimators.path import Path, by_score, one_standard_error, path
+from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
-from hoag.values import Array, Box, Cost, InvalidInput, Result, Step
+from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
 
 
-class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """fit: make a criterion of the data, minimise it over λ, fit the model at the best λ.
 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
-    def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
+    # How λ is chosen from what the search found; an estimator of one's own need not have them.
+    rule: Literal["best", "1se"] = "best"
+    select: Literal["criterion", "scoring"] = "criterion"
+
+    lam_: Array
+    lam_min_: Array
+    criterion_: float
+    lam_interval_: Array
+    result_: Result
+    n_iter_: Any
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+
+    def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()
-        self.__dict__.pop("scores_", None)  # of an earlier fit
+        for name in ("scores_", *self._missing):  # of an earlier fit
+            self.__dict__.pop(name, None)
         X, y = self._read(X, y)
-        if self.scoring is not None:
+        if self._scoring is not None:
             self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
@@ -60,48 +76,70 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         def on_step(step: Step) -> bool:
             return listeners.on_step(step, translated(step, task))
 
-        try:
-            result = search.minimize(
-                task.criterion, task.box, task.start, on_step, self.certificate
-            )
-        except BaseException as error:
-            if isinstance(error.__dict__.get("result"), Result):
-                error.result = translated(error.result, task)  # type: ignore[attr-defined]
-            raise
-        finally:
-            listeners.close()
-        self.n_iter_ = len(result.trace)
-        result, fitted = self._closed(task, result)
+        with self._threads(splits):
+            try:
+                result = search.minimize(
+                    task.criterion, task.box, task.start, on_step, self.certificate
+                )
+            except BaseException as error:
+                if isinstance(error.__dict__.get("result"), Result):
+                    error.result = translated(error.result, task)  # type: ignore[attr-defined]
+                raise
+            finally:
+                listeners.close()
+            self.n_iter_, self.lam_min_ = len(result.trace), result.lam
+            judge = Judge(self, X, y, weights, splits, task, scoring_params)
+            least, (result, chosen, scored) = result, self._ruled(judge, result)
+            result, fitted = self._closed(task, result, chosen)
         self.result_ = translated(result, task)
         self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
             setattr(self, name, value)
-        if self.scoring is not None:
-            self.scores_ = self._scores(X, y, splits, task, result, scoring_params)
+        for name, value in (scored | self._judged(judge, result)).items():
+            setattr(self, name, value)
         listeners.finish(fitted)
-        grid = self._grid()
-        given = grid[0] if grid else "" if isinstance(self.bounds, str) else "bounds"
-        warn_about(task, result, self.tol, given)
+        warn_about(task, least, self.tol, self._grids(), not isinstance(self.bounds, str))
         return self
 
-    def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
+    def _ruled(self, judge: Judge, result: Result) -> tuple[Result, Evaluation, dict[str, Any]]:
+        """The result, told what the rule did; the evaluation that it chooses; and scores."""
+        start, chosen, cost = time.perf_counter(), result.evaluation, Cost()
+        scored: dict[str, Any] = {}
+        if self.select == "scoring":
+            chosen, status, cost, cv_results = by_score(judge, result)
+            result, scored = replace(result, status=status), {"cv_results_": cv_results}
+        elif self.rule == "1se":
+            chosen, status, cost = one_standard_error(judge.task, result)
+            result = replace(result, status=status)
+        seconds = result.seconds + time.perf_counter() - start
+        return replace(result, cost=result.cost + cost, seconds=seconds), chosen, scored
+
+    def _closed(
+        self, task: Task, result: Result, chosen: Evaluation
+    ) -> tuple[Result, dict[str, Any]]:
         """What comes after the search, counted: the interval, while there is time, and the refit.
 
-        Also the fitted attributes.
+        The interval is about the least; the fit, and what is reported, where the rule chose. Also
+        the fitted attributes.
         """
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
         if self.time_budget is None or result.seconds < self.time_budget:
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
+        result = replace(result, evaluation=chosen)
         fitted = self._named(result.lam)
         if self.refit:
             made, cost = task.refit(result)
             fitted, spent = fitted | made, spent + cost
         else:
-            fitted |= task.averaged(task.criterion.solution(best)[0])
+            fitted |= task.averaged(task.criterion.solution(chosen)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
+
+    def _threads(self, splits: Any) -> AbstractContextManager[Any]:
+        """How many of them BLAS may use while λ is searched for."""
+        return nullcontext()
 
     def _named(self, lam: Array) -> dict[str, Any]:
         """λ by the names that scikit-learn has for it: alpha_, C_, gamma_."""
@@ -125,50 +163,54 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
         Give sample_weight and groups as they were given to fit.
         """
+        task = self._task_of(X, y, sample_weight, params)
+        found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
+        return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        around: float = 4.0,
+        points: int = 25,
+        **params: Any,
+    ) -> Path:
+        """The criterion where all penalties are moved together, at places from −around to around.
+
+        Every place is solved for and settled: see hoag.estimators.Path. Give the data, the weights
+        and groups as they were given to fit.
+        """
+        check_is_fitted(self)
+        if points < 3 or not around > 0:
+            raise InvalidInput(f"around={around}, points={points}: give a width and three points.")
+        task = self._task_of(X, y, sample_weight, params)
+        begin = task.criterion.value(self.lam_, TIGHT)
+        return path(task, begin, np.linspace(-around, around, points))
+
+    def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
+        """What `fit` would search, for data that are given again."""
         reader = clone(self)
         X, y = reader._read(X, y)
         weights = _row_weights(sample_weight, X)
         splits, _ = reader._splits(X, y, sample_weight, params)
-        task = reader._task(X, y, weights, splits)
-        found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
-        return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
+        task: Task = reader._task(X, y, weights, splits)
+        return task
 
-    def _scores(
-        self, X: Any, y: Any, splits: Any, task: Task, result: Result, params: dict[str, Any]
-    ) -> dict[str, Array]:
-        """Scorers on each held-out part, for the model of its fold at the best λ."""
-        rows: list[dict[str, float]] = []
-        if task.predictions is not None:
-            kept, predictions = task.predictions(result.lam)
-            own = {key: _rows_of(value, kept, X.shape[0]) for key, value in params.items()}
-            rows.append(self._score(_Predicted(predictions), X[kept], y[kept], own))
-        else:
-            for (_, test), model in zip(splits, task.models(result.x), strict=True):
-                fold = copy.copy(self)
-                fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
-                for name, value in model.items():
-                    setattr(fold, name, value)
-                own = {key: _rows_of(value, test, X.shape[0]) for key, value in params.items()}
-                rows.append(self._score(fold, X[test], y[test], own))
-        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+        """Attributes that say how good the best λ is, beside its criterion."""
+        if self._scoring is None:
+            return {}
+        return {"scores_": judge.scores(result.lam, result.x)}
 
-    def _score(self, model: Any, X: Any, y: Any, params: dict[str, Any]) -> dict[str, float]:
-        name = self.scoring if isinstance(self.scoring, str) else "score"
-        try:
-            found = self._scorer()(model, X, y, **params)
-        except ValueError as error:  # of a scorer that cannot judge these rows; the model is fine
-            warnings.warn(
-                f"Scoring failed on {X.shape[0]} held-out rows, and is nan there: {error}",
-                UserWarning,
-                stacklevel=2,
-            )
-            several = not isinstance(self.scoring, str) and not callable(self.scoring)
-            names = list(self.scoring) if several else [name]
-            return dict.fromkeys(names, float("nan"))
-        return found if isinstance(found, dict) else {name: found}
+    @property
+    def _scoring(self) -> Any:
+        """As given; scikit-learn 1.9 has a word for not given."""
+        return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
 
     def _scorer(self) -> Any:
-        scoring = self.scoring
+        scoring = self._scoring
         if isinstance(scoring, tuple):
             scoring = list(scoring)
         return check_scoring(self, scoring=scoring)
@@ -181,7 +223,7 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **weight, **params)
             splitting = routed.splitter.split
-            scoring = routed.scorer.score if self.scoring is not None else {}
+            scoring = routed.scorer.score if self._scoring is not None else {}
         else:
             unknown = set(params) - {"groups"}
             if unknown:
@@ -209,12 +251,14 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             else check_cv(),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
-        if self.scoring is not None:
-            router.add(
-                scorer=self._scorer(),
-                method_mapping=MethodMapping().add(caller="fit", callee="score"),
-            )
+        if self._scoring is not None:
+            mapping = MethodMapping().add(caller="fit", callee="score")
+            router.add(scorer=self._scorer(), method_mapping=self._scored_by(mapping))
         return router
+
+    def _scored_by(self, mapping: MethodMapping) -> MethodMapping:
+        """Which methods call the scorer, beside fit."""
+        return mapping
 
     def _search(self) -> Search:
         """The search that was given, with the seed that was given, or the default one."""
@@ -238,14 +282,18 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
         """The bounds that the user gave, or those from the data."""
-        bounds, grid = self.bounds, self._grid()
-        if grid is not None:
+        bounds, grids = self.bounds, self._grids()
+        if grids:
             if not (isinstance(bounds, str) and bounds == "auto"):
-                name, *_ = grid
+                names = " and ".join(grid.name for grid in grids)
                 raise InvalidInput(
-                    f"Both {name} and bounds are given, and both say where to look: leave one out."
+                    f"Both {names} and bounds are given, and both say where to look: leave one out."
                 )
-            bounds = grid[1]
+            lower, upper = auto.lower.copy(), auto.upper.copy()
+            for grid in grids:
+                lower[grid.part], upper[grid.part] = grid.lam.min(), grid.lam.max()
+            box = Box(lower, upper)
+            return box, box.project(start)
         if isinstance(bounds, str):
             if bounds != "auto":
                 raise InvalidInput(f"bounds={bounds!r}: use 'auto' or a pair (lower, upper).")
@@ -259,11 +307,12 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             )
         return box, box.project(start)
 
-    def _grid(self) -> tuple[str, Any] | None:
-        """A grid in scikit-learn's manner, as (its name, the bounds that it spans)."""
-        return None
+    def _grids(self) -> list[Grid]:
+        """What was given in scikit-learn's manner, and becomes bounds."""
+        return []
 
     def _check_parameters(self) -> None:
+        self._check_compatible(self.get_params(deep=False))
         if not (isinstance(self.tol, Real) and float(self.tol) > 0):
             raise InvalidInput(f"tol={self.tol!r}: give a positive number, such as 1e-4.")
         if not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
@@ -271,6 +320,16 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         budget = self.time_budget
         if budget is not None and not (isinstance(budget, Real) and float(budget) >= 0):
             raise InvalidInput(f"time_budget={budget!r}: give seconds, or None.")
+        if self.rule not in ("best", "1se"):
+            raise InvalidInput(f"rule={self.rule!r}: use 'best' or '1se'.")
+        if self.select not in ("criterion", "scoring"):
+            raise InvalidInput(f"select={self.select!r}: use 'criterion' or 'scoring'.")
+        one = isinstance(self._scoring, str) or callable(self._scoring)
+        if self.select == "scoring" and not (one and self.rule == "best"):
+            raise InvalidInput(
+                "select='scoring' needs one scorer, such as scoring='roc_auc', and rule='best': "
+                "what it selects is the best score."
+            )
         if self.callback is not None and not callable(self.callback):
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 
@@ -284,22 +343,6 @@ class TunedEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor whose predictions are known already."""
-
-    def __init__(self, predictions: Array) -> None:
-        self.predictions = predictions
-
-    def fit(self, X: Any, y: Any) -> Any:
-        return self
-
-    def predict(self, X: Any) -> Array:
-        return self.predictions
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:
@@ -339,12 +382,6 @@ class _Splitter(Protocol):
     """What scikit-learn takes for a splitter; a str has a split, too."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Any: ...
-
-
-def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
-    """The part of a per-row argument that belongs to some rows."""
-    array = np.asarray(value) if value is not None else None
-    return array[rows] if array is not None and array.shape[:1] == (n,) else value
 
 
 def with_features(model: Any, estimator: Any) -> Any:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from hoag.values import Step
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn import callback
+    from sklearn.callback import CallbackSupportMixin
 
     HAS_CALLBACKS = True
 except ImportError:  # scikit-learn before 1.9
@@ -18,8 +21,11 @@ except ImportError:  # scikit-learn before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""
 
-    def with_callbacks(method: Any) -> Any:
-        return method
+
+def with_callbacks(fit: Method) -> Method:
+    """scikit-learn's decorator of this name, where it has one; what it decorates keeps its type."""
+    managed: Method = callback.with_callbacks(fit) if HAS_CALLBACKS else fit
+    return managed
 
 
 __all__ = ["CallbackSupportMixin", "Listeners", "with_callbacks"]

@@ -41,6 +41,7 @@ def interval(
     if not np.all(np.isfinite(best.grad)):
         return np.full((best.lam.size, 2), np.nan), Cost()
     few, bent = best.lam.size <= MOST_PROBES, best.hessian
+    cheap = criterion.traits.looks is not None
     try:
         if bent is not None:
             along, curvature, cost = best.grad, np.diag(bent), Cost()
@@ -50,14 +51,15 @@ def interval(
         ends = _parabola(box, best, along, curvature, tol)
         if not one_by_one(best):
             return ends, cost
-        look: Any = _axes if bent is not None else partial(_looks, ask=asks[1])
+        look: Any = partial(_looks, ask=asks[1])
+        if bent is not None:
+            look = _axes if cheap else look if few else _nowhere
         look = partial(look, criterion, best) if best.along is None else partial(_seen, best)
         flat = _flat(best, tol)
         ends = np.where(flat, np.stack([box.lower, box.upper], axis=1), ends)
         ends, looked = _verified(best, ends, ~flat, tol, look)
         cost = cost + looked
-        free = bent is not None or criterion.traits.looks is not None
-        if best.lam.size > 1 and best.along is None and free:
+        if best.lam.size > 1 and best.along is None and cheap:
             ends, looked = _to_bounds(box, best, ends, tol, look)
             cost = cost + looked
     except InnerProblemError:
@@ -160,6 +162,13 @@ def _axes(criterion: Criterion, best: Evaluation, reach: Array, far: Array) -> t
     """f along every axis by the criterion's own model of it; where it has none, ends stay."""
     values, cost = criterion.axes(best, np.where(far, best.lam[:, None] + reach, np.nan))
     return (np.full(reach.shape, -np.inf) if values is None else values), cost
+
+
+def _nowhere(
+    criterion: Criterion, best: Evaluation, reach: Array, far: Array
+) -> tuple[Array, Cost]:
+    """No look, so that no end is further than a parabola can be relied on."""
+    return np.full(reach.shape, np.inf), Cost()
 
 
 def _curvatures(criterion: Criterion, box: Box, best: Evaluation, ask: Ask) -> tuple[Array, Cost]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+from threadpoolctl import threadpool_limits
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.compatible import KERNEL
+from hoag.estimators.linear import alpha_grid
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
-from hoag.estimators.task import Task, warn_refit
+from hoag.estimators.task import Grid, Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
+from hoag.glm.basis import FEW
 from hoag.glm.kernel_ridge import KernelRidgeProblem
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
@@ -47,6 +52,9 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    alpha, gamma : float, array of float or None
+        None is tuned; a number is kept as it is, as in scikit-learn's KernelRidge; of several only
+        the range counts, and becomes the bounds.
     widths : {"shared", "per-feature"}
         One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
     cv : None (5-fold), int, splitter or iterable
@@ -55,8 +63,11 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     criterion : {"squared_error", "huber"}
     bounds : "auto", pair (lower, upper) or hoag.Box
         Of λ = (log γ, …, log α).
-    scoring, search, tol, max_iter, time_budget, refit, n_jobs, certificate, random_state, verbose,
-    callback : as in LogisticRegressionCV
+    kernel : "rbf"
+        Others are not tuned here, and get a sentence that says what to use.
+    degree, coef0, kernel_params : of other kernels; ignored, as scikit-learn does with this one
+    scoring, select, rule, search, tol, max_iter, time_budget, refit, n_jobs, certificate,
+    random_state, verbose, callback : as in LogisticRegressionCV; rules move the ridge alone
 
     Attributes
     ----------
@@ -66,31 +77,51 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
     """
 
+    _accepted = KERNEL
+
+    dual_coef_: Array
+    X_fit_: Any
+    intercept_: float
+    alpha_: float
+    gamma_: Any
+    scores_: dict[str, Array]
+
     def __init__(
         self,
+        alpha: Any = None,
         *,
-        widths: str = "shared",
+        widths: Literal["shared", "per-feature"] = "shared",
         cv: Any = None,
         fit_intercept: bool = True,
-        criterion: str = "squared_error",
+        criterion: Literal["squared_error", "huber"] = "squared_error",
         scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
         search: Any = None,
-        bounds: Any = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
-        certificate: str = "auto",
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        kernel: Literal["rbf"] = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Any = None,
     ) -> None:
+        self.alpha = alpha
         self.widths = widths
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.criterion = criterion
         self.scoring = scoring
+        self.select = select
+        self.rule = rule
         self.search = search
         self.bounds = bounds
         self.tol = tol
@@ -102,11 +133,21 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
+
+    def _threads(self, splits: Any) -> AbstractContextManager[Any]:
+        # Factors of so few rows are too small for several threads, which wait for each other.
+        small = all(len(train) <= FEW for train, _ in splits)
+        return threadpool_limits(1, "blas") if small else nullcontext()
 
     def _named(self, lam: Array) -> dict[str, Any]:
         with np.errstate(over="ignore"):
@@ -121,8 +162,18 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
     def _lam_of_features(self) -> Array:
         return np.asarray(self.lam_[:-1])
 
+    def _grids(self) -> list[Grid]:
+        widths, ridge = slice(None, -1), slice(-1, None)
+        return alpha_grid("gamma", self.gamma, widths) + alpha_grid("alpha", self.alpha, ridge)
+
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
-        X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
+        X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise InvalidInput(
+                f"y has {y.shape[1]} columns: for several targets, each with widths and ridge of "
+                "its own, use sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV())."
+            )
+        y = column_or_1d(y, warn=True)
         return X, np.asarray(y, dtype=np.float64)
 
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
@@ -148,8 +199,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             return KernelRidgeProblem(*rows, *weights, self.widths, outer, shift)
 
         problems = [problem(train, test) for train, test in splits]
-        judged = sum(float(p.test_weights.sum()) for p in problems)
-        if judged == 0:
+        judged = np.array([p.test_weights.sum() for p in problems])
+        if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight.")
         criterion = self._plan(problems)
         widths = problems[0].lam0.size - 1
@@ -175,8 +226,9 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
             warn_refit(solve)
             return self._attributes(u, n, rows, whole, solve.x, level(rows)), cost
 
-        per_row = u.y_scale**2 / judged
-        return Task(criterion, box, start, per_row, models, refit)
+        per_row = u.y_scale**2 / float(judged.sum())
+        stronger = np.append(np.zeros(widths), 1.0)  # the ridge; a width is no penalty
+        return Task(criterion, box, start, per_row, models, refit, judged, stronger)
 
     def _attributes(
         self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array, level: float

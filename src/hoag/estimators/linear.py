@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.plateaus import Groups, plateaus
-from hoag.estimators.task import LEVEL, Task, warn_refit
+from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
@@ -22,11 +23,19 @@ from hoag.glm.penalties import group_numbers
 from hoag.glm.targets import Target
 from hoag.search import Fast, Search
 from hoag.search.fast import check_starts
-from hoag.values import Array, Box, Cost, InvalidInput, Result
+from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result
+
+# Words for the coefficients that share a penalty; others are of the outputs.
+Sharing = Literal["shared", "per-feature", "per-coefficient"]
 
 
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
+
+    coef_: Array
+    intercept_: Any
+    alpha_: Any
+    plateaus_: npt.NDArray[np.str_]
 
     # Of the default search; an estimator of one's own need not have it.
     starts: int | Literal["auto"] = "auto"
@@ -45,7 +54,9 @@ class LinearEstimator(TunedEstimator):
             return Fast(self.tol, self.max_iter, self.time_budget, self.starts)
         return super()._search()
 
-    def _closed(self, task: Task, result: Result) -> tuple[Result, dict[str, Any]]:
+    def _closed(
+        self, task: Task, result: Result, chosen: Evaluation
+    ) -> tuple[Result, dict[str, Any]]:
         followed = self.starts in (1, "auto") or task.criterion.traits.bends
         if result.lam.size > 1 and not followed:
             warnings.warn(
@@ -54,8 +65,9 @@ class LinearEstimator(TunedEstimator):
                 UserWarning,
                 stacklevel=LEVEL,
             )
-        result, fitted = super()._closed(task, result)
-        groups, best, ends = task.groups, result.evaluation, self.lam_interval_
+        groups, best = task.groups, result.evaluation
+        result, fitted = super()._closed(task, result, chosen)
+        ends = self.lam_interval_
         assert groups is not None
         start, found = time.perf_counter(), (task.criterion, task.box, best, ends, self.tol)
         self.plateaus_, cost = plateaus(groups, fitted["coef_"], *found)
@@ -75,8 +87,8 @@ class LinearEstimator(TunedEstimator):
         groups = Groups(group_matrix(self._penalties(), u, target), energies, u.log_shift)
         box, start = self._box(*auto_box(energies, groups.numbers, u.log_shift, least))
         self._warn_hidden(u, curvature, box)
-        judged = sum(float(p.test.weights.sum()) for p in problems)
-        if judged == 0:
+        judged = np.array([p.test.weights.sum() for p in problems])
+        if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")
 
         def models(x: Any) -> list[dict[str, Any]]:
@@ -89,12 +101,13 @@ class LinearEstimator(TunedEstimator):
             warn_refit(solve)
             return self._attributes(u, target, solve.x), cost
 
-        per_row = self._per_row(u, target, judged)
-        return Task(criterion, box, start, per_row, models, refit, groups=groups)
+        per_row = self._per_row(u, target, float(judged.sum()))
+        stronger = np.ones(start.size)
+        return Task(criterion, box, start, per_row, models, refit, judged, stronger, groups=groups)
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""
-        if isinstance(self.bounds, str) and self._grid() is None:
+        if isinstance(self.bounds, str) and not self._grids():
             warn_hidden(u, curvature, box)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
@@ -113,18 +126,17 @@ class LinearEstimator(TunedEstimator):
         """exp(λ): a number, or an array in the order of the groups, or in the shape of coef_."""
         with np.errstate(over="ignore"):
             alpha = np.exp(lam)
-        if not isinstance(self.penalties, str):
-            return {"alpha_": alpha}
-        if self.penalties == "shared":
+        penalties = self._penalties()
+        if isinstance(penalties, str) and penalties == "shared":
             return {"alpha_": float(alpha[0])}
-        if self.penalties == "per-coefficient":
+        if isinstance(penalties, str) and penalties == "per-coefficient":
             return {"alpha_": alpha.reshape(self.n_features_in_, -1).T}
         return {"alpha_": alpha}
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+        return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 
 
 def check_grid(name: str, grid: Any) -> Array:
@@ -135,6 +147,14 @@ def check_grid(name: str, grid: Any) -> Array:
     if grid.size == 0 or not np.all(np.isfinite(grid) & (grid > 0)):
         raise InvalidInput(f"{name} must be positive, finite numbers; their range is searched.")
     return np.asarray(grid)
+
+
+def alpha_grid(name: str, alphas: Any, part: slice = slice(None)) -> list[Grid]:
+    """α in scikit-learn's manner, a list or a number; none where it is None."""
+    if alphas is None:
+        return []
+    values = check_grid(name, alphas)
+    return [Grid(name, values, np.log(values), part)]
 
 
 def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn import get_config
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.linear_model._base import SparseCoefMixin
+from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.classes import class_weights
+from hoag.estimators.compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
+from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, check_grid
-from hoag.estimators.task import Task
+from hoag.estimators.over_grid import over_grid
+from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import units
 from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
 from hoag.glm.targets import Target, binary, multiclass
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, Box, InvalidInput, Result
 
 
-class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
+class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  # type: ignore[misc]
     """Logistic regression whose ℓ₂ penalties minimise the cross-validated loss, found by gradient.
 
         Σᵢ sᵢ log(1 + exp(−yᵢ(aᵢᵀw + b))) + ½ Σⱼ αⱼ wⱼ²,   αⱼ = exp(λ[group(j)]),  C = 1/α
@@ -49,6 +56,8 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         (n_features,), or of each coefficient, shape (n_features, n_classes); −1: not penalised.
     Cs : int, array of float or None
         As in scikit-learn; only the range counts, and becomes the bounds: −log C.
+    alphas : int, array of float or None
+        As in scikit-learn 1.10, in place of Cs: C = 1/(α Σᵢ sᵢ); alpha_ is then in these units.
     cv : int, splitter, iterable or None
         None is 5-fold. Int, None: stratified, not shuffled.
     fit_intercept : bool
@@ -58,6 +67,13 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         The smooth loss of held-out rows that is minimised over λ.
     scoring : str, callable, list, dict or None
         Scorers evaluated on the held-out folds at the best λ, in `scores_`. They do not select.
+        One scorer is also what `score` computes; None, or several, leave it the accuracy.
+    select : {"criterion", "scoring"}
+        What chooses λ. "scoring": of a fine path around the λ whose criterion is least, all moved
+        together, the one with the best mean score; `cv_results_` has the scores.
+    rule : {"best", "1se"}
+        "1se": the strongest penalties whose criterion is within one standard error over the folds
+        of the least, all moved together from there. `lam_min_` keeps the least.
     search : object or None
         How to search, such as hoag.search.Hoag(); its own limits then replace tol, max_iter and
         time_budget.
@@ -88,11 +104,21 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         A progress bar.
     callback : callable or None
         Called with every hoag.Step, in the units of this estimator; return True to stop.
+    use_legacy_attributes : bool or None
+        True and False: C_, scores_, coefs_paths_, n_iter_, l1_ratio_ have the values and shapes of
+        scikit-learn's class with that setting, over Cs where it is given, else over the one C
+        found; each C of a grid is then solved for. None: as below.
+    penalty, l1_ratios, solver, dual, intercept_scaling, multi_class
+        scikit-learn's. Values that stand for ℓ₂ penalties and multinomial models are accepted and
+        do nothing; others get a sentence that says what to use.
 
     Attributes
     ----------
     coef_, intercept_, classes_ : as in scikit-learn's LogisticRegression
+    Cs_ : the values of Cs, or C_ alone; alphas_ where alphas is given
+    l1_ratio_, l1_ratios_ : zero
     lam_ : array (n_penalties,)
+    lam_min_ : array (n_penalties,), where the criterion is least; lam_, unless a rule chose
     alpha_, C_ : exp(λ) and exp(−λ); a number for "shared", the shape of coef_ for
         "per-coefficient", else one for each group
     criterion_ : float, the mean held-out loss at lam_
@@ -106,28 +132,53 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
     n_iter_ : int, the steps of the search
     """
 
+    _accepted = LOGISTIC
+    _missing = LOGISTIC_ATTRIBUTES
+
+    classes_: npt.NDArray[Any]
+    C_: Any
+    Cs_: Array
+    alphas_: Array
+    l1_ratio_: Any
+    l1_ratios_: Array
+    scores_: Any
+    coefs_paths_: Any
+
     def __init__(
         self,
         *,
-        penalties: Any = "shared",
+        penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
+        | npt.ArrayLike = "shared",
         Cs: Any = None,
         cv: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        criterion: str = "log_loss",
+        criterion: Literal["log_loss", "brier"] = "log_loss",
         scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
-        bounds: Any = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         time_budget: float | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
-        certificate: str = "auto",
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        alphas: Any = None,
+        use_legacy_attributes: bool | None = None,
+        penalty: Literal["l2", "deprecated"] = "l2",
+        l1_ratios: Any = None,
+        solver: Literal[
+            "lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"
+        ] = "lbfgs",
+        dual: bool = False,
+        intercept_scaling: float = 1.0,
+        multi_class: Literal["auto", "multinomial", "deprecated"] = "auto",
     ) -> None:
         self.penalties = penalties
         self.Cs = Cs
@@ -136,6 +187,8 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         self.class_weight = class_weight
         self.criterion = criterion
         self.scoring = scoring
+        self.select = select
+        self.rule = rule
         self.search = search
         self.starts = starts
         self.bounds = bounds
@@ -148,17 +201,70 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.alphas = alphas
+        self.use_legacy_attributes = use_legacy_attributes
+        self.penalty = penalty
+        self.l1_ratios = l1_ratios
+        self.solver = solver
+        self.dual = dual
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.Cs is not None and self.alphas is not None:
+            raise InvalidInput(
+                "Both Cs and alphas are given, and both say where to look: leave one out."
+            )
+        if not isinstance(self._legacy, bool):
+            return
+        if not isinstance(self.penalties, str) or self.penalties != "shared":
+            raise InvalidInput(
+                f"use_legacy_attributes={self._legacy} is for attributes over a grid of one C, and "
+                "there are several penalties: leave it out."
+            )
+        if self._scoring is not None and not self._one_scorer:
+            raise InvalidInput(
+                f"use_legacy_attributes={self._legacy} is for the scores of one scorer, and "
+                "scoring has several: leave it out, and scores_ has them by name."
+            )
+
+    @property
+    def _legacy(self) -> bool | None:
+        """Whether attributes are to have scikit-learn's shapes, and which of them."""
+        flag = self.use_legacy_attributes
+        return flag if isinstance(flag, bool) else None
 
     def _named(self, lam: Array) -> dict[str, Any]:
         alpha = super()._named(lam)["alpha_"]
         with np.errstate(divide="ignore"):
             C = 1.0 / np.asarray(alpha)
+        if self.alphas is not None:
+            alpha = alpha / self._weight
         return {"alpha_": alpha, "C_": float(C) if np.ndim(alpha) == 0 else C}
+
+    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+        grids, known = self._grids(), self._named(result.lam)
+        lams = grids[0].lam if grids else np.atleast_1d(result.lam)
+        found = {"Cs_": np.exp(-lams), "l1_ratio_": 0.0, "l1_ratios_": np.zeros(1)}
+        if self.Cs is not None:
+            found["Cs_"] = grids[0].values
+        if self.alphas is not None:
+            found["alphas_"] = grids[0].values
+        if self._legacy is None:
+            return found | super()._judged(judge, result)
+        best = replace(result.evaluation, x=result.x)
+        start = time.perf_counter()
+        grid = over_grid(judge, lams, best, float(self.tol), bool(self.fit_intercept))
+        seconds = self.result_.seconds + time.perf_counter() - start
+        self.result_ = replace(self.result_, cost=self.result_.cost + grid.cost, seconds=seconds)
+        shape = (self._legacy, self.l1_ratios, self.classes_)
+        return found | grid.shaped(*shape, known["C_"], self.n_iter_)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, y)
@@ -171,7 +277,8 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         return X, y
 
     def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
-        weights = weights * self._class_weights(y, weights)
+        self._weight = float(weights.sum())
+        weights = weights * class_weights(self.class_weight, self.classes_, y, weights)
         encode = binary if len(self.classes_) == 2 else multiclass
         target = encode(y, self.classes_, bool(self.fit_intercept))
         if len(self.classes_) - len(target.missing(weights)) < 2:
@@ -186,28 +293,39 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         u = units(X, weights, centre=target.basis is not None)
         return self._linear_task(u, target, splits, curvature=0.25)
 
-    def _class_weights(self, y: npt.NDArray[Any], weights: Array) -> Array:
-        codes = np.searchsorted(self.classes_, y)
-        if self.class_weight is None:
-            return np.ones(len(y))
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            sums = np.bincount(codes, weights=weights, minlength=len(self.classes_))
-            with np.errstate(divide="ignore"):
-                each = np.where(sums > 0, weights.sum() / (np.sum(sums > 0) * sums), 0.0)
-            return np.asarray(each[codes])
-        each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        if not np.all(np.isfinite(each) & (each >= 0)):
-            raise InvalidInput("class_weight must be finite numbers, none of them negative.")
-        return np.asarray(each[codes])
+    def _grids(self) -> list[Grid]:
+        name, given = ("Cs", self.Cs) if self.alphas is None else ("alphas", self.alphas)
+        if given is None:
+            return []
+        whole = isinstance(given, Integral) and int(given) > 0
+        if np.ndim(given) == 0 and not whole:
+            raise InvalidInput(f"{name}={given!r}: give a whole number of values, or their list.")
+        values = np.logspace(-4, 4, int(given)) if whole else check_grid(name, given)
+        if name == "Cs":
+            return [Grid(name, values, -np.log(values))]
+        values = values / self._weight if whole else values
+        return [Grid(name, values, np.log(values * self._weight))]
 
-    def _grid(self) -> tuple[str, Any] | None:
-        if self.Cs is None:
-            return None
-        whole = isinstance(self.Cs, Integral) and int(self.Cs) > 0
-        Cs = check_grid("Cs", np.logspace(-4, 4, int(self.Cs)) if whole else self.Cs)
-        if np.ndim(self.Cs) == 0 and not whole:
-            raise InvalidInput(f"Cs={self.Cs!r}: give a whole number of values, or their list.")
-        return "Cs", (-np.log(Cs.max()), -np.log(Cs.min()))
+    @property
+    def _one_scorer(self) -> bool:
+        return isinstance(self._scoring, str) or callable(self._scoring)
+
+    def _scored_by(self, mapping: MethodMapping) -> MethodMapping:
+        return mapping.add(caller="score", callee="score") if self._one_scorer else mapping
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+        """By `scoring`, where it is one scorer, as in scikit-learn; else the accuracy."""
+        if not self._one_scorer:
+            return float(super().score(X, y, sample_weight))
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            weight = process_routing(self, "score", **weight, **params).scorer.score
+        elif params:
+            raise TypeError(
+                f"score got {sorted(params)}: without metadata routing it takes X, y and "
+                "sample_weight."
+            )
+        return float(self._scorer()(self, X, y, **weight))
 
     def decision_function(self, X: Any) -> Array:
         z = self._linear_predictor(X)
@@ -233,7 +351,8 @@ class LogisticRegressionCV(ClassifierMixin, LinearEstimator):  # type: ignore[mi
         from sklearn.linear_model import LogisticRegression
 
         check_is_fitted(self)
-        C = float(self.C_) if np.ndim(self.C_) == 0 else 1.0
+        shared = isinstance(self.penalties, str) and self.penalties == "shared"
+        C = float(np.exp(-self.lam_[0])) if shared else 1.0
         model = LogisticRegression(
             C=C, fit_intercept=self.fit_intercept, class_weight=self.class_weight
         )

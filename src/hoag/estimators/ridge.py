@@ -1,11 +1,12 @@
-"""RidgeCV."""
+"""RidgeCV, and what it shares with the classifier."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,117 +14,49 @@ from hoag.criteria.apart import left_out
 from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.linear import LinearEstimator, check_grid, group_matrix
+from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
+from hoag.estimators.judge import Judge
+from hoag.estimators.linear import LinearEstimator, alpha_grid, group_matrix
 from hoag.estimators.plateaus import Groups
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
-from hoag.estimators.task import Task
+from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import Units, auto_box, column_energies, units
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Squared
 from hoag.glm.penalties import NAMES, Ridge
 from hoag.glm.targets import Target
-from hoag.values import Array, Cost, InvalidInput
+from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 
-class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignore[misc]
-    """Ridge regression whose penalties minimise the cross-validated squared error, by gradient.
+class RidgeEstimator(LinearEstimator):
+    """Σᵢ sᵢ (yᵢ − aᵢᵀw − b)² + Σⱼ αⱼ wⱼ²: leave-one-out in closed form, or folds."""
 
-        Σᵢ sᵢ (yᵢ − aᵢᵀw − b)² + Σⱼ αⱼ wⱼ²,   αⱼ = exp(λ[group(j)])
+    _accepted = RIDGE
+    _missing = RIDGE_ATTRIBUTES
+    # What the penalties of an output's own are called.
+    _per_output = "per-target"
 
-    A drop-in replacement for scikit-learn's class of this name. With cv=None the criterion is the
-    leave-one-out error in closed form, and its gradient is exact.
+    best_score_: Any
+    cv_results_: Array
+    scores_: dict[str, Array]
 
-    >>> from hoag import RidgeCV
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = RidgeCV().fit(X, y)
-    >>> print(f"alpha = {model.alpha_:.4f}, leave-one-out error {model.criterion_:.1f}")
-    alpha = 0.0030, leave-one-out error 2999.8
-    >>> RidgeCV(penalties="per-feature").fit(X, y).alpha_.shape
-    (10,)
-
-    Parameters
-    ----------
-    alphas : array of float or None
-        As in scikit-learn; only the range counts, and becomes the bounds: log α.
-    penalties : {"shared", "per-target", "per-feature", "per-coefficient"} or array of int
-        Which coefficients share a penalty; an array gives the group number of each feature, or of
-        each coefficient, shape (n_features, n_targets); −1: not penalised.
-    cv : None, "gcv", int, splitter or iterable
-        None is leave-one-out in closed form, "gcv" generalised cross-validation.
-    criterion : {"squared_error", "huber"}
-        What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
-        the spread of y and linear beyond, so that few outliers do not decide.
-    fit_intercept, scoring, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
-    certificate, random_state, verbose, callback : as in LogisticRegressionCV
-
-    Attributes
-    ----------
-    coef_, intercept_ : as in scikit-learn's Ridge
-    alpha_ : exp(λ); a number for "shared", one for each target or group, or the shape of coef_
-    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
-        LogisticRegressionCV
-    """
-
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        penalties: Any = "shared",
-        cv: Any = None,
-        fit_intercept: bool = True,
-        criterion: str = "squared_error",
-        scoring: Any = None,
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Any = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: str = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-    ) -> None:
-        self.alphas = alphas
-        self.penalties = penalties
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.criterion = criterion
-        self.scoring = scoring
-        self.search = search
-        self.starts = starts
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.store_cv_results and not self._closed_form():
+            raise InvalidInput(
+                "store_cv_results=True is for leave-one-out, cv=None: with folds, scoring= gives "
+                "scores_, and result_.to_frame() the steps of the search."
+            )
 
     def _named(self, lam: Array) -> dict[str, Any]:
         alpha = super()._named(lam)["alpha_"]
         return {"alpha_": alpha[0] if self._flat and np.ndim(alpha) == 2 else alpha}
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
-        X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
-        self._flat = y.ndim == 1 or y.shape[1] == 1
-        return X, np.asarray(y, dtype=np.float64)
-
     def _closed_form(self) -> bool:
         return self.cv is None or _is(self.cv, "gcv")
 
-    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
+    def _ridge_task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
+        """y is numbers, of shape (n,) or (n, K)."""
         check_criterion(self.criterion)
         kept = np.flatnonzero(weights > 0)
         if splits is None and kept.size < len(y):
@@ -176,31 +109,239 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, LinearEstimator):  # type: ignor
             self._per_row(u, target, float(u.weights.sum())),
             models,
             lambda result: (models(criterion.solution(result.evaluation)[0])[0], Cost()),
+            u.weights,
+            np.ones(start.size),
             predictions=predictions,
             groups=groups,
         )
 
     def _penalties(self) -> Any:
-        if _is(self.penalties, "per-target"):
+        if _is(self.penalties, self._per_output):
             return "per-class"  # whose classes are the targets
         if isinstance(self.penalties, str) and self.penalties not in NAMES:
             raise InvalidInput(
-                f"penalties={self.penalties!r}: use 'shared', 'per-target', 'per-feature', "
+                f"penalties={self.penalties!r}: use 'shared', '{self._per_output}', 'per-feature', "
                 "'per-coefficient', or an array of group numbers."
             )
         return self.penalties
 
+    def _grids(self) -> list[Grid]:
+        return alpha_grid("alphas", self.alphas)
+
+    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+        """best_score_ as in scikit-learn, and cv_results_ where it is asked for.
+
+        best_score_ is the mean score of the held-out parts; without `scoring` that of leave-one-out
+        is −1/n Σ sᵢ(loss of row i), and of folds R², or the accuracy.
+        """
+        found = super()._judged(judge, result)
+        if self._scoring is not None and len(found["scores_"]) == 1:
+            (scores,) = found["scores_"].values()
+            found["best_score_"] = float(np.mean(scores))
+        elif self._scoring is None and self._closed_form():
+            weights = self._weighted(judge.y, judge.weights)
+            found["best_score_"] = -float(result.value * judge.task.per_row * weights.mean())
+        elif self._scoring is None:
+            models = zip(judge.splits, judge.task.models(result.x), strict=True)
+            scores = [
+                self._plain_score(judge.y[test], judge.X[test] @ m["coef_"].T + m["intercept_"])
+                for (_, test), m in models
+            ]
+            found["best_score_"] = float(np.mean(scores))
+        if self.store_cv_results:
+            grids, best = self._grids(), result.lam
+            lams = [np.full(best.size, lam) for lam in grids[0].lam] if grids else [best]
+            found["cv_results_"] = self._left_out(judge, lams)
+        return found
+
+    def _left_out(self, judge: Judge, lams: list[Array]) -> Array:
+        """sᵢ(yᵢ − its prediction held out)² of every row at every λ; with `scoring` predictions.
+
+        Shape (n, number of λ), or (n, n_targets, number of λ) where y has two axes.
+        """
+        assert judge.task.predictions is not None
+        y, weights = self._numbers(judge.y), self._weighted(judge.y, judge.weights)
+        results = np.zeros((*y.shape, len(lams)))
+        for place, lam in enumerate(lams):
+            kept, predictions = judge.task.predictions(lam)
+            found = predictions.reshape(-1, *y.shape[1:])
+            if self._scoring is None:
+                each = weights[kept].reshape(-1, *(1,) * (y.ndim - 1))
+                found = each * (y[kept] - found) ** 2
+            results[kept, ..., place] = found
+        return results
+
+    def _plain_score(self, y: npt.NDArray[Any], predictions: Array) -> float:
+        """What `score` says of held-out rows, without scikit-learn's checks of them.
+
+        These take longer than all the rest of a small fit.
+        """
+        raise NotImplementedError
+
+    def _numbers(self, y: npt.NDArray[Any]) -> Array:
+        """y as it is fitted."""
+        return y
+
+    def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
+        """The weights of the rows, with those of their classes."""
+        return weights
+
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
         if self._flat:
-            return {"coef_": coef[0], "intercept_": float(intercept[0])}
+            level = intercept if self._column and self.fit_intercept else float(intercept[0])
+            return {"coef_": coef[0], "intercept_": level}
         return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
 
-    def _grid(self) -> tuple[str, Any] | None:
-        if self.alphas is None:
-            return None
-        alphas = check_grid("alphas", self.alphas)
-        return "alphas", (np.log(alphas.min()), np.log(alphas.max()))
+
+class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore[misc]
+    """Ridge regression whose penalties minimise the cross-validated squared error, by gradient.
+
+        Σᵢ sᵢ (yᵢ − aᵢᵀw − b)² + Σⱼ αⱼ wⱼ²,   αⱼ = exp(λ[group(j)])
+
+    A drop-in replacement for scikit-learn's class of this name. With cv=None the criterion is the
+    leave-one-out error in closed form, and its gradient is exact.
+
+    >>> from hoag import RidgeCV
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV().fit(X, y)
+    >>> print(f"alpha = {model.alpha_:.4f}, leave-one-out error {model.criterion_:.1f}")
+    alpha = 0.0030, leave-one-out error 2999.8
+    >>> RidgeCV(penalties="per-feature").fit(X, y).alpha_.shape
+    (10,)
+
+    Parameters
+    ----------
+    alphas : array of float or None
+        As in scikit-learn; only the range counts, and becomes the bounds: log α.
+    penalties : {"shared", "per-target", "per-feature", "per-coefficient"} or array of int
+        Which coefficients share a penalty; an array gives the group number of each feature, or of
+        each coefficient, shape (n_features, n_targets); −1: not penalised.
+    cv : None, "gcv", int, splitter or iterable
+        None is leave-one-out in closed form, "gcv" generalised cross-validation.
+    criterion : {"squared_error", "huber"}
+        What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
+        the spread of y and linear beyond, so that few outliers do not decide.
+    alpha_per_target : bool
+        True is scikit-learn's word for penalties="per-target".
+    store_cv_results : bool
+        For leave-one-out: keep `cv_results_`.
+    gcv_mode, store_cv_values : scikit-learn's, and do nothing
+    fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+
+    Attributes
+    ----------
+    coef_, intercept_ : as in scikit-learn's Ridge
+    alpha_ : exp(λ); a number for "shared", one for each target or group, or the shape of coef_
+    best_score_ : float, or one for each target with alpha_per_target: as in scikit-learn, the mean
+        score of held-out rows: by scoring, or −criterion_ for leave-one-out, or R² of folds
+    cv_results_ : array (n, n_alphas) or (n, n_targets, n_alphas), with store_cv_results: squared
+        errors of rows left out, times their weights, or with scoring their predictions, at each of
+        alphas, or at alpha_ alone
+    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
+        LogisticRegressionCV
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        penalties: Literal["shared", "per-target", "per-feature", "per-coefficient"]
+        | npt.ArrayLike = "shared",
+        cv: Any = None,
+        fit_intercept: bool = True,
+        criterion: Literal["squared_error", "huber"] = "squared_error",
+        scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
+        search: Any = None,
+        starts: int | Literal["auto"] = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        time_budget: float | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+        alpha_per_target: bool = False,
+        store_cv_results: bool | None = False,
+        gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
+        store_cv_values: bool | str = False,
+    ) -> None:
+        self.alphas = alphas
+        self.penalties = penalties
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.criterion = criterion
+        self.scoring = scoring
+        self.select = select
+        self.rule = rule
+        self.search = search
+        self.starts = starts
+        self.bounds = bounds
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_budget = time_budget
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.certificate = certificate
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.alpha_per_target = alpha_per_target
+        self.store_cv_results = store_cv_results
+        self.gcv_mode = gcv_mode
+        self.store_cv_values = store_cv_values
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
+        return self._tune(X, y, sample_weight, params)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.alpha_per_target and not _is(self.penalties, "shared"):
+            raise InvalidInput(
+                "Both alpha_per_target=True and penalties are given, and both say which "
+                "coefficients share a penalty: leave one out."
+            )
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
+        X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        self._flat, self._column = y.ndim == 1 or y.shape[1] == 1, y.ndim == 2
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
+        return self._ridge_task(X, y, weights, splits)
+
+    def _penalties(self) -> Any:
+        if self.alpha_per_target and not self._flat:
+            return "per-class"
+        return super()._penalties()
+
+    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+        found = super()._judged(judge, result)
+        if self.alpha_per_target and self._closed_form() and not self._flat:
+            if self._scoring is None:
+                found["best_score_"] = -self._left_out(judge, [result.lam]).mean(axis=0)[:, 0]
+            elif "best_score_" in found:
+                found["best_score_"] = judge.score_of_each_target(result.lam)
+        return found
+
+    def _plain_score(self, y: Array, predictions: Array) -> float:
+        """R², the mean over targets; nan for less than two rows, of which it says nothing."""
+        if len(y) < 2:
+            return float("nan")
+        y = y.reshape(len(y), -1)
+        rest = np.sum((y - predictions.reshape(y.shape)) ** 2, axis=0)
+        spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
+        ratio = np.divide(rest, spread, out=np.where(rest > 0, 1.0, 0.0), where=spread > 0)
+        return float(np.mean(1 - ratio))
 
     def predict(self, X: Any) -> Array:
         return self._linear_predictor(X)

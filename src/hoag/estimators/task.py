@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,28 @@ LEVEL = 5 if HAS_CALLBACKS else 4
 
 
 @dataclass(frozen=True, eq=False)
+class Grid:
+    """Values that somebody gave, by scikit-learn's name for them, and the λ that they are.
+
+    They bound those λ that `part` says.
+    """
+
+    name: str
+    values: Array
+    lam: Array
+    part: slice = field(default_factory=lambda: slice(None))
+
+
+@dataclass(frozen=True, eq=False)
 class Task:
     """A criterion, where to look, and how its value and its solutions read outside.
 
     The mean loss of a held-out row is `per_row` times the criterion. `models` makes the fitted
     attributes of each fold from the x of an evaluation, `refit` those of the model on all rows,
-    with what that fit cost. `predictions`, for a criterion without folds, is λ ↦ rows and their
-    predictions held out; `groups`, for a linear model, which coefficients share a penalty.
+    with what that fit cost. `judged` is the weight of the held-out rows of each fold, or of each
+    row left out; `stronger` the direction in which all penalties grow. `predictions`, for a
+    criterion without folds, is λ ↦ rows and their predictions held out; `groups`, for a linear
+    model, which coefficients share a penalty.
     """
 
     criterion: Criterion
@@ -38,6 +53,8 @@ class Task:
     per_row: float
     models: Callable[[Any], list[dict[str, Any]]]
     refit: Callable[[Result], tuple[dict[str, Any], Cost]]
+    judged: Array
+    stronger: Array
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
     groups: Groups | None = None
 
@@ -94,37 +111,43 @@ def _of_coefficients(found: Evaluation, task: Task) -> Any:
     return tuple(np.stack(each, axis=-1) for each in zip(*along, strict=True))
 
 
-def warn_about(task: Task, result: Result, tol: float, given: str) -> None:
+def warn_about(task: Task, result: Result, tol: float, grids: list[Grid], bounded: bool) -> None:
     """Say that the search did not converge, or which bound it ran into.
 
     A bound from the data is no news where moving on would gain less than `tol`; one that somebody
-    gave always is.
+    gave, as a grid or (`bounded`) as bounds, always is.
     """
     if result.status.reason not in ASKED:
         more = " Raise max_iter or tol." if result.status.reason == "max_iter" else ""
         warnings.warn(f"{result.status}{more}", ConvergenceWarning, stacklevel=LEVEL)
     best, box = result.evaluation, task.box
-    worth = 0.0 if given else tol * abs(best.value)
-    low = np.flatnonzero((best.lam <= box.lower) & (best.grad > worth))
-    high = np.flatnonzero((best.lam >= box.upper) & (best.grad < -worth))
+    given: list[Grid | None] = [None] * best.lam.size
+    for one in grids:
+        given[one.part] = [one] * len(given[one.part])
+    auto = np.array([grid is None and not bounded for grid in given])
+    worth = np.where(auto, tol * abs(best.value), 0.0)
+    open_ = box.lower < box.upper
+    low = np.flatnonzero(open_ & (best.lam <= box.lower) & (best.grad > worth))
+    high = np.flatnonzero(open_ & (best.lam >= box.upper) & (best.grad < -worth))
     at = [(j, "lower") for j in low] + [(j, "upper") for j in high]
-    if not at or np.all(box.lower == box.upper):
+    if not at:
         return
     j, side = at[0]
     others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
-    extreme = {"lower": "smallest", "upper": "largest"}
-    if given == "Cs":  # λ = −log C
-        extreme = {"lower": "largest", "upper": "smallest"}
-    if given in ("Cs", "alphas"):
-        value = np.exp(-best.lam[j] if given == "Cs" else best.lam[j])
-        where = f"{given[:-1]} = {value:.4g}, the {extreme[side]} of {given}, is chosen{others}"
+    grid, larger = given[j], side == "upper"
+    if grid is not None:
+        value = grid.values[np.argmin(np.abs(grid.lam - best.lam[j]))]
+        larger = bool(value == grid.values.max())
+        extreme, name = "largest" if larger else "smallest", grid.name.removesuffix("s")
+        where = f"{name} = {value:.4g}, the {extreme} of {grid.name}, is chosen{others}"
     else:
         where = f"lam_[{j}] = {best.lam[j]:.4g} is on its {side} bound{others}"
-    direction = {"smallest": "smaller", "largest": "larger"}[extreme[side]]
-    advice = f"widen {given}" if given else "give bounds=(lower, upper), in log units"
+    advice = "give bounds=(lower, upper), in log units"
+    if bounded or grid is not None:
+        advice = f"widen {grid.name if grid is not None else 'bounds'}"
     warnings.warn(
-        f"{where}, and the held-out loss still falls beyond it: the best value is {direction}. "
-        f"To look there, {advice}.",
+        f"{where}, and the held-out loss still falls beyond it: the best value is "
+        f"{'larger' if larger else 'smaller'}. To look there, {advice}.",
         UserWarning,
         stacklevel=LEVEL,
     )

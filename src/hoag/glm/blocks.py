@@ -117,22 +117,6 @@ class Blocks:
             for block, some, A in source.rows.parts(source.labels):
                 yield Part(block, A, source.y[some], source.weights[some])
 
-    def spanned(self) -> tuple[Blocks, Array]:
-        """The same rows in an orthonormal basis U of the space they span, and U, (features, n).
-
-        For one penalty on all coefficients X(λ) lies in that space, and ‖w‖ = ‖Uᵀw‖: with fewer
-        rows than columns this is the same model in fewer coefficients.
-        """
-        arrays = [_array(source.rows) for source in self.sources]
-        U, R = np.linalg.qr(np.concatenate(arrays).T)
-        self.ledger.charge(grams=2.0)
-        rows = np.split(np.ascontiguousarray(R.T), np.cumsum([len(A) for A in arrays])[:-1])
-        sources = [
-            source._replace(rows=ArrayRows(A)) for source, A in zip(self.sources, rows, strict=True)
-        ]
-        design = Predictor(sources[0].rows, self.design.outputs, self.design.Q)
-        return replace(self, design=design, sources=sources), U
-
     def of_targets(self, targets: npt.NDArray[np.intp]) -> Blocks:
         """The same rows with some of their targets, and what is spent on them counted apart."""
         sources = [source._replace(y=picked(source.y, targets)) for source in self.sources]
@@ -369,7 +353,7 @@ class Blocks:
         all_folds = np.arange(self.folds)
         return [
             Chunk(
-                _array(source.rows),
+                source.rows.dense(),
                 source.y,
                 source.weights[:, None] * train[source.labels],
                 source.weights[:, None] * test[source.labels],
@@ -404,10 +388,6 @@ class Bends:
             total.add(chunk.A, chunk.train, at.curve(z)[:, chunk.trained], chunk.trained)
         blocks.ledger.charge(passes=float(blocks.folds))
         return total.flat
-
-
-def _array(rows: Rows) -> Array:
-    return np.concatenate([block for _, block in rows.dense_blocks()])
 
 
 def _patterns(models: Sequence[LinearModel]) -> Any:

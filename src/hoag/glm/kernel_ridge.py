@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
+from hoag.glm.kernel import Kernel
+from hoag.glm.kernel_bends import bends
 from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
 from hoag.glm.widths import FeatureWidths, SharedWidth, Widths
-from hoag.operators import Hessian, factored
+from hoag.operators import Hessian, Inverse
 from hoag.problem import Facts, Ledger, Problem
 from hoag.values import ROUNDING, Array, InvalidInput
 
@@ -83,7 +83,9 @@ class KernelRidgeProblem(Problem):
     @property
     def facts(self) -> Facts:
         n = self.x0.size
-        return Facts(n, n, n, quadratic=True, sparse=False, formed=True)
+        # ∇²f takes a product with K for each pair of widths, a factor n/6 of them.
+        bends = self.widths.size**2 <= n
+        return Facts(n, n, n, quadratic=True, sparse=False, formed=True, bends=bends)
 
     @property
     def sample_of(self) -> int:
@@ -137,6 +139,9 @@ class KernelRidgeProblem(Problem):
             self._last = (gamma, Kernel(self, gamma))
         return self._last[1]
 
+    def bends(self, point: KernelRidgePoint, q: Array, inverse: Inverse) -> Array:
+        return bends(point, q, inverse)
+
     def dual_coef(self, x: Array) -> Array:
         """The coefficients that scikit-learn's KernelRidge would hold."""
         return self.root_weights * x
@@ -187,116 +192,6 @@ def sampled(weights: Array, rows: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(SAMPLE).permutation(weighted)[:rows])
 
 
-def _exp_of_symmetric(E: Array, height: int = 128) -> Array:
-    """exp of every entry, in place; of a pair of entries only one is computed."""
-    for start in range(0, len(E), height):
-        rows = slice(start, start + height)
-        E[rows, start:] = np.exp(E[rows, start:])
-        E[start + height :, rows] = E[rows, start + height :].T
-    return E
-
-
-class Kernel:
-    """K, K′ and their derivatives in log γ, at one γ; rows and columns scaled by √s."""
-
-    def __init__(self, problem: KernelRidgeProblem, gamma: Array) -> None:
-        self._problem, self._gamma = problem, gamma
-        w = problem.root_weights
-        self.K = _exp_of_symmetric(-problem.widths.exponent(gamma))
-        self.K *= w[:, None]
-        self.K *= w
-        problem.ledger.charge(kernels=problem.share)
-        self._factor: tuple[float, Any] | None = None
-
-    @cached_property
-    def norm(self) -> float:
-        return float(np.linalg.norm(self.K))
-
-    @cached_property
-    def K_test(self) -> Array:
-        problem = self._problem
-        problem.ledger.charge(kernels=problem.test_share)
-        exponent = problem.test_widths.exponent(self._gamma)
-        K_test: Array = np.exp(-exponent) * problem.root_weights
-        return K_test
-
-    def slopes(self, x: Array) -> Array:
-        """(dK/d log γⱼ) x, shape (n, widths)."""
-        problem = self._problem
-        problem.ledger.charge(kernels=problem.share, passes=problem.widths.products * problem.share)
-        return problem.widths.slopes(self.K, x, self._gamma)
-
-    def test_slopes(self, x: Array) -> Array:
-        """(dK′/d log γⱼ) x, shape (held out, widths)."""
-        problem, products = self._problem, self._problem.widths.products
-        problem.ledger.charge(kernels=problem.test_share, held_out=products * problem.test_share)
-        return problem.test_widths.slopes(self.K_test, x, self._gamma)
-
-    @cached_property
-    def slope_norm(self) -> float:
-        self._problem.ledger.charge(kernels=self._problem.widths.size * self._problem.share)
-        return self._problem.widths.slope_norm(self.K, self._gamma)
-
-    @cached_property
-    def slope_scale(self) -> float:
-        """The size of the terms that `slopes` adds up, for their rounding."""
-        return self._problem.widths.slope_scale(self.K, self._gamma)
-
-    @cached_property
-    def test_norm(self) -> float:
-        return float(np.linalg.norm(np.sqrt(self._problem.test_weights)[:, None] * self.K_test))
-
-    @cached_property
-    def test_slope_norm(self) -> float:
-        problem, size = self._problem, self._problem.widths.size
-        problem.ledger.charge(kernels=size * problem.test_share)
-        weighted = np.sqrt(problem.test_weights)[:, None] * self.K_test
-        return problem.test_widths.slope_norm(weighted, self._gamma)
-
-    def product(self, matrix: Array, v: Array) -> Array:
-        self._problem.ledger.charge(passes=self._problem.share)
-        return np.asarray(matrix @ v)
-
-    def test_product(self, matrix: Array, v: Array) -> Array:
-        self._problem.ledger.charge(held_out=self._problem.test_share)
-        return np.asarray(matrix @ v)
-
-    def inverse(self, alpha: float) -> Callable[[Array], Array]:
-        """b ↦ (K + αI)⁻¹b by a Cholesky factor, n/6 passes; the last is remembered."""
-        charge, share, n = self._problem.ledger.charge, self._problem.share, len(self.K)
-        if self._factor is None or self._factor[0] != alpha:
-            charge(passes=share * n / 6)
-            ridged = self.K.copy()
-            np.einsum("ii->i", ridged)[:] += alpha
-            self._factor = (alpha, factored(ridged))
-        inverse = self._factor[1]
-
-        def solve(b: Array) -> Array:
-            charge(passes=share)
-            return np.asarray(inverse(b))
-
-        return solve
-
-    def values(self, alphas: Array) -> Array:
-        """g at the solutions for many ridges.
-
-        By one decomposition K = U diag(e) Uᵀ, which takes the 9n³ operations of 27 factors.
-        """
-        problem = self._problem
-        share, n, X = problem.share, len(self.K), None
-        if alphas.size < 27:
-            with suppress(LinAlgError):  # of a ridge below rounding
-                X = np.stack([self.inverse(float(alpha))(problem.b) for alpha in alphas], axis=1)
-        if X is None:
-            e, U = np.linalg.eigh(self.K)
-            X = U @ ((U.T @ problem.b)[:, None] / (np.maximum(e, 0.0)[:, None] + alphas))
-            problem.ledger.charge(passes=share * (4.5 * n + alphas.size))
-        problem.ledger.charge(held_out=problem.test_share * alphas.size)
-        z = self.K_test @ X
-        losses = problem.outer.at(np.repeat(problem.y_test, alphas.size), z.ravel()).value
-        return np.asarray(problem.test_weights @ losses.reshape(z.shape))
-
-
 class KernelRidgePoint:
     """h and g of kernel ridge regression at one (x, λ)."""
 
@@ -325,9 +220,13 @@ class KernelRidgePoint:
         return KernelHessian(self)
 
     @cached_property
+    def applied(self) -> Array:
+        return self.kernel.applied(self.x)
+
+    @cached_property
     def width_slopes(self) -> Array:
         """∂∇₁h/∂ log γⱼ = (dK/d log γⱼ) x, shape (n, widths)."""
-        return self.kernel.slopes(self.x)
+        return self.problem.widths.slopes(self.applied, self.gamma)
 
     @cached_property
     def cross(self) -> LinearOperator:
@@ -339,25 +238,29 @@ class KernelRidgePoint:
         return problem.outer.at(problem.y_test, kernel.test_product(kernel.K_test, self.x))
 
     @cached_property
+    def test_applied(self) -> Array:
+        return self.kernel.test_applied(self.x)
+
+    @cached_property
     def test_slopes(self) -> Array:
         """(dK′/d log γⱼ) x, shape (held out, widths)."""
-        return self.kernel.test_slopes(self.x)
+        return self.problem.test_widths.slopes(self.test_applied, self.gamma)
 
     @cached_property
     def g(self) -> float:
         return float(np.sum(self.problem.test_weights * self.outer.value))
 
     @cached_property
-    def _outer_slope(self) -> Array:
+    def outer_slope(self) -> Array:
         return self.problem.test_weights * self.outer.slope
 
     @cached_property
     def g_x(self) -> Array:
-        return self.kernel.test_product(self.kernel.K_test.T, self._outer_slope)
+        return self.kernel.test_product(self.kernel.K_test.T, self.outer_slope)
 
     @cached_property
     def g_lam(self) -> Array:
-        return np.append(self._outer_slope @ self.test_slopes, 0.0)
+        return np.append(self.outer_slope @ self.test_slopes, 0.0)
 
     @property
     def strong_convexity(self) -> float:

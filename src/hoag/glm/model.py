@@ -101,6 +101,20 @@ class LinearModel(Problem):
     def bound(self, point: Any, q: Array, r: Array) -> float:
         return bounds.linear_model(point, q, r) if isinstance(point.penalty, RidgeAt) else np.inf
 
+    def floor(self, point: Any) -> Array | None:
+        """The penalties; and where there is none, about, the curvature of the data.
+
+        For an intercept that of all rows, for a slope the mean over columns: no pass over the rows.
+        """
+        if not isinstance(self.penalty, Ridge):
+            return super().floor(point)
+        floor, free, slopes = point.penalty.alpha.copy(), self.penalty.unpenalised, self.groups.size
+        if free.size:
+            train = point.train
+            floor[free[free < slopes]] = train.curvature_trace / slopes
+            floor[free[free >= slopes]] = train.mean_curvature * self.train.weights.sum()
+        return floor if np.all(floor > 0) else None
+
     def outer_lipschitz(self) -> float:
         """C = ‖A′‖₂ (Σᵢ s′ᵢ²)^½ · max‖loss′‖, the paper's Lipschitz constant of g."""
         slope = self.test.loss.lipschitz

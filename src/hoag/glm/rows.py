@@ -90,9 +90,13 @@ class Rows(ABC):
         for some, block in self.blocks():
             yield some, np.asarray(block.toarray() if sparse.issparse(block) else block)
 
+    def dense(self) -> Array:
+        """All of A as an array."""
+        return np.concatenate([block for _, block in self.dense_blocks()])
+
     def dense_columns(self) -> Iterator[tuple[slice, Array]]:
         """A as arrays, some columns at a time."""
-        whole = np.concatenate([block for _, block in self.dense_blocks()])
+        whole = self.dense()
         for columns in _column_slices(*self.shape):
             yield columns, whole[:, columns]
 

@@ -117,8 +117,9 @@ class Journal:
 
 def on_bounds(lam: Array, p: Array, domain: Box) -> str:
     """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
-    low = np.flatnonzero((lam <= domain.lower) & (p > 0))
-    high = np.flatnonzero((lam >= domain.upper) & (p < 0))
+    free = domain.lower < domain.upper  # a λ that somebody fixed is where it was wanted
+    low = np.flatnonzero(free & (lam <= domain.lower) & (p > 0))
+    high = np.flatnonzero(free & (lam >= domain.upper) & (p < 0))
     if low.size + high.size == 0:
         return ""
     if low.size + high.size > 1:

@@ -16,7 +16,7 @@ from hoag.search.asks import ACCURACY, Steps, check_max_iter, sentence
 from hoag.search.base import Search
 from hoag.search.newton import little_gained
 from hoag.search.run import OnStep, Run
-from hoag.search.survey import survey
+from hoag.search.survey import lowest_of, survey
 from hoag.values import Array, Ask, Box, InvalidInput, Result, Status
 
 
@@ -133,9 +133,16 @@ class Fast(Search):
         most = self.max_iter or 1
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
-        if traits.bends:
-            starts = (1 + traits.exact) if self.starts == "auto" else self.starts
-            limits = self.tol, self._evaluations
-            return (yield from newton.descend(domain, lam0, *limits, traits, starts))
         lam = yield from survey(domain, lam0, traits)
+        taken = 0
+        if traits.bends and traits.rows is not None and most > 1:
+            # Far from a minimum steps along the slopes end in better basins than Newton's.
+            begun = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)
+            best, taken = yield from lowest_of(begun)
+            lam = best.lam
+        if traits.bends:
+            twice = traits.exact and traits.rows is None  # a box that was surveyed needs no more
+            starts = (2 if twice else 1) if self.starts == "auto" else self.starts
+            limits = self.tol, self._evaluations
+            return (yield from newton.descend(domain, lam, *limits, traits, starts, taken=taken))
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))

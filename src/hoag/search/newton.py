@@ -41,15 +41,16 @@ def descend(
     traits: Traits,
     starts: int = 1,
     lead: tuple[Array, float] | None = None,
+    taken: int = 0,
 ) -> Steps:
     """λ ← λ + s until f can fall by no more than tol·|f|, by the model or along any axis.
 
     From the best shared λ, and then from others, side by side; the lowest end is returned. The
     first may take max_iter evaluations, the others what it leaves. A `lead` is another λ to begin
-    at, if f is lower there than the number beside it.
+    at, if f is lower there than the number beside it; `taken` evaluations were made before.
     """
     at, start = yield from shared(domain, lam, traits)
-    first = _Descent(domain, tol, max_iter)
+    first = _Descent(domain, tol, max_iter, taken)
     begun = yield from first.begin(at, start, lead)
     ends = [(yield from first.run(begun))]
     left = (max_iter - first.evaluations) // max(starts - 1, 1)
@@ -142,9 +143,9 @@ def to_look_at(domain: Box) -> Array:
 
 
 class _Descent:
-    def __init__(self, domain: Box, tol: float, max_iter: int) -> None:
+    def __init__(self, domain: Box, tol: float, max_iter: int, taken: int = 0) -> None:
         self.domain, self.tol, self.max_iter = domain, tol, max_iter
-        self.evaluations = 0
+        self.evaluations = taken
 
     def begin(
         self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
@@ -254,12 +255,16 @@ class _Descent:
         left = f"the loss can still fall by about {gain / _size(now):.1e} of itself"
         why = {
             "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
-            "asked for. Every axis was looked at from bound to bound.",
+            "asked for.",
             "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
             "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
         }[reason]
+        seen = reason == "converged" and now.along is not None
+        looked = "Every axis was looked at from bound to bound." if seen else ""
+        # A tolerance that was not met matters where f is not known for it.
+        unmet = "" if now.f_error <= self.tol * _size(now) else now.note
         note = on_bounds(now.lam, now.grad, self.domain)
-        return now, Status(reason, sentence(why, note, now.note))
+        return now, Status(reason, sentence(why, looked, note, unmet))
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:

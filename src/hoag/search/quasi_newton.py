@@ -6,6 +6,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from hoag.criteria.base import SETTLED
 from hoag.schedules import FLOOR
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.curvature import TINY, Curvature, free
@@ -142,7 +143,7 @@ class _Descent:
 
     def _clear(self, here: _Here) -> Asking[_Here]:
         """Wait at λ while the error hides the gradient, and matters."""
-        while here.eps == np.inf or (
+        while (here.eps == np.inf and not self.exact) or (
             self._error(here) > max(self._slope(here.now), self.tol * _size(here.now))
             and self._can_refine(here)
         ):
@@ -159,6 +160,7 @@ class _Descent:
             if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
+            hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
             if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
                 left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
                 self._stop("converged", here, f"the loss can still fall by about {left}")

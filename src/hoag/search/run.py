@@ -348,7 +348,9 @@ class Run:
             last = self.trace[-1].evaluation.cost
             cost, total = last.passes + last.grams, self.cost.passes + self.cost.grams
             late = self.time_budget is not None and self.seconds >= self.time_budget
-            if cost > SHARE * total or late:
+            # Exact solves leave the factor of the λ that was just settled.
+            dear = cost > SHARE * total and not self.criterion.traits.exact
+            if dear or late:
                 return found, (
                     "The error of its gradient was not measured, which would take more than a "
                     'fifth of the run: certificate="estimate" does it.'

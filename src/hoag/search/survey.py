@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Traits
-from hoag.search.asks import ACCURACY, Asking, Look
+from hoag.search.asks import ACCURACY, Asking, Look, Steps
 from hoag.search.quasi_newton import descend
 from hoag.values import Array, Ask, Box, Evaluation
 
@@ -66,7 +66,7 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
     if everything:
         lowest = [(plane.known[place], plane.lam(place)) for place in places]
         for _, lam in list(lowest):
-            end = yield from _aside(domain, lam, rows)
+            end, _ = yield from lowest_of(descend(domain, lam, 10 * ACCURACY, max_iter=50), rows)
             lowest.append((end.highest, end.lam))
         return min(lowest, key=lambda end: end[0])[1]
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
@@ -75,20 +75,22 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
     return lam0 if start <= good_enough else plane.lam(places[0])
 
 
-def _aside(domain: Box, lam: Array, rows: int) -> Asking[Evaluation]:
-    """The lowest that a rough descent from here comes to, on a sample of the rows."""
-    steps, answer = descend(domain, lam, 10 * ACCURACY, max_iter=50), None
-    best: Evaluation | None = None
+def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation, int]]:
+    """The lowest that a descent comes to, on a sample of the rows or on all, and of how many."""
+    best, count, answer = None, 0, None
     while True:
         try:
             asked = steps.send(answer)
         except StopIteration:
             assert best is not None
-            return best
+            return best, count
         answer = None
         if isinstance(asked, Look):
             answer = yield Look(asked.lam, replace(asked.ask, rows=rows), asked.start)
             best = answer if best is None or answer.highest < best.highest else best
+            count += 1
+        elif rows is None:
+            answer = yield asked
 
 
 class _Plane:
