@@ -41,6 +41,14 @@ print("accuracy on the folds:", np.round(model.scores_["accuracy"], 2))
 print(f"accuracy on {len(y_unseen)} unseen patients: {model.score(X_unseen, y_unseen):.2f}")
 
 # %%
+# Where so little is decided, many prefer the simplest model that is as good for all that the folds
+# can tell: the strongest penalty whose loss is within one standard error of the least.
+
+careful = LogisticRegressionCV(rule="1se").fit(X, y)
+print(f"λ = {model.lam_[0]:.2f} is best, {careful.lam_[0]:.2f} within one standard error of it")
+print(f"accuracy on unseen patients: {careful.score(X_unseen, y_unseen):.2f}")
+
+# %%
 lams = np.linspace(model.lam_[0] - 9, model.lam_[0] + 7, 33)
 curve = [model.criterion_at(lam, X, y) for lam in lams]
 nothing = -np.mean(np.log(np.where(y == "ill", np.mean(y == "ill"), np.mean(y == "well"))))
@@ -48,6 +56,7 @@ nothing = -np.mean(np.log(np.where(y == "ill", np.mean(y == "ill"), np.mean(y ==
 fig, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 ax.plot(lams, curve, color="#0072B2", label="held-out log loss")
 ax.plot(model.lam_, model.criterion_, "*", ms=15, color="#D55E00", label="chosen")
+ax.plot(careful.lam_, careful.criterion_, "D", ms=8, color="#009E73", label="one standard error")
 ax.axhline(nothing, color="0.5", ls=":", label="no model: the share of each class")
 ax.set(xlabel="λ = −log C", ylabel="mean held-out log loss")
 ax.legend()

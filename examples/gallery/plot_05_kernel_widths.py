@@ -52,6 +52,7 @@ ax.legend(loc="lower left")
 plt.show()
 
 # %%
-# How the search went: a look over the box on a sample of the rows, then quasi-Newton steps.
+# How the search went: a look over the box on a sample of the rows, then steps that move all widths
+# together.
 
 print(each.result_.status)

@@ -51,8 +51,8 @@ print(
 print(tuned.result_.status)
 
 # %%
-# The map that the grid made, and where the search ended. (The grid scales inside each fold and
-# the search before all of them, which moves the error by less than a tenth of a percent here.)
+# The map that the grid made, and where the search ended. (The grid scales inside each fold and the
+# search before all of them, so that their losses differ a little at the same place.)
 
 seen = -grid.cv_results_["mean_test_score"].reshape(10, 10)  # alpha, then gamma
 fig, ax = plt.subplots(figsize=(6.2, 4.2), layout="constrained")
