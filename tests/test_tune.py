@@ -204,7 +204,11 @@ def test_the_table_shows_what_the_json_holds(capsys):
     assert found["converged"] is True
     for value in (*found["lam"], found["score"]["mean"]):
         assert f"{value:.4g}" in shown
-    assert f"{found['held_out_loss']:.5g} per row, mean of 5 folds (shuffled, seed 0)" in shown
+    spread = f"{found['held_out_loss']:.5g} ± {found['held_out_loss_error']:.2g}"
+    assert f"{spread} per row, mean of 5 folds (shuffled, seed 0)" in shown
+    assert (
+        f"accuracy {found['score']['mean']:.4g} ± {found['score']['standard_error']:.2g}" in shown
+    )
     for fact in (found["sentence"], found["why"], "150 × 4", f"{found['passes']:.0f} passes"):
         assert fact in shown
     assert f"{found['gradient_error']:.1e}" in shown
@@ -259,13 +263,15 @@ def test_a_search_cut_short_is_told_and_written(tmp_path, capsys):
     assert main([*arguments, "--quiet"]) == NOT_CONVERGED
     told = capsys.readouterr()
     assert told.out == ""
-    assert re.fullmatch(r"hoag: warning: Stopped after max_iter = 1 steps.*\n", told.err)
+    assert re.fullmatch(
+        r"hoag: warning: Stopped after --max-iter 1 steps.* Raise --max-iter or --tol.\n", told.err
+    )
     assert model.exists()
     assert page.exists()
     assert main([*arguments, "--json"]) == NOT_CONVERGED
     found = json.loads(capsys.readouterr().out)
     assert (found["status"], found["converged"]) == ("max_iter", False)
-    assert "max_iter = 1" in found["warnings"][0]
+    assert "--max-iter 1 steps" in found["warnings"][0]
 
 
 def test_json_has_null_for_what_is_not_finite(capsys):
@@ -304,7 +310,8 @@ def test_options_reach_the_search(patients, tmp_path, capsys):
     assert 3 <= narrow["lam"][0] <= 4
     each = [*base, "--drop", "copies", "--penalties", "per-feature", "--starts", 2]
     assert "2 starts ended in" in tuned(capsys, *each)["sentence"]
-    assert any("bound" in message for message in narrow["warnings"])
+    (told,) = narrow["warnings"]
+    assert re.match(r"λ = 3 is on its lower bound.* To look there, widen --bounds\.$", told)
 
 
 def test_csv_on_standard_input(patients, monkeypatch, capsys):
@@ -374,8 +381,11 @@ def test_predict_says_what_is_wrong_with_the_rows(patients, tmp_path, capsys):
     assert "'age', 'ward'" in told
     rows.assign(age=[1, 2, "old", 3, 4, 5]).to_csv(new, index=False)
     assert "row 3 below the header has 'old'" in failure(capsys, "predict", model, new)
+    rows.assign(dose=[1, np.inf, 2, 3, 4, 5]).to_csv(new, index=False)
+    assert "not finite in 'dose'" in failure(capsys, "predict", model, new)
+    tuned(capsys, file, *ILL, "--save", tmp_path / "whole.skops", "--missing", "error")
     rows.assign(dose=[1, None, None, 3, 4, 5]).to_csv(new, index=False)
-    assert "'dose' (2)" in failure(capsys, "predict", model, new)
+    assert "'dose' (2)" in failure(capsys, "predict", tmp_path / "whole.skops", new)
     rows.assign(ward="moon").to_csv(new, index=False)
     assert main(["predict", str(model), str(new)]) == 0
     told = capsys.readouterr()
@@ -400,17 +410,16 @@ def test_foreign_model_files_are_refused(tmp_path, capsys):
 
 
 WRONG_TABLES = {
-    "id": ("a,y,n\n" + "".join(f"{i},{i % 2},p{i}\n" for i in range(30)), "'n' is text with 30"),
-    "date": ("a,y,n\n" + "".join(f"{i},{i % 2},2020-01-0{1 + i % 5}\n" for i in range(30)),
-             "'n' holds dates"),
-    "missing": ("a,b,y\n1,,0\n2,,1\n,3,0\n", "'a' (1), 'b' (2)"),
-    "missing target": ("a,y\n1,0\n2,\n3,1\n", "missing values in 'y' (1)"),
+    "only an id": ("n,y\n" + "".join(f"p{i},{i % 2}\n" for i in range(30)),
+                   "Column 'n' is left out: 30 different values in 30 rows"),
+    "no target": ("a,y\n1,\n2,\n3,\n", "is missing in every row"),
     "infinite": ("a,b,y\n1,2,0\ninf,3,1\n1,2,1\n", "not finite in 'a'"),
     "nearly numbers": ("a,y\n1,0\n?,1\n3,0\n4,1\n", "row 2 below the header has '?'"),
-    "row numbers": (",a,y\n0,1,0\n1,2,1\n2,2,1\n", "--drop 'Unnamed: 0'"),
+    "only row numbers": (",y\n0,1\n1,0\n2,1\n3,0\n", "as row numbers have"),
     "one class": ("a,y\n1,k\n2,k\n", "only one value"),
     "few rows": ("a,y\n1,k\n2,j\n3,k\n", "--cv 2 is the most"),
-    "semicolons": ("a;y\n1;2\n", "single column"),
+    "twice": ("a,y,y\n1,2,3\n2,3,4\n", "has the column 'y' more than once"),
+    "a copy": ("a,b,y\n1,3,3\n2,1,1\n4,3,3\n5,1,1\n", "'b' is a copy of the target 'y'"),
     "ragged": ("a,y\n1,2\n1,2,3\n", "Expected 2 fields in line 3"),
     "longer rows": ("a,y\n1,2,3\n1,2,3\n", "more cells"),
     "empty": ("", "is empty"),
@@ -424,6 +433,16 @@ def test_tables_that_cannot_be_used(case, tmp_path, capsys):
     content, told = WRONG_TABLES[case]
     (tmp_path / "t.csv").write_text(content)
     assert told in failure(capsys, "tune", tmp_path / "t.csv", "--target", "y")
+
+
+def test_missing_values_are_an_error_when_asked(tmp_path, capsys):
+    asked = ("--target", "y", "--missing", "error")
+    for content, told in (
+        ("a,b,y\n1,,0\n2,,1\n,3,0\n4,4,1\n", "'a' (1), 'b' (2): --missing impute"),
+        ("a,y\n1,0\n2,\n3,1\n", "missing values in 'y' (1)"),
+    ):
+        (tmp_path / "t.csv").write_text(content)
+        assert told in failure(capsys, "tune", tmp_path / "t.csv", *asked)
 
 
 @pytest.mark.parametrize(
@@ -441,9 +460,16 @@ def test_tables_that_cannot_be_used(case, tmp_path, capsys):
         ("diabetes --criterion brier", "'squared_error' or 'huber'"),
         ("diabetes --target bmi --model logistic", "that are not whole"),
         ("iris --bounds 3 1", "must not be above"),
+        ("iris --target target --target target", "--target names 'target' twice"),
+        ("iris --target target --drop target", "by --target and by --drop"),
+        ("iris --scoring acuracy", "Did you mean 'accuracy'"),
+        ("iris --scoring roc_auc", "roc_auc is for two classes, and there are 3"),
+        ("iris --sep ;;", "give one character"),
+        ("iris --sep , --decimal ,", "cells cannot be told apart"),
+        ("iris --bounds -900 3", "--bounds (-900.0, 3.0): they are logs of penalties"),
         ("iris --tol -1", "give a positive number"),
         ("iris --save .", "is a folder"),
-        ("iris --starts 0", "starts=0: give a whole number"),
+        ("iris --starts 0", "--starts 0: give a whole number"),
         ("diabetes --model kernel-ridge --starts 2", "--starts is for linear models"),
     ],
 )
@@ -458,7 +484,7 @@ def test_files_that_are_not_what_they_are_called(tmp_path, capsys):
         ("a.csv.gz", b"no", "not a whole .gz file"),
         ("a.csv.xz", b"no", "not a whole .xz file"),
         ("a.parquet", b"no", "cannot be read as a Parquet file"),
-        ("a.csv", "a,y\né,1\nè,2\n".encode("latin1"), "not UTF-8"),
+        ("a.csv", b"a,y\n\0\1,1\n", "not a text file"),
         ("a.xlsx", b"no", ".parquet"),
     ):
         (tmp_path / name).write_bytes(content)

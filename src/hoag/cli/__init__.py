@@ -65,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _one_line(error: Exception) -> str:
     """The message; the kind of error, too, where the message was not written for users."""
-    message = " ".join(str(error).split())
+    from hoag.cli.words import spoken
+
+    message = spoken(str(error))
     meant = isinstance(error, (ValueError, OSError, ImportError, ArithmeticError))
     return message if meant and message else f"{type(error).__name__}: {message}".rstrip(": ")

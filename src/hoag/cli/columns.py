@@ -1,35 +1,76 @@
-"""What the columns of a frame are, and the transformer that makes numbers of them."""
+"""What the columns of a frame are, which of them can be used, and what to say about them."""
 
 from __future__ import annotations
 
-import datetime
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hoag.cli import dates
 from hoag.cli.text import listed
 
 # A text column with more categories than this, or where most values differ, is no category.
 MOST_CATEGORIES, FEW_CATEGORIES = 1000, 20
 
-DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
+NUMBER, FLAG, TEXT, DATE = "number", "flag", "text", "date"  # what cells hold
+CATEGORY, WORDS = "category", "words"  # what text is used as
 
-NUMBER, FLAG, TEXT = "number", "flag", "text"
+ID = re.compile(r"(^|[_\W])(id|nr|no|number|index|key)$|[a-z](Id|ID|Nr|No)$", re.IGNORECASE)
+CODE = re.compile(r"zip|postal|post_?code|plz|phone|(^|[_\W])code$|[a-z]Code$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns that are used and what they hold; what was left out, and what there is to say.
+
+    days     for each date, how to read it and which parts of it are used
+    missing  how many values each column lacks
+    """
+
+    kinds: dict[str, str]
+    days: dict[str, dict[str, Any]]
+    missing: dict[str, int]
+    left_out: dict[str, str]
+    told: list[str]
+
+    def pieces(self) -> dict[str, str]:
+        """The kinds of the columns as the transformer gets them: a date is several."""
+        return pieces(self.kinds, self.days)
+
+
+def pieces(kinds: dict[str, str], days: dict[str, dict[str, Any]]) -> dict[str, str]:
+    found = {}
+    for name, kind in kinds.items():
+        found[name] = NUMBER if kind == DATE else kind
+        for part in days[name]["parts"] if kind == DATE else ():
+            found[f"{name} {part}"] = CATEGORY
+    return found
 
 
 def kind(name: str, values: Any) -> str:
-    """What a column without missing values holds: numbers, flags (true or false) or text."""
+    """What a column holds, whatever is missing: numbers, flags (true or false), dates or text."""
     import pandas as pd
 
     types = pd.api.types
     if types.is_bool_dtype(values.dtype):
         return FLAG
-    if types.is_numeric_dtype(values.dtype):
+    if types.is_numeric_dtype(values.dtype) or types.is_timedelta64_dtype(values.dtype):
         return NUMBER
-    cells = values.astype(object)
-    if any(isinstance(cell, (datetime.date, datetime.timedelta)) for cell in cells):
-        raise ValueError(_date(name, cells.iloc[0]))
+    if types.is_datetime64_any_dtype(values.dtype):
+        return DATE
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return TEXT
+    cells = values.dropna().astype(object)
+    found = types.infer_dtype(cells, skipna=True)
+    if found == "boolean":
+        return FLAG
+    if found in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
+        return NUMBER
+    if found in ("date", "datetime", "datetime64"):
+        return DATE
     strange = {type(cell).__name__ for cell in cells} - {"str", "int", "float", "bool"}
     if strange:
         raise ValueError(
@@ -49,42 +90,68 @@ def check_missing(frame: Any, where: str, advice: str) -> None:
 
 
 def check_finite(frame: Any, where: str) -> None:
-    """An error that names the columns of numbers where not all are finite."""
+    """An error that names the columns of numbers where one is infinite; missing ones are not."""
     numbers = frame.select_dtypes("number")
-    bad = numbers.columns[~np.isfinite(numbers.to_numpy("float64")).all(axis=0)]
+    bad = numbers.columns[np.isinf(numbers.to_numpy("float64", na_value=np.nan)).any(axis=0)]
     if len(bad):
         raise ValueError(
             f"{where} has numbers that are not finite in {listed(bad)}: correct or remove them."
         )
 
 
-def features(frame: Any, where: str) -> tuple[Any, dict[str, str]]:
-    """The frame as floats and strings, and the kind of every column; or an error that names one."""
-    if "Unnamed: 0" in frame.columns:
-        raise ValueError(
-            f"The first column of {where} has no name, as row numbers have: leave it out with "
-            "--drop 'Unnamed: 0', or give it a name."
-        )
-    check_missing(frame, where, "fill them, or leave the columns out with --drop COLUMN")
-    kinds = {name: kind(name, frame[name]) for name in frame.columns}
-    frame = converted(frame, kinds, where)
-    for name, found in kinds.items():
-        if found == TEXT:
-            _check_categories(name, frame[name])
-    return frame, kinds
+def understood(
+    frame: Any, asked: dict[str, str], codes: Iterable[str], where: str
+) -> tuple[Any, Columns]:
+    """The frame as the transformer gets it, and its columns; `asked` are kinds that were given.
+
+    A column that cannot help is left out: one value only, or text that is an id. One that may be
+    misunderstood, an id or a code of digits, is used and pointed out.
+    """
+    kinds, days, left_out, told = dict[str, str](), dict[str, dict[str, Any]](), {}, list[str]()
+    lacks = frame.isna().sum().to_dict()
+    for name, values in frame.items():
+        kinds[name] = kind(name, values)
+        if name in asked:
+            kinds[name] = asked[name]
+            _check_words(name, values, asked[name])
+        elif why := _useless(name, values, lacks[name]):
+            left_out[name] = why
+        elif kinds[name] in (TEXT, DATE):
+            style, doubt = dates.style(values)
+            if style is not None:
+                kinds[name], days[name] = DATE, style
+                told += [f"Column '{name}' {doubt}"] if doubt else []
+                continue
+            kinds[name] = CATEGORY
+            _check_numbers(name, values)
+            if why := _too_many(name, values):
+                left_out[name] = why
+    kinds = {name: found for name, found in kinds.items() if name not in left_out}
+    told += _left_out(left_out) + _numbers(frame, kinds, frozenset(codes))
+    missing = {name: int(lacks[name]) for name in kinds if lacks[name]}
+    columns = Columns(kinds, days, missing, left_out, told)
+    return converted(frame, kinds, days, where), columns
 
 
-def converted(frame: Any, kinds: dict[str, str], where: str) -> Any:
-    """Numbers and flags as floats, all of them finite; text as Python strings."""
+def converted(
+    frame: Any, kinds: dict[str, str], days: dict[str, dict[str, Any]], where: str
+) -> Any:
+    """Numbers, flags and dates as floats, nan where missing; text as Python strings."""
     import pandas as pd
 
     parts = {}
     for name, found in kinds.items():
         values = frame[name]
-        if found == TEXT:
-            parts[name] = values.astype(str).astype(object)
+        if found in (CATEGORY, WORDS):
+            parts[name] = _strings(values, "" if found == WORDS else np.nan)
+        elif found == DATE:
+            parts |= dates.parts(name, values, days[name])
         elif pd.api.types.is_numeric_dtype(values.dtype):  # flags among them
             parts[name] = values.astype("float64")
+        elif pd.api.types.is_timedelta64_dtype(values.dtype):
+            parts[name] = values / pd.Timedelta(days=1)
+        elif kind(name, values) in (NUMBER, FLAG):
+            parts[name] = pd.to_numeric(values.astype(object)).astype("float64")
         else:
             _, value, row = _first_text(values)
             raise ValueError(
@@ -96,55 +163,115 @@ def converted(frame: Any, kinds: dict[str, str], where: str) -> Any:
     return frame
 
 
-def transformer(kinds: dict[str, str], scale: bool, dense: bool) -> Any:
-    """Numbers standardised, flags as they are, text as one column of 0 and 1 for each category."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    steps = [
-        ("numbers", StandardScaler() if scale else "passthrough", NUMBER),
-        ("flags", "passthrough", FLAG),
-        ("categories", OneHotEncoder(handle_unknown="ignore"), TEXT),
-    ]
-    chosen = [
-        (label, step, [name for name, found in kinds.items() if found == wanted])
-        for label, step, wanted in steps
-        if wanted in kinds.values()
-    ]
-    return ColumnTransformer(
-        chosen, sparse_threshold=0.0 if dense else 0.3, verbose_feature_names_out=False
-    )
-
-
-def feature_names(columns: Any) -> list[str]:
-    """The names of the transformed columns; made distinct if a category is called like a column."""
-    try:
-        return list(map(str, columns.get_feature_names_out()))
-    except ValueError:
-        columns.set_params(verbose_feature_names_out=True)
-        return feature_names(columns)
-
-
 def is_too_many(distinct: int, rows: int) -> bool:
     """Whether so many different values are names or ids rather than categories."""
     most = distinct > FEW_CATEGORIES and 2 * distinct > rows
     return distinct == rows or most or distinct > MOST_CATEGORIES
 
 
-def _check_categories(name: str, values: Any) -> None:
-    rows, distinct = len(values), values.nunique()
-    if all(DATE.match(cell) for cell in values):
-        raise ValueError(_date(name, values.iloc[0]))
-    numbers, value, row = _first_text(values)
-    if numbers < rows and 2 * numbers > rows:
-        raise ValueError(
-            f"Column '{name}' is read as text, though {numbers} of its {rows} values are numbers: "
-            f"row {row} below the header has '{value}'. Correct it, or --drop the column."
+def _strings(values: Any, missing: Any) -> Any:
+    """Text; whole numbers without a decimal point, so that 1 and 1.0 are one category."""
+    import pandas as pd
+
+    whole = pd.api.types.is_float_dtype(values.dtype) and _whole(values)
+    cells = zip(values.astype(object), values.isna(), strict=True)
+    text = [missing if no else str(int(cell)) if whole else str(cell) for cell, no in cells]
+    return pd.Series(text, index=values.index, dtype=object)
+
+
+def _useless(name: str, values: Any, lacks: int) -> str:
+    """Why a column can tell nothing, whatever its kind; or ""."""
+    rows = len(values)
+    if lacks == rows:
+        return "no values"
+    if lacks == 0 and values.iloc[0] == values.iloc[-1] and values.nunique() == 1:
+        return "one value only"
+    if re.fullmatch(r"Unnamed: \d+", name) and values.nunique() == rows:
+        return "no name and a different value in each row, as row numbers have"
+    return ""
+
+
+def _too_many(name: str, values: Any) -> str:
+    known = values.dropna().astype(str)
+    distinct = known.nunique()
+    if not is_too_many(distinct, len(known)):
+        return ""
+    words = float(known.head(1000).str.split().str.len().mean())
+    free = f", --text '{name}' makes numbers of its words" if words >= 2 else ""
+    return (
+        f"{distinct} different values in {len(known)} rows are an id or free text rather than "
+        f"categories. --category '{name}' takes them for categories all the same{free}"
+    )
+
+
+def _left_out(left_out: dict[str, str]) -> list[str]:
+    """A sentence for each reason."""
+    told = []
+    for why in dict.fromkeys(left_out.values()):
+        names = [name for name, own in left_out.items() if own == why]
+        which = "Column {} is" if len(names) == 1 else "Columns {} are"
+        told.append(f"{which.format(listed(names))} left out: {why}.")
+    return told
+
+
+def _numbers(frame: Any, kinds: dict[str, str], codes: frozenset[str]) -> list[str]:
+    """Sentences about numbers that may not be quantities."""
+    told, numbers = [], [name for name, found in kinds.items() if found == NUMBER]
+    whole = {name: frame[name].dropna() for name in numbers if _whole(frame[name])}
+    code = [name for name in whole if name in codes or CODE.search(name)]
+    ids = [name for name, values in whole.items() if name not in code and _is_id(name, values)]
+    if code:
+        told.append(
+            f"{_are(code)} used as a quantity, and may be a code, such as a zip code: --category "
+            f"'{code[0]}' takes each number for a category, --drop '{code[0]}' leaves it out."
         )
-    if is_too_many(distinct, rows):
+    if ids:
+        told.append(
+            f"{_are(ids)} used as a quantity, and has a different whole number in each row, as an "
+            f"id has: if it is one, leave it out with --drop '{ids[0]}'."
+        )
+    return told
+
+
+def _are(names: list[str]) -> str:
+    return f"Column {listed(names)} is" if len(names) == 1 else f"Each of {listed(names)} is"
+
+
+def _whole(values: Any) -> bool:
+    import pandas as pd
+
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        return False
+    known = values.to_numpy(dtype="float64", na_value=np.nan)
+    return bool(np.all((np.isfinite(known) & (known == np.round(known))) | np.isnan(known)))
+
+
+def _is_id(name: str, values: Any) -> bool:
+    """Different whole numbers, that follow each other or have the name of an id."""
+    rows = len(values)
+    if rows <= FEW_CATEGORIES or values.nunique() < rows:
+        return False
+    run = float(values.max()) - float(values.min()) == rows - 1
+    return run or values.is_monotonic_increasing or bool(ID.search(name))
+
+
+def _check_words(name: str, values: Any, asked: str) -> None:
+    if asked == WORDS and not values.dropna().astype(str).str.contains(r"\b\w\w+\b").any():
         raise ValueError(
-            f"Column '{name}' is text with {distinct} different values in {rows} rows, so an id or "
-            f"free text rather than categories: leave it out with --drop, or group its values."
+            f"--text '{name}' makes numbers of words, and the column has none of two letters or "
+            f"more: use --category '{name}', or --drop '{name}'."
+        )
+
+
+def _check_numbers(name: str, values: Any) -> None:
+    """An error where most of a text column are numbers: some cell is not as it was meant."""
+    known = values.dropna()
+    numbers, value, row = _first_text(known)
+    if numbers < len(known) and 2 * numbers > len(known):
+        raise ValueError(
+            f"Column '{name}' is read as text, though {numbers} of its {len(known)} values are "
+            f"numbers: row {row} below the header has '{value}'. Correct it, or use --na '{value}' "
+            f"if that stands for a missing value, --category '{name}' or --drop '{name}'."
         )
 
 
@@ -152,13 +279,8 @@ def _first_text(values: Any) -> tuple[int, Any, int]:
     """How many values are numbers, the first that is none, and its row, counted from one."""
     import pandas as pd
 
-    numeric = pd.to_numeric(values, errors="coerce").notna()
-    row = int(numeric.argmin())
-    return int(numeric.sum()), values.iloc[row], row + 1
-
-
-def _date(name: str, value: Any) -> str:
-    return (
-        f"Column '{name}' holds dates, such as {value}: make numbers of them, such as days since a "
-        "day, or leave the column out with --drop."
-    )
+    known = values.dropna()
+    numeric = pd.to_numeric(known, errors="coerce").notna()
+    place = int(numeric.argmin())
+    row = values.index.get_loc(known.index[place])
+    return int(numeric.sum()), known.iloc[place], row + 1

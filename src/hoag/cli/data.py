@@ -15,6 +15,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from hoag.cli.progress import write_over
+
 if TYPE_CHECKING:
     from hoag.datasets import Entry
 
@@ -115,10 +117,10 @@ def _fetch(args: argparse.Namespace) -> int:
             paths = datasets.fetch(entry.name, _progress)
         except datasets.DataNotFound as error:
             failed = 1
-            _write_over("")
+            write_over("")
             print(f"{entry.name}: {error}", file=sys.stderr)
         else:
-            _write_over("")
+            write_over("")
             for path in paths or ["bundled with scikit-learn"]:
                 print(f"{entry.name}: {path}")
     return failed
@@ -126,13 +128,7 @@ def _fetch(args: argparse.Namespace) -> int:
 
 def _progress(name: str, done: int, total: int | None) -> None:
     of = f" of {_megabytes(total)}" if total else ""
-    _write_over(f"{name}: {_megabytes(done)}{of}")
-
-
-def _write_over(text: str) -> None:
-    """One line on stderr, if that is a terminal, in place of the last such line."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    write_over(f"{name}: {_megabytes(done)}{of}")
 
 
 def _check(args: argparse.Namespace) -> int:

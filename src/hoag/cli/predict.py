@@ -5,6 +5,10 @@ If FILE has the target, too, a line on stderr tells how good they are.
 
   hoag predict houses.skops new-houses.csv --out prices.csv
   hoag predict iris.skops iris --proba
+  hoag predict houses.skops new-houses.csv --explain 3
+
+--explain says why: what a column contributes is its coefficient times how much its value differs
+from the mean, in units of the target, or for classes in log-odds of the one that is predicted.
 """
 
 from __future__ import annotations
@@ -16,8 +20,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-FORMAT = 1
-NOTES = {"format", "model", "targets", "target_kind", "kinds", "features", "first"}
+from hoag.cli import dialect
+
+FORMAT = 2
+NOTES = {
+    *("format", "model", "targets", "target_kind", "kinds", "days", "features", "first"),
+    *("names", "sources", "means", "missing"),
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,34 +34,42 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the rows, as hoag tune reads them")
     parser.add_argument("--out", metavar="PREDICTIONS.csv", help="write there, print nothing")
     parser.add_argument("--proba", action="store_true", help="probabilities, a column a class")
+    parser.add_argument("--explain", type=int, default=0, metavar="N",
+                        help="also the N largest contributions to each prediction")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON in place of CSV")
+    dialect.add(parser.add_argument_group("text files"))
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import tables
+    from hoag.cli import explain, tables
     from hoag.report import write_whole
 
+    known = dialect.given(args)
     model, notes = load(args.model)
     kinds = notes["kinds"]
     if args.proba and notes["model"] != "logistic":
         raise ValueError(f"--proba is for classes, and {args.model} is a {notes['model']} model.")
-    text = [name for name, kind in (kinds or {}).items() if kind == "text"]
+    explain.check(args.explain, notes, args.model)
+    text = [name for name, kind in (kinds or {}).items() if kind in ("category", "words")]
     if notes["target_kind"] == "text":
         text += notes["targets"]
-    table = tables.read(args.file, text)
-    X = _numbered(table, notes, args.model) if kinds is None else _named(table, kinds, args.model)
+    table = tables.read(args.file, text, known)
+    X = _numbered(table, notes, args.model) if kinds is None else _named(table, notes, args.model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown categories are told by name
-        predictions = model.predict(X)
-        chances = model.predict_proba(X) if notes["model"] == "logistic" else None
+        rows = model[:-1].transform(X) if kinds is not None else X
+        predictions = model[-1].predict(rows)
+        chances = model[-1].predict_proba(rows) if notes["model"] == "logistic" else None
     if kinds is not None:
-        _tell_unknown(model, X)
+        _tell_unknown(model, X, table.rows, notes)
     classes = None if chances is None else model[-1].classes_.tolist()
     score = _score(table, notes, predictions, chances, classes)
     if score:
         told = ", ".join(f"{name} {value:.4g}" for name, value in score.items() if name != "rows")
         print(f"hoag: {told} on {score['rows']} rows with a known target", file=sys.stderr)
     names = notes["targets"]
+    frames = (table.rows, X) if kinds is not None else (None, None)
+    why = explain.reasons(model[-1], rows, predictions, frames, notes, args.explain)
     if args.json:
         found = {
             "target": names[0] if len(names) == 1 else names,
@@ -60,11 +77,14 @@ def run(args: argparse.Namespace) -> int:
             "classes": classes,
             "probabilities": None if chances is None else chances.tolist(),
             "score": score or None,
+            **({"contributions": why} if args.explain else {}),
         }
         output = json.dumps(found) + "\n"
     else:
         values, header = (chances, classes) if args.proba else (predictions, names)
         frame = tables.need("pandas").DataFrame(values, columns=header)
+        for k in range(args.explain):
+            frame[f"reason {k + 1}"] = ["".join(map(explain.shown, row[k : k + 1])) for row in why]
         output = frame.to_csv(index=False, lineterminator="\n")
     if args.out:
         write_whole(Path(args.out), output.encode())
@@ -100,11 +120,12 @@ def load(path: str) -> tuple[Any, dict[str, Any]]:
     return model, notes
 
 
-def _named(table: Any, kinds: dict[str, str], model: str) -> Any:
-    """The model's columns of a frame."""
+def _named(table: Any, notes: dict[str, Any], model: str) -> Any:
+    """The model's columns of a frame, as its transformer takes them."""
     from hoag.cli import columns
     from hoag.cli.text import listed
 
+    kinds = notes["kinds"]
     if not table.named:
         raise ValueError(
             f"{model} needs columns by name, and {table.name} is an svmlight file without names."
@@ -116,8 +137,10 @@ def _named(table: Any, kinds: dict[str, str], model: str) -> Any:
             f"{listed(lacking)}. It has {listed(table.rows.columns)}."
         )
     frame = table.rows[list(kinds)]
-    columns.check_missing(frame, table.name, "the model cannot predict without them, so fill them")
-    return columns.converted(frame, kinds, table.name)
+    if notes["missing"]["how"] == "error":
+        advice = "the model was tuned with --missing error, so fill them"
+        columns.check_missing(frame, table.name, advice)
+    return columns.converted(frame, kinds, notes["days"], table.name)
 
 
 def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
@@ -141,18 +164,25 @@ def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
     return sparse.csr_array((rows.data, indices, rows.indptr), shape=(rows.shape[0], wanted))
 
 
-def _tell_unknown(model: Any, frame: Any) -> None:
-    """A warning for each column with values that the model has not seen."""
+def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> None:
+    """A warning for each column with values that the model has not seen, or lacks for once."""
     from hoag.cli.text import listed, warn
 
     known = model["columns"].named_transformers_.get("categories")
-    if known is None:
-        return
-    for name, categories in zip(known.feature_names_in_, known.categories_, strict=True):
-        new = sorted(set(frame[name]) - set(categories))
-        if new:
-            warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
-                 "count as none of its categories.")  # fmt: skip
+    if known is not None:
+        for name, categories in zip(known.feature_names_in_, known.categories_, strict=True):
+            new = sorted(set(frame[name].dropna()) - set(categories))
+            if new:
+                warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
+                     "count as none of its categories.")  # fmt: skip
+    lacks = given[list(notes["kinds"])].isna().sum()
+    for name, count in lacks[lacks > 0].items():
+        if name not in notes["missing"]["columns"] or notes["missing"]["how"] != "impute":
+            filled = "count as none of its categories"
+            if notes["kinds"][name] in ("number", "flag", "date"):
+                filled = "are filled with the usual value"
+            warn(f"Column '{name}' lacks {count} values, and lacked none in the rows that the "
+                 f"model was fitted to: they {filled}.")  # fmt: skip
 
 
 def _score(

@@ -6,11 +6,16 @@ import json
 import math
 import platform
 import shlex
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 import hoag
+from hoag.cli.columns import DATE
+from hoag.cli.held_out import standard_error
+from hoag.cli.text import listed
+from hoag.cli.words import spoken
 
 LOSSES = {
     "log_loss": "log loss",
@@ -18,16 +23,37 @@ LOSSES = {
     "squared_error": "squared error",
     "huber": "Huber loss",
 }
+KINDS = {"number": ("number", "numbers"), "flag": ("flag", "flags"), "date": ("date", "dates"),
+         "category": ("category", "categories"), "words": ("text", "texts")}  # fmt: skip
+FILLED = {
+    **dict.fromkeys(("number", "date"), "numbers become the mean, and a column says where"),
+    "flag": "flags become the more frequent one, and a column says where",
+    "category": "categories have one more, for what is missing",
+    "words": "texts are empty",
+}
 NAMED = 12  # penalties on a plateau in the table
 SHOWN = 5  # strongest and weakest penalties in the table
 ON_PAGE = 40  # on the page
 
 
-def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -> dict[str, Any]:
+def summary(
+    args: Any,
+    data: Any,
+    tuned: Any,
+    seconds: float,
+    told: list[str],
+    judge: Any,
+    compared: dict[str, Any],
+) -> dict[str, Any]:
     """Everything, as plain numbers, text and lists."""
-    result = tuned.result_
-    scores = tuned.scores_[tuned.scoring]
+    result, names = tuned.result_, lam_names(tuned, data)
+    scores = [
+        {"name": name, "mean": float(np.mean(folds)), "standard_error": standard_error(folds),
+         "folds": folds} for name, folds in judge.scores.items()
+    ]  # fmt: skip
     strengths = tuned._named(tuned.lam_)
+    kind = args.widths if data.model == "kernel-ridge" else args.penalties
+    baseline, many = compared["baseline"], tuned.lam_.size if kind != "shared" else 1
     return {
         "hoag": hoag.__version__,
         "file": args.file,
@@ -37,15 +63,23 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
         "target": data.targets[0] if len(data.targets) == 1 else data.targets,
         "model": data.model,
         "why": data.why,
-        "penalties": args.widths if data.model == "kernel-ridge" else args.penalties,
+        "penalties": kind,
+        "kinds": data.kinds,
+        "read_as": data.dialect,
+        "missing": {"how": args.missing, "columns": data.missing, "rows_left_out": data.dropped},
+        "left_out": data.left_out,
         "scaled": data.columns is not None and not args.no_scale,
         "cv": args.cv,
         "seed": None if args.cv == "loo" else args.seed,
         "criterion": tuned.criterion,
         "held_out_loss": tuned.criterion_,
-        "score": {"name": tuned.scoring, "mean": scores.mean().item(), "folds": scores.tolist()},
+        "held_out_losses": compared["folds"],
+        "held_out_loss_error": compared["standard_error"],
+        "baseline": {**baseline, "sentence": verdict(baseline, tuned.criterion, many)},
+        "score": scores[0],
+        "scores": scores,
         "lam": tuned.lam_.tolist(),
-        "names": lam_names(tuned, data),
+        "names": names,
         "lam_interval": tuned.lam_interval_.tolist(),
         "plateaus": list(map(str, vars(tuned).get("plateaus_", [""] * tuned.lam_.size))),
         "bounds": args.bounds,
@@ -59,16 +93,17 @@ def summary(args: Any, data: Any, tuned: Any, seconds: float, told: list[str]) -
         "grams": result.cost.grams,
         "seconds": seconds,
         "status": result.status.reason,
-        "sentence": result.status.sentence,
+        "sentence": spoken(result.status.sentence, names),
         "converged": result.status.converged,
-        "warnings": told,
+        "warnings": [spoken(message, names, data.names) for message in told],
         "saved": args.save,
         "report": args.report,
     }
 
 
 def _grams(found: dict[str, Any]) -> str:
-    return f" and {found['grams']:.0f} Gram matrices" if found["grams"] >= 0.5 else ""
+    grams = f"{found['grams']:.0f}"
+    return "" if grams == "0" else f" and {grams} Gram {'matrix' if grams == '1' else 'matrices'}"
 
 
 def lam_names(tuned: Any, data: Any) -> list[str]:
@@ -87,25 +122,59 @@ def lam_names(tuned: Any, data: Any) -> list[str]:
     return outputs
 
 
+def verdict(baseline: dict[str, Any], criterion: str, tuned: int) -> str:
+    """Whether anything was learnt, in a sentence with the figures; `tuned` hyperparameters."""
+    gain, error, loss = (baseline[name] for name in ("gain", "standard_error", "loss"))
+    of = f"that of predicting {baseline['what']} for every row ({loss:.4g})"
+    over, one = "standard error" + (" over folds" if baseline["folds"] else ""), ""
+    figures = f"the gain is {gain:.2g}, with a {over} of {error:.2g}"
+    if alone := baseline["one_for_all"]:
+        one = (
+            f" One hyperparameter for all gains {alone['gain']:.3g} ± {alone['standard_error']:.2g}"
+            f"; {tuned} of them are tuned on the folds that judge them, and gain on noise, too."
+        )
+    if baseline["learnt"]:
+        times = f", {gain / error:.{int(gain < 10 * error)}f} times its {over}" if error > 0 else ""
+        return (
+            f"The {LOSSES[criterion]} is {100 * gain / loss:.3g} % below {of}: a gain of "
+            f"{gain:.3g}{times}.{one}"
+        )
+    if one:
+        return f"It is not clear that anything was learnt. Against {of}, {figures}.{one}"
+    if error < gain < 2 * error:
+        return (
+            f"It is not clear that anything was learnt: the {LOSSES[criterion]} is hardly below "
+            f"{of}: {figures}. Noise gains as much in one table of ten."
+        )
+    return (
+        f"Nothing was learnt: the {LOSSES[criterion]} is not below {of} by more than chance: "
+        f"{figures}."
+    )
+
+
 def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of the table."""
-    made = found["features"] - found["columns"]
     shape = f"{found['rows']} × {found['columns']}"
-    loss = f"{LOSSES[found['criterion']]} {found['held_out_loss']:.5g} per row"
-    mean = f"mean of {found['cv']} folds (shuffled, seed {found['seed']})"
-    score = {"accuracy": "accuracy", "r2": "R²"}[found["score"]["name"]]
+    if found["features"] != found["columns"]:
+        shape += f", {found['features']} columns of numbers made of them"
+    spread = _spread(found["held_out_loss_error"])
+    loss = f"{LOSSES[found['criterion']]} {found['held_out_loss']:.5g}{spread} per row"
+    mean = f"mean of {found['cv']} folds (shuffled, seed {found['seed']}) ± its standard error"
     kernel = found["model"] == "kernel-ridge"
     kind = "" if found["penalties"] == "shared" else f", {found['penalties']} "
     kind += ("widths" if kernel else "penalties") if kind else ""
     target = found["target"]
     return [
-        ("rows × columns", shape + (f", {found['features']} after one-hot" if made else "")),
+        ("rows × columns", shape),
+        *(("read as", found["read_as"]) for _ in [0] if found["read_as"]),
+        *_columns(found),
         ("target", target if isinstance(target, str) else ", ".join(target)),
         ("model", found["model"] + kind + (f" ({found['why']})" if found["why"] else "")),
         *_strengths(found),
         *_plateaus(found),
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
-        ("held-out score", f"{score} {found['score']['mean']:.4g}"),
+        ("held-out score", ", ".join(map(_score, found["scores"]))),
+        ("what was learnt", found["baseline"]["sentence"]),
         ("certificate", _certificate(found)),
         ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}, {found['steps']} "
                  f"step{'' if found['steps'] == 1 else 's'}, {found['seconds']:.2f} s"),
@@ -113,6 +182,37 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         *((what, found[name]) for what, name in (("model file", "saved"), ("page", "report"))
           if found[name]),
     ]  # fmt: skip
+
+
+def _columns(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the columns hold, what is missing in them, and which were left out."""
+    kinds, missing, lines = found["kinds"] or {}, found["missing"], []
+    counts = Counter(kinds.values())
+    if len(counts) > 1 or DATE in counts:
+        shown = [f"{count} {KINDS[kind][count > 1]}" for kind, count in counts.items()]
+        lines.append(("columns", ", ".join(shown)))
+    if missing["columns"]:
+        most = sorted(missing["columns"].items(), key=lambda one: -one[1])
+        each = ", ".join(f"{name} {count}" for name, count in most[:NAMED])
+        each += f" and {len(most) - NAMED} more columns" if len(most) > NAMED else ""
+        lacking = {kinds[name] for name, _ in most}
+        filled = dict.fromkeys(how for kind, how in FILLED.items() if kind in lacking)
+        how = f" ({'; '.join(filled)})" if missing["how"] == "impute" else ""
+        lines.append(("missing", each + how))
+    if missing["rows_left_out"]:
+        lines.append(("rows left out", f"{missing['rows_left_out']}, with missing values"))
+    if found["left_out"]:
+        lines.append(("left out", listed(found["left_out"])))
+    return lines
+
+
+def _spread(error: float) -> str:
+    return f" ± {error:.2g}" if math.isfinite(error) else ""
+
+
+def _score(score: dict[str, Any]) -> str:
+    name = {"r2": "R²", "roc_auc": "ROC AUC"}.get(score["name"], score["name"].replace("_", " "))
+    return f"{name} {score['mean']:.4g}{_spread(score['standard_error'])}"
 
 
 def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:

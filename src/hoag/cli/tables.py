@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import io
 import lzma
 import re
 import sys
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hoag.cli.dialect import Dialect, sniff
 from hoag.cli.text import listed, nearest
-from hoag.datasets.read import PACKED
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
@@ -27,7 +29,8 @@ PARQUET = (".parquet", ".pq")
 class Table:
     """A file's rows: a pandas frame, or for svmlight a sparse matrix and its labels.
 
-    `first` is the index of svmlight's first feature, 0 or 1; `target` the target of a bundled set.
+    `first` is the index of svmlight's first feature, 0 or 1; `target` the target of a bundled set;
+    `dialect` how a text file is written, `codes` its columns of numbers that begin with 0.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Table:
     labels: Any = None
     first: int = 0
     target: str | None = None
+    dialect: Dialect | None = None
+    codes: frozenset[str] = frozenset()
 
     @property
     def named(self) -> bool:
@@ -53,22 +58,25 @@ def need(module: str) -> Any:
         ) from None
 
 
-def read(name: str, text: Iterable[str] = ()) -> Table:
+def read(name: str, text: Iterable[str] = (), dialect: Dialect | None = None) -> Table:
     """The table of that file, or bundled name; columns in `text` are not read as numbers."""
     if name in BUNDLED:
         need("pandas")
         load = getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")
         return Table(name, load(as_frame=True).frame, target="target")
+    dialect = dialect or Dialect()
     if name == "-":
-        table = Table("standard input", _separated("standard input", sys.stdin.buffer, ",", text))
+        table = _separated("standard input", sys.stdin.buffer.read(), ",", text, dialect)
     else:
-        table = _file(name, text)
+        table = _file(name, text, dialect)
     if table.rows.shape[0] == 0:
         raise ValueError(f"{table.name} has no rows.")
     return table
 
 
-def _file(name: str, text: Iterable[str]) -> Table:
+def _file(name: str, text: Iterable[str], dialect: Dialect) -> Table:
+    from hoag.datasets.read import PACKED
+
     path = Path(name)
     if not path.exists():
         names = [*BUNDLED, *path.parent.glob("*")]
@@ -92,7 +100,7 @@ def _file(name: str, text: Iterable[str]) -> Table:
         with PACKED.get(packed, open)(path, "rb") as file:
             if suffix in SVMLIGHT:
                 return _svmlight(name, file)
-            return Table(name, _separated(name, file, SEPARATED[suffix], text))
+            return _separated(name, file.read(), SEPARATED[suffix], text, dialect)
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"{name} is not a whole {packed} file: {error}.") from None
 
@@ -131,16 +139,25 @@ def _bad_row(file: Any) -> str:
     return ""
 
 
-def _separated(name: str, file: Any, separator: str, text: Iterable[str]) -> Any:
+def _separated(name: str, data: bytes, usual: str, text: Iterable[str], known: Dialect) -> Table:
     pd = need("pandas")
-    kinds = dict.fromkeys(text, str)
+    seen = sniff(name, data, usual, known)
+    check_distinct(name, [column for column in seen.header if column])
     try:
         with warnings.catch_warnings():
             # Rows longer than the header: pandas would cut them and go on.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(file, sep=separator, dtype=kinds, index_col=False, low_memory=False)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8.") from None
+            frame = pd.read_csv(
+                io.BytesIO(data),
+                sep=seen.dialect.sep,
+                decimal=seen.dialect.decimal,
+                encoding=seen.dialect.encoding,
+                dtype=dict.fromkeys(text, str),
+                na_values=list(seen.dialect.na),
+                index_col=False,
+                low_memory=False,
+                skipinitialspace=True,
+            )
     except pd.errors.EmptyDataError:
         raise ValueError(f"{name} is empty: the first line must name the columns.") from None
     except pd.errors.ParserWarning:
@@ -148,13 +165,42 @@ def _separated(name: str, file: Any, separator: str, text: Iterable[str]) -> Any
     except (pd.errors.ParserError, ValueError) as error:
         told = str(error).replace("Error tokenizing data. C error: ", "").strip().rstrip(".")
         raise ValueError(f"{name} cannot be read as a table: {told}.") from None
+    frame = frame.rename(columns=lambda column: str(column).strip())
     header = str(frame.columns[0])
     if frame.shape[1] == 1 and re.search("[;\t|,]", header):
         raise ValueError(
-            f"{name} has a single column, '{header[:40]}': hoag separates the columns of .csv "
-            "by commas and of .tsv by tabs."
+            f"{name} has a single column, '{header[:40]}': say what separates its cells with --sep."
         )
-    return frame
+    for column in frame.columns.difference(list(text)):
+        if not pd.api.types.is_numeric_dtype(frame[column].dtype):
+            frame[column] = _grouped(frame[column], seen.dialect.decimal or ".")
+    return Table(name, frame, dialect=seen.dialect, codes=seen.codes)
+
+
+def _grouped(values: Any, decimal: str) -> Any:
+    """Numbers whose digits are grouped, 1,234,567.8 or 1.234.567,8; other columns as they are."""
+    import pandas as pd
+
+    group = "." if decimal == "," else ","
+    cells = values.dropna().astype(str)
+    pattern = rf"\s*[-+]?(\d{{1,3}}(\{group}\d{{3}})+|\d+)(\{decimal}\d+)?\s*"
+    if len(cells) == 0 or not cells.head(100).str.fullmatch(pattern).all():
+        return values
+    if not (cells.str.fullmatch(pattern).all() and cells.str.contains(group, regex=False).any()):
+        return values
+    plain = cells.str.replace(group, "", regex=False).str.replace(decimal, ".", regex=False)
+    return pd.to_numeric(plain).astype("float64").reindex(values.index)
+
+
+def check_distinct(name: str, columns: Iterable[Any]) -> None:
+    """An error that names the columns that are there twice: nobody could tell which is meant."""
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        have, is_are = ("column", "is") if len(twice) == 1 else ("columns", "are")
+        raise ValueError(
+            f"{name} has the {have} {listed(twice)} more than once, and which {is_are} meant "
+            "cannot be told: rename or remove one of them in the file."
+        )
 
 
 def _parquet(name: str) -> Any:
@@ -165,7 +211,19 @@ def _parquet(name: str) -> Any:
     except Exception as error:  # pyarrow has errors of its own for every kind of damage
         told = str(error).split(":")[-1].strip().rstrip(".")
         raise ValueError(f"{name} cannot be read as a Parquet file: {told}.") from None
-    return frame.rename(columns=str)
+    frame = frame.rename(columns=str)
+    check_distinct(name, frame.columns)
+    return frame
+
+
+def columns(table: Table, asked: Iterable[str], option: str) -> list[str]:
+    """The names that an option asks for, repeated or as a,b; each must be a column."""
+    names = list[str]()
+    for given in asked:
+        whole = given in table.rows.columns
+        own = [given] if whole else [part.strip() for part in given.split(",")]
+        names += [column(table, name, option).name for name in own if name or len(own) == 1]
+    return list(dict.fromkeys(names))
 
 
 def column(table: Table, name: str, option: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.cli.columns import FLAG, NUMBER, TEXT, check_finite, check_missing, is_too_many, kind
+from hoag.cli.columns import DATE, FLAG, NUMBER, TEXT, check_finite, is_too_many, kind
 from hoag.cli.text import listed
 
 LOGISTIC, RIDGE, KERNEL_RIDGE = "logistic", "ridge", "kernel-ridge"
@@ -23,10 +23,14 @@ def read(frame: Any, asked: str, where: str) -> tuple[Any, str, str, str]:
 
 
 def _kind(frame: Any, where: str) -> str:
-    """What the targets hold; all of several targets must be numbers."""
-    advice = "remove those rows, for there is nothing to learn from them"
-    check_missing(frame, f"The target in {where}", advice)
+    """What the targets hold, without missing values; several must all be numbers."""
     kinds = {name: kind(name, frame[name]) for name in frame.columns}
+    for name, found in kinds.items():
+        if found == DATE:
+            raise ValueError(
+                f"The target '{name}' holds dates, such as {frame[name].iloc[0]}: make numbers of "
+                "them, such as days since a day."
+            )
     check_finite(frame, where)
     for name in frame.columns:
         if frame[name].nunique() < 2:

@@ -7,19 +7,25 @@ standard input, or one of scikit-learn's own: breast_cancer, diabetes, digits, i
   hoag tune houses.csv --target price --save houses.skops --report houses.html
   hoag tune patients.csv --target ill --drop id --penalties per-feature --json
 
-Number columns are standardised, text columns become one column of 0 and 1 for each category. The
+Numbers are standardised, categories become columns of 0 and 1, dates days; what is missing is
+filled in, and said. How a text file is written (--sep, --decimal, --encoding) is found out. The
 rows are shuffled before they are split into folds. Exit code 3: done, but not converged.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from hoag.cli import dialect
+
+if TYPE_CHECKING:
+    from hoag.cli.held_out import Judge
+    from hoag.cli.progress import Progress
+    from hoag.cli.rows import Data
 
 PENALTIES = ("shared", "per-feature", "per-class", "per-coefficient", "per-target")
 CRITERIA = ("log_loss", "brier", "squared_error", "huber")
@@ -29,10 +35,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the rows to tune on")
     data = parser.add_argument_group("data")
     data.add_argument("--target", action="append", metavar="COLUMN",
-                      help="what to predict; repeat it for several (ridge)")  # fmt: skip
-    data.add_argument("--drop", action="append", default=[], metavar="COLUMN",
-                      help="leave a column out; repeat it for several")  # fmt: skip
+                      help="what to predict; a,b or repeated for several (ridge)")  # fmt: skip
+    for option, does in (("drop", "leave columns out; a,b or repeated for several"),
+                         ("category", "take numbers, or many values, for categories"),
+                         ("text", "make numbers of the words of a column (tf-idf)")):  # fmt: skip
+        data.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=does)
     data.add_argument("--weights", metavar="COLUMN", help="the column of sample weights")
+    data.add_argument("--missing", choices=("impute", "drop", "error"), default="impute",
+                      help="fill values in (default), leave rows out, or stop")  # fmt: skip
+    dialect.add(data)
     data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
     model = parser.add_argument_group("model")
     model.add_argument("--model", choices=("auto", "logistic", "ridge", "kernel-ridge"),
@@ -47,6 +58,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--seed", type=int, default=0, help="of the shuffled folds (0)")
     search.add_argument("--criterion", choices=CRITERIA,
                         help="the held-out loss (log_loss or squared_error)")  # fmt: skip
+    search.add_argument("--scoring", metavar="NAMES",
+                        help="held-out scores, such as roc_auc,accuracy")  # fmt: skip
     search.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"),
                         help="of λ, the log of the penalty (from the data)")  # fmt: skip
     search.add_argument("--tol", type=float, default=1e-4, help="gain to stop at (1e-4)")
@@ -65,17 +78,28 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import NOT_CONVERGED, summary, text
+    from hoag.cli import NOT_CONVERGED, held_out, rows, summary, text
+    from hoag.cli.progress import Progress
 
-    _check_outputs(args)
-    data = _read(args)
-    tuned, seconds, told = _fit(_estimator(args, data), data)
-    found = summary.summary(args, data, tuned, seconds, told)
-    if args.save:
-        _save(args.save, data, tuned, found)
-    if args.report:
-        summary.page(found, tuned, data.kinds is not None).write(args.report)
-    for message in told:
+    told = _check_outputs(args)
+    with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
+        progress.stage(f"reading {args.file}")
+        data = rows.read(args)
+        progress.stage(f"tuning and refit on {data.X.shape[0]} × {data.X.shape[1]}")
+        names = held_out.check_names(args.scoring, *_outputs(data))
+        judge = held_out.Judge(names, data.model == "logistic")
+        tuned, seconds, warned = _fit(_estimator(args, data, judge, progress), data)
+        progress.stage("comparing with a constant")
+        compared = _compared(args, data, tuned, judge)
+        told = [*data.told, *told, *judge.told.values(), *warned]
+        found = summary.summary(args, data, tuned, seconds, told, judge, compared)
+        if args.save or args.report:
+            progress.stage("writing")
+        if args.save:
+            _save(args.save, data, tuned, found)
+        if args.report:
+            summary.page(found, tuned, data.kinds is not None).write(args.report)
+    for message in found["warnings"]:
         text.warn(message)
     if args.json:
         print(summary.as_json(found))
@@ -84,21 +108,36 @@ def run(args: argparse.Namespace) -> int:
     return 0 if tuned.result_.status.converged else NOT_CONVERGED
 
 
-@dataclass(frozen=True, eq=False)
-class Data:
-    """What is tuned on: the rows as numbers, and all that is known about their columns."""
+def _outputs(data: Data) -> tuple[bool, int]:
+    """Whether there are classes, and how many."""
+    import numpy as np
 
-    X: Any
-    names: list[str]  # of the columns of X
-    y: Any
-    target_kind: str
-    model: str
-    why: str
-    targets: list[str]
-    weights: Any = None
-    kinds: dict[str, str] | None = None  # of the columns; svmlight has none
-    columns: Any = None  # the fitted transformer that made X; svmlight has none
-    first: int = 0  # the index of svmlight's first feature
+    classes = data.model == "logistic"
+    return classes, len(np.unique(data.y)) if classes else 1
+
+
+def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) -> dict[str, Any]:
+    """The model beside a constant, fold by fold.
+
+    Penalties of their own are tuned on the folds that judge them, and gain on noise: what one for
+    all learns is asked too, which costs little beside them.
+    """
+    from sklearn.base import clone
+
+    from hoag.cli import held_out
+
+    splits = None if args.cv == "loo" else list(tuned.cv.split(data.X, data.y))
+    rest = (data.y, data.weights, splits, tuned.criterion, args.tol)
+    compared = held_out.compared(judge, *rest)
+    kind = "widths" if data.model == "kernel-ridge" else "penalties"
+    one, baseline = None, compared["baseline"]
+    if baseline["learnt"] and getattr(args, kind) != "shared":
+        alone = held_out.Judge([], judge.classes)
+        _fit(clone(tuned).set_params(**{kind: "shared", "scoring": alone, "callback": None}), data)
+        one = held_out.compared(alone, *rest)["baseline"]
+        one = {name: one[name] for name in ("gain", "standard_error", "learnt")}
+    learnt = baseline["learnt"] and (one is None or one["learnt"])
+    return compared | {"baseline": baseline | {"one_for_all": one, "learnt": learnt}}
 
 
 def _folds(value: str) -> int | str:
@@ -109,8 +148,8 @@ def _folds(value: str) -> int | str:
     return int(value)
 
 
-def _check_outputs(args: argparse.Namespace) -> None:
-    """Whatever would fail at the end had better fail now."""
+def _check_outputs(args: argparse.Namespace) -> list[str]:
+    """Whatever would fail at the end had better fail now; also what to say about names."""
     from hoag.cli.tables import need
 
     if args.save:
@@ -120,71 +159,15 @@ def _check_outputs(args: argparse.Namespace) -> None:
     for path in (args.save, args.report):
         if path and Path(path).is_dir():
             raise IsADirectoryError(f"{path} is a folder: give the name of a file to write.")
+    if args.save and Path(args.save).suffix.lower() in (".pkl", ".pickle", ".joblib"):
+        return [
+            f"{args.save} is in the format of skops, whatever its name: load it with "
+            "skops.io.load, and not with pickle or joblib."
+        ]
+    return []
 
 
-def _read(args: argparse.Namespace) -> Data:
-    from hoag.cli import columns, tables, targets
-    from hoag.cli.text import listed
-
-    table = tables.read(args.file)
-    if not table.named:
-        return _svmlight(args, table)
-    wanted = args.target or ([table.target] if table.target else [])
-    if not wanted:
-        raise ValueError(
-            f"Which column is the target? Name it with --target; {table.name} has "
-            f"{listed(table.rows.columns)}."
-        )
-    y = table.rows[[tables.column(table, name, "--target").name for name in dict.fromkeys(wanted)]]
-    named = list(y.columns)
-    out = [tables.column(table, name, "--drop").name for name in args.drop] + named
-    weights = None
-    if args.weights:
-        weights = _weights(tables.column(table, args.weights, "--weights"), table.name)
-        out.append(args.weights)
-    frame = table.rows.drop(columns=out)
-    if frame.shape[1] == 0:
-        raise ValueError(f"Nothing of {table.name} is left to predict the target from.")
-    values, found, model, why = targets.read(y, args.model, table.name)
-    frame, kinds = columns.features(frame, table.name)
-    transformer = columns.transformer(kinds, not args.no_scale, model == targets.KERNEL_RIDGE)
-    X = transformer.fit_transform(frame)
-    names = columns.feature_names(transformer)
-    return Data(X, names, values, found, model, why, named, weights, kinds, transformer)
-
-
-def _svmlight(args: argparse.Namespace, table: Any) -> Data:
-    from hoag.cli import columns, targets
-    from hoag.cli.tables import need
-
-    for option in ("target", "drop", "weights"):
-        if getattr(args, option):
-            raise ValueError(
-                f"--{option} names a column, and {table.name} has none with a name: in an svmlight "
-                "file the label is the target."
-            )
-    pd = need("pandas")
-    columns.check_finite(pd.DataFrame({"features": table.rows.data}), table.name)
-    if table.rows.shape[1] == 0:
-        raise ValueError(f"{table.name} has labels and no features.")
-    y = pd.DataFrame({"label": table.labels})
-    values, found, model, why = targets.read(y, args.model, table.name)
-    names = [f"feature {j + table.first}" for j in range(table.rows.shape[1])]
-    return Data(table.rows, names, values, found, model, why, ["label"], first=table.first)
-
-
-def _weights(column: Any, where: str) -> Any:
-    from hoag.cli import columns
-
-    frame = column.to_frame()
-    columns.check_missing(frame, f"The column of weights in {where}", "fill them")
-    if columns.kind(column.name, column) != columns.NUMBER:
-        raise ValueError(f"The weights, '{column.name}', are not numbers: {column.iloc[0]!r}.")
-    columns.check_finite(frame, where)
-    return column.to_numpy(dtype="float64")
-
-
-def _estimator(args: argparse.Namespace, data: Data) -> Any:
+def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Progress) -> Any:
     """The estimator that the options ask for, not fitted."""
     from hoag.cli.targets import KERNEL_RIDGE, LOGISTIC, RIDGE
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
@@ -206,14 +189,14 @@ def _estimator(args: argparse.Namespace, data: Data) -> Any:
         raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
     options: dict[str, Any] = {
         "cv": None if args.cv == "loo" else _splitter(args, data),
-        "scoring": "accuracy" if model == LOGISTIC else "r2",
+        "scoring": judge,
         "bounds": "auto" if args.bounds is None else tuple(args.bounds),
         "tol": args.tol,
         "max_iter": args.max_iter,
         "time_budget": args.time_budget,
         "n_jobs": args.jobs,
         "certificate": args.certificate,
-        "verbose": int(sys.stderr.isatty() and not args.quiet),
+        "callback": _steps(progress, args.max_iter),
     }
     if args.criterion:
         options["criterion"] = args.criterion
@@ -243,36 +226,45 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
     return kind(args.cv, shuffle=True, random_state=args.seed)
 
 
+def _steps(progress: Progress, most: int) -> Any:
+    def tell(step: Any) -> None:
+        loss = step.evaluation.value
+        progress.step(f"step {step.k} of ≤ {most}, held-out loss {loss:.4g}")
+
+    return tell
+
+
 def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
-    """The estimator fitted, the seconds that took, and the warnings as sentences."""
+    """The estimator fitted, the seconds that took, and the warnings."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
         estimator.fit(data.X, data.y, sample_weight=data.weights)
-    told = dict.fromkeys(
-        " ".join(str(warning.message).split()).replace("max_iter or tol", "--max-iter or --tol")
-        for warning in caught
-    )
+    told = dict.fromkeys(str(warning.message) for warning in caught)
     return estimator, time.perf_counter() - start, list(told)
 
 
 def _save(path: str, data: Data, tuned: Any, found: dict[str, Any]) -> None:
     """Write the columns' transformer and the model as scikit-learn's own classes, fitted."""
+    import numpy as np
     from sklearn.pipeline import Pipeline
 
+    from hoag.cli.predict import FORMAT
     from hoag.cli.tables import need
     from hoag.report import write_whole
 
     model = tuned.to_sklearn()
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", model)])
-    of_data = ("model", "targets", "target_kind", "kinds", "first")
-    of_found = ("features", "hoag", "lam", "names", "criterion", "held_out_loss", "penalties")
+    of_data = ("model", "targets", "target_kind", "kinds", "days", "first", "names", "sources")
+    of_found = ("features", "hoag", "lam", "criterion", "held_out_loss", "penalties", "missing")
     pipeline.hoag_ = {
-        "format": 1,
+        "format": FORMAT,
         **{name: getattr(data, name) for name in of_data},
         **{name: found[name] for name in of_found},
+        "lam_names": found["names"],
+        "means": np.asarray(data.X.mean(axis=0)).ravel().tolist(),
     }
     write_whole(Path(path), need("skops.io").dumps(pipeline))
