@@ -1,17 +1,23 @@
-# Two commands do everything: `make demo` and `make test`.
+# Two commands do everything: `make demo` and `make test`; `make docs` builds the site.
 PYTHON ?= python3
 BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test lint types reproduce test-oldest bench check-all clean
+.PHONY: demo test lint types docs docs-check reproduce test-oldest bench check-all clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs]'
+	touch $@ .venv/demo-ready
+
+# What the demo needs and nothing else, for people who want to see it first.
+.venv/demo-ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[demo]'
 	touch $@
 
-demo: .venv/ready
+demo: .venv/demo-ready
 	$(BIN)/python examples/demo.py
 
 test: .venv/ready
@@ -28,6 +34,18 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
+# The site, in docs/_build/html, its gallery run; every link in it is followed.
+SPHINX := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q
+docs: .venv/ready
+	$(SPHINX) docs docs/_build/html
+	$(BIN)/python docs/links.py docs/_build/html
+
+# The same without running the gallery, and the examples in docstrings.
+docs-check: .venv/ready
+	$(SPHINX) -D plot_gallery=0 -d docs/_build/quick-doctrees docs docs/_build/quick
+	$(BIN)/python docs/links.py docs/_build/quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --doctest-modules src/hoag
+
 # The same tests on the oldest versions that pyproject.toml admits.
 .venv-oldest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
@@ -38,11 +56,11 @@ test-oldest: .venv-oldest/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
-check-all: lint types demo reproduce test test-oldest
+check-all: lint types demo docs docs-check reproduce test test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
 
-# The figures of the README; needs HOAG_DATA.
+# The figures of docs/benchmarks.md; needs HOAG_DATA.
 bench: .venv/ready
 	$(BIN)/python benchmarks/paper.py
 	$(BIN)/python benchmarks/certificate.py
@@ -55,3 +73,4 @@ bench: .venv/ready
 
 clean:
 	rm -rf .venv .venv-oldest build dist demo.png reproduction
+	rm -rf docs/_build docs/_figures docs/gallery docs/reference docs/sg_execution_times.rst

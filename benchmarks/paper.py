@@ -4,7 +4,8 @@
 
 Thirds for training, test and validation, seed 0, λ = 0 at the start, one thread. Passes are over
 the training rows and do not depend on the machine; seconds do. The suboptimality of the best λ so
-far is measured by solving f tightly, outside the count. The printed tables are the README's.
+far is measured by solving f tightly, outside the count. The tables are those of
+docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def main() -> None:
 
         result = hoag.minimize(problems, lam0=START, callback=progress, certificate="bound")
 
-    criterion = hoag.Sum([hoag.Implicit(p, certificate=False) for p in problems])
+    criterion = hoag.plan(problems)
 
     def held_out(lam: float) -> float:
         return criterion.value(np.array([lam]), 1e-8).value / len(y)

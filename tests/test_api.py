@@ -75,18 +75,6 @@ def test_results_do_not_share_memory_with_the_problem():
     assert point.h > 0
 
 
-def test_readme_examples_run():
-    import re
-    from pathlib import Path
-
-    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    assert len(blocks) >= 3
-    names = {"print": lambda *args: None, "problem": registry.make("logistic"), "hoag": hoag}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
-
-
 def test_without_strong_convexity_it_works_too():
     problem = Denoise(strong_convexity=None)
     assert hoag.minimize(problem).converged

@@ -38,6 +38,14 @@ def minimize(
 
     The loss that is returned is computed once more at the λ chosen, outside whatever approximation
     the search went by, and counted.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> folds = hoag.models.folds(hoag.models.ridge, X, y, cv=5, intercept=True)
+    >>> result = hoag.minimize(folds)
+    >>> print(f"λ = {result.lam[0]:.2f}, mean held-out error {result.value / len(y):.0f}")
+    λ = -7.64, mean held-out error 2993
     """
     search = Fast() if search is None else search
     if not isinstance(search, Search):

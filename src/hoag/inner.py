@@ -2,6 +2,13 @@
 
 Each returns the point at its x, so that what was computed there (A x, the probabilities, ∇₁h) is
 not computed again.
+
+>>> import hoag
+>>> from sklearn.datasets import load_diabetes
+>>> X, y = load_diabetes(return_X_y=True)
+>>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+>>> hoag.inner.Newton().solve(problem, problem.lam0, problem.x0, 1e-6).reason
+'tolerance'
 """
 
 from __future__ import annotations
@@ -33,6 +40,13 @@ class Newton:
     never below what `tol` needs; ∞ takes a factor's word without looking at its residual. Where the
     Hessian is not positive definite, conjugate gradients stops at the first direction of negative
     curvature and what it has, or −∇₁h, is used.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> hoag.inner.Newton().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    'tolerance'
     """
 
     def __init__(
@@ -94,6 +108,13 @@ class CG:
 
     The residual that conjugate gradients carries along drifts from the true one, so the gradient
     is computed at the end, and the solve is started again from there when it is not small enough.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> hoag.inner.CG().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    'tolerance'
     """
 
     def __init__(self, linear_solver: linear.LinearSolver | None = None) -> None:
@@ -126,7 +147,15 @@ class CG:
 
 
 class GradientDescent:
-    """x ← x − t ∇₁h, with t found by halving from twice the last until h falls by ¼ t‖∇₁h‖²."""
+    """x ← x − t ∇₁h, with t found by halving from twice the last until h falls by ¼ t‖∇₁h‖².
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> hoag.inner.GradientDescent().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    'tolerance'
+    """
 
     def __init__(self, max_iter: int = 10000) -> None:
         self.max_iter = max_iter
@@ -156,6 +185,13 @@ class LBFGS:
 
     Its line search compares values of h, so it stalls near ‖∇₁h‖ ≈ √roundoff·scale: such a solve
     ends with the reason "stalled", and tolerances below about 1e-8 need `Newton`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> hoag.inner.LBFGS().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    'tolerance'
     """
 
     def __init__(self, max_iter: int = 100, memory: int = 10) -> None:

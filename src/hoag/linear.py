@@ -1,4 +1,10 @@
-"""Solvers for A q = b with A symmetric positive definite, stopped at ‖A q − b‖ ≤ tol."""
+"""Solvers for A q = b with A symmetric positive definite, stopped at ‖A q − b‖ ≤ tol.
+
+>>> import numpy as np
+>>> from hoag import linear
+>>> linear.Cholesky().solve(np.diag([1.0, 4.0]), np.ones(2), None, 1e-9).x
+array([1.  , 0.25])
+"""
 
 from __future__ import annotations
 
@@ -24,6 +30,13 @@ class CG:
 
     Meeting a direction d with dᵀAd ≤ 0 ends the solve with the reason "indefinite" and the last
     iterate, whose energy is the least so far: a Newton step made from it is a descent direction.
+
+    >>> import numpy as np
+    >>> from hoag import linear
+    >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
+    >>> solver = linear.CG(preconditioner=linear.jacobi)
+    >>> solver.solve(A, np.array([1.0, 2.0]), None, 1e-9).x.round(4)
+    array([0.0909, 0.6364])
     """
 
     def __init__(self, max_iter: int = 1000, preconditioner: Preconditioner | None = None) -> None:
@@ -71,7 +84,13 @@ class CG:
 
 
 class Cholesky:
-    """A = LLᵀ, for problems with few coefficients; see hoag.operators.Hessian.factor."""
+    """A = LLᵀ, for problems with few coefficients; see hoag.operators.Hessian.factor.
+
+    >>> import numpy as np
+    >>> from hoag import linear
+    >>> linear.Cholesky().solve(np.diag([1.0, -1.0]), np.ones(2), None, 1e-9).reason
+    'indefinite'
+    """
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
         A = as_hessian(A)
@@ -93,7 +112,13 @@ class Cholesky:
 
 
 def jacobi(A: Any) -> Callable[[Array], Array]:
-    """M = diag(A), from an operator that knows its diagonal."""
+    """M = diag(A), from an operator that knows its diagonal.
+
+    >>> import numpy as np
+    >>> from hoag import linear
+    >>> linear.jacobi(np.diag([2.0, 4.0]))(np.ones(2))
+    array([0.5 , 0.25])
+    """
     diagonal = as_hessian(A).diagonal()
     diagonal = np.where(diagonal > 0, diagonal, 1.0)  # a column of zeros that nothing penalises
     return lambda v: v / diagonal

@@ -1,6 +1,12 @@
 """Models as problems: logistic, multinomial, ridge and kernel ridge regression, and one's own loss.
 
 What they are made of is in `hoag.glm`: losses, rows, penalties.
+
+>>> import hoag
+>>> from sklearn.datasets import load_iris
+>>> folds = hoag.models.folds(hoag.models.multinomial, *load_iris(return_X_y=True), cv=3)
+>>> len(folds), folds[0].x0.size
+(3, 12)
 """
 
 from hoag.glm.folds import folds

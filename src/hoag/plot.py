@@ -1,4 +1,11 @@
-"""Pictures of a search, in the manner of scikit-learn's Display objects; needs matplotlib."""
+"""Pictures of a search, in the manner of scikit-learn's Display objects; needs matplotlib.
+
+>>> from hoag import RidgeCV, plot
+>>> from sklearn.datasets import load_diabetes
+>>> model = RidgeCV(cv=5).fit(*load_diabetes(return_X_y=True))
+>>> len(plot.TuningDisplay(model.result_).steps) >= 1
+True
+"""
 
 from __future__ import annotations
 
@@ -24,6 +31,14 @@ class TuningDisplay:
     One hyperparameter: the loss over λ, as the values and slopes of the steps give it, in a band
     of what those may be off. Two: contours with the path. Many: a heat map, or an image when the
     features form one.
+
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import TuningDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> model = RidgeCV(cv=5).fit(*load_diabetes(return_X_y=True))
+    >>> display = TuningDisplay(model.result_, interval=model.lam_interval_)  # .plot() draws it
+    >>> display.result.converged
+    True
 
     Parameters
     ----------

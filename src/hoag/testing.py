@@ -2,6 +2,13 @@
 
 Each raises `InvalidInput` with a sentence about what does not hold; our own suite runs them on
 everything that the library has.
+
+>>> import hoag
+>>> from sklearn.datasets import load_diabetes
+>>> X, y = load_diabetes(return_X_y=True)
+>>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+>>> sorted(hoag.testing.check_problem(problem))[:3]
+['at', 'cross', 'g_lam']
 """
 
 from __future__ import annotations
@@ -39,6 +46,13 @@ def check_problem(
 
     Returns the relative discrepancy of each member; raises `InvalidInput` that names the wrong
     ones. Without x and λ, random points near problem.x0 and problem.lam0 are taken.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> max(hoag.check_problem(problem).values()) < 1e-6
+    True
     """
     if isinstance(problem, type):
         raise InvalidInput(
@@ -108,7 +122,12 @@ def _comparisons(
 
 
 def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int = 0) -> None:
-    """Derivatives against differences, products against matrices, adjoints, convexity, prox."""
+    """Derivatives against differences, products against matrices, adjoints, convexity, prox.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> hoag.testing.check_penalty(hoag.glm.Ridge(np.array([0, 1, 1])))  # silence is consent
+    """
     rng = np.random.default_rng(seed)
     lam = rng.normal(size=penalty.n_lam) / 2 if lam is None else np.array(lam, dtype=float)
     x, at = rng.normal(size=penalty.size), penalty.at(lam)
@@ -150,7 +169,12 @@ def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int 
 
 
 def check_rows(rows: Rows, seed: int = 0) -> None:
-    """Every product against that of the dense matrix which the blocks make up."""
+    """Every product against that of the dense matrix which the blocks make up.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> hoag.testing.check_rows(hoag.glm.ArrayRows(np.eye(4)))
+    """
     rng, (n, d) = np.random.default_rng(seed), rows.shape
     whole, covered = np.zeros((n, d)), np.zeros(n, dtype=int)
     for some, block in rows.dense_blocks():
@@ -195,6 +219,13 @@ def check_criterion(
     """f, p, their errors, warm starts, looks and samples, at λ; returns the settled evaluation.
 
     p is compared with central differences of settled values, so `tol` is their relative error.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> hoag.testing.check_criterion(hoag.Implicit(problem)).converged
+    True
     """
     lam = np.array(criterion.lam0 if lam is None else lam, dtype=float)
     before, name = lam.copy(), type(criterion).__name__
@@ -264,7 +295,11 @@ class _Bowl(Criterion):
 
 
 def check_search(search: Search, sizes: tuple[int, ...] = (1, 2), noise: float = 0.1) -> None:
-    """It stays in the box, counts, stops when told, and a journal brings it to the same place."""
+    """It stays in the box, counts, stops when told, and a journal brings it to the same place.
+
+    >>> import hoag
+    >>> hoag.testing.check_search(hoag.search.Fast())
+    """
     name = type(search).__name__
     for size in sizes:
         domain, lam0 = Box(-3.0, 4.0, size=size), np.full(size, 2.0)

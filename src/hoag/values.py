@@ -40,11 +40,24 @@ class Settings:
 
 
 class InvalidInput(ValueError):
-    """What the caller passed cannot be used; the message says what, where and what to do."""
+    """What the caller passed cannot be used; the message says what, where and what to do.
+
+    >>> import hoag
+    >>> try:
+    ...     hoag.Box(1, 0)
+    ... except hoag.InvalidInput as error:
+    ...     print(str(error)[:56])
+    The box is empty: lower bound 1 exceeds upper bound 0 at
+    """
 
 
 class InnerProblemError(ArithmeticError):
-    """The inner problem has no usable solution at some λ; the message says which and why."""
+    """The inner problem has no usable solution at some λ; the message says which and why.
+
+    >>> import hoag
+    >>> issubclass(hoag.InnerProblemError, ArithmeticError)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,10 @@ class Cost:
     `certificate` is the part of `passes` that went into measuring the gradient's error. `grams`
     counts matrices Aᵀ diag(s) A over all rows, with factors of them by their operations beside
     those: a matrix product, which on few columns takes no longer than a few passes.
+
+    >>> import hoag
+    >>> hoag.Cost(passes=3) + hoag.Cost(passes=1, grams=2)
+    Cost(passes=4, held_out=0.0, kernels=0.0, certificate=0.0, grams=2.0)
     """
 
     passes: float = 0.0
@@ -92,6 +109,12 @@ class Solve:
     "not_finite" (a product overflowed).
     An inner solver adds the point at `x`, a linear solver the vector r = Aq − b. Where a factor was
     made, `inverse` is b ↦ A⁻¹b by it, to be handed on: that of the last step, from an inner solver.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> found = hoag.linear.CG().solve(np.diag([1.0, 4.0]), np.array([1.0, 4.0]), None, 1e-9)
+    >>> found.converged, found.reason, found.x.round(6)
+    (True, 'tolerance', array([1., 1.]))
     """
 
     x: Array
@@ -118,6 +141,10 @@ class Ask:
     free      only what costs no pass: a look, for criteria whose traits offer it
     rows      on a sample of so many training rows, for criteria whose traits offer it
     hessian   with ∇²f, for criteria whose traits offer it
+
+    >>> import hoag
+    >>> hoag.Ask(1e-3).gradient, hoag.Ask(free=True).whole
+    (True, False)
     """
 
     eps: float = 0.0
@@ -159,6 +186,13 @@ class Evaluation:
                where ∇²f was not asked for
     along      where a search that ended here had looked at f along every axis, from bound to bound,
                and what a model of f said: two arrays of shape (s, L)
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> found = hoag.plan(folds).evaluate(-1.0)
+    >>> found.grad.shape, found.error < 1e-3
+    ((1,), True)
     """
 
     lam: Array
@@ -216,6 +250,14 @@ class Step:
     """One evaluation of a search: which, where, at what tolerance and cost since the start.
 
     A callback sees the whole evaluation; in a trace only the best and the last step keep their x.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> seen = []
+    >>> result = hoag.minimize(folds, callback=lambda step: seen.append(step.k))
+    >>> seen == [step.k for step in result.trace]
+    True
     """
 
     k: int
@@ -236,6 +278,10 @@ class Status:
     """Why a search stopped: a word for programs, a sentence for people.
 
     basins   in how many minima it ended that it started from several λ
+
+    >>> import hoag
+    >>> print(hoag.Status("converged", "Nothing is left to gain."))
+    Nothing is left to gain.
     """
 
     reason: str
@@ -258,6 +304,15 @@ class Result:
     whatever approximation the search went by. `cost` and `seconds` are those of everything, what
     came after the last step of the trace too. For a sum of criteria x is a tuple. `names` are those
     of the hyperparameters, where somebody has named them.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> result = hoag.minimize(folds)
+    >>> result.converged, result.status.reason, len(result.trace) >= 1
+    (True, 'converged', True)
+    >>> len(result.to_frame()) == len(result.trace)
+    True
     """
 
     evaluation: Evaluation
@@ -363,7 +418,15 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """D = [lower₁, upper₁] × … × [lower_s, upper_s]."""
+    """D = [lower₁, upper₁] × … × [lower_s, upper_s].
+
+    >>> import hoag
+    >>> box = hoag.Box(-12, [12, 3], size=2)
+    >>> box.project([20.0, 20.0])
+    array([12.,  3.])
+    >>> box.contains([0.0, 5.0])
+    False
+    """
 
     lower: Array
     upper: Array

@@ -40,6 +40,12 @@ class Traits:
             known: a penalty far below it does nothing
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
             is looked over, so that a width for each of a hundred features is one axis
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> hoag.plan(folds).traits.looks  # how far apart the box is looked over
+    1.0
     """
 
     looks: float | None = None
@@ -58,6 +64,15 @@ class Criterion(ABC):
     `lam0` is where a search starts when nobody says otherwise. An evaluation goes out with `warm`,
     from which the next may start, and no criterion keeps anything else: evaluations may run in
     another order, or in another process.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> class Bowl(hoag.Criterion):
+    ...     lam0 = np.zeros(1)
+    ...     def _evaluate(self, lam, ask, warm):
+    ...         return hoag.Evaluation(lam, float(1 + (lam[0] - 2) ** 2), 2 * (lam - 2))
+    >>> print(f"{hoag.minimize(Bowl()).lam[0]:.3f}")
+    2.000
     """
 
     # Makes the criterion of the same f where one λ stands for all; None where there is no such way.

@@ -24,6 +24,14 @@ class Sum(Criterion):
     of its parts, and each part goes on from its own.
     `n_jobs` of them are evaluated at a time, through joblib: threads, unless its configuration
     names another backend. The default, None, is one, or what that configuration says.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)
+    >>> criterion = hoag.Sum([hoag.Implicit(fold) for fold in folds])
+    >>> found = criterion.evaluate(-2.0, 1e-6)
+    >>> len(found.parts), round(found.value - sum(part.value for part in found.parts), 6)
+    (3, 0.0)
     """
 
     def __init__(self, criteria: Sequence[Criterion], n_jobs: int | None = None) -> None:

@@ -70,6 +70,14 @@ class Implicit(Criterion):
                  x₀), whatever ε is
     bends        those factors give ∇²f, too (`Problem.bends`), and are no small ones to look around
                  with; the error of p is left to be measured, for a ridge may be near rounding
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> found = hoag.Implicit(problem).evaluate(-2.0, 1e-6)
+    >>> found.error <= found.bound < 1
+    True
     """
 
     def __init__(

@@ -61,6 +61,14 @@ def plan(
     certificate  whether such a search has errors measured, and bounded
     inner, linear   solvers to use in place of those chosen
     n_jobs       folds evaluated at a time
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> type(hoag.plan(folds)).__name__  # a decomposition of each fold is affordable
+    'Spectral'
+    >>> type(hoag.plan(folds, by_steps=True)).__name__  # as the paper has it
+    'Sum'
     """
     if certificate not in CERTIFICATES:
         raise InvalidInput(f"certificate={certificate!r}: use one of {', '.join(CERTIFICATES)}.")

@@ -27,7 +27,13 @@ class File:
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set. `files` are read, `extra` are only fetched and checked along with them."""
+    """One data set. `files` are read, `extra` are only fetched and checked along with them.
+
+    >>> from hoag import datasets
+    >>> entry = datasets.describe("mnist")
+    >>> entry.rows, entry.columns, entry.kind
+    (60000, 144, 'multiclass')
+    """
 
     name: str
     title: str

@@ -26,7 +26,12 @@ CHUNK = 1 << 16
 
 
 class DataNotFound(FileNotFoundError):
-    """A file is in no folder and could not be fetched; the message says where it was looked for."""
+    """A file is in no folder and could not be fetched; the message says where it was looked for.
+
+    >>> from hoag import datasets
+    >>> issubclass(datasets.DataNotFound, OSError)
+    True
+    """
 
 
 class _Refused(OSError):
@@ -34,13 +39,23 @@ class _Refused(OSError):
 
 
 def folders() -> tuple[Path, ...]:
-    """Where files are looked for: the folder HOAG_DATA, if it is set, and the cache."""
+    """Where files are looked for: the folder HOAG_DATA, if it is set, and the cache.
+
+    >>> from hoag import datasets
+    >>> datasets.cache() in datasets.folders()
+    True
+    """
     given = os.environ.get("HOAG_DATA")
     return (*([Path(given).expanduser()] if given else []), cache())
 
 
 def cache() -> Path:
-    """Where downloads go: HOAG_CACHE, or `hoag` in the user's cache folder."""
+    """Where downloads go: HOAG_CACHE, or `hoag` in the user's cache folder.
+
+    >>> from hoag import datasets
+    >>> datasets.cache().is_absolute()
+    True
+    """
     given = os.environ.get("HOAG_CACHE")
     if given:
         return Path(given).expanduser()

@@ -36,7 +36,12 @@ PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 class DataDamaged(OSError):
-    """A file is not what its name says; the message names it and what to do."""
+    """A file is not what its name says; the message names it and what to do.
+
+    >>> from hoag import datasets
+    >>> issubclass(datasets.DataDamaged, OSError)
+    True
+    """
 
 
 def news(paths: Sequence[Path], seed: int) -> tuple[Any, Any]:

@@ -1,4 +1,9 @@
-"""Estimators in scikit-learn's manner, tuned by gradient."""
+"""Estimators in scikit-learn's manner, tuned by gradient.
+
+>>> from hoag import estimators
+>>> "RidgeCV" in estimators.__all__
+True
+"""
 
 from hoag.estimators.kernel import KernelRidgeCV
 from hoag.estimators.logistic import LogisticRegressionCV

@@ -42,6 +42,14 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
 
     The intercept b is the weighted mean of y over the training rows.
 
+    >>> from hoag import KernelRidgeCV
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelRidgeCV(cv=3).fit(scale(X), y)
+    >>> print(f"log γ = {model.lam_[0]:.1f}, log α = {model.lam_[1]:.1f}")
+    log γ = -3.6, log α = -0.0
+
     Parameters
     ----------
     alpha, gamma : float, array of float or None

@@ -45,6 +45,13 @@ def folds(
     The folds of a linear model share one matrix and its transpose, with zero weights on the rows
     that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
     row of a class that its fold has not seen in training is not counted.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import ShuffleSplit
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> len(hoag.models.folds(hoag.models.ridge, X, y, cv=ShuffleSplit(2, random_state=0)))
+    2
     """
     y = np.asarray(y)
     rows = makers.as_rows(A, "A")

@@ -71,6 +71,20 @@ class ScalarLoss(ABC):
 
     This is what to derive from for a loss of one's own: three formulas, elementwise in y and z,
     and the two constants of the certificate. `curvature` must not be negative in a loss that fits.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> class Cosh(hoag.glm.ScalarLoss):  # squares near 0, absolute values far away
+    ...     def value(self, y, z):
+    ...         return np.logaddexp(z - y, y - z) - np.log(2)
+    ...     def slope(self, y, z):
+    ...         return np.tanh(z - y)
+    ...     def curvature(self, y, z):
+    ...         return 1 / np.cosh(z - y) ** 2
+    >>> A, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) / 10
+    >>> folds = hoag.models.folds(hoag.models.linear, A, y, loss=Cosh(), cv=3, intercept=True)
+    >>> hoag.minimize(folds).converged
+    True
     """
 
     self_concordance: float = float("inf")  # not known: no rigorous bound

@@ -41,6 +41,13 @@ def logistic(
     intercept   add a coefficient, last in x, that is not penalised
     classes     the labels, when the rows given do not show both
     unit        how many stored entries make one pass; by default those of A
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> problem = hoag.models.logistic(X[:400], y[:400], X[400:], y[400:], penalties="per-feature")
+    >>> problem.lam0.size
+    30
     """
     classes = labels(y, classes)
     return _hold_out(
@@ -68,6 +75,13 @@ def multinomial(
 
     x holds W, shape (features, classes), row by row, then K − 1 intercepts in an orthonormal basis
     of the vectors that sum to zero (`problem.train.design.Q`). Arguments as in `logistic`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> problem = hoag.models.multinomial(X[::2], y[::2], X[1::2], y[1::2], penalties="per-class")
+    >>> problem.lam0.size, problem.x0.size
+    (3, 12)
     """
     classes = labels(y, classes)
     return _hold_out(
@@ -94,6 +108,13 @@ def ridge(
 
     y may have several targets, shape (n, K); "per-class" is then one penalty for each target.
     With one shared penalty, exp(λ) is scikit-learn's alpha. Arguments as in `logistic`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> print(f"{hoag.minimize(problem).lam[0]:.2f}")
+    -3.21
     """
     train, test = regression(y, intercept), regression(y_test, intercept, "y_test")
     if train.y.shape[1:] != test.y.shape[1:]:
@@ -116,6 +137,13 @@ def kernel_ridge(
 
     The kernel is scikit-learn's exp(−γ‖a − b‖²); widths="per-feature" gives every feature its own
     γⱼ, exp(−Σⱼ γⱼ(aⱼ − bⱼ)²), for dense rows.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.kernel_ridge(X[:60], y[:60], X[60:90], y[60:90])
+    >>> problem.lam0.size  # the width and the ridge
+    2
     """
     y, y_test = numbers(y, "y"), numbers(y_test, "y_test")
     if y.ndim != 1 or y_test.ndim != 1:
@@ -149,6 +177,15 @@ def linear(
     penalties  as in `logistic`, or a hoag.glm.Penalty such as hoag.glm.Quadratic(p, [S])
 
     A and A_test may be hoag.glm.Rows, too.
+
+    >>> import hoag
+    >>> from hoag.glm.losses import Squared
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> halves = X[::2], y[::2], X[1::2], y[1::2]
+    >>> problem = hoag.models.linear(Squared(), *halves, intercept=True)
+    >>> problem.x0.size
+    11
     """
     outer = loss if outer is None else outer
     train, test = (as_target(loss, outer, v, intercept) for v in (y, y_test))

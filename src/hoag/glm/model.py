@@ -22,6 +22,14 @@ class LinearModel(Problem):
     """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ loss′(y′ᵢ, a′ᵢᵀx).
 
     Made by `hoag.models.logistic`, `multinomial`, `ridge` and `linear`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> point = problem.at(problem.x0, problem.lam0)
+    >>> point.h_x.shape, point.hessian.shape
+    ((10,), (10, 10))
     """
 
     def __init__(self, train: DataTerm, test: DataTerm, penalty: Penalty, ledger: Ledger) -> None:

@@ -70,6 +70,12 @@ class Penalty(ABC):
 
     `at(λ)` returns it at one λ. What is smooth enters by its derivatives there; `prox` is the room
     for what is not.
+
+    >>> import numpy as np
+    >>> from hoag import glm
+    >>> penalty = glm.Quadratic(3, [np.eye(3)])
+    >>> penalty.size, penalty.n_lam
+    (3, 1)
     """
 
     size: int
@@ -94,6 +100,12 @@ class PenaltyAt(ABC):
     """A penalty at one λ. Its curvature S(x) may depend on x; here it does not.
 
     strong_convexity   μ > 0 with S ⪰ μI, or None
+
+    >>> import numpy as np
+    >>> from hoag import glm
+    >>> at = glm.Quadratic(3, [np.eye(3)]).at(np.zeros(1))
+    >>> at.value(np.ones(3)), at.gradient(np.ones(3))
+    (1.5, array([1., 1., 1.]))
     """
 
     strong_convexity: float | None = None
@@ -135,6 +147,12 @@ class Ridge(Penalty):
 
     group(j) = −1 means that xⱼ is not penalised, or by a fixed ½ floor·xⱼ². A caller who computes
     in other units than he names λ in gives a `shift`.
+
+    >>> import numpy as np
+    >>> from hoag import glm
+    >>> penalty = glm.Ridge(np.array([0, 0, 1, -1]))  # two groups, and one that is free
+    >>> penalty.alpha(np.log([2.0, 5.0]))
+    array([2., 2., 5., 0.])
     """
 
     def __init__(
@@ -221,6 +239,12 @@ class Quadratic(Penalty):
            for its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
            smoothness of one curve among several is
     fixed  a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for nothing
+
+    >>> import numpy as np
+    >>> from hoag import glm, testing
+    >>> D = np.diff(np.eye(6), axis=0)  # neighbours should be alike
+    >>> penalty = glm.Quadratic(6, [D.T @ D], fixed=np.full(6, 1e-3))
+    >>> testing.check_penalty(penalty)
     """
 
     def __init__(

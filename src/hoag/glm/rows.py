@@ -28,6 +28,19 @@ class Rows(ABC):
 
     is what rows of one's own have to offer. The products below go through the blocks once; rows
     that know a faster way override them.
+
+    >>> import numpy as np
+    >>> from hoag import glm, testing
+    >>> class Halves(glm.Rows):
+    ...     def __init__(self, A):
+    ...         self.A, self.shape, self.entries = A, A.shape, A.size
+    ...     def blocks(self):
+    ...         n = len(self.A) // 2
+    ...         yield slice(0, n), self.A[:n]
+    ...         yield slice(n, len(self.A)), self.A[n:]
+    ...     def take(self, numbers):
+    ...         return glm.ArrayRows(self.A[numbers])
+    >>> testing.check_rows(Halves(np.arange(15.0).reshape(5, 3)))  # silence is consent
     """
 
     shape: tuple[int, int]
@@ -106,6 +119,11 @@ class ArrayRows(Rows):
 
     Products with Aᵀ run over the same rows: a second copy, sorted by columns, made them no faster
     once indices have 32 bits.
+
+    >>> import numpy as np
+    >>> from hoag import glm
+    >>> glm.ArrayRows(np.eye(3)).forward(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
     """
 
     def __init__(self, A: Any, scale: float = 1.0) -> None:

@@ -19,6 +19,12 @@ class Target:
     """Encoded y, the loss that fits it and the loss that judges held-out rows.
 
     `basis` is the Q of `Rows`, None without an intercept; `classes` is None for a regression.
+
+    >>> import numpy as np
+    >>> from hoag.glm.targets import binary
+    >>> target = binary(["no", "yes"], np.array(["no", "yes"]), intercept=False)
+    >>> target.y, target.outputs
+    (array([-1.,  1.]), 1)
     """
 
     y: npt.NDArray[Any]

@@ -1,4 +1,13 @@
-"""Searches: each minimises a criterion over a box and returns a result."""
+"""Searches: each minimises a criterion over a box and returns a result.
+
+>>> import hoag
+>>> from sklearn.datasets import load_diabetes
+>>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+>>> for search in (hoag.search.Fast(), hoag.search.Grid(9)):
+...     print(f"{hoag.minimize(folds, search=search).lam[0]:.2f}")
+-0.75
+0.00
+"""
 
 from hoag.search.asks import Journal, Look, Note
 from hoag.search.base import Search

@@ -17,6 +17,11 @@ class Look:
 
     `told` makes of the answer what the trace says about the step, for looks that are asked for
     together; else the search yields a Note.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> hoag.search.Look(np.zeros(1), hoag.Ask(1e-3)).ask.eps
+    0.001
     """
 
     lam: Array
@@ -27,7 +32,12 @@ class Look:
 
 @dataclass(frozen=True)
 class Note:
-    """What a search has to say about its last step, for the trace."""
+    """What a search has to say about its last step, for the trace.
+
+    >>> import hoag
+    >>> hoag.search.Note(step_size=0.5).step_size
+    0.5
+    """
 
     step_size: float = np.nan
     mapping: float = np.nan
@@ -86,6 +96,14 @@ class Journal:
     `entries` are numbers. `held` has the whole evaluations, with (x, q), that the search or the run
     still holds: those and no others may be asked to start from. Replayed into the same search, on
     the same criterion, a journal brings it to the same place: Run(..., replay=journal). It pickles.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> run = hoag.search.Run(hoag.plan(folds))
+    >>> result = run.drive(hoag.search.Grid(3), hoag.Box(-3, 3), folds[0].lam0)
+    >>> [entry.what for entry in run.journal.entries][:3]
+    ['look', 'look', 'look']
     """
 
     entries: list[Entry] = field(default_factory=list)

@@ -24,6 +24,19 @@ class Search(Settings, ABC):
                  error of p measured
     time_budget  seconds; looked at after every evaluation
     max_iter     the most steps, if that is known
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> class Halving(hoag.search.Search):  # the sign of p halves the box
+    ...     def steps(self, domain, lam0, traits):
+    ...         low, high = domain.lower, domain.upper
+    ...         for k in range(20):
+    ...             found = yield hoag.search.Look((low + high) / 2, hoag.Ask(eps=0.1 / 2**k))
+    ...             low, high = (low, found.lam) if found.grad[0] > 0 else (found.lam, high)
+    ...         return hoag.Status("converged", "The box has been halved twenty times.")
+    >>> print(hoag.minimize(folds, search=Halving()).status)
+    The box has been halved twenty times.
     """
 
     accuracy: float = ACCURACY

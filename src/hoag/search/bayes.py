@@ -16,6 +16,10 @@ class Bayes(Sampled):
     """The λ of most expected improvement, under a Gaussian process fitted to the values so far.
 
     It begins at `starts` points equally spaced from the lower corner of the domain to the upper.
+
+    >>> from hoag.search import Bayes
+    >>> Bayes(n=20)  # needs the package bayesian-optimization when it is run
+    Bayes(n=20)
     """
 
     def __init__(

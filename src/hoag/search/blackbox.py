@@ -45,7 +45,15 @@ class BlackBox(Search):
 
 
 class Grid(BlackBox):
-    """The per_axisˢ points of an equally spaced grid, ascending, the last coordinate fastest."""
+    """The per_axisˢ points of an equally spaced grid, ascending, the last coordinate fastest.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> result = hoag.minimize(folds, search=hoag.search.Grid(7))
+    >>> [float(step.lam[0]) for step in result.trace]
+    [-12.0, -8.0, -4.0, 0.0, 4.0, 8.0, 12.0]
+    """
 
     def __init__(
         self, per_axis: int = 10, eps: float = ACCURACY, time_budget: float | None = None
@@ -78,7 +86,14 @@ class Sampled(BlackBox):
 
 
 class Random(Sampled):
-    """n points drawn uniformly from the domain."""
+    """n points drawn uniformly from the domain.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> len(hoag.minimize(folds, search=hoag.search.Random(8, seed=1)).trace)
+    8
+    """
 
     def proposals(self, domain: Box) -> Proposals:
         rng = np.random.default_rng(self.seed)

@@ -39,6 +39,12 @@ class Fast(Search):
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
     the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
     over on one first.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> hoag.minimize(folds, search=hoag.search.Fast(tol=1e-6)).converged
+    True
     """
 
     by_steps = False

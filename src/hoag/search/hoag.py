@@ -44,6 +44,13 @@ class Hoag(Search):
                  times `gain`. 0: never for this reason
     max_iter     the most evaluations
     time_budget  seconds; looked at after every evaluation
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> result = hoag.minimize(folds, search=hoag.search.Hoag(gain=1e-4))
+    >>> result.converged, len(result.trace) > 1
+    (True, True)
     """
 
     # tol is relative to the first gradient, or to this share of the first loss where that is more.

@@ -68,6 +68,13 @@ class Run:
     certificate  "auto": measure the error of the gradient that is returned, where that costs at
                  most a fifth of the run; "none": do not; "estimate": do; "bound": bound it as well
     replay       the journal of an earlier run, whose answers are taken in place of evaluations
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> run = hoag.search.Run(hoag.plan(folds))
+    >>> run.drive(hoag.search.Fast(), hoag.Box(-6, 6), folds[0].lam0).status.reason
+    'converged'
     """
 
     def __init__(

@@ -39,7 +39,12 @@ class StepRule(Settings, ABC):
 
 
 class Constant(StepRule):
-    """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz."""
+    """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz.
+
+    >>> from hoag.search import Constant, Hoag
+    >>> Hoag(step=Constant(L=10.0))
+    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Constant(L=10.0))
+    """
 
     def __init__(self, L: float) -> None:
         if not (np.isfinite(L) and L > 0):
@@ -76,6 +81,10 @@ class Adaptive(StepRule):
     grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant;
     a larger `grow` than the paper's β = 1.05 then makes nearly all of them so. No hyperparameter
     moves by more than `longest` in one step. safeguards=False leaves all three out.
+
+    >>> from hoag.search import Adaptive, Hoag
+    >>> Hoag(step=Adaptive(C=2.0))
+    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Adaptive(C=2.0))
     """
 
     SHRINK = 0.5  # the paper's α

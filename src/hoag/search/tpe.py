@@ -11,7 +11,12 @@ from hoag.values import Box
 
 
 class TPE(Sampled):
-    """The λ that is likeliest among the good and unlikeliest among the bad so far."""
+    """The λ that is likeliest among the good and unlikeliest among the bad so far.
+
+    >>> from hoag.search import TPE
+    >>> TPE(n=20)  # needs the package optuna when it is run
+    TPE(n=20)
+    """
 
     def proposals(self, domain: Box) -> Proposals:
         optuna = _package()

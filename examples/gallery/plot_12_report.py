@@ -1,0 +1,61 @@
+"""
+Reading the report
+==================
+
+``hoag tune table.csv --target column --report page.html`` does everything from a table to a saved
+model, and writes a page that holds all it shows: tables and pictures in one file, to send to
+somebody. Here it is made for a data set that scikit-learn brings along, and shown below as it is.
+"""
+
+# %%
+# On the command line this is ``hoag tune diabetes --report page.html``. The same from Python:
+
+import html
+import tempfile
+from contextlib import chdir
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
+
+from hoag import RidgeCV
+from hoag.cli import main
+
+with chdir(tempfile.mkdtemp()):
+    code = main(["tune", "diabetes", "--report", "page.html"])
+    page = Path("page.html").read_text(encoding="utf-8")
+
+# %%
+# Line by line: what was read, which model was taken and why; λ, and between which λ the loss is the
+# same for all purposes; the loss and the score of the held-out folds, and how far that is below the
+# loss of a constant; how wrong the last gradient may be; what it cost; and why the search stopped.
+# Exit code 0 says that all is well, 3 that it stopped too early.
+
+
+class Shown:
+    """A page inside this one."""
+
+    def _repr_html_(self):
+        return f'<iframe class="page" title="The report" srcdoc="{html.escape(page)}"></iframe>'
+
+
+Shown()
+
+# %%
+# How much is that better than nothing? The share of the variance of y that is explained on
+# held-out rows, as λ goes from no penalty to far too much:
+
+X, y = load_diabetes(return_X_y=True)
+X = scale(X)
+model = RidgeCV(cv=5).fit(X, y)
+lams = np.linspace(model.lam_[0] - 6, model.lam_[0] + 12, 37)
+explained = [1 - model.criterion_at(lam, X, y) / y.var() for lam in lams]
+fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
+ax.plot(lams, explained, color="#0072B2")
+ax.plot(model.lam_, 1 - model.criterion_ / y.var(), "*", ms=15, color="#D55E00", label="chosen")
+ax.axhline(0, color="0.6", ls=":", label="the mean of y, and no model")
+ax.set(xlabel="λ = log α", ylabel="share of variance explained")
+ax.legend()
+plt.show()
