@@ -1018,7 +1018,9 @@ ANSWERED = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "answer"), ANSWERED, ids=[f"{k.__name__} {g}" for k, g, _ in ANSWERED]
+    ("kind", "given", "answer"),
+    ANSWERED,
+    ids=[f"{kind.__name__} {' '.join(given)} {j}" for j, (kind, given, _) in enumerate(ANSWERED)],
 )
 def test_what_is_not_honoured_is_answered_in_fit(kind, given, answer):
     model = kind(**given)  # as scikit-learn's, which stores and checks nothing here
