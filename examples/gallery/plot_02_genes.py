@@ -32,10 +32,10 @@ print(f"{X.shape[0]} × {X.shape[1]} in {time.perf_counter() - start:.2f} s")
 print(model.result_.status)
 
 # %%
-# The status says that the whole box was looked at. That matters here: on few rows the held-out
-# loss is a wobbly curve, and a search that only walks downhill could end in the wrong valley. The
-# scores of the five folds are far apart, too, and no search can help that: there are fourteen
-# patients in each.
+# The status says that the whole box was looked at. That matters: on few rows the held-out loss
+# may have more than one valley, and a search that only walks downhill could end in the wrong one.
+# Here it has one, as the picture shows. The scores of the five folds are far apart, and no search
+# can help that: there are fourteen patients in each.
 
 print("accuracy on the folds:", np.round(model.scores_["accuracy"], 2))
 print(f"accuracy on {len(y_unseen)} unseen patients: {model.score(X_unseen, y_unseen):.2f}")
