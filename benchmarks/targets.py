@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg  # noqa: F401  (a BLAS of its own, which has to be there to be limited)
 from threadpoolctl import threadpool_limits
 
 import hoag
