@@ -301,14 +301,7 @@ def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
     page.table(("", ""), rows(found))
     page.section("The search")
     figure = Figure(figsize=(13.5, 3.9), layout="constrained")
-    labels = ["λ = log α"] if found["names"] == ["λ"] else found["names"]
-    display = TuningDisplay(
-        tuned.result_,
-        interval=tuned.lam_interval_,
-        names=labels,
-        plateaus=np.array(found["plateaus"]),
-    )
-    display.plot(figure.subplots(1, 3))
+    TuningDisplay.from_estimator(tuned, axes=figure.subplots(1, 3))
     page.figure(figure, "The path of λ, the held-out loss, and the loss by passes over the data.")
     if len(found["lam"]) > 1:
         page.section("The penalties")
