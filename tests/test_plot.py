@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.preprocessing import scale
 
 import hoag
@@ -250,23 +250,27 @@ def test_penalties_are_sorted_and_those_on_a_plateau_marked(each):
         PenaltiesDisplay.from_estimator(each, image_shape=(7, 8))
 
 
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore:lam_")
 def test_a_penalty_for_each_coefficient_is_a_map_of_features_and_classes():
-    digits, target = load_digits(return_X_y=True)
-    digits, target = digits[:200] / 16, target[:200]
-    model = LogisticRegressionCV(penalties="per-coefficient", cv=2, max_iter=2).fit(digits, target)
-    ax = PenaltiesDisplay.from_estimator(model, most=64).ax_
-    lam = model.lam_.reshape(64, 10)
-    order = np.argsort(-lam.mean(axis=1), kind="stable")
-    np.testing.assert_array_equal(ax.images[0].get_array(), lam[order])
+    wine, target = load_wine(return_X_y=True)
+    wine = scale(wine)[:, :12]
+    model = LogisticRegressionCV(penalties="per-coefficient", cv=2, tol=1e-2, starts=1)
+    model.fit(wine, target)
+    ax = PenaltiesDisplay.from_estimator(model).ax_
+    lam = model.lam_.reshape(12, 3)
     np.testing.assert_allclose(np.exp(lam.T), model.alpha_)
-    assert [text.get_text() for text in ax.get_xticklabels()] == list("0123456789")
+    order = np.argsort(-lam.mean(axis=1), kind="stable")
+    assert np.ptp(lam) > 1
+    np.testing.assert_array_equal(ax.images[0].get_array(), lam[order])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "1", "2"]
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"x{j}" for j in order]
-    tiles = PenaltiesDisplay.from_estimator(model, image_shape=(8, 8)).ax_.images[0].get_array()
-    np.testing.assert_array_equal(tiles[:8, 9:17], lam[:, 1].reshape(8, 8))
+    few = PenaltiesDisplay.from_estimator(model, most=4).ax_
+    assert few.get_ylabel() == "the 2 strongest and the 2 weakest of 12"
+    tiles = PenaltiesDisplay.from_estimator(model, image_shape=(3, 4)).ax_.images[0].get_array()
+    np.testing.assert_array_equal(tiles[:3, 5:9], lam[:, 1].reshape(3, 4))
     heat = StepsDisplay.from_estimator(model).ax_.images[0].get_array()
-    assert heat.shape[0] == 640
-    classes = LogisticRegressionCV(penalties="per-class", cv=2, max_iter=2).fit(digits, target)
+    assert heat.shape[0] == 36
+    classes = LogisticRegressionCV(penalties="per-class", cv=2, tol=1e-2).fit(wine, target)
     names = [t.get_text() for t in PenaltiesDisplay.from_estimator(classes).ax_.get_yticklabels()]
     assert names == [str(j) for j in np.argsort(-classes.lam_, kind="stable")]
 

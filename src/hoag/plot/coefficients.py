@@ -135,5 +135,5 @@ def deviations(X: Any) -> Array:
     if sparse.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
         square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        return np.sqrt(np.maximum(square - mean**2, 0.0))
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
     return np.asarray(np.std(np.asarray(X, dtype=float), axis=0))

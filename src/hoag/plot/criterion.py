@@ -109,14 +109,20 @@ class CriterionDisplay:
         loss, error = path.loss[which], path.standard_error[which]
         known = np.isfinite(loss)
         x, which, loss, error = x[known], which[known], loss[known], error[known]
-        low = min(float(np.min(loss)), *(pair[1] for pair in (self.least, self.chosen) if pair))
-        a, b = style.losses(ax, self.loss, low, float(np.max(loss)))
         at = int(np.argmin(loss))
-        self._frame(a * (loss - b), a * np.nan_to_num(error), self._folds(which, a, b), at)
+        a, b = self._frame(loss, np.nan_to_num(error), self._folds(which)[:, at], at)
         if self.interval is not None and np.all(np.isfinite(self.interval)):
             ax.axvspan(*self.interval, color=style.BEST, alpha=0.2, lw=0, label="within tol")
-        for k, fold in enumerate(self._folds(which, a, b)):
-            ax.plot(x, fold, "-", color=style.SOFT, lw=0.6, zorder=1, label="" if k else "folds")
+        for k, fold in enumerate(self._folds(which)):
+            ax.plot(
+                x,
+                a * (fold - b),
+                "-",
+                color=style.SOFT,
+                lw=0.6,
+                zorder=1,
+                label="" if k else "folds",
+            )
         if np.all(np.isfinite(error)):
             ax.fill_between(x, a * (loss - b - error), a * (loss - b + error), color=style.PATH,
                             alpha=0.2, lw=0, label="± standard error")  # fmt: skip
@@ -133,19 +139,25 @@ class CriterionDisplay:
         style.legend(ax, columns=3)
         return self
 
-    def _folds(self, which: Array, a: float, b: float) -> Array:
+    def _folds(self, which: Any) -> Array:
         """A row a fold; none where there are too many to tell apart."""
         folds = self.path.folds
         if folds is None or folds.shape[1] > FOLDS:
             return np.empty((0, which.size))
-        return np.asarray(a * (folds[which] - b)).T
+        return np.asarray(folds[which].T)
 
-    def _frame(self, loss: Array, error: Array, folds: Array, at: int) -> None:
-        """All of f and its band where it is least, and there the folds; these may leave it."""
-        low = min(np.min(loss), loss[at] - error[at], *folds[:, at])
-        high = max(np.max(loss), loss[at] + 2 * error[at], *folds[:, at])
-        room = 0.06 * (high - low) or 1.0
-        self.ax_.set_ylim(low - room, high + room)
+    def _frame(self, loss: Array, error: Array, folds: Array, at: int) -> tuple[float, float]:
+        """All of f, its band where it is least, and there the folds; elsewhere these may leave it.
+
+        (a, b) of what has to be drawn, a·(loss − b).
+        """
+        low = float(min(np.min(loss), loss[at] - error[at], *folds))
+        high = float(max(np.max(loss), loss[at] + 2 * error[at], *folds))
+        a, b = style.losses(self.ax_, self.loss, low, high)
+        room = 0.06 * (high - low) or 0.01 * abs(low) or 1.0
+        self.ax_.set_ylim(a * (low - room - b), a * (high + room - b))
+        style.numbers(self.ax_.yaxis)
+        return a, b
 
     def _mark(self, x: Array, loss: Array, error: Array, at: int, a: float, b: float) -> None:
         ax, least = self.ax_, self.least or (float(x[at]), float(loss[at]))
@@ -160,10 +172,10 @@ class CriterionDisplay:
         if one is not None:
             word = "1 SE, chosen" if self.chosen else "strongest in 1 SE"
             ax.plot(one[0], a * (one[1] - b), "s", color=style.BEST, mec=style.INK, mew=0.7, ms=7,
-                    ls="none", label=word, zorder=4)  # fmt: skip
+                    ls="none", label=word, zorder=4, clip_on=False)  # fmt: skip
         word = "minimum" if self.chosen or np.isfinite(limit) else "chosen"
         ax.plot(least[0], a * (least[1] - b), "*", color=style.BEST, mec=style.INK, mew=0.7, ms=13,
-                ls="none", label=word, zorder=5)  # fmt: skip
+                ls="none", label=word, zorder=5, clip_on=False)  # fmt: skip
 
 
 def moving(estimator: Any) -> int | None:

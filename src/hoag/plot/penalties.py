@@ -151,10 +151,10 @@ class PenaltiesDisplay:
 
     def _image(self) -> None:
         assert self.image_shape is not None
-        ax, pixels = self.ax_, int(np.prod(self.image_shape))
+        ax, shape, pixels = self.ax_, self.image_shape, int(np.prod(self.image_shape))
 
         def images(values: Any) -> Any:
-            return values.reshape(pixels, -1).T.reshape(-1, *self.image_shape)
+            return values.reshape(pixels, -1).T.reshape(-1, *shape)
 
         picture = ax.imshow(_tiled(images(self.lam), np.nan), interpolation="nearest")
         ax.figure.colorbar(picture, ax=ax, label=self.label)
