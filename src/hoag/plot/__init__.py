@@ -12,6 +12,16 @@ What is drawn was measured: places that were solved for, and straight lines betw
 
 Each has `from_estimator(estimator, X, y, ax=…)`, which returns it with `figure_` and `ax_`. X and y
 are those of `fit`; without them only what the search itself evaluated is there to be drawn.
+
+>>> from hoag import RidgeCV, plot
+>>> from sklearn.datasets import load_diabetes
+>>> X, y = load_diabetes(return_X_y=True)
+>>> model = RidgeCV(cv=5).fit(X, y)
+>>> path = model.path(X, y, points=9)  # measured once, for several pictures
+>>> criterion = plot.CriterionDisplay.from_estimator(model, path=path)
+>>> criterion.figure_.savefig("criterion.svg")  # doctest: +SKIP
+>>> plot.CoefficientPathDisplay.from_estimator(model, X, path=path).ax_.get_xlabel()
+'λ = log α'
 """
 
 from hoag.plot.coefficients import CoefficientPathDisplay

@@ -22,6 +22,15 @@ class CoefficientPathDisplay:
     The largest where the estimator is, at x = `at`. Each is times the standard deviation of its
     column where X is known: what a usual difference in the feature changes.
 
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import CoefficientPathDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(cv=5).fit(X, y)
+    >>> display = CoefficientPathDisplay.from_estimator(model, X, y, top=3)
+    >>> len(display.ax_.texts)
+    3
+
     Parameters
     ----------
     path : hoag.estimators.Path

@@ -16,6 +16,15 @@ class ContourDisplay:
     Without a grid there is the way alone, with the loss at its points in colours: between them
     nothing is known.
 
+    >>> from hoag import KernelRidgeCV
+    >>> from hoag.plot import ContourDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelRidgeCV(cv=3).fit(X, y)
+    >>> display = ContourDisplay.from_estimator(model)
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('log γ', 'log α')
+
     Parameters
     ----------
     result : hoag.Result
@@ -99,6 +108,7 @@ class ContourDisplay:
                               cmap="viridis_r", extend="min")  # fmt: skip
         ax.plot(*(part.ravel() for part in np.meshgrid(x, y)), ".", color=style.INK, ms=1.2,
                 alpha=0.5)  # fmt: skip
+        ax.plot(lam[:, 0], lam[:, 1], "-", color=style.INK, lw=2.6)
         ax.plot(lam[:, 0], lam[:, 1], "o-", color="white", mec=style.INK, ms=4.5, lw=1.4)
         self._bar(picture)
 

@@ -15,6 +15,15 @@ class CostDisplay:
 
     One pass is a product with the rows and one with their transpose; a Gram matrix counts as one.
 
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import CostDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(cv=5).fit(X, y)
+    >>> display = CostDisplay.from_estimator(model)
+    >>> display.ax_.get_xlabel()
+    'passes and Gram matrices'
+
     Parameters
     ----------
     result : hoag.Result

@@ -22,6 +22,15 @@ class CriterionDisplay:
     strongest of the places measured. With several penalties all are moved together, and x is by
     how much.
 
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import CriterionDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(cv=5).fit(X, y)
+    >>> display = CriterionDisplay.from_estimator(model, X, y)
+    >>> display.ax_.get_ylabel()
+    'held-out squared error'
+
     Parameters
     ----------
     path : hoag.estimators.Path

@@ -20,6 +20,15 @@ class PenaltiesDisplay:
     strongest and the weakest are shown. Penalties on a plateau, "switched off" or "free", are
     marked.
 
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import PenaltiesDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(penalties="per-feature", cv=5).fit(X, y)
+    >>> display = PenaltiesDisplay.from_estimator(model)
+    >>> len(display.ax_.get_yticklabels())
+    10
+
     Parameters
     ----------
     lam : array (s,)

@@ -16,6 +16,15 @@ LINES = 12
 class StepsDisplay:
     """Where the search evaluated f: a line for each hyperparameter, or for many a heat map.
 
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import StepsDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(penalties="per-feature", cv=5).fit(X, y)
+    >>> display = StepsDisplay.from_estimator(model)
+    >>> display.ax_.get_xlabel()
+    'step'
+
     Parameters
     ----------
     result : hoag.Result

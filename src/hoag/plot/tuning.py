@@ -24,6 +24,15 @@ class TuningDisplay:
     where the data are given, the coefficients over one penalty, or f where all are moved together;
     else the steps. Last the loss by cost. In a new figure the coefficients are under f.
 
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import TuningDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(cv=5).fit(X, y)
+    >>> display = TuningDisplay.from_estimator(model, X, y)
+    >>> [type(one).__name__ for one in display.displays_]
+    ['CriterionDisplay', 'CoefficientPathDisplay', 'CostDisplay']
+
     Parameters
     ----------
     displays : three Displays of this module, or more
