@@ -121,7 +121,7 @@ class CriterionDisplay:
         at = int(np.argmin(loss))
         a, b = self._frame(loss, np.nan_to_num(error), self._folds(which)[:, at], at)
         if self.interval is not None and np.all(np.isfinite(self.interval)):
-            ax.axvspan(*self.interval, color=style.BEST, alpha=0.2, lw=0, label="within tol")
+            ax.axvspan(*self.interval, color=style.BEST, alpha=0.4, lw=0, label="within tol")
         for k, fold in enumerate(self._folds(which)):
             ax.plot(
                 x,

@@ -14,7 +14,7 @@ from hoag.plot import style
 from hoag.values import Array
 
 POINTS = 1500  # rows in a picture
-BINS = 10  # of about as many rows each
+BINS = 10  # of predictions
 NAMED = 6  # classes with a line of the legend
 
 
@@ -77,7 +77,7 @@ def roc(ax: Any, truth: Any, chances: Array, weights: Array, classes: list[Any])
 
 
 def calibration(ax: Any, truth: Any, chances: Array, weights: Array, classes: list[Any]) -> None:
-    """How often it happened, by what probability it was given: in bins of about as many rows.
+    """How often it happened, by what probability it was given: in ten bins of that.
 
     Of more than two classes every pair of row and class counts, all together.
     """
@@ -85,7 +85,8 @@ def calibration(ax: Any, truth: Any, chances: Array, weights: Array, classes: li
     said = chances[:, which].T.ravel()
     hit = np.concatenate([truth == classes[k] for k in which]).astype(float)
     weight = np.tile(weights, which.size)
-    parts = [part for part in _bins(said) if weight[part].sum() > 0]
+    bins = np.minimum((BINS * said).astype(int), BINS - 1)
+    parts = [bins == k for k in np.unique(bins)]
     x, y = (
         np.array([np.average(values[part], weights=weight[part]) for part in parts])
         for values in (said, hit)
