@@ -1,93 +1,90 @@
-"""Tune the penalty of a logistic regression on a data set that scikit-learn ships.
+"""Tune two penalties of a ridge regression on a data set that scikit-learn ships.
 
-Shows progress, compares with scikit-learn's default C and with a grid of 10 values, and draws the
-path of λ on the curve f(λ) into demo.png.
+442 patients, ten measurements of each, and their 55 squares and products: what predicts how the
+disease goes on? The measurements deserve another penalty than the products. Shows progress,
+compares with one penalty for all columns and with a grid, and draws the way down into demo.png.
 """
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import RidgeCV as PlainRidgeCV
+from sklearn.preprocessing import PolynomialFeatures, scale
 from tqdm import tqdm
 
 import hoag
+from hoag.plot import ContourDisplay, CostDisplay
 
-FOLDS = 5
-START = 6.0  # far too much penalty; the search looks around before it begins
+FOLDS, GRID = 5, 15
 
 
 def main() -> None:
-    A, y = load_breast_cancer(return_X_y=True)
-    A = StandardScaler().fit_transform(A)
-    problems = hoag.models.folds(hoag.models.logistic, A, y, cv=FOLDS, intercept=True)
-    print(f"breast_cancer: {A.shape[0]} rows, {A.shape[1]} features, {FOLDS}-fold log loss\n")
+    measured, y = load_diabetes(return_X_y=True)
+    made = PolynomialFeatures(2, include_bias=False).fit_transform(scale(measured))
+    X = scale(made)
+    group = np.arange(X.shape[1]) >= measured.shape[1]  # 0: measured, 1: squares and products
+    print(f"diabetes: {X.shape[0]} rows, {X.shape[1]} columns in two groups, {FOLDS} folds\n")
 
-    with tqdm(desc="tuning λ", unit=" steps") as bar:
+    with tqdm(desc="tuning two penalties", unit=" steps") as bar:
 
         def progress(step: hoag.Step) -> None:
-            loss = step.evaluation.value / len(y)
-            bar.set_postfix_str(f"λ = {step.lam[0]:+.3f}, held-out loss {loss:.5f}")
+            first, second = step.lam
+            loss = step.evaluation.value
+            bar.set_postfix_str(f"λ = ({first:+.2f}, {second:+.2f}), squared error {loss:.0f}")
             bar.update()
 
-        result = hoag.minimize(problems, lam0=START, callback=progress, certificate="bound")
+        model = hoag.RidgeCV(penalties=group.astype(int), cv=FOLDS, starts=1, callback=progress)
+        model.fit(X, y)
 
-    criterion = hoag.plan(problems)
-
-    def held_out(lam: float) -> float:
-        return criterion.value(np.array([lam]), 1e-8).value / len(y)
-
-    grid = np.linspace(-12, 12, 10)
-    on_grid = [held_out(lam) for lam in grid]
-    best = int(np.argmin(on_grid))
-    found = result.evaluation
-    print(f"\n{'':28}{'C':>12}{'λ = −log C':>14}{'held-out loss':>16}")
+    shared = hoag.RidgeCV(cv=FOLDS).fit(X, y)
+    plain = PlainRidgeCV(cv=FOLDS).fit(X, y)
+    figure, (above, below) = plt.subplots(
+        2, 1, figsize=(6.4, 8.4), height_ratios=(1.25, 1), layout="constrained"
+    )
+    shown = ContourDisplay.from_estimator(model, X, y, ax=above, grid=GRID)
+    assert shown.surface is not None
+    along_x, along_y, values = shown.surface
+    i, j = np.unravel_index(np.argmin(values), values.shape)
+    default = np.log(plain.alpha_)
+    print(f"\n{'':42}{'measured':>10}{'products':>10}{'squared error':>16}")
     for name, lam, loss in (
-        ("hoag", result.lam[0], held_out(result.lam[0])),
-        ("scikit-learn's default", 0.0, held_out(0.0)),
-        ("best of a 10-point grid", grid[best], on_grid[best]),
-    ):
-        print(f"{name:28}{np.exp(-lam):12.4g}{lam:14.4f}{loss:16.6f}")
-    print(f"\n{result.status}")
+        ("hoag, two penalties", model.lam_, model.criterion_),
+        (f"best of a {GRID} × {GRID} grid", (along_x[j], along_y[i]), values[i, j]),
+        ("hoag, one penalty", np.repeat(shared.lam_, 2), shared.criterion_),
+        ("scikit-learn's RidgeCV, α of 0.1, 1 or 10", (default, default),
+         shared.criterion_at(default, X, y)),
+    ):  # fmt: skip
+        print(f"{name:42}{lam[0]:10.3f}{lam[1]:10.3f}{loss:16.1f}")
+    cost, fit = model.result_.cost, model.refit_cost_
+    print(f"\n{model.result_.status}")
     print(
-        f"At λ = {result.lam[0]:.4f} the slope of the summed loss is {found.grad[0]:+.1e}, "
-        f"estimated to be off by {found.error:.1e} and certainly by less than {found.bound:.1e}."
+        f"{model.n_iter_} steps; all of it took the work of {cost.passes + cost.grams:.1f} passes "
+        f"over the data, its last fit alone {fit.passes + fit.grams:.1f}. λ is the log of a "
+        "penalty."
     )
-    cost = result.cost
-    print(
-        f"{len(result.trace)} steps, {cost.passes:.0f} passes over the data "
-        f"({cost.certificate:.0f} of them for the certificate), {cost.grams:.0f} Gram matrices."
-    )
-    draw(result, held_out, grid, on_grid, len(y))
-    print("The path of λ on the curve is in demo.png.")
+    finish(above, model)
+    CostDisplay.from_estimator(model, ax=below)
+    below.set_title("What it cost")
+    figure.savefig("demo.png", dpi=130)
+    print("The way down is in demo.png.")
 
 
-def draw(result: hoag.Result, held_out, grid, on_grid, n: int) -> None:  # type: ignore[no-untyped-def]
-    path = np.array([step.lam[0] for step in result.trace])
-    heights = np.array([step.evaluation.value for step in result.trace]) / n
-    curve = np.linspace(-8, 8, 121)
-    fig, ax = plt.subplots(figsize=(7, 4.3), layout="constrained")
-    ax.plot(curve, [held_out(lam) for lam in curve], color="0.65", lw=2, zorder=1)
-    ax.plot(path, heights, "-", color="#0072B2", lw=1, zorder=2)
-    ax.scatter(path, heights, s=28, color="#0072B2", zorder=3, label="steps of hoag")
-    ax.scatter(grid, on_grid, marker="s", s=26, color="#D55E00", zorder=2, label="10-point grid")
-    ax.scatter(0, held_out(0.0), marker="D", s=36, color="black", zorder=2,
-               label="scikit-learn's default, C = 1")  # fmt: skip
-    for k in range(min(6, len(path))):
-        ax.annotate(str(k + 1), (path[k], heights[k]), (6, -10), textcoords="offset points")
-    ax.axvline(result.lam[0], color="#0072B2", lw=0.8, ls=":")
-    ax.text(result.lam[0] - 0.1, 0.55, f"λ = {result.lam[0]:.3f}", color="#0072B2", rotation=90,
-            ha="right", va="center", transform=ax.get_xaxis_transform())  # fmt: skip
-    ax.set_xlim(curve[0], curve[-1])
-    ax.set_yscale("log")
-    ax.set_xlabel("λ = log of the penalty (C = exp(−λ))")
-    ax.set_ylabel("mean held-out log loss")
-    ax.set_title("f(λ) for breast_cancer, 5 folds, and the way down")
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter("{x:g}")
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.12, 1))
-    fig.savefig("demo.png", dpi=130)
+def finish(ax, model) -> None:  # type: ignore[no-untyped-def]
+    """The numbers of the steps, and where both penalties are the same."""
+    low, high = ax.get_xlim(), ax.get_ylim()
+    ends = np.array([max(low[0], high[0]), min(low[1], high[1])])
+    light = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.75}
+    ax.plot(ends, ends, "--", color="white", lw=1.2)
+    ax.annotate("one penalty for both", ends[:1].repeat(2) + 0.5, (-6, 0), fontsize="small",
+                ha="right", textcoords="offset points", bbox=light)  # fmt: skip
+    for k, step in enumerate(model.result_.trace, start=1):
+        ax.annotate(str(k), step.lam, (0, 9), textcoords="offset points", ha="center",
+                    fontsize="small", bbox=light)  # fmt: skip
+    ax.set(xlim=low, ylim=high, title="The way down: diabetes, 5 folds")
+    ax.set_xlabel("λ of the 10 measurements")
+    ax.set_ylabel("λ of the 55 squares and products")
 
 
 if __name__ == "__main__":

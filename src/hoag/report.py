@@ -1,4 +1,8 @@
-"""One HTML page that holds everything it shows: text, tables and pictures, no other file."""
+"""One HTML page that holds everything it shows: text, tables and pictures, no other file.
+
+Figures are drawn in the page's own ink: what is black in them has the colour of the text around
+them, light or dark, and nothing is behind them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import base64
 import html
 import io
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -31,8 +36,18 @@ th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--rule); }
 td.number, th.number { text-align: right; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; background: white; }
+figure svg { display: block; width: 100%; height: auto; fill: currentColor; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr));
+  gap: 0 2.4rem; align-items: start; } .pair figure { max-width: 33rem; min-width: 0; }
+.lead { font-size: 1.15rem; line-height: 1.45; padding-left: .9rem;
+  border-left: .3rem solid var(--rule); }
+.lead.agrees { border-color: var(--yes); } .lead.disagrees { border-color: var(--no); }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .8rem 1rem;
+  border: 1px solid var(--rule); border-radius: .3rem;
+  font: .88rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 figcaption, .soft { color: var(--soft); font-size: .92rem; max-width: 46rem; }
 .agrees { color: var(--yes); } .disagrees { color: var(--no); } .does { color: var(--soft); }
+@media (min-width: 40rem) { td:first-child { white-space: nowrap; } }
 @media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
 """
 
@@ -63,6 +78,13 @@ class Page:
         mark = f' class="{kind}"' if kind else ""
         self._parts.append(f"<p{mark}>{html.escape(sentence)}</p>")
 
+    def lead(self, sentence: str, good: bool) -> None:
+        """What matters most, and whether it is good news."""
+        self.text(sentence, f"lead {VERDICTS[good]}")
+
+    def code(self, block: str) -> None:
+        self._parts.append(f"<pre><code>{html.escape(block)}</code></pre>")
+
     def claim(self, holds: bool | None, sentence: str, finding: str) -> None:
         """What somebody says, whether it holds, and what was found."""
         word = VERDICTS[holds]
@@ -87,11 +109,20 @@ class Page:
 
     def figure(self, picture: Any, caption: str, name: str = "") -> None:
         """A matplotlib figure, or the bytes of a PNG; a page needs no name for it."""
-        source = f"data:image/png;base64,{base64.b64encode(png(picture)).decode()}"
-        self._parts.append(
-            f'<figure><img alt="{html.escape(caption)}" src="{source}">'
-            f"<figcaption>{html.escape(caption)}</figcaption></figure>"
-        )
+        told = html.escape(caption)
+        if isinstance(picture, bytes):
+            source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+            drawn = f'<img alt="{told}" src="{source}">'
+        else:
+            drawn = svg(picture, caption)
+        self._parts.append(f"<figure>{drawn}<figcaption>{told}</figcaption></figure>")
+
+    def figures(self, pairs: Iterable[tuple[Any, str]]) -> None:
+        """Figures with their captions, side by side where there is room."""
+        self._parts.append('<div class="pair">')
+        for picture, caption in pairs:
+            self.figure(picture, caption)
+        self._parts.append("</div>")
 
     def html(self) -> str:
         links = "".join(f'<a href="#{name}">{html.escape(h)}</a>' for name, h in self._sections)
@@ -153,6 +184,32 @@ def png(figure: Any) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def svg(figure: Any, caption: str) -> str:
+    """A matplotlib figure as an element of a page, the same text for the same picture.
+
+    Text is outlines, so that it looks the same everywhere; black is left to the page.
+    """
+    import matplotlib as mpl
+
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": "hoag"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    whole = buffer.getvalue()
+    whole = whole[whole.index("<svg") :].replace("#000000", "currentColor")
+    whole = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", whole, flags=re.DOTALL)
+    whole = re.sub(r' d="[^"]*"', lambda path: _rounded(path[0]), whole)
+    size = re.search(r'viewBox="([^"]*)"', whole)
+    assert size is not None
+    label = html.escape(caption, quote=True)
+    opening = f'<svg viewBox="{size[1]}" role="img" aria-label="{label}">'
+    return re.sub(r"\s*\n\s*", " ", opening + whole[whole.index(">") + 1 :]).strip()
+
+
+def _rounded(path: str) -> str:
+    """Hundredths of a point are enough for lines; transforms need all of their digits."""
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", path)
 
 
 def write_whole(path: Path, content: bytes) -> None:

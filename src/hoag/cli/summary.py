@@ -1,11 +1,9 @@
-"""What a tuned model is told about: one dict, shown as a table, as JSON and as a page."""
+"""What a tuned model is told about: one dict, shown as a table and as JSON, and on a page."""
 
 from __future__ import annotations
 
 import json
 import math
-import platform
-import shlex
 from collections import Counter
 from typing import Any
 
@@ -33,7 +31,6 @@ FILLED = {
 }
 NAMED = 12  # penalties on a plateau in the table
 SHOWN = 5  # strongest and weakest penalties in the table
-ON_PAGE = 40  # on the page
 
 
 def summary(
@@ -127,17 +124,18 @@ def verdict(baseline: dict[str, Any], criterion: str, tuned: int) -> str:
     gain, error, loss = (baseline[name] for name in ("gain", "standard_error", "loss"))
     of = f"that of predicting {baseline['what']} for every row ({loss:.4g})"
     over, one = "standard error" + (" over folds" if baseline["folds"] else ""), ""
-    figures = f"the gain is {gain:.2g}, with a {over} of {error:.2g}"
+    figures = f"the gain is {brief(gain)}, with a {over} of {brief(error)}"
     if alone := baseline["one_for_all"]:
         one = (
-            f" One hyperparameter for all gains {alone['gain']:.3g} ± {alone['standard_error']:.2g}"
-            f"; {tuned} of them are tuned on the folds that judge them, and gain on noise, too."
+            f" One hyperparameter for all gains {brief(alone['gain'], 3)} ± "
+            f"{brief(alone['standard_error'])}; {tuned} of them are tuned on the folds that judge "
+            "them, and gain on noise, too."
         )
     if baseline["learnt"]:
         times = f", {gain / error:.{int(gain < 10 * error)}f} times its {over}" if error > 0 else ""
         return (
             f"The {LOSSES[criterion]} is {100 * gain / loss:.3g} % below {of}: a gain of "
-            f"{gain:.3g}{times}.{one}"
+            f"{brief(gain, 3)}{times}.{one}"
         )
     if one:
         return f"It is not clear that anything was learnt. Against {of}, {figures}.{one}"
@@ -150,6 +148,11 @@ def verdict(baseline: dict[str, Any], criterion: str, tuned: int) -> str:
         f"Nothing was learnt: the {LOSSES[criterion]} is not below {of} by more than chance: "
         f"{figures}."
     )
+
+
+def brief(value: float, digits: int = 2) -> str:
+    """So many digits, and no exponent where a number is still read without: 220 and not 2.2e+02."""
+    return f"{float(f'{value:.{digits}g}'):.10g}"
 
 
 def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -173,7 +176,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         *_strengths(found),
         *_plateaus(found),
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
-        ("held-out score", ", ".join(map(_score, found["scores"]))),
+        ("held-out score", ", ".join(map(score, found["scores"]))),
         ("what was learnt", found["baseline"]["sentence"]),
         ("certificate", _certificate(found)),
         ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}, {found['steps']} "
@@ -207,10 +210,10 @@ def _columns(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _spread(error: float) -> str:
-    return f" ± {error:.2g}" if math.isfinite(error) else ""
+    return f" ± {brief(error)}" if math.isfinite(error) else ""
 
 
-def _score(score: dict[str, Any]) -> str:
+def score(score: dict[str, Any]) -> str:
     name = {"r2": "R²", "roc_auc": "ROC AUC"}.get(score["name"], score["name"].replace("_", " "))
     return f"{name} {score['mean']:.4g}{_spread(score['standard_error'])}"
 
@@ -283,70 +286,3 @@ def as_json(found: dict[str, Any]) -> str:
     """JSON, with null for the numbers that it has no word for: not a number, and the infinite."""
     finite = json.loads(json.dumps(found), parse_constant=lambda word: None)
     return json.dumps(finite, indent=1, allow_nan=False)
-
-
-def page(found: dict[str, Any], tuned: Any, named: bool) -> Any:
-    """The page of a tuned model, whose columns are `named` or numbered."""
-    import scipy
-    import sklearn
-    from matplotlib.figure import Figure
-
-    from hoag.plot import TuningDisplay
-    from hoag.report import Page
-
-    page = Page(f"{found['model']} tuned on {found['file']}", found["sentence"])
-    for message in found["warnings"]:
-        page.text(f"Warning: {message}")
-    page.section("What was found")
-    page.table(("", ""), rows(found))
-    page.section("The search")
-    figure = Figure(figsize=(13.5, 3.9), layout="constrained")
-    labels = ["λ = log α"] if found["names"] == ["λ"] else found["names"]
-    display = TuningDisplay(
-        tuned.result_,
-        interval=tuned.lam_interval_,
-        names=labels,
-        plateaus=np.array(found["plateaus"]),
-    )
-    display.plot(figure.subplots(1, 3))
-    page.figure(figure, "The path of λ, the held-out loss, and the loss by passes over the data.")
-    if len(found["lam"]) > 1:
-        page.section("The penalties")
-        _penalties(page, found)
-    page.section("How to use it")
-    _usage(page, found, named)
-    page.section("Versions")
-    page.text(
-        f"hoag {hoag.__version__}, scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}, "
-        f"NumPy {np.__version__}, Python {platform.python_version()}",
-        "soft",
-    )
-    return page
-
-
-def _penalties(page: Any, found: dict[str, Any]) -> None:
-    words = any(found["plateaus"])
-    each = zip(found["lam"], found["names"], found["plateaus"], strict=True)
-    ranked = sorted(each, reverse=True)
-    if len(ranked) > ON_PAGE:
-        half = ON_PAGE // 2
-        page.text(f"The {half} largest and the {half} smallest of {len(ranked)}.")
-        ranked = [*ranked[:half], *ranked[-half:]]
-    lines = [
-        (name, f"{lam:.4g}", f"{math.exp(min(lam, 700.0)):.4g}", *([word] if words else []))
-        for lam, name, word in ranked
-    ]
-    page.table(("name", "λ", "exp(λ)", *(["plateau"] if words else [])), lines)
-
-
-def _usage(page: Any, found: dict[str, Any], named: bool) -> None:
-    if not found["saved"]:
-        page.text("The model was not saved; hoag tune … --save model.skops does.")
-        return
-    saved = shlex.quote(found["saved"])
-    page.text(f"On the command line: hoag predict {saved} FILE --out predictions.csv")
-    page.text(
-        "In Python, with scikit-learn and skops alone: "
-        f"import skops.io; model = skops.io.load({found['saved']!r}); model.predict(rows), "
-        f"where rows is a {'pandas frame with the same columns' if named else 'matrix'}."
-    )

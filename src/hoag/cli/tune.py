@@ -78,7 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import NOT_CONVERGED, held_out, rows, summary, text
+    from hoag.cli import NOT_CONVERGED, held_out, page, rows, summary, text
     from hoag.cli.progress import Progress
 
     told = _check_outputs(args)
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         if args.save:
             _save(args.save, data, tuned, found)
         if args.report:
-            summary.page(found, tuned, data.kinds is not None).write(args.report)
+            page.page(found, tuned, data, judge.seen).write(args.report)
     for message in found["warnings"]:
         text.warn(message)
     if args.json:

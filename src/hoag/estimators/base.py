@@ -51,13 +51,14 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     lam_interval_: Array
     penalties_: npt.NDArray[Any]
     result_: Result
+    refit_cost_: Cost
     n_iter_: Any
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()
-        for name in ("scores_", *self._missing):  # of an earlier fit
+        for name in ("scores_", "refit_cost_", *self._missing):  # of an earlier fit
             self.__dict__.pop(name, None)
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -136,8 +137,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         result = replace(result, evaluation=chosen)
         fitted = self._named(result.lam)
         if self.refit:
-            made, cost = task.refit(result)
-            fitted, spent = fitted | made, spent + cost
+            made, self.refit_cost_ = task.refit(result)
+            fitted, spent = fitted | made, spent + self.refit_cost_
         else:
             fitted |= task.averaged(task.criterion.solution(chosen)[0])
         seconds = result.seconds + time.perf_counter() - start

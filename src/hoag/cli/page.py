@@ -1,0 +1,265 @@
+"""The page of a tuned model: the answer first, then the pictures it rests on, then what to do."""
+
+from __future__ import annotations
+
+import copy
+import math
+import platform
+import shlex
+from typing import Any
+
+import numpy as np
+
+import hoag
+from hoag.cli.summary import LOSSES, brief, rows, score
+
+ON_PAGE = 40  # penalties in the table
+PLACES, AROUND = 13, 4.0  # of the curve
+DEFAULTS = {"logistic": "C = 1", "ridge": "alpha = 1", "kernel-ridge": "alpha = 1, gamma = 1/p"}
+
+
+def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
+    """Everything about a tuned model; `seen` is what its folds said of the rows held out."""
+    import scipy
+    import sklearn
+
+    from hoag.report import Page
+
+    tuned = _named(tuned, data)
+    path = _path(tuned, data)
+    target = found["target"] if isinstance(found["target"], str) else ", ".join(found["target"])
+    page = Page(f"{target}, by {found['model']} on {found['file']}")
+    page.lead(found["baseline"]["sentence"], found["baseline"]["learnt"])
+    page.text(_scores(found))
+    page.text(_against_untuned(found, tuned, data))
+    for message in found["warnings"]:
+        page.text(f"Warning: {message}")
+    page.section("The loss")
+    _loss(page, found, tuned, path)
+    if found["model"] != "kernel-ridge":
+        page.section("The coefficients")
+        if not found["baseline"]["learnt"]:
+            page.text("What chance has left in them: they say nothing about the columns.")
+        _coefficients(page, tuned, data, path)
+    if len(found["lam"]) > 1:
+        page.section("The penalties" if found["model"] != "kernel-ridge" else "The kernel")
+        _penalties(page, found, tuned)
+    page.section("Rows held out")
+    _held_out(page, found, data, seen)
+    page.section("What to do next")
+    _next(page, found, data.kinds is not None)
+    page.section("In numbers")
+    page.table(("", ""), rows(found))
+    page.section("Versions")
+    page.text(
+        f"hoag {hoag.__version__}, scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}, "
+        f"NumPy {np.__version__}, Python {platform.python_version()}",
+        "soft",
+    )
+    return page
+
+
+def _named(tuned: Any, data: Any) -> Any:
+    """The model with the names of its columns; it was fitted to an array."""
+    model = copy.copy(tuned)
+    model.feature_names_in_ = np.array(data.names, dtype=object)
+    return model
+
+
+def _path(tuned: Any, data: Any) -> Any:
+    """f along one penalty, measured; of many all the folds would have to be solved for anew."""
+    kernel = tuned._lam_of_features().size < tuned.lam_.size
+    if tuned.lam_.size > 1 + kernel:
+        return None
+    flat = np.abs(tuned.lam_interval_ - tuned.lam_[:, None])[-1]
+    around = max(AROUND, 1.5 * float(np.nan_to_num(flat).max()))
+    return tuned.path(data.X, data.y, data.weights, around=around, points=PLACES)
+
+
+def _scores(found: dict[str, Any]) -> str:
+    how = "each row left out once" if found["cv"] == "loo" else f"{found['cv']} folds"
+    return f"On rows held out ({how}): {', '.join(map(score, found['scores']))}."
+
+
+def _against_untuned(found: dict[str, Any], tuned: Any, data: Any) -> str:
+    """What tuning gains over scikit-learn's defaults, with its standard error over the folds."""
+    from hoag.estimators.path import standard_error
+
+    plain = copy.copy(tuned)
+    plain.lam_ = np.zeros(tuned.lam_.size)
+    if found["model"] == "kernel-ridge":
+        plain.lam_[:-1] = -math.log(found["features"])
+    known = [
+        one.path(data.X, data.y, data.weights, around=1e-3, points=3) for one in (plain, tuned)
+    ]
+    if not np.array_equal(known[0].lam[1], plain.lam_):
+        return "An untuned model is outside the bounds that were searched."
+    worse, gain = float(known[0].loss[1]), float(known[0].loss[1] - known[1].loss[1])
+    told = (
+        f"The {LOSSES[found['criterion']]} of an untuned model ({DEFAULTS[found['model']]}, as in "
+        f"scikit-learn) is {worse:.5g}"
+    )
+    if not found["baseline"]["learnt"]:
+        constant = found["baseline"]["loss"]
+        return f"{told}: {'worse than' if worse > constant else 'hardly better than'} a constant."
+    if known[0].folds is None or known[1].folds is None:
+        return f"{told}: tuning gains {brief(gain)}."
+    each = known[0].folds[1] - known[1].folds[1]
+    error = float(standard_error(each[None], known[0].weights)[0])
+    more = "more" if gain > error else "not more"
+    return (
+        f"{told}: tuning gains {brief(gain)}, {more} than the standard error of that, "
+        f"{brief(error)}."
+    )
+
+
+def _figure(height: float = 3.7, width: float = 5.2) -> Any:
+    """Axes of a figure of its own, without pyplot, which would keep it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
+    from hoag.plot import CostDisplay, CriterionDisplay, held_out
+
+    pictures = []
+    if path is not None:
+        shown = CriterionDisplay.from_estimator(tuned, path=path, ax=_figure())
+        pictures.append((
+            shown.figure_,
+            f"The held-out loss at {path.loss.size} penalties, each solved for, with straight "
+            "lines between them; grey lines are the folds. The dashed line is one standard error "
+            "above the least.",
+        ))  # fmt: skip
+    losses, baseline = found["held_out_losses"], found["baseline"]
+    if losses:
+        ax = _figure()
+        name = f"held-out {LOSSES[found['criterion']]}"
+        held_out.folds(ax, losses, baseline["folds"], name, "constant")
+        pictures.append((
+            ax.figure,
+            f"Every fold: the model, and predicting {baseline['what']} for every row. Dashed are "
+            "the means.",
+        ))  # fmt: skip
+    if len(pictures) < 2:
+        cost = CostDisplay.from_estimator(tuned, ax=_figure())
+        pictures.append((cost.figure_, "What every step of the search had cost, and its loss."))
+    page.figures(pictures)
+
+
+def _coefficients(page: Any, tuned: Any, data: Any, path: Any) -> None:
+    from hoag.plot import CoefficientPathDisplay, held_out
+    from hoag.plot.coefficients import coefficient_names, deviations
+
+    names = coefficient_names(tuned)
+    scaled = tuned.coef_ * deviations(data.X)
+    many = min(14, scaled.size)
+    ax = _figure(height=max(2.2, 0.21 * many + 1.0))
+    held_out.largest(ax, scaled, names, many)
+    pictures = [(
+        ax.figure,
+        f"The {many} largest of {scaled.size} coefficients: what one standard deviation of the "
+        "column adds to the prediction" + (", in log odds." if "classes_" in vars(tuned) else "."),
+    )]  # fmt: skip
+    if path is not None and path.coef is not None:
+        shown = CoefficientPathDisplay.from_estimator(tuned, data.X, path=path, ax=_figure())
+        pictures.append((
+            shown.figure_,
+            "The same as the penalty grows, the mean of the folds' models. The dashed line is "
+            "where the model is.",
+        ))  # fmt: skip
+    page.figures(pictures)
+
+
+def _penalties(page: Any, found: dict[str, Any], tuned: Any) -> None:
+    from hoag.plot import ContourDisplay, PenaltiesDisplay, StepsDisplay
+
+    if len(found["lam"]) == 2:
+        ways = [(ContourDisplay.from_estimator(tuned, ax=_figure()).figure_,
+                 "The way of the search, with the loss where it began and ended.")]  # fmt: skip
+    else:
+        height = max(2.4, 0.21 * min(len(found["lam"]), 20) + 1.1)
+        strengths = PenaltiesDisplay.from_estimator(tuned, ax=_figure(height))
+        steps = StepsDisplay.from_estimator(tuned, ax=_figure())
+        ways = [(strengths.figure_, "By strength; along the lines the loss is within tol."),
+                (steps.figure_, "As they were searched for.")]  # fmt: skip
+    page.figures(ways)
+    words = any(found["plateaus"])
+    each = zip(found["lam"], found["names"], found["plateaus"], strict=True)
+    ranked = sorted(each, reverse=True)
+    if len(ranked) > ON_PAGE:
+        half = ON_PAGE // 2
+        page.text(f"The {half} largest and the {half} smallest of {len(ranked)}.")
+        ranked = [*ranked[:half], *ranked[-half:]]
+    lines = [
+        (name, f"{lam:.4g}", f"{math.exp(min(lam, 700.0)):.4g}", *([word] if words else []))
+        for lam, name, word in ranked
+    ]
+    page.table(("name", "λ", "exp(λ)", *(["plateau"] if words else [])), lines)
+
+
+def _held_out(page: Any, found: dict[str, Any], data: Any, seen: list[Any]) -> None:
+    from hoag.plot import held_out
+
+    truth, said, weights = (
+        np.concatenate([np.asarray(getattr(one, name)) for one in seen])
+        for name in ("truth", "said", "weights")
+    )
+    kept = weights > 0
+    truth, said, weights = truth[kept], said[kept], weights[kept]
+    left, right = _figure(4.2), _figure(4.2)
+    if found["model"] == "logistic":
+        classes = np.unique(data.y)
+        held_out.roc(left, truth, said, weights, list(classes))
+        held_out.calibration(right, truth, said, weights, list(classes))
+        page.figures([
+            (left.figure, "How many of a class are found, by how many others are taken for it."),
+            (right.figure, "How often it happened, by the probability that the model gave: on the "
+                           "line it means what it says."),
+        ])  # fmt: skip
+        return
+    held_out.residuals(left, truth, said)
+    caption = (
+        "What is left of the truth, by the prediction: where the squares leave the line, something "
+        "was missed."
+    )
+    if truth.ndim == 2:
+        caption += " All targets, in standard deviations."
+    pictures = [(left.figure, caption)]
+    if truth.ndim == 1:
+        held_out.truths(right, truth, said)
+        pictures.append((right.figure, "The truth, by the prediction."))
+    page.figures(pictures)
+
+
+def _next(page: Any, found: dict[str, Any], named: bool) -> None:
+    """In words that can be copied."""
+    again = f"hoag tune {shlex.quote(found['file'])}"
+    targets = [found["target"]] if isinstance(found["target"], str) else found["target"]
+    again += "".join(f" --target {shlex.quote(one)}" for one in targets if named)
+    if not found["baseline"]["learnt"]:
+        page.text(
+            "Do not predict with this model: a constant does as well. The columns may say nothing "
+            "about the target, the rows may be too few, or a linear model may not see what "
+            "is there. Other columns, more rows or another model may help; another penalty will "
+            "not."
+        )
+        if found["model"] == "ridge" and len(targets) == 1:
+            page.code(f"# a model that bends\n{again} --model kernel-ridge")
+        return
+    if found["saved"]:
+        saved = shlex.quote(found["saved"])
+        rows = "a pandas frame with the same columns" if named else "a matrix"
+        page.text("Predict on the command line, or in Python with scikit-learn and skops alone:")
+        page.code(
+            f"hoag predict {saved} FILE --out predictions.csv\n\n"
+            f"import skops.io\nmodel = skops.io.load({found['saved']!r})\n"
+            f"model.predict(rows)  # {rows}"
+        )
+    else:
+        page.text("The model was not saved. To keep it, and to predict with it:")
+        page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
+    if found["penalties"] == "shared" and found["model"] != "kernel-ridge" and found["cv"] != "loo":
+        page.text("To see whether columns deserve penalties of their own:")
+        page.code(f"{again} --penalties per-feature --report each.html")

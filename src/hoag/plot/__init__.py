@@ -1,0 +1,43 @@
+"""Pictures of a tuned model, in the manner of scikit-learn's Display objects; needs matplotlib.
+
+What is drawn was measured: places that were solved for, and straight lines between them.
+
+    TuningDisplay            the overview: three of the others in one figure
+    CriterionDisplay         f over λ, with its folds, minimum, flat interval and one standard error
+    CoefficientPathDisplay   the coefficients over λ, the largest by name
+    ContourDisplay           f over two hyperparameters, with the way down
+    PenaltiesDisplay         many penalties: sorted by strength, by feature and class, or an image
+    StepsDisplay             λ, step by step
+    CostDisplay              the loss by what it cost, beside one fit
+
+Each has `from_estimator(estimator, X, y, ax=…)`, which returns it with `figure_` and `ax_`. X and y
+are those of `fit`; without them only what the search itself evaluated is there to be drawn.
+
+>>> from hoag import RidgeCV, plot
+>>> from sklearn.datasets import load_diabetes
+>>> X, y = load_diabetes(return_X_y=True)
+>>> model = RidgeCV(cv=5).fit(X, y)
+>>> path = model.path(X, y, points=9)  # measured once, for several pictures
+>>> criterion = plot.CriterionDisplay.from_estimator(model, path=path)
+>>> criterion.figure_.savefig("criterion.svg")  # doctest: +SKIP
+>>> plot.CoefficientPathDisplay.from_estimator(model, X, path=path).ax_.get_xlabel()
+'λ = log α'
+"""
+
+from hoag.plot.coefficients import CoefficientPathDisplay
+from hoag.plot.contour import ContourDisplay
+from hoag.plot.cost import CostDisplay
+from hoag.plot.criterion import CriterionDisplay
+from hoag.plot.penalties import PenaltiesDisplay
+from hoag.plot.steps import StepsDisplay
+from hoag.plot.tuning import TuningDisplay
+
+__all__ = [
+    "CoefficientPathDisplay",
+    "ContourDisplay",
+    "CostDisplay",
+    "CriterionDisplay",
+    "PenaltiesDisplay",
+    "StepsDisplay",
+    "TuningDisplay",
+]
