@@ -6,6 +6,7 @@ import copy
 import math
 import platform
 import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hoag.cli.summary import LOSSES, brief, rows, score
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
 NEAR = 1e-3  # a path about one place
+SOME = 100  # columns that may have a penalty each
 DEFAULTS = {"logistic": "C = 1", "ridge": "alpha = 1", "kernel-ridge": "alpha = 1, gamma = 1/p"}
 
 
@@ -29,7 +31,7 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
     tuned = _named(tuned, data)
     path = _path(tuned, data)
     target = found["target"] if isinstance(found["target"], str) else ", ".join(found["target"])
-    page = Page(f"{target}, by {found['model']} on {found['file']}")
+    page = Page(f"{target}, by {found['model']} on {Path(found['file']).name}")
     page.lead(found["baseline"]["sentence"], found["baseline"]["learnt"])
     page.text(_scores(found))
     page.text(_against_untuned(found, tuned, data, path))
@@ -265,6 +267,7 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     else:
         page.text("The model was not saved. To keep it, and to predict with it:")
         page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
-    if found["penalties"] == "shared" and found["model"] != "kernel-ridge" and found["cv"] != "loo":
+    linear = found["model"] != "kernel-ridge" and found["features"] <= SOME
+    if linear and found["penalties"] == "shared" and found["cv"] != "loo":
         page.text("To see whether columns deserve penalties of their own:")
         page.code(f"{again} --penalties per-feature --report each.html")
