@@ -6,6 +6,7 @@ import copy
 import math
 import platform
 import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from hoag.cli.summary import LOSSES, brief, rows, score
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
+NEAR = 1e-3  # a path about one place
+SOME = 100  # columns that may have a penalty each
 DEFAULTS = {"logistic": "C = 1", "ridge": "alpha = 1", "kernel-ridge": "alpha = 1, gamma = 1/p"}
 
 
@@ -28,10 +31,10 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
     tuned = _named(tuned, data)
     path = _path(tuned, data)
     target = found["target"] if isinstance(found["target"], str) else ", ".join(found["target"])
-    page = Page(f"{target}, by {found['model']} on {found['file']}")
+    page = Page(f"{target}, by {found['model']} on {Path(found['file']).name}")
     page.lead(found["baseline"]["sentence"], found["baseline"]["learnt"])
     page.text(_scores(found))
-    page.text(_against_untuned(found, tuned, data))
+    page.text(_against_untuned(found, tuned, data, path))
     for message in found["warnings"]:
         page.text(f"Warning: {message}")
     page.section("The loss")
@@ -81,20 +84,24 @@ def _scores(found: dict[str, Any]) -> str:
     return f"On rows held out ({how}): {', '.join(map(score, found['scores']))}."
 
 
-def _against_untuned(found: dict[str, Any], tuned: Any, data: Any) -> str:
-    """What tuning gains over scikit-learn's defaults, with its standard error over the folds."""
+def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) -> str:
+    """What tuning gains over scikit-learn's defaults, with its standard error over the folds.
+
+    `here` is the path whose middle is the model, where it was measured.
+    """
     from hoag.estimators.path import standard_error
 
     plain = copy.copy(tuned)
     plain.lam_ = np.zeros(tuned.lam_.size)
     if found["model"] == "kernel-ridge":
         plain.lam_[:-1] = -math.log(found["features"])
-    known = [
-        one.path(data.X, data.y, data.weights, around=1e-3, points=3) for one in (plain, tuned)
-    ]
-    if not np.array_equal(known[0].lam[1], plain.lam_):
+    there = plain.path(data.X, data.y, data.weights, around=NEAR, points=3)
+    if not np.array_equal(there.lam[1], plain.lam_):
         return "An untuned model is outside the bounds that were searched."
-    worse, gain = float(known[0].loss[1]), float(known[0].loss[1] - known[1].loss[1])
+    if here is None:
+        here = tuned.path(data.X, data.y, data.weights, around=NEAR, points=3)
+    middle = here.loss.size // 2
+    worse, gain = float(there.loss[1]), float(there.loss[1] - here.loss[middle])
     told = (
         f"The {LOSSES[found['criterion']]} of an untuned model ({DEFAULTS[found['model']]}, as in "
         f"scikit-learn) is {worse:.5g}"
@@ -102,10 +109,10 @@ def _against_untuned(found: dict[str, Any], tuned: Any, data: Any) -> str:
     if not found["baseline"]["learnt"]:
         constant = found["baseline"]["loss"]
         return f"{told}: {'worse than' if worse > constant else 'hardly better than'} a constant."
-    if known[0].folds is None or known[1].folds is None:
+    if there.folds is None or here.folds is None:
         return f"{told}: tuning gains {brief(gain)}."
-    each = known[0].folds[1] - known[1].folds[1]
-    error = float(standard_error(each[None], known[0].weights)[0])
+    each = there.folds[1] - here.folds[middle]
+    error = float(standard_error(each[None], there.weights)[0])
     more = "more" if gain > error else "not more"
     return (
         f"{told}: tuning gains {brief(gain)}, {more} than the standard error of that, "
@@ -260,6 +267,7 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     else:
         page.text("The model was not saved. To keep it, and to predict with it:")
         page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
-    if found["penalties"] == "shared" and found["model"] != "kernel-ridge" and found["cv"] != "loo":
+    linear = found["model"] != "kernel-ridge" and found["features"] <= SOME
+    if linear and found["penalties"] == "shared" and found["cv"] != "loo":
         page.text("To see whether columns deserve penalties of their own:")
         page.code(f"{again} --penalties per-feature --report each.html")

@@ -29,6 +29,7 @@ from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
+from hoag.search.asks import ACCURACY
 from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
 # criterion_at solves for f to this share of itself.
@@ -190,7 +191,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         if points < 3 or not around > 0:
             raise InvalidInput(f"around={around}, points={points}: give a width and three points.")
         task = self._task_of(X, y, sample_weight, params)
-        begin = task.criterion.value(self.lam_, TIGHT)
+        begin = task.criterion.value(self.lam_, ACCURACY * abs(self.criterion_) / task.per_row)
         return path(task, begin, np.linspace(-around, around, points))
 
     def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
