@@ -89,6 +89,8 @@ def test_names_that_do_not_fit_are_told(penalties, rows, message):
 def test_numbers_stand_for_columns_without_names():
     model = hoag.RidgeCV(penalties={0: "first", 3: "free"}).fit(X.to_numpy(), y)
     assert list(model.penalties_["name"]) == ["first", "others"]
+    named = hoag.RidgeCV(penalties={0: "first", "bp": "free"}).fit(X, y)
+    np.testing.assert_allclose(named.lam_, model.lam_)
 
 
 def test_a_result_prints_eight_lines_and_a_short_repr():

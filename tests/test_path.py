@@ -151,5 +151,34 @@ def test_a_path_of_several_classes_and_of_one_split():
     assert path.folds is None
     assert np.all(np.isnan(path.standard_error))
     assert path.coef.shape == (3, 3, 4)
-    with pytest.raises(hoag.InvalidInput, match="three points"):
+    with pytest.raises(hoag.InvalidInput, match="three points or more"):
         model.path(data, target, points=2)
+
+
+def test_scores_select_the_ridge_of_a_kernel():
+    data, target = (part[:150] for part in load_diabetes(return_X_y=True))
+    model = hoag.KernelRidgeCV(cv=3, select="scoring", scoring="r2").fit(data, target)
+    assert model.lam_[0] == model.lam_min_[0]
+    best = model.cv_results_["mean_test_score"].max()
+    np.testing.assert_allclose(model.scores_["r2"].mean(), best)
+
+
+def test_a_scorer_may_ask_the_model_for_its_own_score():
+    model = hoag.LogisticRegressionCV(scoring=lambda fitted, A, b: fitted.score(A, b)).fit(X, y)
+    plain = hoag.LogisticRegressionCV(scoring="accuracy").fit(X, y)
+    np.testing.assert_allclose(model.scores_["score"], plain.scores_["accuracy"])
+
+
+def test_a_path_is_of_the_columns_that_were_fitted_and_prints_in_a_line():
+    model = hoag.LogisticRegressionCV().fit(X, y)
+    path = model.path(X, y, points=5)
+    assert len(repr(path)) < 100
+    assert path.weights.sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match="features"):
+        model.path(X[:, :5], y)
+
+
+def test_a_rule_that_can_move_nothing_says_so():
+    model = hoag.LogisticRegressionCV(rule="1se", Cs=[1.0]).fit(X, y)
+    assert model.lam_ == model.lam_min_
+    assert "nothing is moved" in str(model.result_.status)

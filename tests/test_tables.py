@@ -469,3 +469,11 @@ def test_the_warnings_of_a_fit_name_no_parameter(tmp_path, capsys):
         LogisticRegressionCV().fit(X, frame["y"])
     assert any("column 'c'" in message and "--no-scale" in message for message in told)
     assert not re.search(r"bounds=|max_iter|tol=|lam_|of X", " ".join(told))
+
+
+def test_an_error_names_the_row_of_the_file(capsys, tmp_path):
+    rows = ["t,a", ",1", ",2", *(f"{k % 2}.5,{k}" for k in range(30))]
+    rows[9] = "1.5,oops"  # the ninth below the header, after two without a target
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(rows) + "\n")
+    assert "row 9 below the header has 'oops'" in failure(capsys, "tune", file, "--target", "t")

@@ -276,11 +276,12 @@ def _check_numbers(name: str, values: Any) -> None:
 
 
 def _first_text(values: Any) -> tuple[int, Any, int]:
-    """How many values are numbers, the first that is none, and its row, counted from one."""
+    """How many values are numbers, the first that is none, and its row in the file, from one."""
     import pandas as pd
 
     known = values.dropna()
     numeric = pd.to_numeric(known, errors="coerce").notna()
     place = int(numeric.argmin())
-    row = values.index.get_loc(known.index[place])
+    label = known.index[place]  # rows without a target may have been left out before
+    row = int(label) if pd.api.types.is_integer(label) else values.index.get_loc(label)
     return int(numeric.sum()), known.iloc[place], row + 1

@@ -189,7 +189,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """
         check_is_fitted(self)
         if points < 3 or not around > 0:
-            raise InvalidInput(f"around={around}, points={points}: give a width and three points.")
+            raise InvalidInput(
+                f"around={around}, points={points}: give a width above 0 and three points or more."
+            )
         task = self._task_of(X, y, sample_weight, params)
         begin = task.criterion.value(self.lam_, ACCURACY * abs(self.criterion_) / task.per_row)
         return path(task, begin, np.linspace(-around, around, points))
@@ -198,6 +200,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """What `fit` would search, for data that are given again."""
         reader = clone(self)
         X, y = reader._read(X, y)
+        if X.shape[1] != vars(self).get("n_features_in_", X.shape[1]):
+            raise InvalidInput(
+                f"X has {X.shape[1]} features, and the model was fitted on {self.n_features_in_}."
+            )
         weights = _row_weights(sample_weight, X)
         splits, _ = reader._splits(X, y, sample_weight, params)
         task: Task = reader._task(X, y, weights, splits)

@@ -40,7 +40,8 @@ class Judge:
             for (_, test), model in zip(self.splits, self.task.models(x), strict=True):
                 fold = copy.copy(self.estimator)
                 fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
-                for name, value in model.items():
+                fold.scoring = None  # so that a scorer may call fold.score
+                for name, value in (self.estimator._named(lam) | model).items():
                     setattr(fold, name, value)
                 rows.append(self._score(fold, test))
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -68,7 +68,8 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
     criterion : {"log_loss", "brier"}
         The smooth loss of held-out rows that is minimised over λ.
     scoring : str, callable, list, dict or None
-        Scorers evaluated on the held-out folds at the best λ, in `scores_`. They do not select.
+        Scorers evaluated on the held-out folds at the best λ, in `scores_`. They do not select,
+        unless select="scoring".
         One scorer is also what `score` computes; None, or several, leave it the accuracy.
     select : {"criterion", "scoring"}
         What chooses λ. "scoring": of a fine path around the λ whose criterion is least, all moved
@@ -125,7 +126,7 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         "per-coefficient", else one for each group
     criterion_ : float, the mean held-out loss at lam_
     lam_interval_ : array (n_penalties, 2), between which λ the criterion is within `tol` of its
-        best, one λ at a time
+        best, one λ at a time; about lam_min_
     plateaus_ : array of str (n_penalties,): "switched off" where the criterion is within `tol` up
         to the upper bound and nothing of the group is left in the model, "free" where it is so
         down to the lower bound and the penalty no longer acts, else ""

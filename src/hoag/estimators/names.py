@@ -19,13 +19,15 @@ def numbered(
     """The group number of every column, (features,), and the groups' labels, from {column: label}.
 
     "free" is −1, not penalised; columns that are not named share a penalty of their own, the last.
-    Without names a column is its number.
+    A column is its name, if X has such, or its number.
     """
-    columns = list(range(features)) if names is None else [str(name) for name in names]
-    unknown = [key for key in penalties if key not in columns]
+    columns: list[Any] = [] if names is None else [str(name) for name in names]
+    place = dict(enumerate(range(features))) | {name: j for j, name in enumerate(columns)}
+    unknown = [key for key in penalties if key not in place]
     if unknown:
-        told = ", ".join(map(str, columns[:6])) + (", …" if len(columns) > 6 else "")
-        hint = "" if names is not None else "; X has no column names, so give their numbers"
+        known = columns or list(range(features))
+        told = ", ".join(map(str, known[:6])) + (", …" if features > 6 else "")
+        hint = "" if columns else "; X has no column names, so give their numbers"
         raise InvalidInput(
             f"penalties names {unknown[0]!r}, which is no column of X ({told}){hint}."
         )
@@ -38,7 +40,7 @@ def numbered(
     rest = len(labels)
     groups = np.full(features, rest, dtype=np.intp)
     for key, label in penalties.items():
-        groups[columns.index(key)] = -1 if label == FREE else number[str(label)]
+        groups[place[key]] = -1 if label == FREE else number[str(label)]
     return groups, [*labels, OTHERS] if np.any(groups == rest) else labels
 
 

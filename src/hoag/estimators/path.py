@@ -39,7 +39,7 @@ class Path:
     lam      the hyperparameters at each place, (L, s)
     loss     the mean held-out loss there, (L,), known to ± `error`, (L,)
     folds    the mean held-out loss of every fold, or row left out, (L, K); None for one split
-    weights  what each of them counts, (K,)
+    weights  the share that each of them has in the loss, (K,)
     coef     coef_ at each place, (L, …), the mean of the folds' models; None where there is none
     """
 
@@ -50,6 +50,13 @@ class Path:
     folds: Array | None
     weights: Array | None
     coef: Array | None = None
+
+    def __repr__(self) -> str:
+        best = int(np.argmin(self.loss))
+        return (
+            f"Path({self.loss.size} places, shift {self.shift[0]:g} to {self.shift[-1]:g}, least "
+            f"loss {self.loss[best]:.6g} at {self.shift[best]:g})"
+        )
 
     @property
     def standard_error(self) -> Array:
@@ -130,10 +137,11 @@ def one_standard_error(
     while high - low > near:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if walk.at(middle).value <= limit else (low, middle)
+    moved = f"the penalties are stronger by {low:.2f} in lam" if low > 0 else "nothing is moved"
     why = (
-        f"{result.status} By rule='1se' all lam are larger by {low:.2f}: the strongest penalties "
-        f"whose loss is within one standard error over the folds, {error / begun.value:.1%}, of "
-        "the least."
+        f"{result.status} By rule='1se' {moved}: these are the strongest within the bounds whose "
+        f"loss is within one standard error over the folds, {error / begun.value:.1%}, of the "
+        "least, at lam_min_, which lam_interval_ is about."
     )
     return walk.at(low, gradient=True), replace(result.status, sentence=why), walk.cost
 
@@ -164,8 +172,8 @@ def by_score(
         **{f"split{k}_test_score": row for k, row in enumerate(table)},
     }
     why = (
-        f"{result.status} By select='scoring' all lam are moved by {shifts[best]:.2f}, to the best "
-        f"mean score of {len(each)} places, {mean[best]:.4g}."
+        f"{result.status} By select='scoring' the penalties are moved by {shifts[best]:.2f} in "
+        f"lam, to the best mean score of {len(each)} places, {mean[best]:.4g}."
     )
     walk = Walk(task, begin)
     chosen = walk.at(float(shifts[best]), gradient=True)
@@ -188,7 +196,7 @@ def path(task: Task, begin: Evaluation, shifts: Array) -> Path:
         task.per_row * np.array([one.value for one in each]),
         task.per_row * np.array([one.f_error for one in each]),
         folds,
-        None if folds is None else walk.weights,
+        None if folds is None else walk.weights / walk.weights.sum(),
         coef,
     )
 

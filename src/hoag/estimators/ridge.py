@@ -217,7 +217,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         As in scikit-learn; only the range counts, and becomes the bounds: log α.
     penalties : {"shared", "per-target", "per-feature", "per-coefficient"} or array of int
         Which coefficients share a penalty; an array gives the group number of each feature, or of
-        each coefficient, shape (n_features, n_targets); −1: not penalised.
+        each coefficient, shape (n_features, n_targets); −1: not penalised. Or a dict from columns
+        to labels, as in LogisticRegressionCV.
     cv : None, "gcv", int, splitter or iterable
         None is leave-one-out in closed form, "gcv" generalised cross-validation.
     criterion : {"squared_error", "huber"}

@@ -46,7 +46,9 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
     penalties : {"shared", "per-class", "per-feature", "per-coefficient"} or array of int
         As in RidgeCV, with classes for targets.
     class_weight : dict, "balanced" or None
-        As in scikit-learn; for a multi-label y "balanced" or a list of dicts, one a label.
+        As in scikit-learn; for a multi-label y "balanced" or a list of dicts, one a label. With
+        sample_weight "balanced" counts rows by it, as scikit-learn's LogisticRegression does and
+        its RidgeClassifier does not, so that a row of weight two is two rows.
         Multiplies sample_weight, so it counts in training and in the criterion.
     store_cv_values : scikit-learn 1.6's, and does nothing
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
