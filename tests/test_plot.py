@@ -87,7 +87,8 @@ def test_the_criterion_is_drawn_where_it_was_measured(logistic, path):
     square = found["strongest in 1 SE"].get_xydata()[0]
     np.testing.assert_array_equal(square, [path.lam[within, 0], path.loss[within]])
     (interval,) = (patch for patch in ax.patches if patch.get_label() == "within tol")
-    assert interval.get_x() == logistic.lam_interval_[0, 0]
+    ends = interval.get_path().transformed(interval.get_patch_transform()).vertices[:, 0]
+    np.testing.assert_allclose([ends.min(), ends.max()], logistic.lam_interval_[0])
     (above,) = ax.child_axes
     assert above.get_xlabel() == "C"
     for place, text in zip(above.get_xticks(), above.get_xticklabels()):
