@@ -17,7 +17,7 @@ DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
 FILES = {str(path.relative_to(ROOT)): path for path in ROOT.rglob("*.py")}
 
 # The borders where what others made comes in: a problem, and the Hessian that its points hold.
-BORDERS = {"problem.py", "operators.py"}
+BORDERS = {"problems.py", "operators.py"}
 # getattr by a name that the line itself makes: modules, options, members under test.
 BY_NAME = {"__init__.py", "values.py", "testing.py"}
 OUTSIDE = ("datasets/", "cli/")
@@ -50,7 +50,7 @@ def test_no_collaborator_is_probed():
 
 
 LAYERS = (
-    *("values", "operators", "problem", "linear", "inner", "glm"),
+    *("values", "operators", "problems", "linear", "inner", "glm"),
     *("criteria", "search", "estimators", "bench", "cli"),
 )
 

@@ -11,7 +11,7 @@ from hoag import models
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
-from hoag.problem import priced
+from hoag.problems import priced
 from hoag.search import Fast, root
 from hoag.values import Box, Cost, Evaluation
 

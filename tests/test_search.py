@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 
 import hoag
 from hoag import inner, linear, models, schedules
-from hoag.problem import priced
+from hoag.problems import priced
 from hoag.search import Adaptive, Constant, Hoag
 
 SUMMABLE = [schedules.Quadratic(), schedules.Cubic(), schedules.Exponential()]

@@ -24,7 +24,7 @@ def minimize(
 ) -> Result:
     """min over λ in a box of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
-    problem   a problem (see hoag.problem.Problem), a list of them whose f are added (folds), or a
+    problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
               criterion such as hoag.Implicit(problem, inner=..., corrected=True)
     lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
     bounds    a Box, or a pair (lower, upper) of numbers or arrays

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hoag import linear
-from hoag.problem import Point
+from hoag.problems import Point
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
 
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from hoag.criteria.base import Criterion
 from hoag.glm.penalties import Penalty
 from hoag.glm.rows import Rows
-from hoag.problem import Problem, priced
+from hoag.problems import Problem, priced
 from hoag.search.asks import Journal
 from hoag.search.base import Search
 from hoag.search.run import Run

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.problem import checked_lam
+from hoag.problems import checked_lam
 from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:

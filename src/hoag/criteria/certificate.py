@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hoag.linear import LinearSolver
-from hoag.problem import Point
+from hoag.problems import Point
 from hoag.values import Array
 
 # Solved to this relative residual, the estimate is within a factor 2 in 94–100 % of draws

@@ -23,7 +23,7 @@ from hoag.glm.basis import Precondition
 from hoag.glm.model import LinearModel
 from hoag.inner import InnerSolver
 from hoag.linear import Cholesky
-from hoag.problem import Counted
+from hoag.problems import Counted
 from hoag.values import Array, Ask, Cost, Evaluation, Solve
 
 # An evaluation begins with so many directions where there are none yet, and adds at most so many:

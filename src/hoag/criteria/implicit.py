@@ -14,7 +14,7 @@ from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.certificate import ROUGH, certify, hypergradient
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
-from hoag.problem import Counted, Point, Problem, adopt
+from hoag.problems import Counted, Point, Problem, adopt
 from hoag.values import (
     EXACT,
     FALLEN,

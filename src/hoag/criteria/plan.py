@@ -28,7 +28,7 @@ from hoag.glm.penalties import Quadratic, Ridge, separable
 from hoag.glm.span import narrowed
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
-from hoag.problem import Counted, Problem, adopt
+from hoag.problems import Counted, Problem, adopt
 from hoag.values import EXACT, Cost, Evaluation, InvalidInput, Solve
 
 # Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with

@@ -19,7 +19,7 @@ from hoag.glm.penalties import Penalty, Quadratic, Ridge
 from hoag.glm.span import Span
 from hoag.glm.term import Predictor
 from hoag.operators import Inverse
-from hoag.problem import Counted
+from hoag.problems import Counted
 from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, Solve
 
 

@@ -21,7 +21,7 @@ from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams
 from hoag.glm.term import Predictor, picked
-from hoag.problem import Ledger
+from hoag.problems import Ledger
 from hoag.values import Array
 
 

@@ -15,7 +15,7 @@ from hoag.glm.penalties import Penalties, Penalty, Ridge
 from hoag.glm.rows import Rows
 from hoag.glm.targets import Target, binary, labels, multiclass, regression
 from hoag.glm.term import DataTerm, Predictor
-from hoag.problem import Charger, Ledger, Problem
+from hoag.problems import Charger, Ledger, Problem
 from hoag.values import Array, InvalidInput
 
 Splits = Iterable[tuple[Any, Any]]

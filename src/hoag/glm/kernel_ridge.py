@@ -17,7 +17,7 @@ from hoag.glm.kernel_bends import bends
 from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
 from hoag.glm.widths import FeatureWidths, SharedWidth, Widths
 from hoag.operators import Hessian, Inverse
-from hoag.problem import Facts, Ledger, Problem
+from hoag.problems import Facts, Ledger, Problem
 from hoag.values import ROUNDING, Array, InvalidInput
 
 # The seed of the rows that a sample is made of: no two runs shall differ by it.

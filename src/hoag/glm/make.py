@@ -14,7 +14,7 @@ from hoag.glm.penalties import Penalties, Penalty, Ridge, group_numbers
 from hoag.glm.rows import ArrayRows, Rows
 from hoag.glm.targets import Target, binary, labels, multiclass, numbers, regression
 from hoag.glm.term import DataTerm, Predictor
-from hoag.problem import Charger, Ledger
+from hoag.problems import Charger, Ledger
 from hoag.values import Array, InvalidInput
 
 

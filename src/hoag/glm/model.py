@@ -14,7 +14,7 @@ from hoag.glm.basis import Basis, Precondition
 from hoag.glm.penalties import Penalty, PenaltyAt, Ridge, RidgeAt, cross_operator
 from hoag.glm.term import DataTerm, DataTermAt, Images
 from hoag.operators import Hessian, Inverse, factored
-from hoag.problem import Facts, Ledger, Problem
+from hoag.problems import Facts, Ledger, Problem
 from hoag.values import Array, InvalidInput
 
 

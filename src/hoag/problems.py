@@ -247,7 +247,7 @@ def _check_members(problem: Any) -> None:
         if not hasattr(problem, name):
             raise InvalidInput(
                 f"{type(problem).__name__} is not a problem: it has no {name}, {what}. "
-                "See help(hoag.problem)."
+                "See help(hoag.problems)."
             )
 
 
@@ -317,7 +317,7 @@ class _PricedPoint:
                 raise  # it exists, and failed inside
             raise InvalidInput(
                 f"problem.at(x, lam) returns a {type(self.given).__name__} without the member "
-                f"{name}; see help(hoag.problem.Point)."
+                f"{name}; see help(hoag.problems.Point)."
             ) from error
 
     def _array(self, name: str, *shape: int) -> Any:
