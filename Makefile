@@ -8,7 +8,9 @@ export HOAG_DATA
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs]'
+	# This build of torch has a version for processors alone: nothing for graphics cards comes along.
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs,jax,torch]'
 	touch $@ .venv/demo-ready
 
 # What the demo needs and nothing else, for people who want to see it first.

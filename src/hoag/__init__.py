@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+    from hoag.own.plain import problem
+    from hoag.own.scales import Scale
     from hoag.testing import check_problem
     from hoag.values import (
         Ask,
@@ -48,6 +50,7 @@ _MODULES = {
         for name in ("criteria", "datasets", "estimators", "glm", "inner", "linear", "models")
     },
     **{name: f"hoag.{name}" for name in ("plot", "schedules", "search", "testing")},
+    **{name: f"hoag.{name}" for name in ("jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
 }
 _HOMES = {
@@ -58,6 +61,8 @@ _HOMES = {
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
     "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
+    "hoag.own.plain": ("problem",),
+    "hoag.own.scales": ("Scale",),
     "hoag.testing": ("check_problem",),
     "hoag.values": (
         *("Ask", "Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result"),
@@ -79,6 +84,7 @@ __all__ = [
     "Result",
     "RidgeCV",
     "RidgeClassifierCV",
+    "Scale",
     "Solve",
     "Status",
     "Step",
@@ -96,6 +102,7 @@ __all__ = [
     "models",
     "plan",
     "plot",
+    "problem",
     "schedules",
     "search",
     "testing",

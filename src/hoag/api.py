@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,15 +11,16 @@ import numpy.typing as npt
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
+from hoag.problems import Problem
 from hoag.search import Fast, Search
 from hoag.search.run import OnStep
-from hoag.values import Array, Box, InvalidInput, Result
+from hoag.values import Array, Box, InvalidInput, Result, Step
 
 
 def minimize(
     problem: Any,
-    lam0: npt.ArrayLike | None = None,
-    bounds: Any = (-12.0, 12.0),
+    lam0: Any = None,
+    bounds: Any = None,
     search: Any = None,
     callback: OnStep | None = None,
     certificate: str = "auto",
@@ -27,7 +30,9 @@ def minimize(
     problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
               criterion such as hoag.Implicit(problem, inner=..., corrected=True)
     lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
-    bounds    a Box, or a pair (lower, upper) of numbers or arrays
+    bounds    a Box, or a pair (lower, upper) of numbers or arrays; default: (−12, 12). Where λ is a
+              structure of the user's own, each of the two may be one like it, or a number; or
+              `bounds` is such a structure with a pair for each leaf, or for all below it
     search    how to search, and when to stop; default: hoag.search.Fast(). Fast(tol=1e-6) goes on
               until a millionth of the loss is all that can be gained; hoag.search.Hoag() is the
               algorithm of the paper
@@ -51,15 +56,48 @@ def minimize(
     if not isinstance(search, Search):
         raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
     criterion = plan(problem, by_steps=search.by_steps, certificate=certificate)
-    start = _start(criterion, lam0)
-    domain = Box.of(bounds, start.size)
+    about = criterion.stands_on
+    view = None if about is None else about.layout
+    start = _start(criterion, lam0 if lam0 is None or view is None else view.moved(lam0, "lam0"))
+    if view is not None:
+        domain = view.domain(bounds)
+    else:
+        domain = Box.of((-12.0, 12.0) if bounds is None else bounds, start.size)
+    on_step = callback
+    if callback is not None and view is not None:
+        on_step = partial(_as_given, callback, view)
     if not domain.contains(start):
         j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
         raise InvalidInput(
             f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
             f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
         )
-    return search.minimize(criterion, domain, start, callback, certificate)
+    found = search.minimize(criterion, domain, start, on_step, certificate)
+    return found if view is None or about is None else _handed_out(found, about)
+
+
+def _as_given(callback: OnStep, view: Any, step: Step) -> bool | None:
+    """The callback of somebody whose λ have a structure of their own."""
+    return callback(replace(step, layout=view))
+
+
+def _handed_out(found: Result, problem: Problem) -> Result:
+    """λ, x and the trace as the user's problem has them."""
+    view, status = problem.layout, found.status
+    if problem.facts is not None and not problem.facts.convex:
+        local = (
+            "h is not convex: the loss, its gradient and what is said of their errors are those of "
+            "the minimum of h in which the inner solver ended; others are not looked for."
+        )
+        status = replace(status, sentence=f"{status} {local}")
+    return replace(
+        found,
+        status=status,
+        layout=view,
+        names=view.names,
+        unit=problem.unit,
+        trace=tuple(replace(step, layout=view) for step in found.trace),
+    )
 
 
 def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:

@@ -13,6 +13,7 @@ not computed again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,7 +40,8 @@ class Newton:
     The forcing term shrinks with the gradient, so that the last steps converge superlinearly, but
     never below what `tol` needs; ∞ takes a factor's word without looking at its residual. Where the
     Hessian is not positive definite, conjugate gradients stops at the first direction of negative
-    curvature and what it has, or −∇₁h, is used.
+    curvature and what it has, or −∇₁h, is used; t then doubles while that makes h fall further, so
+    that an h without a lower bound is found out. `roundoff` is that of the arithmetic of h.
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -54,10 +56,12 @@ class Newton:
         linear_solver: linear.LinearSolver | None = None,
         forcing: float = 0.1,
         max_iter: int = 100,
+        roundoff: float = ROUNDOFF,
     ) -> None:
         self.linear_solver = linear_solver or linear.CG()
         self.forcing = forcing
         self.max_iter = max_iter
+        self.rounding = ROUNDING / ROUNDOFF * roundoff
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point = x0, problem.at(x0, lam)
@@ -74,8 +78,10 @@ class Newton:
             if not float(point.h_x @ d) < 0:
                 d = -point.h_x
             trial, trial_point = self._line_search(problem, lam, x, point, d)
+            if trial_point is not None and step.reason == "indefinite":
+                trial, trial_point = _further(problem, lam, x, trial, trial_point)
             if trial_point is None:
-                at_rounding = abs(float(point.h_x @ d)) <= ROUNDING * (1 + abs(point.h))
+                at_rounding = abs(float(point.h_x @ d)) <= self.rounding * (1 + abs(point.h))
                 reason = "precision" if at_rounding else "stalled"
                 return Solve(x, size, k, reason, point, inverse=inverse)
             x, point = trial, trial_point
@@ -88,7 +94,7 @@ class Newton:
     ) -> tuple[Array, Point | None]:
         slope = float(point.h_x @ d)
         # Differences of h below this are noise; there a smaller gradient decides instead.
-        noise = ROUNDING * abs(point.h)
+        noise = self.rounding * abs(point.h)
         t = 1.0
         while t > ROUNDOFF:
             trial = x + t * d
@@ -101,6 +107,57 @@ class Newton:
                 return trial, trial_point
             t /= 2
         return x, None
+
+
+def _further(
+    problem: Points, lam: Array, x: Array, trial: Array, point: Point
+) -> tuple[Array, Point]:
+    """On along x → trial, twice as far each time, while h falls."""
+    first, start = float(np.linalg.norm(trial - x)), 1 + abs(point.h)
+    while True:
+        far = np.linalg.norm(trial - x) > first / ROUNDOFF or -point.h > start / ROUNDOFF
+        if first == 0.0 or far:
+            raise InnerProblemError(
+                f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: h has "
+                f"fallen to {point.h:.1e} in one direction, and goes on. Every direction of x must "
+                "be penalised, or seen by a loss that grows."
+            )
+        further = x + 2 * (trial - x)
+        beyond = problem.at(further, lam)
+        if not beyond.h < point.h:
+            return trial, point
+        trial, point = further, beyond
+
+
+class Own:
+    """x = solver(λ, x₀), whatever the user's own optimiser gives, and ‖∇₁h‖ there as it is.
+
+    It is not called where x₀ is good enough already. What it leaves is measured, and counts in
+    the errors of f and p; the audit goes on from there by Newton steps.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> from scipy.optimize import minimize
+    >>> A, y = np.eye(3), np.arange(3.0)
+    >>> problem = hoag.models.ridge(A, y, A, y)
+    >>> def solver(lam, x0):
+    ...     return minimize(lambda x: problem.at(x, lam).h, x0).x
+    >>> hoag.inner.Own(solver).solve(problem, problem.lam0, problem.x0, 1e-3).x.round(3)
+    array([0. , 0.5, 1. ])
+    """
+
+    def __init__(self, solver: Callable[[Array, Array], Array]) -> None:
+        self.solver = solver
+
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        point = problem.at(x0, lam)
+        size = _gradient_size(point, lam)
+        if size <= tol:
+            return Solve(x0, size, 0, "tolerance", point)
+        x = np.array(self.solver(lam, x0), dtype=float)
+        point = problem.at(x, lam)
+        size = _gradient_size(point, lam)
+        return Solve(x, size, 1, "tolerance" if size <= tol else "given", point)
 
 
 class CG:

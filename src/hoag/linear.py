@@ -9,12 +9,13 @@ array([1.  , 0.25])
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from hoag.operators import as_hessian
+from hoag.operators import Shifted, as_hessian
 from hoag.values import ROUNDING, ROUNDOFF, Array, Solve
 
 # A preconditioner looks at A and returns the product v ↦ M⁻¹v.
@@ -122,3 +123,32 @@ def jacobi(A: Any) -> Callable[[Array], Array]:
     diagonal = as_hessian(A).diagonal()
     diagonal = np.where(diagonal > 0, diagonal, 1.0)  # a column of zeros that nothing penalises
     return lambda v: v / diagonal
+
+
+class Damped:
+    """(A + δI) q = b with δ = 0 where A is positive definite, else as small as makes it so.
+
+    For Hessians of problems that are not convex, at points that are no minimum yet. δ begins at
+    1e-3 of ‖Ab‖/‖b‖ and grows fourfold. `Solve.damping` is the δ that served: where it is not 0, q
+    is the adjoint of a regularised problem.
+
+    >>> import numpy as np
+    >>> from hoag import linear
+    >>> found = linear.Damped(linear.Cholesky()).solve(np.diag([2.0, -1.0]), np.ones(2), None, 1e-9)
+    >>> found.reason, found.damping > 1
+    ('tolerance', True)
+    """
+
+    def __init__(self, solver: LinearSolver, least: float = 1e-3) -> None:
+        self.solver, self.least = solver, least
+
+    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        found = self.solver.solve(A, b, q0, tol)
+        if found.reason != "indefinite":
+            return found
+        A = as_hessian(A)
+        delta = self.least * float(np.linalg.norm(A @ b)) / float(np.linalg.norm(b)) or self.least
+        while found.reason == "indefinite" and np.isfinite(delta):
+            found = self.solver.solve(Shifted(A, delta), b, None, tol)
+            delta *= 4
+        return replace(found, damping=delta / 4)

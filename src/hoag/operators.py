@@ -87,6 +87,23 @@ class Given(Hessian):
         return super().factor()
 
 
+class Shifted(Hessian):
+    """A + δI."""
+
+    def __init__(self, A: Hessian, delta: float) -> None:
+        super().__init__(A.shape[0])
+        self._A, self._delta = A, delta
+
+    def product(self, v: Array) -> Array:
+        return self._A.product(v) + self._delta * v
+
+    def matrix(self) -> Array:
+        return self._A.matrix() + self._delta * np.eye(self.shape[0])
+
+    def diagonal(self) -> Array:
+        return self._A.diagonal() + self._delta
+
+
 def as_hessian(A: Any) -> Hessian:
     return A if isinstance(A, Hessian) else Given(A)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag.operators import Hessian, Inverse, as_hessian
-from hoag.values import Array, Cost, InvalidInput
+from hoag.values import ROUNDOFF, Array, Cost, InvalidInput
 
 
 class Point(Protocol):
@@ -59,6 +59,8 @@ class Facts:
     sparse     rows are mostly zeros
     formed     the Hessian is a matrix that is there anyway
     bends      ∇²f takes about as long as an evaluation: `Problem.bends` has it
+    products   of ∇²₁h only products are known, and no diagonal
+    convex     h is convex in x
     """
 
     size: int
@@ -68,6 +70,8 @@ class Facts:
     sparse: bool
     formed: bool = False
     bends: bool = False
+    products: bool = False
+    convex: bool = True
 
 
 class Ledger:
@@ -115,8 +119,20 @@ class Problem(ABC):
     lam0: Array
     ledger: Ledger
 
+    # What one pass of its `Cost` is, for people.
+    unit: str = "passes over the data"
+    # How x and λ look to the user (hoag.own.trees.Layout); None where they are flat arrays.
+    layout: Any = None
+    # Of the arithmetic in which h and g are computed.
+    roundoff: float = ROUNDOFF
+
     @abstractmethod
     def at(self, x: Array, lam: Array) -> Point: ...
+
+    @property
+    def inner(self) -> Any:
+        """The inner solver that its maker wants; None where any will do."""
+        return None
 
     @property
     def facts(self) -> Facts | None:

@@ -105,8 +105,9 @@ class Solve:
 
     `residual` is ‖∇₁h‖ or ‖Aq − b‖ at `x`; `reason` says why the solver stopped: "tolerance",
     "precision" (the tolerance is below rounding, which counts as converged), "max_iter",
-    "stalled" (no further decrease was found), "indefinite" (negative curvature met) or
-    "not_finite" (a product overflowed).
+    "stalled" (no further decrease was found), "indefinite" (negative curvature met), "given" (the
+    user's own solver ended there) or "not_finite" (a product overflowed). `damping` is the δ with
+    which (A + δI)q = b was solved, where A was not positive definite.
     An inner solver adds the point at `x`, a linear solver the vector r = Aq − b. Where a factor was
     made, `inverse` is b ↦ A⁻¹b by it, to be handed on: that of the last step, from an inner solver.
 
@@ -124,6 +125,7 @@ class Solve:
     point: Any = field(default=None, repr=False)
     r: Any = field(default=None, repr=False)
     inverse: Any = field(default=None, repr=False)
+    damping: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -267,10 +269,13 @@ class Step:
     seconds: float
     step_size: float = float("nan")
     mapping: float = float("nan")
+    layout: Any = field(default=None, repr=False)
 
     @property
-    def lam(self) -> Array:
-        return self.evaluation.lam
+    def lam(self) -> Any:
+        """A flat array; or as the user's own problem has it."""
+        flat = self.evaluation.lam
+        return flat if self.layout is None else self.layout.given_lam(flat)
 
 
 @dataclass(frozen=True)
@@ -302,8 +307,11 @@ class Result:
 
     λ, x, value and gradient belong together, and `value` was computed once more at λ, outside
     whatever approximation the search went by. `cost` and `seconds` are those of everything, what
-    came after the last step of the trace too. For a sum of criteria x is a tuple. `names` are those
-    of the hyperparameters, where somebody has named them.
+    came after the last step of the trace too; a pass is one of `unit`. For a sum of criteria x is a
+    tuple. `names` are those of the hyperparameters, where somebody has named them.
+
+    λ and x are as the user's own problem has them (dicts, modules), by its `layout`; without one
+    they are flat arrays, which `evaluation` has in any case, as the search moved them.
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -321,17 +329,19 @@ class Result:
     cost: Cost = Cost()
     seconds: float = 0.0
     names: tuple[str, ...] = field(default=(), repr=False)
+    layout: Any = field(default=None, repr=False)
+    unit: str = field(default="passes over the data", repr=False)
 
     def __repr__(self) -> str:
         how = "converged" if self.converged else self.status.reason
-        lam = np.array2string(self.lam, precision=4, threshold=6, edgeitems=2)
+        lam = self._shown()
         return f"Result(lam={lam}, value={self.value:.6g}, {how}, {len(self.trace)} steps)"
 
     def __str__(self) -> str:
         """A summary of eight lines."""
         found, cost = self.evaluation, self.cost
-        lam = np.array2string(self.lam, precision=4, threshold=6, edgeitems=2)
-        many = f" ({self.lam.size} hyperparameters)" if self.lam.size > 1 else ""
+        lam, size = self._shown(), found.lam.size
+        many = f" ({size} hyperparameters)" if size > 1 else ""
         grad, error = float(np.linalg.norm(found.grad)), found.error
         known = "" if np.isnan(error) else f", known to ± {error:.1e}"
         bound = f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
@@ -343,18 +353,28 @@ class Result:
             "ended": self.status.reason,
             "why": str(self.status),
             "steps": str(len(self.trace)),
-            "cost": f"{cost.passes:.0f} passes over the data{grams}",
+            "cost": f"{cost.passes:.0f} {self.unit}{grams}",
             "seconds": f"{self.seconds:.3g}",
         }
         return "\n".join(f"{name:8} {told}" for name, told in lines.items())
 
+    def _numbers(self, lam: Array) -> Array:
+        """λ flat, in the user's units."""
+        return lam if self.layout is None else np.asarray(self.layout.scales.to(lam))
+
+    def _shown(self) -> str:
+        lam = self._numbers(self.evaluation.lam)
+        return np.array2string(lam, precision=4, threshold=6, edgeitems=2)
+
     @property
-    def lam(self) -> Array:
-        return self.evaluation.lam
+    def lam(self) -> Any:
+        flat = self.evaluation.lam
+        return flat if self.layout is None else self.layout.given_lam(flat)
 
     @property
     def x(self) -> Any:
-        return self.evaluation.x
+        flat = self.evaluation.x
+        return flat if self.layout is None else self.layout.given_x(flat)
 
     @property
     def value(self) -> float:
@@ -387,9 +407,10 @@ class Result:
                 "Result.to_frame() needs pandas: pip install pandas. Without it, result.trace is "
                 "the same as a tuple of hoag.Step."
             ) from None
-        size = self.lam.size
+        size = self.evaluation.lam.size
         names = self.names if len(self.names) == size > 1 else [str(j) for j in range(size)]
-        lams = np.array([step.lam for step in self.trace]).reshape(-1, size)
+        moved = np.array([step.evaluation.lam for step in self.trace])
+        lams = np.array([self._numbers(lam) for lam in moved]).reshape(-1, size)
         rows = []
         for step in self.trace:
             found = step.evaluation

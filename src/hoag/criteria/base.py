@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.problems import checked_lam
+from hoag.problems import Problem, checked_lam
 from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:
@@ -131,6 +131,14 @@ class Criterion(ABC):
     @property
     def traits(self) -> Traits:
         return Traits(blocks=np.arange(np.size(self.lam0)))
+
+    @property
+    def stands_on(self) -> Problem | None:
+        """The problem behind it, or the first of several; None where there is no such problem.
+
+        It knows how x and λ look to the user, in what unit costs are, and whether h is convex.
+        """
+        return None
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """The same λ, with f known to ± tol by its definition, and outside any approximation.

@@ -11,6 +11,7 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from hoag.criteria.base import Criterion, Traits
+from hoag.problems import Problem
 from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
 
 T = TypeVar("T")
@@ -67,6 +68,10 @@ class Sum(Criterion):
             rows=min(sizes) if len(sizes) == len(parts) else None,
             blocks=parts[0].blocks,
         )
+
+    @property
+    def stands_on(self) -> Problem | None:
+        return self.criteria[0].stands_on
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         parts = [criterion.outer_lipschitz() for criterion in self.criteria]

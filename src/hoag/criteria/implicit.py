@@ -123,6 +123,10 @@ class Implicit(Criterion):
             blocks=self.problem.blocks,
         )
 
+    @property
+    def stands_on(self) -> Problem:
+        return self.problem
+
     def outer_lipschitz(self) -> tuple[float, Cost]:
         counted = Counted(self.problem)
         return float(self.problem.outer_lipschitz()), counted.cost
@@ -165,7 +169,7 @@ class Implicit(Criterion):
             converged=solve.converged and adjoint.converged,
             note=_note(solve, adjoint),
         )
-        if not self.certificate:
+        if not self.certificate or adjoint.damping > 0:
             return found
         return self._certified(problem, found, found.cost, self.corrected, self.bound)
 
@@ -391,6 +395,11 @@ def _note(solve: Solve, adjoint: Solve | None = None) -> str:
         parts.append(
             f"The inner solver stopped ({solve.reason}) at ‖∇₁h‖ = {solve.residual:.1e} "
             f"after {solve.iterations} iterations."
+        )
+    if adjoint is not None and adjoint.damping > 0:
+        parts.append(
+            f"∇²₁h has negative curvature there: {adjoint.damping:.1e} was added to its diagonal, "
+            "and the gradient is that of h so regularised."
         )
     if adjoint is not None and not adjoint.converged:
         parts.append(

@@ -29,7 +29,7 @@ from hoag.glm.span import narrowed
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problems import Counted, Problem, adopt
-from hoag.values import EXACT, Cost, Evaluation, InvalidInput, Solve
+from hoag.values import EXACT, ROUNDOFF, Cost, Evaluation, InvalidInput, Solve
 
 # Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
 # a squared loss the matrix is formed once, which pays for longer (up to FEW).
@@ -216,18 +216,23 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     """The inner and the linear solver for a problem of this size and kind."""
     facts = problem.facts
     if facts is None:
-        return inners.Newton(), linears.CG()
+        return problem.inner or inners.Newton(), linears.CG()
     linear: Any
     if _direct(problem):
         linear = linears.Cholesky()
     else:
         # Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads.
-        plain = facts.sparse and np.size(problem.lam0) == 1
+        plain = facts.products or (facts.sparse and np.size(problem.lam0) == 1)
         linear = linears.CG(5000, None if plain else linears.jacobi)
+    if not facts.convex:
+        linear = linears.Damped(linear)
+    if problem.inner is not None:
+        return problem.inner, linear
     if facts.quadratic:
         return inners.CG(linear), linear
     # A factor's word is taken: the next step mends what it left.
-    return inners.Newton(linear, np.inf if _direct(problem) else 0.1), linear
+    forcing = np.inf if _direct(problem) else 0.1
+    return inners.Newton(linear, forcing, roundoff=problem.roundoff), linear
 
 
 def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple[Solve, Cost]:
@@ -280,7 +285,9 @@ def _direct(problem: Problem) -> bool:
 def _exact(problem: Problem, one: bool) -> bool:
     """Whether factors solve it to rounding at no further cost."""
     facts = problem.facts
-    if facts is None or not _direct(problem):
+    if facts is None or not _direct(problem) or problem.inner is not None:
+        return False
+    if not facts.convex or problem.roundoff > ROUNDOFF:
         return False
     if not one:
         return facts.formed

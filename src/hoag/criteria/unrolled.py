@@ -26,7 +26,7 @@ from hoag.criteria.base import Criterion, Traits, no_gradient
 from hoag.criteria.certificate import certify
 from hoag.criteria.tape import Tape, Var
 from hoag.linear import CG, LinearSolver
-from hoag.problems import Counted, Point, adopt
+from hoag.problems import Counted, Point, Problem, adopt
 from hoag.values import ROUNDOFF, SUFFICIENT, Array, Ask, Cost, Evaluation, InnerProblemError
 
 # A method stops before its N iterations when the gradient has shrunk so far: differences of
@@ -261,6 +261,10 @@ class Unrolled(Criterion):
     @property
     def traits(self) -> Traits:
         return Traits(exact=True, blocks=self.problem.blocks)
+
+    @property
+    def stands_on(self) -> Problem:
+        return self.problem
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         counted = Counted(self.problem)

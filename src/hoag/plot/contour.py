@@ -48,10 +48,10 @@ class ContourDisplay:
         surface: tuple[Array, Array, Array] | None = None,
         loss: str = "held-out loss",
     ) -> None:
-        if result.lam.size != 2:
+        size = result.evaluation.lam.size
+        if size != 2:
             raise InvalidInput(
-                f"Contours are of two hyperparameters, and there are {result.lam.size}: use "
-                "TuningDisplay."
+                f"Contours are of two hyperparameters, and there are {size}: use TuningDisplay."
             )
         self.result, self.names, self.surface, self.loss = result, names, surface, loss
 
@@ -83,12 +83,20 @@ class ContourDisplay:
         self.ax_ = ax = style.axes(ax)
         self.figure_ = ax.figure
         steps = style.solved(self.result)
-        lam = np.array([step.lam for step in steps])
+        lam = np.array([step.evaluation.lam for step in steps])
         if self.surface is None:
             self._points(lam, np.array([step.evaluation.value for step in steps]))
         else:
             self._contours(lam, *self.surface)
-        ax.plot(*self.result.lam, "*", color=style.BEST, ms=15, mec=style.INK, mew=0.8, zorder=4)
+        ax.plot(
+            *self.result.evaluation.lam,
+            "*",
+            color=style.BEST,
+            ms=15,
+            mec=style.INK,
+            mew=0.8,
+            zorder=4,
+        )
         style.numbers(ax.xaxis)
         style.numbers(ax.yaxis)
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
@@ -138,7 +146,7 @@ def surface(
     estimator: Any, X: Any, y: Any, grid: int, params: dict[str, Any]
 ) -> tuple[Array, Array, Array]:
     """f, solved tightly, on a grid around the steps."""
-    lam = np.array([step.lam for step in style.solved(estimator.result_)])
+    lam = np.array([step.evaluation.lam for step in style.solved(estimator.result_)])
     low, high = lam.min(axis=0), lam.max(axis=0)
     room = np.maximum(0.15 * (high - low), 1.5)
     along_x, along_y = np.linspace(low - room, high + room, grid).T

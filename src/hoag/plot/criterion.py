@@ -208,11 +208,11 @@ def places(path: Path) -> tuple[Array, Any]:
 def of_steps(result: Result) -> Path:
     """What the search itself evaluated; at a λ to which it returned, the last and most precise."""
     steps = style.solved(result)[::-1]
-    lam = np.array([step.lam for step in steps])
+    lam = np.array([step.evaluation.lam for step in steps])
     _, last = np.unique(lam[:, 0], return_index=True)
     found = [steps[k].evaluation for k in last]
     return Path(
-        lam[last, 0] - result.lam[0],
+        lam[last, 0] - result.evaluation.lam[0],
         lam[last],
         np.array([one.value for one in found]),
         np.array([one.f_error for one in found]),

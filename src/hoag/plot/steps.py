@@ -50,7 +50,7 @@ class StepsDisplay:
     def plot(self, ax: Any = None) -> StepsDisplay:
         self.ax_ = ax = style.axes(ax)
         self.figure_ = ax.figure
-        lam = np.array([step.lam for step in style.solved(self.result)])
+        lam = np.array([step.evaluation.lam for step in style.solved(self.result)])
         style.whole(ax)
         if lam.shape[1] > LINES:
             self._heat_map(lam)

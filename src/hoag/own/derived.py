@@ -1,0 +1,261 @@
+"""A problem whose functions and derivatives come from elsewhere: autodiff, or one's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from hoag.inner import InnerSolver, Own
+from hoag.operators import Hessian
+from hoag.own.trees import Layout
+from hoag.problems import Facts, Ledger, Problem
+from hoag.values import ROUNDOFF, Array, InvalidInput
+
+# v ↦ (∇²₁h v, ∇²₁,₂hᵀ v), of shapes (p,) and (s,)
+Pull = Callable[[Array], tuple[Array, Array]]
+
+
+class Inner(NamedTuple):
+    """h, ∇₁h, and products with both its second derivatives, at one (x, λ)."""
+
+    h: float
+    h_x: Array
+    pull: Pull
+
+
+class Outer(NamedTuple):
+    """g, ∇₁g and ∇₂g at one (x, λ)."""
+
+    g: float
+    g_x: Array
+    g_lam: Array
+
+
+class Functions(Protocol):
+    """What somebody's h and g come to, on flat arrays x, (p,), and λ, (s,), in the user's units.
+
+    inner    h with its first derivative, and products with the second ones
+    push     ∇²₁,₂h w, shape (p,)
+    hessian  ∇²₁h as a matrix
+    outer    g with its first derivatives
+    rows     of training data and of held-out ones, where the functions are sums over them; None
+             where that is not known
+    part     the same functions on some of these rows, each with the weight that keeps the sums
+    product  what one product of `pull` costs, in gradients of h
+    """
+
+    rows: tuple[int, int] | None
+    product: float
+
+    def inner(self, x: Array, lam: Array) -> Inner: ...
+    def push(self, x: Array, lam: Array, w: Array) -> Array: ...
+    def hessian(self, x: Array, lam: Array) -> Array: ...
+    def outer(self, x: Array, lam: Array) -> Outer: ...
+    def part(self, train: Array, test: Array) -> Functions: ...
+
+
+class Derived(Problem):
+    """min over u of g(X(λ), λ), X(λ) = argmin over x of h(x, λ), with λ = scales.to(u).
+
+    functions  h, g and their derivatives, in λ
+    layout     how the user's x and λ look
+    mu         μ with ∇²₁h ⪰ μI for every x, as a number or a function of the user's λ; or None
+    convex     whether h is convex in x. Where it is not, linear systems are regularised where they
+               have to be, the box is not looked over, and what is found is said to be local
+    solver     (λ, x₀) ↦ x, the user's own inner solver, in the user's structures; or None
+    roundoff   of the arithmetic in which the functions are computed
+    compile_seconds   what it took to make and compile the functions, where that was measured
+
+    One pass is one gradient of h: that is its own unit, whatever h is made of. g with its gradients
+    is one `held_out`.
+    """
+
+    unit = "gradients of h"
+
+    def __init__(
+        self,
+        functions: Functions,
+        layout: Layout,
+        x0: Array,
+        lam0: Array,
+        *,
+        mu: float | Callable[[Any], float] | None = None,
+        convex: bool = True,
+        solver: Callable[[Any, Any], Any] | None = None,
+        roundoff: float = ROUNDOFF,
+        compile_seconds: float = 0.0,
+    ) -> None:
+        self.functions, self.layout = functions, layout
+        self.x0, self.lam0 = x0, layout.scales.back(lam0, layout.lam.numbers, "lam0")
+        self.ledger = Ledger()
+        self.roundoff, self.compile_seconds = roundoff, compile_seconds
+        self._convex = convex
+        self._mu = None if mu is None else self._known(mu)
+        self._solver = None if solver is None else Own(partial(self._solved, solver))
+
+    def _known(self, mu: Any) -> Callable[[Array], float]:
+        """μ as a function of λ, flat."""
+        if callable(mu):
+            return lambda lam: float(mu(self.layout.lam.tree(lam)))
+        if not float(mu) > 0:
+            raise InvalidInput(f"mu={mu!r}: give a number above 0, a function of λ, or None.")
+        return lambda lam: float(mu)
+
+    def _solved(self, solver: Callable[[Any, Any], Any], u: Array, x0: Array) -> Array:
+        found = solver(self.layout.given_lam(u), self.layout.given_x(x0))
+        return np.asarray(self.layout.x.flat(found, "what the solver returns"))
+
+    def at(self, x: Array, lam: Array) -> DerivedPoint:
+        return DerivedPoint(self.functions, self.layout, self.ledger, self._mu, x, lam)
+
+    @property
+    def facts(self) -> Facts:
+        rows = self.x0.size if self.functions.rows is None else self.functions.rows[0]
+        return Facts(
+            size=self.x0.size,
+            side=self.x0.size,
+            rows=max(rows, self.x0.size),
+            quadratic=False,
+            sparse=False,
+            products=True,
+            convex=self._convex,
+        )
+
+    @property
+    def inner(self) -> InnerSolver | None:
+        return self._solver
+
+
+class DerivedPoint:
+    """h and g at one (x, u), each computed on first use and charged for."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        layout: Layout,
+        ledger: Ledger,
+        mu: Callable[[Array], float] | None,
+        x: Array,
+        u: Array,
+    ) -> None:
+        self._functions, self._layout, self._ledger, self._mu = functions, layout, ledger, mu
+        self._x, self._u = x, u
+
+    @cached_property
+    def _lam(self) -> Array:
+        return self._layout.scales.to(self._u)
+
+    @cached_property
+    def _slope(self) -> Array:
+        return self._layout.scales.slope(self._u)
+
+    @cached_property
+    def _inner(self) -> Inner:
+        self._ledger.charge(passes=1.0)
+        return self._functions.inner(self._x, self._lam)
+
+    @cached_property
+    def _outer(self) -> Outer:
+        self._ledger.charge(held_out=1.0)
+        return self._functions.outer(self._x, self._lam)
+
+    def pulled(self, v: Array) -> tuple[Array, Array]:
+        self._ledger.charge(passes=self._functions.product)
+        return self._inner.pull(v)
+
+    def pushed(self, w: Array) -> Array:
+        self._ledger.charge(passes=self._functions.product)
+        return self._functions.push(self._x, self._lam, self._slope * w)
+
+    def formed(self) -> Array:
+        self._ledger.charge(passes=self._functions.product * self._x.size)
+        return self._functions.hessian(self._x, self._lam)
+
+    @property
+    def h(self) -> float:
+        return self._inner.h
+
+    @property
+    def h_x(self) -> Array:
+        return self._inner.h_x
+
+    @cached_property
+    def hessian(self) -> Hessian:
+        return _Curvature(self)
+
+    @cached_property
+    def cross(self) -> LinearOperator:
+        return LinearOperator(
+            (self._x.size, self._u.size),
+            matvec=lambda w: self.pushed(np.ravel(w)),
+            rmatvec=lambda q: self._slope * self.pulled(np.ravel(q))[1],
+            dtype=float,
+        )
+
+    @property
+    def g(self) -> float:
+        return self._outer.g
+
+    @property
+    def g_x(self) -> Array:
+        return self._outer.g_x
+
+    @cached_property
+    def g_lam(self) -> Array:
+        return self._slope * self._outer.g_lam
+
+    @property
+    def strong_convexity(self) -> float | None:
+        return None if self._mu is None else float(self._mu(self._lam))
+
+
+class _Curvature(Hessian):
+    """∇²₁h at a point, by products; as a matrix where somebody asks for it."""
+
+    def __init__(self, point: DerivedPoint) -> None:
+        super().__init__(point.h_x.size)
+        self._point = point
+
+    def product(self, v: Array) -> Array:
+        return self._point.pulled(v)[0]
+
+    def matrix(self) -> Array:
+        return self._point.formed()
+
+
+def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Derived:
+    """The problem, when everything at (x₀, λ₀) is finite, and the same when asked for again.
+
+    again   h and g at (x₀, λ₀), by calling the user's functions themselves
+    """
+    point, x = problem.at(problem.x0, problem.lam0), problem.x0
+    direction = np.full(x.size, 1 / np.sqrt(x.size))
+    for name, value in (
+        ("h", point.h),
+        ("g", point.g),
+        ("∇₁h, the gradient of h in x,", point.h_x),
+        ("∇₁g, the gradient of g in x,", point.g_x),
+        ("∇₂g, the gradient of g in λ,", point.g_lam),
+        ("a product with ∇²₁h, the Hessian of h in x,", point.hessian @ direction),
+        ("a product with ∇²₁,₂h, the derivative of ∇₁h in λ,", point.cross.rmatvec(direction)),
+    ):
+        bad = np.flatnonzero(~np.isfinite(np.atleast_1d(value)))
+        if bad.size:
+            what = "is" if np.ndim(value) == 0 else f"at entry {bad[0]} is"
+            found = np.atleast_1d(value)[bad[0]]
+            raise InvalidInput(
+                f"{name} {what} {found} at x0 and lam0. Start where both functions and their "
+                "derivatives are finite; a square root or a norm has no derivative at 0."
+            )
+    for name, one, other in zip(("h", "g"), (point.h, point.g), again(), strict=True):
+        if not np.isclose(one, other, rtol=1e3 * problem.roundoff, atol=0.0, equal_nan=True):
+            raise InvalidInput(
+                f"{name} at x0 and lam0 was {one:.17g} when it was first called, and then "
+                f"{other:.17g}: the function changes between calls. Draw random numbers once, "
+                "outside it, and pass them in."
+            )
+    return problem

@@ -1,0 +1,246 @@
+"""Vectors as people's own structures, and back.
+
+Inside the library x and λ are flat arrays. Whoever writes h(x, λ) in JAX or PyTorch has dicts,
+lists and modules with arrays of any shape as leaves. A `Tree` is what the two have in common: the
+names and shapes of the leaves, in order, and how to rebuild the structure from arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hoag.own.scales import Scale, Scales
+from hoag.values import Array, Box, InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A structure with named leaves, and the flat vector of all their numbers.
+
+    names    one for each leaf, such as "penalty/encoder/0"; "" where the whole is one array
+    shapes   of each leaf
+    rebuild  a list of arrays, one for each leaf → the structure, as the user had it
+    take     the structure → its leaves as arrays; InvalidInput where it is another structure
+    spread   (a structure that stops earlier, what counts as its leaf) → one entry for each leaf
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    rebuild: Callable[[Sequence[Array]], Any]
+    take: Callable[[Any], list[Array]]
+    spread: Callable[[Any, Callable[[Any], bool]], list[Any]]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [int(np.prod(shape)) for shape in self.shapes]
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """A name for every single number: the leaf's, with indices where it has several."""
+        return tuple(
+            name + ("" if shape == () else f"[{','.join(map(str, index))}]")
+            for name, shape in zip(self.names, self.shapes, strict=True)
+            for index in np.ndindex(*shape)
+        )
+
+    def split(self, flat: Any) -> list[Any]:
+        """The leaves of a flat vector, of whatever library's arrays it is."""
+        parts, start = [], 0
+        for size, shape in zip(self.sizes, self.shapes, strict=True):
+            parts.append(flat[start : start + size].reshape(shape))
+            start += size
+        return parts
+
+    def tree(self, flat: Array) -> Any:
+        return self.rebuild(self.split(np.asarray(flat)))
+
+    def flat(self, tree: Any, what: str) -> Array:
+        """A structure of this kind as a flat vector; a number stands for every entry."""
+        if isinstance(tree, (int, float)) and self.shapes != ((),):
+            return np.full(self.size, float(tree))
+        leaves = self.take(tree)
+        for name, leaf, shape in zip(self.names, leaves, self.shapes, strict=True):
+            if np.shape(leaf) not in ((), shape):
+                where = f" at {name}" if name else ""
+                raise InvalidInput(
+                    f"{what} has shape {np.shape(leaf)}{where}, where the problem has {shape}."
+                )
+        parts = [
+            np.broadcast_to(np.asarray(leaf, dtype=float), shape).ravel()
+            for leaf, shape in zip(leaves, self.shapes, strict=True)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def nested(tree: Any, what: str, as_array: Callable[[Any], Array], as_leaf: Any) -> Tree:
+    """A Tree of dicts, lists and tuples; as_leaf(k, array) is the k-th leaf as the user has it."""
+    names: list[str] = []
+    leaves: list[Any] = []
+
+    def walk(node: Any, path: tuple[str, ...]) -> None:
+        below = _children(node)
+        if below is None:
+            names.append("/".join(path))
+            leaves.append(node)
+            return
+        for key, child in below:
+            walk(child, (*path, str(key)))
+
+    walk(tree, ())
+    shapes = tuple(np.shape(as_array(leaf)) for leaf in leaves)
+
+    def rebuild(arrays: Sequence[Array]) -> Any:
+        rest = iter([as_leaf(k, array) for k, array in enumerate(arrays)])
+        return _mapped(tree, lambda _: next(rest))
+
+    def take(other: Any) -> list[Array]:
+        return [as_array(leaf) for leaf in _together(tree, other, what, ())]
+
+    def spread(spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
+        return _spread(tree, spec, is_leaf, what)
+
+    return Tree(tuple(names), shapes, rebuild, take, spread)
+
+
+def _children(node: Any) -> list[tuple[Any, Any]] | None:
+    """(key, child) of a container; None of a leaf."""
+    if isinstance(node, dict):
+        return list(node.items())
+    if isinstance(node, tuple) and type(node) is not tuple:  # a NamedTuple
+        return list(zip(type(node)._fields, node, strict=True))  # type: ignore[attr-defined]
+    if isinstance(node, (list, tuple)):
+        return list(enumerate(node))
+    return None
+
+
+def _mapped(node: Any, leaf: Callable[[Any], Any]) -> Any:
+    below = _children(node)
+    if below is None:
+        return leaf(node)
+    mapped = {key: _mapped(child, leaf) for key, child in below}
+    if isinstance(node, dict):
+        return mapped
+    if type(node) in (list, tuple):
+        return type(node)(mapped.values())
+    return type(node)(*mapped.values())
+
+
+def _together(tree: Any, other: Any, what: str, path: tuple[str, ...]) -> list[Any]:
+    """The leaves of `other`, which must have the structure of `tree`."""
+    below = _children(tree)
+    if below is None:
+        if isinstance(other, (dict, list, tuple)):
+            raise _other_structure(what, path)
+        return [other]
+    theirs = dict(_children(other) or ())
+    if set(theirs) != {key for key, _ in below}:
+        raise _other_structure(what, path)
+    return [
+        leaf
+        for key, child in below
+        for leaf in _together(child, theirs[key], what, (*path, str(key)))
+    ]
+
+
+def _spread(tree: Any, spec: Any, is_leaf: Callable[[Any], bool], what: str) -> list[Any]:
+    below = _children(tree)
+    if is_leaf(spec) or below is None:
+        count = 0
+
+        def counted(_: Any) -> None:
+            nonlocal count
+            count += 1
+
+        _mapped(tree, counted)
+        return [spec] * count
+    theirs = dict(_children(spec) or ())
+    if set(theirs) != {key for key, _ in below}:
+        raise _other_structure(what, ())
+    return [one for key, child in below for one in _spread(child, theirs[key], is_leaf, what)]
+
+
+def _other_structure(what: str, path: tuple[str, ...]) -> InvalidInput:
+    where = f" at {'/'.join(path)}" if path else ""
+    return InvalidInput(f"What was given has another structure than {what}{where}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """What the user's x and λ look like: how flat vectors are handed out, and back in.
+
+    A search moves u, and λ = scales.to(u) is the user's.
+    """
+
+    x: Tree
+    lam: Tree
+    scales: Scales
+
+    @staticmethod
+    def of(x: Tree, lam: Tree, scale: Any) -> Layout:
+        """With one scale for all of λ, or a structure of scales like λ, or like its upper part."""
+        each = lam.spread(scale, lambda one: isinstance(one, (str, int, float, Scale)))
+        parts = zip(lam.sizes, map(Scale.of, each), strict=True)
+        return Layout(x, lam, Scales(list(parts)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of every hyperparameter; none where λ is one flat array."""
+        plain = self.lam.names == ("",) and len(self.lam.shapes[0]) == 1
+        return () if plain else self.lam.numbers
+
+    def given_lam(self, u: Array) -> Any:
+        """λ as the user has it."""
+        return self.lam.tree(self.scales.to(u))
+
+    def given_x(self, x: Any) -> Any:
+        """x as the user has it; a tuple of them for folds."""
+        if x is None or isinstance(x, tuple):
+            return x if x is None else tuple(self.given_x(one) for one in x)
+        return self.x.tree(x)
+
+    def moved(self, lam: Any, what: str = "lam") -> Array:
+        """The u of a λ that the user gave."""
+        return self.scales.back(self.lam.flat(lam, what), self.lam.numbers, what)
+
+    def domain(self, bounds: Any) -> Box:
+        """The box of u, from bounds on λ: a pair of numbers or structures, or a structure of pairs.
+
+        Without any, u has the library's own, −12 to 12.
+        """
+        if bounds is None:
+            return Box(-12.0, 12.0, size=self.lam.size)
+        if isinstance(bounds, Box):
+            bounds = (bounds.lower, bounds.upper)
+        if not (isinstance(bounds, tuple) and len(bounds) == 2):
+            pairs = self.lam.spread(bounds, lambda one: isinstance(one, (tuple, Box)))
+            bounds = tuple(self._side(pairs, side) for side in (0, 1))
+        lower, upper = (self._end(end) for end in bounds)
+        return Box(lower, upper, size=self.lam.size)
+
+    def _end(self, end: Any) -> Array:
+        if isinstance(end, np.ndarray) and end.shape == (self.lam.size,):
+            return self.scales.back(end, self.lam.numbers, "a bound")
+        return self.moved(end, "a bound")
+
+    def _side(self, pairs: Sequence[Any], side: int) -> Array:
+        """The lower or the upper ends, one for every number."""
+        ends = []
+        for pair, shape in zip(pairs, self.lam.shapes, strict=True):
+            try:
+                both = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
+                end = np.asarray(both[side], dtype=float)
+                ends.append(np.broadcast_to(end, shape).ravel())
+            except (TypeError, ValueError, IndexError):
+                raise InvalidInput(
+                    f"bounds hold {pair!r}, which is no pair (lower, upper) for hyperparameters of "
+                    f"shape {shape}."
+                ) from None
+        return np.concatenate(ends)
