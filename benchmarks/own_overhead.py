@@ -2,9 +2,9 @@
 
     python benchmarks/own_overhead.py
 
-Gradients of h and products with its Hessian, as the solvers ask for them (NumPy vectors in and out),
-in milliseconds, medians of `--repeats`, and as ratios to NumPy's in the same run; and what it took to
-trace and compile. All of them use the threads that they choose by themselves.
+Gradients of h and products with its Hessian, as solvers ask for them (NumPy vectors in and
+out), in milliseconds, medians of `--repeats`, and as ratios to NumPy's in the same run; and what it
+took to trace and compile. All of them use the threads that they choose by themselves.
 """
 
 from __future__ import annotations

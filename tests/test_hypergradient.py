@@ -1,8 +1,11 @@
 """The gradient of f: closed forms, finite differences, Theorem 1, folds."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import registry
+from scipy.sparse.linalg import LinearOperator
 
 import hoag
 from hoag import models
@@ -151,3 +154,35 @@ def test_the_corrected_value_is_second_order():
         q = np.linalg.solve(point.hessian @ np.eye(x.size), point.g_x)
         gaps.append(abs(point.g - q @ point.h_x - best.value))
     assert slope(EPS[:4], gaps) == pytest.approx(2, abs=0.3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_settled_value_is_true_where_nothing_is_known_of_the_weakest_direction(seed):
+    """No μ, no factor: weak penalties hide in the residual of a step that is solved roughly."""
+    rng = np.random.default_rng(seed)
+    n, p = 40, 120
+    A, B = (rng.normal(size=(m, p)) * np.logspace(0, -3, p) for m in (n, n))
+    truth, alpha = rng.normal(size=p), np.exp(-5.0)
+    y, z = A @ truth, B @ truth
+
+    class Unknown:
+        x0, lam0 = np.zeros(p), np.array([-5.0])
+
+        def at(self, x, lam):
+            return SimpleNamespace(
+                h=0.5 * np.sum((A @ x - y) ** 2) + 0.5 * alpha * x @ x,
+                h_x=A.T @ (A @ x - y) + alpha * x,
+                hessian=LinearOperator((p, p), matvec=lambda v: A.T @ (A @ v) + alpha * v),
+                cross=(alpha * x)[:, None],
+                g=np.sum((B @ x - z) ** 2),
+                g_x=2 * B.T @ (B @ x - z),
+                g_lam=np.zeros(1),
+                strong_convexity=None,
+            )
+
+    exact = np.linalg.solve(A.T @ A + alpha * np.eye(p), A.T @ y)
+    f = np.sum((B @ exact - z) ** 2)
+    criterion = hoag.Implicit(Unknown(), certificate=False)
+    for eps in (1.0, 1e-2):
+        known = criterion.settled(criterion.evaluate(Unknown.lam0, eps), 1e-3 * f)
+        assert abs(known.value - f) <= 5 * known.f_error + 1e-9 * f

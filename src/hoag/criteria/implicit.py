@@ -305,9 +305,11 @@ class Implicit(Criterion):
         """
         size, change = float(np.linalg.norm(point.h_x)), float(point.g_x @ step.x)
         floor = self.problem.floor(point)
-        if floor is None or step.r is None or not np.isfinite(change):
+        if step.r is None or size == 0.0 or not np.isfinite(change):
             left = min(step.residual / size, ROUGH) if size > 0 else 0.0
             return change, abs(change) * left / (1 - left), q
+        if floor is None:
+            return *self._followed(point, change, -step.r, tol, deadline), q
 
         def dual(v: Array) -> float:
             return float(np.sqrt(np.sum(v**2 / floor)))
@@ -327,6 +329,26 @@ class Implicit(Criterion):
             change, r = change + float(point.g_x @ more.x), -more.r
             q, s = q + again.x, -again.r
         return change + float(q @ r), missing, q
+
+    def _followed(
+        self, point: Any, change: float, r: Array, tol: float, deadline: float
+    ) -> tuple[float, float]:
+        """∇₁g·δ as r = −∇₁h − Hδ shrinks, and the last change of it: where M is not known.
+
+        That is an estimate. A step solved to half its residual alone saw 7e-4 of 0.2 that were
+        missing, with 400 columns, 60 rows and weak penalties.
+        """
+        missing = np.inf
+        while missing > tol / 2 and time.perf_counter() < deadline:
+            goal = ROUGH**8 * float(np.linalg.norm(r))
+            more = self.linear.solve(point.hessian, r, None, goal)
+            if more.r is None or more.reason in ("indefinite", "not_finite"):
+                break
+            change, r = change + float(point.g_x @ more.x), -more.r
+            before, missing = missing, abs(float(point.g_x @ more.x))
+            if missing > FALLEN * before or not np.any(r):
+                break
+        return change, missing
 
     def _before(self, warm: Warm | None) -> Warm | None:
         return replace(warm, before=None) if self.extrapolate and warm is not None else None
