@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hoag import (
         criteria,
         datasets,
+        domains,
         estimators,
         glm,
         inner,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         Ask,
         Box,
         Cost,
+        Domain,
         Evaluation,
         InnerProblemError,
         InvalidInput,
@@ -45,9 +47,9 @@ __version__ = "0.2.0.dev0"
 _MODULES = {
     **{
         name: f"hoag.{name}"
-        for name in ("criteria", "datasets", "estimators", "glm", "inner", "linear", "models")
+        for name in ("criteria", "datasets", "domains", "estimators", "glm", "inner", "linear")
     },
-    **{name: f"hoag.{name}" for name in ("plot", "schedules", "search", "testing")},
+    **{name: f"hoag.{name}" for name in ("models", "plot", "schedules", "search", "testing")},
     "unrolled": "hoag.criteria.unrolled",
 }
 _HOMES = {
@@ -60,8 +62,8 @@ _HOMES = {
     "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
     "hoag.testing": ("check_problem",),
     "hoag.values": (
-        *("Ask", "Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result"),
-        *("Solve", "Status", "Step"),
+        *("Ask", "Box", "Cost", "Domain", "Evaluation", "InnerProblemError", "InvalidInput"),
+        *("Result", "Solve", "Status", "Step"),
     ),
 }
 
@@ -70,6 +72,7 @@ __all__ = [
     "Box",
     "Cost",
     "Criterion",
+    "Domain",
     "Evaluation",
     "Implicit",
     "InnerProblemError",
@@ -88,6 +91,7 @@ __all__ = [
     "check_problem",
     "criteria",
     "datasets",
+    "domains",
     "estimators",
     "glm",
     "inner",

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
+from hoag.domains import adopt
 from hoag.search import Fast, Search
 from hoag.search.run import OnStep
-from hoag.values import Array, Box, InvalidInput, Result
+from hoag.values import Array, Box, Domain, InvalidInput, Result
 
 
 def minimize(
@@ -22,12 +23,14 @@ def minimize(
     callback: OnStep | None = None,
     certificate: str = "auto",
 ) -> Result:
-    """min over λ in a box of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
+    """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
     problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
               criterion such as hoag.Implicit(problem, inner=..., corrected=True)
     lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
-    bounds    a Box, or a pair (lower, upper) of numbers or arrays
+    bounds    a pair (lower, upper) of numbers or arrays, or a Box; or another domain, such as
+              hoag.domains.Simplex(), or any object with project(lam), the nearest point of a
+              closed convex set
     search    how to search, and when to stop; default: hoag.search.Fast(). Fast(tol=1e-6) goes on
               until a millionth of the loss is all that can be gained; hoag.search.Hoag() is the
               algorithm of the paper
@@ -52,14 +55,25 @@ def minimize(
         raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
     criterion = plan(problem, by_steps=search.by_steps, certificate=certificate)
     start = _start(criterion, lam0)
-    domain = Box.of(bounds, start.size)
-    if not domain.contains(start):
+    domain = adopt(bounds, start.size)
+    _check_inside(start, domain)
+    return search.minimize(criterion, domain, domain.project(start), callback, certificate)
+
+
+def _check_inside(start: Array, domain: Domain) -> None:
+    if domain.contains(start):
+        return
+    if isinstance(domain, Box):
         j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
         raise InvalidInput(
             f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
             f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
         )
-    return search.minimize(criterion, domain, start, callback, certificate)
+    here, near = (np.array2string(lam, threshold=6) for lam in (start, domain.project(start)))
+    raise InvalidInput(
+        f"lam0 = {here} lies outside {domain!r}. Start inside with lam0=…: the nearest point is "
+        f"{near}."
+    )
 
 
 def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:

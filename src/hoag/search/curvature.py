@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import ROUNDOFF, Array, Box
+from hoag.values import ROUNDOFF, Array, Box, Domain
 
 Mask = npt.NDArray[np.bool_]
 
@@ -56,3 +56,21 @@ def free(lam: Array, p: Array, domain: Box) -> Mask:
     """Which hyperparameters are not on a bound that the gradient pushes against."""
     held = ((lam <= domain.lower) & (p > 0)) | ((lam >= domain.upper) & (p < 0))
     return np.asarray(~held)
+
+
+def acting(lam: Array, p: Array, domain: Domain) -> Array:
+    """−P_T(−p), T the directions that the domain leaves open at λ: what a step can use of p.
+
+    A short projected step tells: (λ − P_D(λ − tp))/t tends to it from below as t goes to 0.
+    """
+    t = np.cbrt(ROUNDOFF) * (1.0 + float(np.linalg.norm(lam))) / (float(np.linalg.norm(p)) or 1.0)
+    return np.asarray((lam - domain.project(lam - t * p)) / t)
+
+
+def steepest(lam: Array, p: Array, domain: Domain) -> float:
+    """What p promises for a move by one: of a single hyperparameter in a box, else along P_D."""
+    if isinstance(domain, Box):
+        towards = domain.project(lam - np.sign(p)) - lam
+        return float(np.max(np.abs(p * towards)))
+    one = float(np.max(np.abs(acting(lam, p, domain))))
+    return float(p @ (lam - domain.project(lam - p / one))) if one > 0 else 0.0
