@@ -72,5 +72,11 @@ def steepest(lam: Array, p: Array, domain: Domain) -> float:
     if isinstance(domain, Box):
         towards = domain.project(lam - np.sign(p)) - lam
         return float(np.max(np.abs(p * towards)))
-    one = float(np.max(np.abs(acting(lam, p, domain))))
-    return float(p @ (lam - domain.project(lam - p / one))) if one > 0 else 0.0
+    sigma = by_one(acting(lam, p, domain), p)
+    return float(p @ (lam - domain.project(lam - p / sigma)))
+
+
+def by_one(slopes: Array, p: Array) -> float:
+    """The σ with which P_D(λ − p/σ) is one away from λ, or less; `slopes` are what acts of p."""
+    most = float(np.max(np.abs(p)))
+    return max(float(np.max(np.abs(slopes))), float(np.sqrt(ROUNDOFF)) * most) or 1.0

@@ -68,7 +68,7 @@ class Descent(ABC):
     How a step is made of p, and how much of p the domain lets act, is for those who derive from it.
     """
 
-    longest = LONGEST  # no hyperparameter moves further in one step
+    horizon = LONGEST  # what is left to gain is judged by a step no longer than this
 
     def __init__(self, domain: Domain, tol: float, max_iter: int, exact: bool) -> None:
         self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
@@ -92,6 +92,14 @@ class Descent(ABC):
     def _moved(self, lam: Array, step: Array) -> Array:
         return lam + step
 
+    def _longest(self, step: Array) -> float:
+        """How far a hyperparameter may go in the step after this one."""
+        return LONGEST
+
+    def _steep(self, now: Evaluation) -> float:
+        """What p promises for a move by one."""
+        return steepest(now.lam, now.grad, self.domain)
+
     def from_there(self, lam: Array) -> Steps:
         try:
             yield from self._run(lam)
@@ -100,7 +108,7 @@ class Descent(ABC):
         raise AssertionError("a descent ends by _Done")
 
     def _run(self, lam: Array) -> Asking[None]:
-        here = yield from self._at(lam, np.inf, None)
+        here = yield from self._at(lam, self.first, None)
         here = yield from self._clear(here)
         here = yield from self._going_on(here)
         self.model.see(here.now.grad)
@@ -117,7 +125,7 @@ class Descent(ABC):
             self._learn(here, trial, step)
             if fall >= SUFFICIENT * promise:
                 longer = 2.0 if fall >= GOOD * promise else 1.0
-                self.radius = min(self.longest, self.radius * longer)
+                self.radius = min(self._longest(step), self.radius * longer)
                 self.most *= RATE
                 refusals = 0
                 here = yield from self._going_on(trial)
@@ -159,6 +167,7 @@ class Descent(ABC):
             return (yield from self._at(here.now.lam, self.first, here.now))
         better = yield from self._at(here.now.lam, SHRINK * here.eps, here.now)
         shown = float(np.linalg.norm(better.now.grad - here.now.grad)) / here.eps
+        self.ratio = M if self.ratio == np.inf else self.ratio
         if shown > SHOWN * self.ratio:
             self.ratio = shown
         return better
@@ -182,9 +191,9 @@ class Descent(ABC):
         """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
         while True:
             now, error, goal = here.now, self._error(here), self.tol * _size(here.now)
-            cut = self._step(here, self.longest)
+            cut = self._step(here, self.horizon)
             ahead = -AHEAD / 2 * float(now.grad @ cut)
-            steep = steepest(now.lam, now.grad, self.domain)
+            steep = self._steep(now)
             if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))

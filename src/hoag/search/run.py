@@ -106,9 +106,9 @@ class Run:
         """Run the search to its end; whatever ends it, what was found is not lost."""
         if not isinstance(domain, search.domains):
             raise InvalidInput(
-                f"{search!r} looks all over a box, and {domain!r} is none: use "
-                "hoag.search.Fast() or hoag.search.Hoag(), which go along its projection, or "
-                "bounds=(lower, upper)."
+                f"{search!r} searches boxes, and {domain!r} is none: use "
+                "hoag.search.Fast() or hoag.search.Hoag(), which need no more than its "
+                "projection, or bounds=(lower, upper)."
             )
         try:
             status = self._search(search.steps(domain, lam0, self.criterion.traits))
