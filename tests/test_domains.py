@@ -20,9 +20,8 @@ from hoag.search.projected import _Bend, descend, least
 # ---- projections
 
 
-def points(sizes=st.integers(1, 9)):
-    number = st.floats(-20, 20)
-    return sizes.flatmap(lambda n: st.lists(number, min_size=n, max_size=n)).map(np.array)
+def points(least=1, most=9):
+    return st.lists(st.floats(-20, 20), min_size=least, max_size=most).map(np.array)
 
 
 def corners(domain, size):
@@ -41,7 +40,7 @@ DOMAINS = st.one_of(
 
 
 @given(DOMAINS, points())
-@settings(max_examples=300)
+@settings(deadline=None)
 def test_the_nearest_point_is_the_one_with_the_whole_domain_behind_it(domain, v):
     """⟨v − Pv, u − Pv⟩ ≤ 0 for all u in D, which says that Pv is nearest, and only of it."""
     near = domain.project(v)
@@ -62,7 +61,8 @@ def test_the_nearest_point_is_the_one_with_the_whole_domain_behind_it(domain, v)
     assert domain.contains(near)
 
 
-@given(DOMAINS, st.integers(1, 9).flatmap(lambda n: st.tuples(*[points(st.just(n))] * 2)))
+@settings(max_examples=50, deadline=None)
+@given(DOMAINS, st.integers(1, 9).flatmap(lambda n: st.tuples(*[points(n, n)] * 2)))
 def test_projections_move_nothing_apart_and_nothing_twice(domain, two):
     u, v = two
     before = u.copy()
@@ -72,7 +72,8 @@ def test_projections_move_nothing_apart_and_nothing_twice(domain, two):
     assert np.linalg.norm(one - other) <= np.linalg.norm(u - v) + 1e-12
 
 
-@given(points(st.just(7)))
+@settings(max_examples=30, deadline=None)
+@given(points(7, 7))
 def test_a_product_projects_each_stretch(v):
     parts = [(2, (-1, 1)), (1, Ball(0.5)), (3, Simplex(2.0)), (1, Ordered(0, 1))]
     made = Product(parts).project(v)
@@ -320,7 +321,7 @@ def test_weights_on_a_simplex_end_where_a_fine_grid_and_slsqp_do(seed):
     found = hoag.minimize(problem, bounds=Simplex())
     assert found.converged
     assert Simplex().contains(found.lam)
-    steps = np.arange(41) / 40
+    steps = np.arange(26) / 25
     grid = min(f(np.array([u, v, 1 - u - v]))[0] for u in steps for v in steps if u + v <= 1)
     best = sequential(f, problem.lam0, "simplex").fun
     value = f(found.lam)[0]
@@ -329,36 +330,33 @@ def test_weights_on_a_simplex_end_where_a_fine_grid_and_slsqp_do(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("factors", [True, False])
-def test_ordered_penalties_end_where_slsqp_does(seed, factors):
-    problem, domain = Groups(seed, factors=factors), Ordered(-12, 12)
+def test_ordered_penalties_end_where_slsqp_does(seed):
+    problem, domain = Groups(seed, factors=seed % 2 == 0), Ordered(-12, 12)
     f = exactly(problem)
-    found = hoag.minimize(problem, bounds=domain, search=Fast(1e-7, max_iter=300))
+    found = hoag.minimize(problem, bounds=domain, search=Fast(1e-5))
     assert found.converged
     assert np.all(np.diff(found.lam) >= 0)
     # from where it ended, for f may have other minima
-    assert f(found.lam)[0] <= (1 + 1e-5) * sequential(f, found.lam, "ordered").fun
+    assert f(found.lam)[0] <= (1 + 1e-4) * sequential(f, found.lam, "ordered").fun
     slope = by_differences(f, found.lam)
     off = np.linalg.norm(found.lam - domain.project(found.lam - slope))
-    assert off <= 1e-2 * max(np.linalg.norm(slope), np.linalg.norm(f(problem.lam0)[1]))
+    assert off <= 0.03 * max(np.linalg.norm(slope), np.linalg.norm(f(problem.lam0)[1]))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_where_nothing_binds_it_ends_as_in_the_box(seed):
-    criterion = hoag.Implicit(Groups(seed))
-    search = Fast(1e-6, max_iter=300)
+    criterion, search = hoag.Implicit(Groups(seed)), Fast(1e-6)
     box = hoag.minimize(criterion, bounds=(-8, 8), search=search)
+    rng = np.random.default_rng(seed)
+    near = np.clip(box.lam + 0.3 * rng.normal(size=4), -8, 8)  # f has other minima
     own = Own(lambda lam: np.clip(lam, -8, 8))
-    for domain in (own, Product([(2, own), (2, (-8, 8))])):
-        found = hoag.minimize(criterion, bounds=domain, search=search)
+    huge = Ball(1e3) if np.abs(box.lam).max() < 7 else own
+    for domain in (own, Product([(2, own), (2, (-8, 8))]), huge):
+        found = hoag.minimize(criterion, near, domain, search=search)
         assert found.converged
-        assert_allclose(found.value, box.value, rtol=5e-5)
-        again = hoag.minimize(criterion, found.lam, (-8, 8), search=search)
-        assert again.value >= (1 - 1e-5) * found.value
-    if np.abs(box.lam).max() < 7:
-        ball = hoag.minimize(criterion, bounds=Ball(1e3), search=search)
-        assert_allclose(ball.value, box.value, rtol=1e-5)
-        assert_allclose(ball.lam, box.lam, atol=0.1)
+        assert_allclose(found.value, box.value, rtol=2e-5)
+        slopes = exactly(criterion.problem.given)(found.lam)[1]
+        assert np.linalg.norm(acting(found.lam, slopes, adopt(domain, 4))) <= 1e-3 * box.value
 
 
 def test_units_of_the_weights_do_not_matter():
@@ -377,7 +375,6 @@ class Valley(hoag.Criterion):
         self.H = np.diag(np.geomspace(0.1, 30, size))
         self.centre = self.rng.normal(size=size) * 2
         self.noise, self.measured, self.exact = noise, measured, exact
-        self.seen = []
 
     @property
     def lam0(self):
@@ -392,7 +389,6 @@ class Valley(hoag.Criterion):
         return 1 + 0.5 * d @ self.H @ d, self.H @ d
 
     def _evaluate(self, lam, ask, warm):
-        self.seen.append(ask.eps)
         value, p = self.f(lam)
         off = 0.0 if self.exact else self.noise * min(ask.eps, 1.0)
         unit = self.rng.normal(size=lam.size)
@@ -404,7 +400,7 @@ class Valley(hoag.Criterion):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("noise", "measured", "exact"),
     [(1.0, True, False), (30.0, True, False), (30.0, False, False), (0.0, False, True)],
@@ -423,8 +419,7 @@ def test_inexact_gradients_lead_as_far_as_was_asked_for(seed, noise, measured, e
         assert off <= 1e-4
         assert valley.f(found.lam)[0] <= (1 + 2e-5) * least_
         assert len(found.trace) < 100
-    if exact:
-        assert set(valley.seen) == {0.0}
+        assert not exact or {step.eps for step in found.trace} == {0.0}
 
 
 def test_a_domain_of_one_point_is_its_own_answer():

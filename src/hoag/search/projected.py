@@ -8,7 +8,7 @@ import numpy as np
 
 from hoag.search.asks import Steps
 from hoag.search.curvature import TINY, acting, by_one, steepest
-from hoag.search.quasi_newton import CERTAIN, DOWN, Descent, Here
+from hoag.search.quasi_newton import AIM, CERTAIN, DOWN, Descent, Here
 from hoag.search.steps import LONGEST
 from hoag.values import ROUNDOFF, Array, Domain, Evaluation
 
@@ -41,6 +41,9 @@ class _Projected(Descent):
 
     def _moved(self, lam: Array, step: Array) -> Array:
         return self.domain.project(lam + step)  # it was inside, up to rounding
+
+    def _tells(self, step: Array, y: Array, error: float) -> bool:
+        return abs(float(step @ y)) > AIM * error * float(np.linalg.norm(step))
 
     def _longest(self, step: Array) -> float:
         return max(LONGEST, 2.0 * float(np.max(np.abs(step))))

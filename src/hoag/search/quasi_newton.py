@@ -92,6 +92,10 @@ class Descent(ABC):
     def _moved(self, lam: Array, step: Array) -> Array:
         return lam + step
 
+    def _tells(self, step: Array, y: Array, error: float) -> bool:
+        """Whether y, up to its error, says how f bends along the step."""
+        return bool(np.linalg.norm(y) > FAINT * error)
+
     def _longest(self, step: Array) -> float:
         """How far a hyperparameter may go in the step after this one."""
         return LONGEST
@@ -222,7 +226,7 @@ class Descent(ABC):
         """Keep the pair (s, y), also of a refused step, unless y is noise."""
         y = trial.now.grad - here.now.grad
         self.change = self._changed(here.now, trial.now)
-        if np.linalg.norm(y) > FAINT * (self._error(here) + self._error(trial)):
+        if self._tells(step, y, self._error(here) + self._error(trial)):
             self.model.pairs.append((step, y))
 
     def _stop(self, reason: str, here: Here, why: str) -> NoReturn:
