@@ -16,8 +16,9 @@ ROOT = Path(hoag.__file__).parent
 DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
 FILES = {str(path.relative_to(ROOT)): path for path in ROOT.rglob("*.py")}
 
-# The borders where what others made comes in: a problem, and the Hessian that its points hold.
-BORDERS = {"problems.py", "operators.py"}
+# The borders where what others made comes in: a problem, the Hessian that its points hold, and the
+# domain of λ, which may be any object with `project`.
+BORDERS = {"problems.py", "operators.py", "domains.py"}
 # getattr by a name that the line itself makes: modules, options, members under test.
 BY_NAME = {"__init__.py", "values.py", "testing.py"}
 OUTSIDE = ("datasets/", "cli/")

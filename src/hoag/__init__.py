@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hoag import (
         criteria,
         datasets,
+        domains,
         estimators,
         glm,
         inner,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Ask,
         Box,
         Cost,
+        Domain,
         Evaluation,
         InnerProblemError,
         InvalidInput,
@@ -47,9 +49,9 @@ __version__ = "0.2.0.dev0"
 _MODULES = {
     **{
         name: f"hoag.{name}"
-        for name in ("criteria", "datasets", "estimators", "glm", "inner", "linear", "models")
+        for name in ("criteria", "datasets", "domains", "estimators", "glm", "inner", "linear")
     },
-    **{name: f"hoag.{name}" for name in ("plot", "schedules", "search", "testing")},
+    **{name: f"hoag.{name}" for name in ("models", "plot", "schedules", "search", "testing")},
     **{name: f"hoag.{name}" for name in ("jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
 }
@@ -65,8 +67,8 @@ _HOMES = {
     "hoag.own.scales": ("Scale",),
     "hoag.testing": ("check_problem",),
     "hoag.values": (
-        *("Ask", "Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result"),
-        *("Solve", "Status", "Step"),
+        *("Ask", "Box", "Cost", "Domain", "Evaluation", "InnerProblemError", "InvalidInput"),
+        *("Result", "Solve", "Status", "Step"),
     ),
 }
 
@@ -75,6 +77,7 @@ __all__ = [
     "Box",
     "Cost",
     "Criterion",
+    "Domain",
     "Evaluation",
     "Implicit",
     "InnerProblemError",
@@ -94,6 +97,7 @@ __all__ = [
     "check_problem",
     "criteria",
     "datasets",
+    "domains",
     "estimators",
     "glm",
     "inner",

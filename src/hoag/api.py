@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
+from hoag.domains import adopt
 from hoag.problems import Problem
 from hoag.search import Fast, Search
 from hoag.search.run import OnStep
-from hoag.values import Array, Box, InvalidInput, Result, Step
+from hoag.values import Array, Box, Domain, InvalidInput, Result, Step
 
 
 def minimize(
@@ -25,14 +26,16 @@ def minimize(
     callback: OnStep | None = None,
     certificate: str = "auto",
 ) -> Result:
-    """min over λ in a box of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
+    """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
     problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
               criterion such as hoag.Implicit(problem, inner=..., corrected=True)
     lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
-    bounds    a Box, or a pair (lower, upper) of numbers or arrays; default: (−12, 12). Where λ is a
-              structure of the user's own, each of the two may be one like it, or a number; or
-              `bounds` is such a structure with a pair for each leaf, or for all below it
+    bounds    a pair (lower, upper) of numbers or arrays, or a Box, by default (−12, 12); or another
+              domain, such as hoag.domains.Simplex(), or any object with project(lam), the nearest
+              point of a closed convex set. Where λ is a structure of the user's own, lower and
+              upper may be structures like it; or `bounds` is one with a pair or a domain for each
+              leaf, or for all below it
     search    how to search, and when to stop; default: hoag.search.Fast(). Fast(tol=1e-6) goes on
               until a millionth of the loss is all that can be gained; hoag.search.Hoag() is the
               algorithm of the paper
@@ -62,18 +65,29 @@ def minimize(
     if view is not None:
         domain = view.domain(bounds)
     else:
-        domain = Box.of((-12.0, 12.0) if bounds is None else bounds, start.size)
+        domain = adopt((-12.0, 12.0) if bounds is None else bounds, start.size)
+    _check_inside(start, domain)
     on_step = callback
     if callback is not None and view is not None:
         on_step = partial(_as_given, callback, view)
-    if not domain.contains(start):
+    found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
+    return found if view is None or about is None else _handed_out(found, about)
+
+
+def _check_inside(start: Array, domain: Domain) -> None:
+    if domain.contains(start):
+        return
+    if isinstance(domain, Box):
         j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
         raise InvalidInput(
             f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
             f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
         )
-    found = search.minimize(criterion, domain, start, on_step, certificate)
-    return found if view is None or about is None else _handed_out(found, about)
+    here, near = (np.array2string(lam, threshold=6) for lam in (start, domain.project(start)))
+    raise InvalidInput(
+        f"lam0 = {here} lies outside {domain!r}. Start inside with lam0=…: the nearest point is "
+        f"{near}."
+    )
 
 
 def _as_given(callback: OnStep, view: Any, step: Step) -> bool | None:

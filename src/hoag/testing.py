@@ -28,7 +28,7 @@ from hoag.problems import Problem, priced
 from hoag.search.asks import Journal
 from hoag.search.base import Search
 from hoag.search.run import Run
-from hoag.values import Array, Ask, Box, Cost, Evaluation, InvalidInput, Result
+from hoag.values import Array, Ask, Box, Cost, Domain, Evaluation, InvalidInput, Result
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.
 TOLERANCE = 1e-5
@@ -294,15 +294,24 @@ class _Bowl(Criterion):
         )
 
 
-def check_search(search: Search, sizes: tuple[int, ...] = (1, 2), noise: float = 0.1) -> None:
-    """It stays in the box, counts, stops when told, and a journal brings it to the same place.
+def check_search(
+    search: Search,
+    sizes: tuple[int, ...] = (1, 2),
+    noise: float = 0.1,
+    domain: Domain | None = None,
+) -> None:
+    """It stays in the domain, counts, stops when told, and a journal brings it to the same place.
+
+    By default the domain is a box.
 
     >>> import hoag
     >>> hoag.testing.check_search(hoag.search.Fast())
+    >>> hoag.testing.check_search(hoag.search.Fast(), domain=hoag.domains.Ball(2.0))
     """
-    name = type(search).__name__
+    name, given = type(search).__name__, domain
     for size in sizes:
-        domain, lam0 = Box(-3.0, 4.0, size=size), np.full(size, 2.0)
+        domain = Box(-3.0, 4.0, size=size) if given is None else given
+        lam0 = domain.project(np.full(size, 2.0))
         bowl = _Bowl(np.linspace(-1.0, 1.5, size), noise)
         run = Run(bowl)
         result = run.drive(search, domain, lam0)
@@ -310,7 +319,7 @@ def check_search(search: Search, sizes: tuple[int, ...] = (1, 2), noise: float =
         replayed = Run(bowl, replay=run.journal).drive(search, domain, lam0)
         resumed = _resumed(search, domain, lam0, noise, len(run.journal.entries) // 2)
         wrong = {
-            "a λ lies outside the box": float(
+            "a λ lies outside the domain": float(
                 not all(domain.contains(step.lam) for step in result.trace)
             ),
             "the trace is empty": float(not result.trace),
@@ -324,10 +333,10 @@ def check_search(search: Search, sizes: tuple[int, ...] = (1, 2), noise: float =
         _report(name, wrong)
 
 
-def _resumed(search: Search, domain: Box, lam0: Array, noise: float, after: int) -> Result:
+def _resumed(search: Search, domain: Domain, lam0: Array, noise: float, after: int) -> Result:
     """The search interrupted after some entries of its journal, which goes through a pickle."""
     kept: list[bytes] = []
-    bowl = _Bowl(np.linspace(-1.0, 1.5, domain.size), noise)
+    bowl = _Bowl(np.linspace(-1.0, 1.5, lam0.size), noise)
     run = Run(bowl, on_step=lambda step: _keep(run, kept, after))
     run.drive(search, domain, lam0)
     journal: Journal = pickle.loads(kept[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -437,8 +438,37 @@ class Result:
         return pd.concat([steps, columns, pd.DataFrame(rows)], axis=1)
 
 
+class Domain(ABC):
+    """D, the closed convex set that λ may move in: its projection is all that it has to say.
+
+    project   P_D(λ), the point of D nearest to λ
+    contains  whether projecting moves λ by no more than rounding
+    sides     the bounds of each λ by itself, lower and upper; ±∞ where there is none
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> class Halves(hoag.Domain):  # λ₁ + λ₂ + … ≤ 0
+    ...     def project(self, lam):
+    ...         return lam - max(np.mean(lam), 0.0)
+    >>> Halves().project(np.array([3.0, 1.0]))
+    array([ 1., -1.])
+    >>> Halves().contains(np.array([3.0, 1.0]))
+    False
+    """
+
+    @abstractmethod
+    def project(self, lam: Array) -> Array: ...
+
+    def contains(self, lam: Array) -> bool:
+        moved = float(np.linalg.norm(np.asarray(lam) - self.project(lam)))
+        return moved <= ROUNDING * (1.0 + float(np.linalg.norm(lam)))
+
+    def sides(self, size: int) -> tuple[Array, Array]:
+        return np.full(size, -np.inf), np.full(size, np.inf)
+
+
 @dataclass(frozen=True, eq=False)
-class Box:
+class Box(Domain):
     """D = [lower₁, upper₁] × … × [lower_s, upper_s].
 
     >>> import hoag
@@ -505,6 +535,9 @@ class Box:
 
     def contains(self, lam: Array) -> bool:
         return bool(np.all(lam >= self.lower) and np.all(lam <= self.upper))
+
+    def sides(self, size: int) -> tuple[Array, Array]:
+        return self.lower, self.upper
 
     def sample(self, rng: np.random.Generator, n: int) -> Array:
         """n points drawn uniformly, shape (n, s)."""

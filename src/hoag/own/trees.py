@@ -7,14 +7,15 @@ names and shapes of the leaves, in order, and how to rebuild the structure from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hoag.domains import is_domain, product
 from hoag.own.scales import Scale, Scales
-from hoag.values import Array, Box, InvalidInput
+from hoag.values import Array, Box, Domain, InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,37 +211,53 @@ class Layout:
         """The u of a λ that the user gave."""
         return self.scales.back(self.lam.flat(lam, what), self.lam.numbers, what)
 
-    def domain(self, bounds: Any) -> Box:
-        """The box of u, from bounds on λ: a pair of numbers or structures, or a structure of pairs.
+    def domain(self, bounds: Any) -> Domain:
+        """The domain of u, from bounds on λ: a pair, a domain, or a structure of these.
 
-        Without any, u has the library's own, −12 to 12.
+        A pair is of numbers or structures like λ. Without any, u has the library's own box, −12 to
+        12.
         """
         if bounds is None:
             return Box(-12.0, 12.0, size=self.lam.size)
         if isinstance(bounds, Box):
             bounds = (bounds.lower, bounds.upper)
-        if not (isinstance(bounds, tuple) and len(bounds) == 2):
-            pairs = self.lam.spread(bounds, lambda one: isinstance(one, (tuple, Box)))
-            bounds = tuple(self._side(pairs, side) for side in (0, 1))
-        lower, upper = (self._end(end) for end in bounds)
-        return Box(lower, upper, size=self.lam.size)
+        if isinstance(bounds, tuple) and len(bounds) == 2:
+            lower, upper = (self._end(end) for end in bounds)
+            return Box(lower, upper, size=self.lam.size)
+        if is_domain(bounds):
+            self._check_linear(bounds, range(len(self.lam.names)))
+            return product([(self.lam.size, bounds)])
+        each = self.lam.spread(bounds, lambda one: isinstance(one, tuple) or is_domain(one))
+        return product([self._part(k, one) for k, one in enumerate(each)])
 
     def _end(self, end: Any) -> Array:
         if isinstance(end, np.ndarray) and end.shape == (self.lam.size,):
             return self.scales.back(end, self.lam.numbers, "a bound")
         return self.moved(end, "a bound")
 
-    def _side(self, pairs: Sequence[Any], side: int) -> Array:
-        """The lower or the upper ends, one for every number."""
-        ends = []
-        for pair, shape in zip(pairs, self.lam.shapes, strict=True):
-            try:
-                both = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
-                end = np.asarray(both[side], dtype=float)
-                ends.append(np.broadcast_to(end, shape).ravel())
-            except (TypeError, ValueError, IndexError):
+    def _part(self, k: int, given: Any) -> tuple[int, Any]:
+        """The size of one leaf, and the domain of its part of u."""
+        size, shape, scale = self.lam.sizes[k], self.lam.shapes[k], self.scales.parts[k][1]
+        if is_domain(given) and not isinstance(given, Box):
+            self._check_linear(given, [k])
+            return size, given
+        try:
+            pair = (given.lower, given.upper) if isinstance(given, Box) else given
+            ends = [np.broadcast_to(np.asarray(end, dtype=float), shape).ravel() for end in pair]
+            lower, upper = ends
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"bounds hold {given!r} for {self.lam.names[k] or 'lam'}: give a pair (lower, "
+                f"upper) of numbers or arrays of shape {shape}, or a domain."
+            ) from None
+        names = [self.lam.names[k]] * size
+        own = Scales([(size, scale)])
+        return size, (own.back(lower, names, "a bound"), own.back(upper, names, "a bound"))
+
+    def _check_linear(self, domain: Any, leaves: Iterable[int]) -> None:
+        for k in leaves:
+            if not Scales([self.scales.parts[k]]).linear:
                 raise InvalidInput(
-                    f"bounds hold {pair!r}, which is no pair (lower, upper) for hyperparameters of "
-                    f"shape {shape}."
-                ) from None
-        return np.concatenate(ends)
+                    f"{domain!r} is a domain of λ itself: give {self.lam.names[k] or 'lam'} the "
+                    'scale "linear".'
+                )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hoag.values import Array, Ask, Box, Evaluation, InvalidInput, Status
+from hoag.values import Array, Ask, Domain, Evaluation, InvalidInput, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +115,15 @@ class Journal:
         return Journal(self.entries[: stops[0]], self.held) if stops else self
 
 
-def on_bounds(lam: Array, p: Array, domain: Box) -> str:
-    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence."""
-    free = domain.lower < domain.upper  # a λ that somebody fixed is where it was wanted
-    low = np.flatnonzero(free & (lam <= domain.lower) & (p > 0))
-    high = np.flatnonzero(free & (lam >= domain.upper) & (p < 0))
+def on_bounds(lam: Array, p: Array, domain: Domain) -> str:
+    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence.
+
+    What else holds λ in a domain, such as that weights sum to one, is meant and not worth a word.
+    """
+    lower, upper = domain.sides(lam.size)
+    free = lower < upper  # a λ that somebody fixed is where it was wanted
+    low = np.flatnonzero(free & (lam <= lower) & (p > 0))
+    high = np.flatnonzero(free & (lam >= upper) & (p < 0))
     if low.size + high.size == 0:
         return ""
     if low.size + high.size > 1:

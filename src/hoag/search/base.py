@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from hoag.criteria.base import Criterion, Traits
 from hoag.search.asks import ACCURACY, Steps
 from hoag.search.run import OnStep, Run
-from hoag.values import Array, Box, Result, Settings
+from hoag.values import Array, Box, Domain, Result, Settings
 
 
 class Search(Settings, ABC):
-    """A way to minimise a criterion over a box: `steps` is all that it has to say.
+    """A way to minimise a criterion over a domain: `steps` is all that it has to say.
 
     steps        a generator: `now = yield Look(lam, Ask(eps), before)` evaluates, and every
                  evaluation on all rows is a step of the trace; `yield Note(...)` adds to the last
@@ -19,6 +20,8 @@ class Search(Settings, ABC):
                  for those that would think long about the next λ; `return Status(reason,
                  sentence)` ends. The reason "converged" says that the last λ is the answer, or
                  the one that `yield Chosen(...)` named; with any other the best one seen is
+    domains      the domains that it can search: Box, or Domain for all that have `project`. With
+                 another one a run says so, and `steps` is not asked
     accuracy     the share of itself to which f is settled at the end
     by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
                  error of p measured
@@ -39,6 +42,7 @@ class Search(Settings, ABC):
     The box has been halved twenty times.
     """
 
+    domains: type[Domain] = Box
     accuracy: float = ACCURACY
     by_steps: bool = True
     time_budget: float | None = None
@@ -50,7 +54,7 @@ class Search(Settings, ABC):
         return self.max_iter
 
     @abstractmethod
-    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps: ...
+    def steps(self, domain: Any, lam0: Array, traits: Traits) -> Steps: ...
 
     def seeded(self, seed: int) -> Search:
         """The same search with another seed, where it draws random numbers."""
@@ -59,7 +63,7 @@ class Search(Settings, ABC):
     def minimize(
         self,
         criterion: Criterion,
-        domain: Box,
+        domain: Domain,
         lam0: Array,
         on_step: OnStep | None = None,
         certificate: str = "auto",

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import ROUNDOFF, Array, Box
+from hoag.values import ROUNDOFF, Array, Box, Domain
 
 Mask = npt.NDArray[np.bool_]
 
@@ -56,3 +56,27 @@ def free(lam: Array, p: Array, domain: Box) -> Mask:
     """Which hyperparameters are not on a bound that the gradient pushes against."""
     held = ((lam <= domain.lower) & (p > 0)) | ((lam >= domain.upper) & (p < 0))
     return np.asarray(~held)
+
+
+def acting(lam: Array, p: Array, domain: Domain) -> Array:
+    """−P_T(−p), T the directions that the domain leaves open at λ: what a step can use of p.
+
+    A short projected step tells: (λ − P_D(λ − tp))/t tends to it from below as t goes to 0.
+    """
+    t = np.cbrt(ROUNDOFF) * (1.0 + float(np.linalg.norm(lam))) / (float(np.linalg.norm(p)) or 1.0)
+    return np.asarray((lam - domain.project(lam - t * p)) / t)
+
+
+def steepest(lam: Array, p: Array, domain: Domain) -> float:
+    """What p promises for a move by one: of a single hyperparameter in a box, else along P_D."""
+    if isinstance(domain, Box):
+        towards = domain.project(lam - np.sign(p)) - lam
+        return float(np.max(np.abs(p * towards)))
+    sigma = by_one(acting(lam, p, domain), p)
+    return float(p @ (lam - domain.project(lam - p / sigma)))
+
+
+def by_one(slopes: Array, p: Array) -> float:
+    """The σ with which P_D(λ − p/σ) is one away from λ, or less; `slopes` are what acts of p."""
+    most = float(np.max(np.abs(p)))
+    return max(float(np.max(np.abs(slopes))), float(np.sqrt(ROUNDOFF)) * most) or 1.0

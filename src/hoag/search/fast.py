@@ -10,14 +10,14 @@ import numpy as np
 
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import Criterion, Traits
-from hoag.search import newton, quasi_newton, root
+from hoag.search import newton, projected, quasi_newton, root
 from hoag.search.apart import Own, Searches
 from hoag.search.asks import ACCURACY, Steps, check_max_iter, sentence
 from hoag.search.base import Search
 from hoag.search.newton import little_gained
 from hoag.search.run import OnStep, Run
 from hoag.search.survey import lowest_of, survey
-from hoag.values import Array, Ask, Box, InvalidInput, Result, Status
+from hoag.values import Array, Ask, Box, Domain, InvalidInput, Result, Status
 
 
 def check_starts(starts: Any) -> None:
@@ -38,7 +38,8 @@ class Fast(Search):
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
     the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
-    over on one first.
+    over on one first. A domain that is no box is not looked over: from lam0 on, steps go down
+    within it.
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -48,6 +49,7 @@ class Fast(Search):
     """
 
     by_steps = False
+    domains = Domain
 
     def __init__(
         self,
@@ -80,11 +82,13 @@ class Fast(Search):
     def minimize(
         self,
         criterion: Criterion,
-        domain: Box,
+        domain: Domain,
         lam0: Array,
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
+        if not isinstance(domain, Box):
+            return super().minimize(criterion, domain, lam0, on_step, certificate)
         if isinstance(criterion, Apart):
             own = Own(self.tol, self._evaluations, 1 if self.starts == "auto" else self.starts)
             return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
@@ -129,8 +133,10 @@ class Fast(Search):
         status = replace(found.status, sentence=sentence(found.status.sentence, gain))
         return replace(found, status=status)
 
-    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+    def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1
+        if not isinstance(domain, Box):
+            return (yield from projected.descend(domain, lam0, self.tol, most, traits.exact))
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)

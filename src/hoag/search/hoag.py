@@ -22,8 +22,9 @@ from hoag.search.asks import (
     sentence,
 )
 from hoag.search.base import Search
+from hoag.search.curvature import steepest
 from hoag.search.steps import AHEAD, Adaptive, StepRule, gradient_error
-from hoag.values import FALLEN, Array, Ask, Box, Evaluation, InvalidInput, Status
+from hoag.values import FALLEN, Array, Ask, Domain, Evaluation, InvalidInput, Status
 
 
 class Hoag(Search):
@@ -52,6 +53,8 @@ class Hoag(Search):
     >>> result.converged, len(result.trace) > 1
     (True, True)
     """
+
+    domains = Domain
 
     # tol is relative to the first gradient, or to this share of the first loss where that is more.
     LEAST_SCALE = 1e-3
@@ -93,7 +96,7 @@ class Hoag(Search):
     def accuracy(self) -> float:  # type: ignore[override]
         return max(ACCURACY, self.gain)
 
-    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+    def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         C = (yield Lipschitz()) if self.step.needs_lipschitz else np.nan
         lam, L, scale, waited_with = lam0, np.nan, np.nan, np.inf
         now: Evaluation | None = None
@@ -160,7 +163,7 @@ class Hoag(Search):
         now: Evaluation,
         error: float,
         taken: Sequence[_Taken],
-        domain: Box,
+        domain: Domain,
         note: str,
     ) -> Status | None:
         """What more steps may gain, and the steepest slope in the box, as shares of the loss."""
@@ -168,8 +171,7 @@ class Hoag(Search):
         L = min(1 / step.size for step in list(taken)[-self.STALL_STEPS // 2 :])
         step = float(np.linalg.norm(now.lam - domain.project(now.lam - now.grad / L)))
         ahead = AHEAD * L / 2 * (step + error / L) ** 2
-        towards = domain.project(now.lam - np.sign(now.grad)) - now.lam
-        steep = float(np.max(np.abs(towards * now.grad)))
+        steep = steepest(now.lam, now.grad, domain)
         size = abs(now.value) or 1.0
         if not (ahead <= self.gain * size and steep <= AHEAD * self.gain * size):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from hoag.criteria.base import SETTLED
 from hoag.schedules import FLOOR
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
-from hoag.search.curvature import TINY, Curvature, free
+from hoag.search.curvature import TINY, Curvature, free, steepest
 from hoag.search.steps import AHEAD, LONGEST, M
-from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
+from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Domain, Evaluation, Status
 
 # The longest step doubles when f falls by this share of what the slope promises.
 GOOD = 0.25
@@ -45,14 +46,10 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = Fa
     is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
     proportion to ε, as it was when λ was last evaluated with two of them.
     """
-    try:
-        yield from _Descent(domain, tol, max_iter, exact).run(domain.project(lam))
-    except _Done as done:
-        return done.status
-    raise AssertionError("a descent ends by _Done")
+    return (yield from _InBox(domain, tol, max_iter, exact).from_there(domain.project(lam)))
 
 
-class _Here(NamedTuple):
+class Here(NamedTuple):
     now: Evaluation
     eps: float
 
@@ -65,23 +62,65 @@ class _Done(Exception):
         self.status = status
 
 
-class _Descent:
-    def __init__(self, domain: Box, tol: float, max_iter: int, exact: bool) -> None:
+class Descent(ABC):
+    """Steps that are taken, refused and learnt from, each with the ε that the next decision needs.
+
+    How a step is made of p, and how much of p the domain lets act, is for those who derive from it.
+    """
+
+    horizon = LONGEST  # what is left to gain is judged by a step no longer than this
+
+    def __init__(self, domain: Domain, tol: float, max_iter: int, exact: bool) -> None:
         self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
         self.model, self.radius = Curvature(), LONGEST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
         self.evaluations = 0
 
-    def run(self, lam: Array) -> Asking[None]:
-        here = yield from self._at(lam, np.inf, None)
+    @abstractmethod
+    def _step(self, here: Here, radius: float) -> Array:
+        """Where the model is least, but no hyperparameter by more than the radius."""
+
+    @abstractmethod
+    def _slope(self, now: Evaluation) -> float:
+        """‖p‖, without what the domain holds back."""
+
+    @abstractmethod
+    def _changed(self, old: Evaluation, new: Evaluation) -> float:
+        """By how much p has changed, without what the domain holds back."""
+
+    def _moved(self, lam: Array, step: Array) -> Array:
+        return lam + step
+
+    def _tells(self, step: Array, y: Array, error: float) -> bool:
+        """Whether y, up to its error, says how f bends along the step."""
+        return bool(np.linalg.norm(y) > FAINT * error)
+
+    def _longest(self, step: Array) -> float:
+        """How far a hyperparameter may go in the step after this one."""
+        return LONGEST
+
+    def _steep(self, now: Evaluation) -> float:
+        """What p promises for a move by one."""
+        return steepest(now.lam, now.grad, self.domain)
+
+    def from_there(self, lam: Array) -> Steps:
+        try:
+            yield from self._run(lam)
+        except _Done as done:
+            return done.status
+        raise AssertionError("a descent ends by _Done")
+
+    def _run(self, lam: Array) -> Asking[None]:
+        here = yield from self._at(lam, self.first, None)
         here = yield from self._clear(here)
         here = yield from self._going_on(here)
         self.model.see(here.now.grad)
         refusals = 0
         while True:
             step = self._step(here, self.radius)
-            trial = yield from self._at(here.now.lam + step, self._next_eps(here), here.now)
+            there = self._moved(here.now.lam, step)
+            trial = yield from self._at(there, self._next_eps(here), here.now)
             trial = yield from self._clear(trial)
             promise, fall = -float(here.now.grad @ step), self._fall(here, trial, step)
             while fall is None:
@@ -89,7 +128,8 @@ class _Descent:
                 fall = self._fall(here, trial, step)
             self._learn(here, trial, step)
             if fall >= SUFFICIENT * promise:
-                self.radius = min(LONGEST, self.radius * (2.0 if fall >= GOOD * promise else 1.0))
+                longer = 2.0 if fall >= GOOD * promise else 1.0
+                self.radius = min(self._longest(step), self.radius * longer)
                 self.most *= RATE
                 refusals = 0
                 here = yield from self._going_on(trial)
@@ -105,43 +145,44 @@ class _Descent:
             elif length < SHORTEST:
                 self._stop("stalled", here, f"no step longer than {length:.0e} makes the loss fall")
 
-    def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[_Here]:
+    def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[Here]:
         if self.evaluations >= self.max_iter:
             assert start is not None
-            last = _Here(start, eps)
+            last = Here(start, eps)
             self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
         now = yield Look(lam, Ask(eps), start)
         self.evaluations += 1
         mapping = lam - self.domain.project(lam - now.grad / _size(now))
         yield Note(self.radius, float(np.linalg.norm(mapping)))
-        return _Here(now, eps)
+        return Here(now, eps)
 
-    def _error(self, here: _Here) -> float:
+    def _error(self, here: Here) -> float:
         if self.exact:
             return 0.0
         return self.ratio * here.eps if np.isnan(here.now.error) else here.now.error
 
-    def _can_refine(self, here: _Here) -> bool:
+    def _can_refine(self, here: Here) -> bool:
         return here.eps > FLOOR * self.first or here.eps == np.inf
 
-    def _refined(self, here: _Here) -> Asking[_Here]:
+    def _refined(self, here: Here) -> Asking[Here]:
         """The same λ with a smaller ε, which shows how large the error was."""
         if here.eps == np.inf:
             self.first = self.most = LOOSE * max(abs(here.now.g), _size(here.now))
             return (yield from self._at(here.now.lam, self.first, here.now))
         better = yield from self._at(here.now.lam, SHRINK * here.eps, here.now)
         shown = float(np.linalg.norm(better.now.grad - here.now.grad)) / here.eps
+        self.ratio = M if self.ratio == np.inf else self.ratio
         if shown > SHOWN * self.ratio:
             self.ratio = shown
         return better
 
-    def _next_eps(self, here: _Here) -> float:
+    def _next_eps(self, here: Here) -> float:
         """ε for an error of AIM of the gradient, if it goes on in proportion to ε."""
         wanted, error = AIM * min(self._slope(here.now), self.change), self._error(here)
         factor = float(np.clip(wanted / error, SHRINK, GROW)) if error > 0 else GROW
         return float(np.clip(here.eps * factor, FLOOR * self.first, self.most))
 
-    def _clear(self, here: _Here) -> Asking[_Here]:
+    def _clear(self, here: Here) -> Asking[Here]:
         """Wait at λ while the error hides the gradient, and matters."""
         while (here.eps == np.inf and not self.exact) or (
             self._error(here) > max(self._slope(here.now), self.tol * _size(here.now))
@@ -150,13 +191,13 @@ class _Descent:
             here = yield from self._refined(here)
         return here
 
-    def _going_on(self, here: _Here) -> Asking[_Here]:
+    def _going_on(self, here: Here) -> Asking[Here]:
         """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
         while True:
             now, error, goal = here.now, self._error(here), self.tol * _size(here.now)
-            cut = self._step(here, LONGEST)
+            cut = self._step(here, self.horizon)
             ahead = -AHEAD / 2 * float(now.grad @ cut)
-            steep = float(np.max(np.abs(now.grad * self._towards(now, -np.sign(now.grad)))))
+            steep = self._steep(now)
             if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
@@ -168,25 +209,7 @@ class _Descent:
                 self._stop("stalled", here, f"an error of {error:.1e} hides the gradient")
             here = yield from self._refined(here)
 
-    def _slope(self, now: Evaluation) -> float:
-        return float(np.linalg.norm(now.grad[free(now.lam, now.grad, self.domain)]))
-
-    def _towards(self, now: Evaluation, step: Array) -> Array:
-        return self.domain.project(now.lam + step) - now.lam
-
-    def _step(self, here: _Here, radius: float) -> Array:
-        """−B⁻¹p, cut at ±LONGEST, then as long as r allows; without pairs if it hardly descends."""
-        now = here.now
-        newton = self.model.solve(now.grad, free(now.lam, now.grad, self.domain))
-        step = self._towards(now, -np.clip(newton, -LONGEST, LONGEST))
-        step *= min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
-        steep = -float(now.grad @ step) / (self._slope(now) * np.linalg.norm(step) + TINY)
-        if steep > DOWN or not self.model.pairs:
-            return step
-        self.model.pairs.clear()
-        return self._step(here, radius)
-
-    def _fall(self, here: _Here, trial: _Here, step: Array) -> float | None:
+    def _fall(self, here: Here, trial: Here, step: Array) -> float | None:
         """f(λ) − f(λ + s) by values, else by slopes; None where both are worth another look."""
         old, new, again = here.now, trial.now, self._can_refine(trial)
         fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONGEST / 2
@@ -199,18 +222,44 @@ class _Descent:
         blurred = self._error(trial) >= AIM * self._error(here)  # else it is `here` that is
         return None if again and blurred and abs(fall) <= unsure else fall
 
-    def _learn(self, here: _Here, trial: _Here, step: Array) -> None:
+    def _learn(self, here: Here, trial: Here, step: Array) -> None:
         """Keep the pair (s, y), also of a refused step, unless y is noise."""
-        now, y = here.now, trial.now.grad - here.now.grad
-        self.change = float(np.linalg.norm(y[free(now.lam, now.grad, self.domain)]))
-        if np.linalg.norm(y) > FAINT * (self._error(here) + self._error(trial)):
+        y = trial.now.grad - here.now.grad
+        self.change = self._changed(here.now, trial.now)
+        if self._tells(step, y, self._error(here) + self._error(trial)):
             self.model.pairs.append((step, y))
 
-    def _stop(self, reason: str, here: _Here, why: str) -> NoReturn:
+    def _stop(self, reason: str, here: Here, why: str) -> NoReturn:
         verb = "Stopped" if reason == "max_iter" else reason.capitalize()
         why = f"{verb} at step {self.evaluations}: {why}."
         note = on_bounds(here.now.lam, here.now.grad, self.domain)
         raise _Done(Status(reason, sentence(why, note, here.now.note)))
+
+
+class _InBox(Descent):
+    """Steps of L-BFGS on what no bound holds; a box says for each hyperparameter which one does."""
+
+    domain: Box
+
+    def _slope(self, now: Evaluation) -> float:
+        return float(np.linalg.norm(now.grad[free(now.lam, now.grad, self.domain)]))
+
+    def _changed(self, old: Evaluation, new: Evaluation) -> float:
+        y = new.grad - old.grad
+        return float(np.linalg.norm(y[free(old.lam, old.grad, self.domain)]))
+
+    def _step(self, here: Here, radius: float) -> Array:
+        """−B⁻¹p, cut at ±LONGEST, then as long as r allows; without pairs if it hardly descends."""
+        now = here.now
+        newton = self.model.solve(now.grad, free(now.lam, now.grad, self.domain))
+        longest = np.clip(newton, -LONGEST, LONGEST)
+        step = self.domain.project(now.lam - longest) - now.lam
+        step *= min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
+        steep = -float(now.grad @ step) / (self._slope(now) * np.linalg.norm(step) + TINY)
+        if steep > DOWN or not self.model.pairs:
+            return step
+        self.model.pairs.clear()
+        return self._step(here, radius)
 
 
 def _size(now: Evaluation) -> float:

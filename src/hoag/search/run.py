@@ -16,8 +16,8 @@ from hoag.search.asks import Axes, Chosen, Entry, Journal, Lipschitz, Look, Note
 from hoag.values import (
     Array,
     Ask,
-    Box,
     Cost,
+    Domain,
     Evaluation,
     InnerProblemError,
     InvalidInput,
@@ -102,8 +102,14 @@ class Run:
 
     # ---- the search
 
-    def drive(self, search: Search, domain: Box, lam0: Array) -> Result:
+    def drive(self, search: Search, domain: Domain, lam0: Array) -> Result:
         """Run the search to its end; whatever ends it, what was found is not lost."""
+        if not isinstance(domain, search.domains):
+            raise InvalidInput(
+                f"{search!r} searches boxes, and {domain!r} is none: use "
+                "hoag.search.Fast() or hoag.search.Hoag(), which need no more than its "
+                "projection, or bounds=(lower, upper)."
+            )
         try:
             status = self._search(search.steps(domain, lam0, self.criterion.traits))
         except _Stopped as stop:
