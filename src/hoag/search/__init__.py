@@ -1,4 +1,4 @@
-"""Searches: each minimises a criterion over a box and returns a result.
+"""Searches: each minimises a criterion over a domain and returns a result.
 
 >>> import hoag
 >>> from sklearn.datasets import load_diabetes
