@@ -51,7 +51,7 @@ def test_no_collaborator_is_probed():
 
 LAYERS = (
     *("values", "operators", "problems", "linear", "inner", "glm"),
-    *("criteria", "search", "estimators", "bench", "cli"),
+    *("criteria", "search", "own", "estimators", "bench", "cli"),
 )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+    from hoag.own.implicit import implicit
     from hoag.testing import check_problem
     from hoag.values import (
         Ask,
@@ -58,6 +59,7 @@ _HOMES = {
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
     "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
+    "hoag.own.implicit": ("implicit",),
     "hoag.testing": ("check_problem",),
     "hoag.values": (
         *("Ask", "Box", "Cost", "Evaluation", "InnerProblemError", "InvalidInput", "Result"),
@@ -90,6 +92,7 @@ __all__ = [
     "datasets",
     "estimators",
     "glm",
+    "implicit",
     "inner",
     "linear",
     "minimize",
