@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from hoag.criteria.certificate import RELATIVE_RESIDUAL, ROUGH
 from hoag.own.implicit import Standing, Terms, Verdict
@@ -55,25 +56,29 @@ def taken(tree: Any, what: str) -> tuple[Spec, list[Any], list[Any]]:
 
 
 class Shape(NamedTuple):
-    """The structures of x, λ and the data, and which of the numbers of λ and data are asked for."""
+    """The structures of x, λ and the data."""
 
     x: Spec
     lam: Spec
     data: Spec
-    wanted: tuple[bool, ...] = ()
 
 
-class Place(NamedTuple):
-    """∇₁h at one x with products v ↦ ∇²₁h v, and the system whose solution is mapped to p."""
+def flat(leaves: Sequence[Any]) -> Any:
+    return jnp.concatenate([jnp.ravel(leaf) for leaf in leaves]) if leaves else jnp.zeros(0)
 
-    h_x: Any
-    product: Callable[[Any], Any]
-    rhs: Any
-    out: Callable[[Any], Any]
+
+def parted(vector: Any, like: Sequence[Any]) -> list[Any]:
+    """A flat vector as leaves of the shapes and types of others."""
+    parts, start = [], 0
+    for leaf in like:
+        part = vector[start : start + leaf.size]
+        parts.append(part.reshape(leaf.shape).astype(leaf.dtype))
+        start += leaf.size
+    return parts
 
 
 class Solved(NamedTuple):
-    """q and what is left of the system; whether curvature was positive, all finite, and tol met."""
+    """q, the products it took, and whether curvature was positive, all finite, and tol met."""
 
     q: Any
     products: Any
@@ -86,17 +91,13 @@ def norm(v: Any) -> Any:
     return jnp.sqrt(jnp.vdot(v, v))
 
 
-def cg(product: Any, b: Any, start: Any, tol: float, max_iter: int) -> Solved:
-    """Conjugate gradients to ‖Hq − b‖ ≤ tol‖b‖, from the best multiple of `start` if that helps."""
-    q, r, used = jnp.zeros_like(b), b, 0
-    if start is not None:
-        Hs = product(start)
-        energy = jnp.vdot(start, Hs)
-        scale = jnp.where(energy > 0, jnp.vdot(start, b) / jnp.where(energy > 0, energy, 1), 0)
-        better = norm(b - scale * Hs) < norm(b)
-        q, r, used = jnp.where(better, scale * start, q), jnp.where(better, b - scale * Hs, r), 1
-    size = norm(b)
-    roundoff = jnp.finfo(b.dtype).eps
+def is_traced(tree: Any) -> bool:
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def cg(product: Any, q: Any, r: Any, size: Any, tol: Any, max_iter: Any) -> Solved:
+    """Conjugate gradients from q, whose residual is r, until ‖r‖ ≤ tol · size."""
+    roundoff = jnp.finfo(r.dtype).eps
 
     def going(state: Any) -> Any:
         k, _, r, _, _, definite, finite = state
@@ -111,66 +112,168 @@ def cg(product: Any, b: Any, start: Any, tol: float, max_iter: int) -> Solved:
         definite = positive | ~finite | (norm(r) <= jnp.sqrt(roundoff) * size)
         along = jnp.where(positive, rho / jnp.where(positive, curvature, 1), 0)
         q, r = q + along * d, r - along * Hd
-        after = jnp.where(positive, jnp.vdot(r, r), 0)
+        after = jnp.vdot(r, r)
         return k + 1, q, jnp.where(positive, r, 0), r + after / rho * d, after, definite, finite
 
-    finite = jnp.isfinite(size)
-    begin = (0, q, r, r, jnp.vdot(r, r), jnp.array(True), finite)
+    begin = (0, q, r, r, jnp.vdot(r, r), jnp.array(True), jnp.isfinite(size))
     k, q, r, _, _, definite, finite = jax.lax.while_loop(going, step, begin)
-    return Solved(q, used + k, definite, finite, (norm(r) <= tol * size) | ~finite | ~definite)
+    return Solved(q, k, definite, finite, (norm(r) <= tol * size) | ~finite | ~definite)
 
 
-def derivative(
-    place: Callable[[Any], Place], x: Any, start: Any, tol: float, terms: Terms
-) -> tuple[Any, Any, Any]:
+def derivative(inner: Inner, x: Any, start: Any, tol: float, terms: Terms) -> tuple[Any, Any, Any]:
     """p, q and the eight numbers of a Verdict, at the solver's x; see hoag.criteria.certificate."""
 
-    def refined(x: Any, at: Place, q: Any, tol: float) -> tuple[Any, Place, Any, Solved, Solved]:
-        newton = cg(at.product, -at.h_x, None, tol, terms.max_iter)
-        plus = place(x + newton.q)
-        left = cg(plus.product, plus.rhs - plus.product(q), None, tol, terms.max_iter)
-        return x + newton.q, plus, q + left.q, newton, left
+    def solved(x: Any, b: Any, tol: float) -> Solved:
+        found: Solved = inner.solve(x, jnp.zeros_like(b), b, norm(b), tol, terms.max_iter)
+        return found
 
-    at = place(x)
-    first = cg(at.product, at.rhs, start, tol, terms.max_iter)
-    p, gradient = at.out(first.q), norm(at.h_x)
+    def refined(x: Any, h_x: Any, q: Any, tol: float) -> tuple[Any, Any, Any, Solved, Solved]:
+        """x⁺, q⁺ and p⁺, and the two solves that led there."""
+        newton = solved(x, -h_x, tol)
+        x = x + newton.q
+        left = solved(x, inner.rhs(x) - inner.product(x, q), tol)
+        return x, q + left.q, inner.out(x, q + left.q), newton, left
+
+    h_x, b = inner.slope(x), inner.rhs(x)
+    q, r = jnp.zeros_like(b), b
+    if start is not None:  # at its best multiple, if that helps
+        Hs = inner.product(x, start)
+        energy = jnp.vdot(start, Hs)
+        scale = jnp.where(energy > 0, jnp.vdot(start, b), 0) / jnp.where(energy > 0, energy, 1)
+        better = norm(b - scale * Hs) < norm(b)
+        q, r = jnp.where(better, scale * start, q), jnp.where(better, b - scale * Hs, r)
+    first = inner.solve(x, q, r, norm(b), tol, terms.max_iter)
+    p, gradient = inner.out(x, first.q), norm(h_x)
+    products = first.products + (start is not None)
     if terms.untrusted == "ignore":
         nan, yes = jnp.full_like(gradient, jnp.nan), jnp.ones_like(gradient)
-        return p, first.q, jnp.stack([gradient, nan, nan, yes * first.products, *[yes] * 4])
-    x_plus, plus, q_plus, newton, left = refined(x, at, first.q, RELATIVE_RESIDUAL)
-    p_plus = plus.out(q_plus)
+        return p, first.q, jnp.stack([gradient, nan, nan, yes * products, *[yes] * 4])
+    x_plus, q_plus, p_plus, newton, left = refined(x, h_x, first.q, RELATIVE_RESIDUAL)
     change, size = norm(p_plus - p), norm(p_plus)
-    products = first.products + newton.products + left.products + 1
+    products = products + newton.products + left.products + 1
     finite = jnp.isfinite(gradient) & first.finite & newton.finite
     definite = first.definite & newton.definite & left.definite
-    solved = newton.solved & left.solved
+    solvable = newton.solved & left.solved
     if terms.untrusted == "correct":
 
         def again(_: None) -> Any:
-            _, further, q, *two = refined(x_plus, plus, q_plus, ROUGH)
-            p = further.out(q)
-            return (1 + ROUGH) * norm(p - p_plus), norm(p), 1 + sum(one.products for one in two)
+            found = refined(x_plus, inner.slope(x_plus), q_plus, ROUGH)
+            moved, more = norm(found[2] - p_plus), found[3].products + found[4].products + 1
+            return (1 + ROUGH) * moved, norm(found[2]), products + more
 
-        change, size, more = jax.lax.cond(
-            terms.enough(change, size), lambda _: (change, size, 0), again, None
-        )
-        products = products + more
-        p = jnp.where(finite & definite & solved, p_plus, p)
-    error = jnp.where(change > 0, change / size, 0)
+        known = terms.enough(change, size)
+        if is_traced(known):
+            change, size, products = jax.lax.cond(
+                known, lambda _: (change, size, products), again, None
+            )
+        elif not known:
+            change, size, products = again(None)
+        p = jnp.where(finite & definite & solvable, p_plus, p)
+    error = change / jnp.maximum(size, jnp.finfo(x.dtype).tiny)
     error = jnp.where(jnp.isfinite(change), error, jnp.inf)
-    facts = (finite, definite, solved, terms.enough(change, size))
+    facts = (finite, definite, solvable, terms.enough(change, size))
     numbers = [gradient, norm(newton.q), error, products, *facts]
     return p, first.q, jnp.stack([jnp.asarray(number, x.dtype) for number in numbers])
 
 
+class Calculus:
+    """∇₁h, flat, and its derivatives; `x` is flat, `like` has its leaves, `rest` all that is fixed.
+
+    Each is compiled by itself, once for every structure: outside compiled code a derivative is made
+    of these few pieces, which compile in a fraction of the time of the whole.
+    """
+
+    # All X(λ) of one h share its compiled pieces.
+    known: ClassVar[WeakValueDictionary[Any, Calculus]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, h: Callable[..., Any]) -> Calculus:
+        try:
+            return cls.known.setdefault(h, cls(h))
+        except TypeError:  # some callables cannot be hashed
+            return cls(h)
+
+    def __init__(self, h: Callable[..., Any]) -> None:
+        self.h = h
+        self.slope = jax.jit(self._slope, static_argnums=0)
+        self.product = jax.jit(self._product, static_argnums=0)
+        self.solve = jax.jit(self._solve, static_argnums=0)
+        self.pulled = jax.jit(self._pulled, static_argnums=(0, 6))
+        self.pushed = jax.jit(self._pushed, static_argnums=0)
+
+    def _slope(self, shape: Shape, like: Any, theta: Any, rest: Any, x: Any) -> Any:
+        x_rest, lam_rest, data_rest = rest
+        split = shape.lam.kinds.count("float")
+
+        def value(x: Any) -> Any:
+            lam = shape.lam.built(theta[:split], lam_rest)
+            data = shape.data.built(theta[split:], data_rest)
+            h = self.h(shape.x.built(parted(x, like), x_rest), lam, *data)
+            if jnp.shape(h) != ():
+                raise InvalidInput(
+                    f"h(x, lam) has shape {jnp.shape(h)}, and must be one number: sum it, or take "
+                    "the mean."
+                )
+            return h
+
+        return jax.grad(value)(x)
+
+    def _product(self, shape: Shape, like: Any, theta: Any, rest: Any, x: Any, v: Any) -> Any:
+        """∇²₁h v."""
+        return jax.jvp(lambda x: self._slope(shape, like, theta, rest, x), (x,), (v,))[1]
+
+    def _solve(
+        self, shape: Shape, like: Any, theta: Any, rest: Any, x: Any, *system: Any
+    ) -> Solved:
+        product = jax.linearize(lambda x: self._slope(shape, like, theta, rest, x), x)[1]
+        return cg(product, *system)
+
+    def _pulled(
+        self, shape: Shape, like: Any, theta: Any, rest: Any, x: Any, q: Any, wanted: Any
+    ) -> Any:
+        """∇²₁,₂hᵀ q, flat, for those θ that are wanted."""
+        pairs = list(zip(theta, wanted, strict=True))
+
+        def slope(asked: Any) -> Any:
+            left = iter(asked)
+            full = [next(left) if want else leaf for leaf, want in pairs]
+            return self._slope(shape, like, full, rest, x)
+
+        return flat(jax.vjp(slope, [leaf for leaf, want in pairs if want])[1](q)[0])
+
+    def _pushed(self, shape: Shape, like: Any, theta: Any, rest: Any, x: Any, along: Any) -> Any:
+        """∇²₁,₂h w."""
+        tangents = [*along, *(jnp.zeros_like(leaf) for leaf in theta[len(along) :])]
+        slope = partial(self._slope, shape, like)
+        return jax.jvp(lambda theta: slope(theta, rest, x), (theta,), (tangents,))[1]
+
+
+class Inner:
+    """The inner problem at a given λ, and the system that p is made of."""
+
+    def __init__(
+        self, calculus: Calculus, *where: Any, v: Any = None, wanted: Any = (), along: Any = None
+    ) -> None:
+        self.v, self.wanted, self.along = v, wanted, along
+        self.slope = partial(calculus.slope, *where)
+        self.product = partial(calculus.product, *where)
+        self.solve = partial(calculus.solve, *where)
+        self._pulled = partial(calculus.pulled, *where)
+        self._pushed = partial(calculus.pushed, *where)
+
+    def rhs(self, x: Any) -> Any:
+        return self.v if self.along is None else -self._pushed(x, self.along)
+
+    def out(self, x: Any, q: Any) -> Any:
+        return q if self.along is not None else -self._pulled(x, q, self.wanted)
+
+
 class JaxEngine:
     def __init__(self, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> None:
-        self.solver, self.h, self.terms = solver, h, terms
+        self.solver, self.terms = solver, terms
         self.last: Verdict | None = None
         self._warm: tuple[Shape, Any] | None = None
-        self._pull = jax.jit(self._pulled, static_argnums=0)
-        self._push = jax.jit(self._pushed, static_argnums=0)
-        self._step = jax.jit(self._newton, static_argnums=0)
+        self._calculus = Calculus.of(h)
 
     # -- what Argmin asks
 
@@ -183,13 +286,21 @@ class JaxEngine:
         shape, x, theta, rest = self._solved(lam, x0, data)
         floats = theta[: shape.lam.kinds.count("float")]
         to = self._like(shape.lam, along, floats, "along")
-        dx, _, numbers = self._push(shape, x, theta, rest, to)
-        return shape.x.built(x, rest[0]), shape.x.built(self._judged(dx, numbers), rest[0])
+        inner = Inner(self._calculus, shape, x, theta, rest, along=to)
+        dx, _, numbers = derivative(inner, flat(x), None, self._tol(x), self.terms)
+        dx = self._judged(parted(dx, x), numbers)
+        return shape.x.built(x, rest[0]), shape.x.built(dx, rest[0])
 
     def standing(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> Standing:
         shape, x, theta, rest = self._solved(lam, x0, data)
-        gradient, distance, definite = map(float, self._step(shape, x, theta, rest))
-        return Standing(shape.x.built(x, rest[0]), gradient, bool(definite), distance)
+        inner, begin = Inner(self._calculus, shape, x, theta, rest), flat(x)
+        h_x = inner.slope(begin)
+        size = norm(h_x)
+        system = (jnp.zeros_like(h_x), -h_x, size, RELATIVE_RESIDUAL, self.terms.max_iter)
+        step = inner.solve(begin, *system)
+        definite = bool(step.definite & step.finite)
+        distance = float(norm(step.q)) if definite and bool(step.solved) else float("inf")
+        return Standing(shape.x.built(x, rest[0]), float(size), definite, distance)
 
     # -- the forward pass
 
@@ -208,9 +319,12 @@ class JaxEngine:
             *data_spec.built(still[2], data_rest),
         )
         x = [jax.lax.stop_gradient(leaf) for leaf in self._like(x_spec, x, begin, "x")]
-        self.terms.tolerance(float(jnp.finfo(ravel_pytree(x)[0].dtype).eps))
-        rest = (x_rest, lam_rest, data_rest)
-        return Shape(x_spec, lam_spec, data_spec), x, [*lams, *floats], rest
+        self._tol(x)
+        theta, rest = [*lams, *floats], (x_rest, lam_rest, data_rest)
+        return Shape(x_spec, lam_spec, data_spec), x, theta, rest
+
+    def _tol(self, x: Sequence[Any]) -> float:
+        return self.terms.tolerance(max(float(jnp.finfo(leaf.dtype).eps) for leaf in x))
 
     def _like(self, spec: Spec, tree: Any, models: Sequence[Any], what: str) -> list[Any]:
         """The floating-point leaves of a tree that should look like another."""
@@ -247,21 +361,21 @@ class JaxEngine:
 
         def backward(kept: Any, v: Any) -> Any:
             x, theta, rest, start, wanted = kept
-            chosen = shape._replace(wanted=tuple(each is not None for each in wanted))
+            wanted = tuple(each is not None for each in wanted)
             zero = jax.custom_derivatives.SymbolicZero
             v = [jnp.zeros(c.shape, c.dtype) if isinstance(c, zero) else c for c in v]
-            traced = any(
-                isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((x, theta, v))
-            )
-            begin = start or None
+            traced = is_traced((x, theta, v))
+            begin = flat(start) if start else None
             if begin is None and not traced and self._warm is not None and self._warm[0] == shape:
                 begin = self._warm[1]
-            p, q, numbers = self._pull(chosen, x, theta, rest, v, begin)
-            p = iter(self._judged(p, numbers))
+            inner = Inner(self._calculus, shape, x, theta, rest, v=flat(v), wanted=wanted)
+            p, q, numbers = derivative(inner, flat(x), begin, self._tol(x), self.terms)
+            asked = [leaf for leaf, want in zip(theta, wanted, strict=True) if want]
+            p = iter(self._judged(parted(p, asked), numbers))
             if not traced:
                 self._warm = (shape, q)
-            thetas = [next(p) if each else None for each in chosen.wanted]
-            return None, thetas, None, q if start else ()
+            thetas = [next(p) if each else None for each in wanted]
+            return None, thetas, None, parted(q, x) if start else ()
 
         attached.defvjp(forward, backward, symbolic_zeros=True)
         return attached(x, theta, rest, start)
@@ -290,72 +404,3 @@ class JaxEngine:
             self.last = Verdict.of(row)
             self.terms.answer(self.last)
         return np.ones(rows.shape[:-1], np.bool_)
-
-    def _slope(self, shape: Shape, rest: Any) -> Callable[[Any, Any], Any]:
-        """(x, θ) ↦ ∇₁h, both lists of leaves."""
-        x_rest, lam_rest, data_rest = rest
-        split = shape.lam.kinds.count("float")
-
-        def value(x: Any, theta: Any) -> Any:
-            lam = shape.lam.built(theta[:split], lam_rest)
-            data = shape.data.built(theta[split:], data_rest)
-            h = self.h(shape.x.built(x, x_rest), lam, *data)
-            if jnp.shape(h) != ():
-                raise InvalidInput(
-                    f"h(x, lam) has shape {jnp.shape(h)}, and must be one number: sum it, or take "
-                    "the mean."
-                )
-            return h
-
-        slope: Callable[[Any, Any], Any] = jax.grad(value)
-        return slope
-
-    def _place(self, shape: Shape, x: Any, theta: Any, rest: Any) -> Any:
-        """x and a function that linearises ∇₁h at any flat x: (∇₁h, products, slope in θ)."""
-        flat, leaves = ravel_pytree(x)
-        slope = self._slope(shape, rest)
-
-        def at(flat: Any) -> Any:
-            h_x, product = jax.linearize(lambda x: ravel_pytree(slope(leaves(x), theta))[0], flat)
-            return h_x, product, lambda theta: ravel_pytree(slope(leaves(flat), theta))[0]
-
-        tol = self.terms.tolerance(float(jnp.finfo(flat.dtype).eps))
-        return flat, leaves, at, tol
-
-    def _pulled(self, shape: Shape, x: Any, theta: Any, rest: Any, v: Any, start: Any) -> Any:
-        flat, leaves, at, tol = self._place(shape, x, theta, rest)
-        asked = [leaf for leaf, want in zip(theta, shape.wanted, strict=True) if want]
-        _, parts = ravel_pytree(asked)
-
-        def place(flat: Any) -> Place:
-            h_x, product, slope = at(flat)
-
-            def within(asked: Any) -> Any:
-                rest = iter(asked)
-                pairs = zip(theta, shape.wanted, strict=True)
-                return slope([next(rest) if want else leaf for leaf, want in pairs])
-
-            back = jax.vjp(within, asked)[1]
-            return Place(h_x, product, ravel_pytree(v)[0], lambda q: -ravel_pytree(back(q)[0])[0])
-
-        begin = None if start is None else ravel_pytree(start)[0]
-        p, q, numbers = derivative(place, flat, begin, tol, self.terms)
-        return parts(p), leaves(q), numbers
-
-    def _pushed(self, shape: Shape, x: Any, theta: Any, rest: Any, along: Any) -> Any:
-        flat, leaves, at, tol = self._place(shape, x, theta, rest)
-        tangents = [*along, *(jnp.zeros_like(leaf) for leaf in theta[len(along) :])]
-
-        def place(flat: Any) -> Place:
-            h_x, product, slope = at(flat)
-            return Place(h_x, product, -jax.jvp(slope, (theta,), (tangents,))[1], lambda q: q)
-
-        dx, q, numbers = derivative(place, flat, None, tol, self.terms)
-        return leaves(dx), leaves(q), numbers
-
-    def _newton(self, shape: Shape, x: Any, theta: Any, rest: Any) -> Any:
-        flat, _, at, _ = self._place(shape, x, theta, rest)
-        h_x, product, _ = at(flat)
-        step = cg(product, -h_x, None, RELATIVE_RESIDUAL, self.terms.max_iter)
-        well = step.definite & step.finite & step.solved
-        return norm(h_x), jnp.where(well, norm(step.q), jnp.inf), step.definite & step.finite
