@@ -271,6 +271,7 @@ def test_the_last_q_saves_products():
 
     cold = products(1.0)
     assert products(1.001) < 0.8 * cold
+    jax.grad(lambda lam: X(lam, zero[:20], A[:, :20], b) @ v[:20])(1.0)  # of another size
     # under jit: a start goes in as an argument and comes out as its derivative
     slope = jax.jit(jax.grad(lambda lam, q: X(lam, zero, A, b, warm=q) @ v, (0, 1)))
     _, q = jax.block_until_ready(slope(1.0, zero))
@@ -321,6 +322,17 @@ def test_single_precision():
     assert float(p) == pytest.approx(V @ closed(0.3)[1], rel=1e-3)
 
 
+@pytest.mark.parametrize("jit", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_what_is_differentiated_must_come_as_an_argument(jit):
+    def f(lam):
+        X = hoag.implicit(lambda _, x0: exact(lam, x0, A, B), lambda x, _: ridge(x, lam, A, B))
+        return X(0.0, ZERO) @ V
+
+    assert float(jit(f)(0.3)) == pytest.approx(V @ closed(0.3)[0])
+    with pytest.raises(hoag.InvalidInput, match="give to X, as λ or as data"):
+        jit(jax.grad(f))(0.3)
+
+
 def test_other_wrong_use_gets_sentences():
     with pytest.raises(hoag.InvalidInput, match=re.escape("untrusted='no'")):
         hoag.implicit(idle, ridge, untrusted="no")
@@ -335,5 +347,5 @@ def test_other_wrong_use_gets_sentences():
         X(1, ZERO)
     with pytest.raises(hoag.InvalidInput, match="complex"):
         X(np.ones(2, complex), ZERO)
-    with pytest.raises(hoag.InvalidInput, match="along, the direction in λ"):
+    with pytest.raises(hoag.InvalidInput, match="along is with a leaf"):
         X.jvp(0.3, ZERO, np.ones(3))

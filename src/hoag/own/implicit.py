@@ -269,7 +269,7 @@ def implicit(
     >>> try:
     ...     jax.grad(lazy)(1.0, 0.0)
     ... except hoag.InnerProblemError as error:
-    ...     print(str(error)[:45])
+    ...     print(str(error)[:44])
     The gradient of X(λ) is off by about 100.0%,
 
     Parameters

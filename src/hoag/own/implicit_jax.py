@@ -272,10 +272,8 @@ class JaxEngine:
     def __init__(self, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> None:
         self.solver, self.terms = solver, terms
         self.last: Verdict | None = None
-        self._warm: tuple[Shape, Any] | None = None
+        self._warm: Any = None
         self._calculus = Calculus.of(h)
-
-    # -- what Argmin asks
 
     def solution(self, lam: Any, x0: Any, data: tuple[Any, ...], warm: Any) -> Any:
         shape, x, theta, rest = self._solved(lam, x0, data)
@@ -284,8 +282,7 @@ class JaxEngine:
 
     def pushed(self, lam: Any, x0: Any, along: Any, data: tuple[Any, ...]) -> tuple[Any, Any]:
         shape, x, theta, rest = self._solved(lam, x0, data)
-        floats = theta[: shape.lam.kinds.count("float")]
-        to = self._like(shape.lam, along, floats, "along")
+        to = self._like(shape.lam, along, theta[: shape.lam.kinds.count("float")], "along")
         inner = Inner(self._calculus, shape, x, theta, rest, along=to)
         dx, _, numbers = derivative(inner, flat(x), None, self._tol(x), self.terms)
         dx = self._judged(parted(dx, x), numbers)
@@ -293,16 +290,13 @@ class JaxEngine:
 
     def standing(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> Standing:
         shape, x, theta, rest = self._solved(lam, x0, data)
-        inner, begin = Inner(self._calculus, shape, x, theta, rest), flat(x)
-        h_x = inner.slope(begin)
-        size = norm(h_x)
-        system = (jnp.zeros_like(h_x), -h_x, size, RELATIVE_RESIDUAL, self.terms.max_iter)
-        step = inner.solve(begin, *system)
+        inner, at = Inner(self._calculus, shape, x, theta, rest), flat(x)
+        h_x = inner.slope(at)
+        size, most = norm(h_x), self.terms.max_iter
+        step = inner.solve(at, jnp.zeros_like(h_x), -h_x, size, RELATIVE_RESIDUAL, most)
         definite = bool(step.definite & step.finite)
         distance = float(norm(step.q)) if definite and bool(step.solved) else float("inf")
         return Standing(shape.x.built(x, rest[0]), float(size), definite, distance)
-
-    # -- the forward pass
 
     def _solved(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> tuple[Shape, Any, Any, Any]:
         """The solver's x, as floating-point leaves; those of λ and data; all other arrays."""
@@ -318,7 +312,7 @@ class JaxEngine:
             x_spec.built(still[1], x_rest),
             *data_spec.built(still[2], data_rest),
         )
-        x = [jax.lax.stop_gradient(leaf) for leaf in self._like(x_spec, x, begin, "x")]
+        x = self._like(x_spec, x, begin, "x")
         self._tol(x)
         theta, rest = [*lams, *floats], (x_rest, lam_rest, data_rest)
         return Shape(x_spec, lam_spec, data_spec), x, theta, rest
@@ -328,11 +322,7 @@ class JaxEngine:
 
     def _like(self, spec: Spec, tree: Any, models: Sequence[Any], what: str) -> list[Any]:
         """The floating-point leaves of a tree that should look like another."""
-        said = {
-            "x": "The solver returned an x",
-            "warm": "warm, where conjugate gradients are to start, is",
-            "along": "along, the direction in λ, is",
-        }[what]
+        said = "The solver returned an x" if what == "x" else f"{what} is"
         like = "λ" if what == "along" else "x0"
         found, floats, _ = taken(tree, what)
         if found.tree != spec.tree or found.kinds != spec.kinds:
@@ -345,8 +335,6 @@ class JaxEngine:
                 )
         return floats
 
-    # -- the derivative
-
     def _attached(self, shape: Shape, x: Any, theta: Any, rest: Any, start: Any) -> Any:
         """x itself, with the derivative of the minimum in θ; in `start` it is q, by agreement."""
 
@@ -355,9 +343,14 @@ class JaxEngine:
             return x
 
         def forward(*primals: Any) -> Any:
+            if any(leaf.perturbed for leaf in primals[0]):
+                raise InvalidInput(
+                    "The solver's x depends on what is differentiated by another way than lam and "
+                    "data, and that part would be lost: give to X, as λ or as data, whatever the "
+                    "solver or h take from outside."
+                )
             values = jax.tree.map(lambda leaf: leaf.value, primals)
-            wanted = [0.0 if leaf.perturbed else None for leaf in primals[1]]
-            return values[0], (*values, wanted)
+            return values[0], (*values, [0.0 if leaf.perturbed else None for leaf in primals[1]])
 
         def backward(kept: Any, v: Any) -> Any:
             x, theta, rest, start, wanted = kept
@@ -365,15 +358,15 @@ class JaxEngine:
             zero = jax.custom_derivatives.SymbolicZero
             v = [jnp.zeros(c.shape, c.dtype) if isinstance(c, zero) else c for c in v]
             traced = is_traced((x, theta, v))
-            begin = flat(start) if start else None
-            if begin is None and not traced and self._warm is not None and self._warm[0] == shape:
-                begin = self._warm[1]
+            at, last = flat(x), None if traced else self._warm
+            fits = last is not None and (last.shape, last.dtype) == (at.shape, at.dtype)
+            begin = flat(start) if start else last if fits else None
             inner = Inner(self._calculus, shape, x, theta, rest, v=flat(v), wanted=wanted)
-            p, q, numbers = derivative(inner, flat(x), begin, self._tol(x), self.terms)
+            p, q, numbers = derivative(inner, at, begin, self._tol(x), self.terms)
             asked = [leaf for leaf, want in zip(theta, wanted, strict=True) if want]
             p = iter(self._judged(parted(p, asked), numbers))
             if not traced:
-                self._warm = (shape, q)
+                self._warm = q
             thetas = [next(p) if each else None for each in wanted]
             return None, thetas, None, parted(q, x) if start else ()
 
