@@ -16,6 +16,8 @@ BLOCKS = {
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", [p for p in PAGES if BLOCKS[p]], ids=lambda page: page.name)
 def test_the_examples_run(page, capsys):
+    for optional in re.findall(r"^import (jax|torch)$", "".join(BLOCKS[page]), flags=re.M):
+        pytest.importorskip(optional)
     names: dict = {}
     for block in BLOCKS[page]:
         exec(compile(block, str(page), "exec"), names)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
     from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+    from hoag.own.implicit import implicit
     from hoag.own.plain import problem
     from hoag.own.scales import Scale
     from hoag.testing import check_problem
@@ -63,6 +64,7 @@ _HOMES = {
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
     "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
+    "hoag.own.implicit": ("implicit",),
     "hoag.own.plain": ("problem",),
     "hoag.own.scales": ("Scale",),
     "hoag.testing": ("check_problem",),
@@ -100,6 +102,7 @@ __all__ = [
     "domains",
     "estimators",
     "glm",
+    "implicit",
     "inner",
     "linear",
     "minimize",

@@ -1,0 +1,302 @@
+"""X(λ) = argmin over x of h(x, λ), differentiable, for people who keep their own outer loop.
+
+Whoever solves the inner problem, the derivative follows from ∇₁h(X(λ), λ) = 0 alone. A backward
+pass that comes in with v solves one linear system and hands on p:
+
+    ∇²₁h q = v,    p = −∇²₁,₂hᵀ q
+
+That is the derivative where ∇₁h = 0, and something else where the solver stopped early. So each
+backward pass makes one Newton step for x and one refinement of q, as hoag.criteria.certificate
+does, and compares p with the p⁺ there: ‖p⁺ − p‖/‖p⁺‖ is the error that is held against `trust`.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+from sklearn.exceptions import ConvergenceWarning
+
+from hoag.values import InnerProblemError, InvalidInput
+
+Untrusted = Literal["raise", "warn", "correct", "nan", "ignore"]
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Where the x of an inner solver stands: how far from the minimum of h.
+
+    x              as the solver returned it
+    gradient_norm  ‖∇₁h‖ there
+    definite       no negative curvature was met on the way of the Newton step
+    distance       ‖x − X(λ)‖ as the Newton step estimates it; infinite where there is none
+
+    >>> import hoag
+    >>> from hoag.own.implicit import Standing
+    >>> Standing(x=1.0, gradient_norm=0.5, definite=True, distance=0.25).distance
+    0.25
+    """
+
+    x: Any
+    gradient_norm: float
+    definite: bool
+    distance: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far one backward pass is to be trusted: a word for programs, a sentence for people.
+
+    reason         "trusted", "far" (from stationary), "indefinite" (no minimum), "unsolved" (by
+                   conjugate gradients), "not_finite", or "ignored" (nothing was measured)
+    gradient_norm  ‖∇₁h‖ at the solver's x
+    distance       ‖x − X(λ)‖, estimated by the Newton step
+    error          estimate of the relative error of what the pass returned
+    products       with ∇²₁h that the pass took, the estimate's among them
+
+    >>> from hoag.own.implicit import Verdict
+    >>> Verdict("far", 0.3, 0.1, 0.42, 17).trusted
+    False
+    """
+
+    reason: str
+    gradient_norm: float
+    distance: float
+    error: float
+    products: int
+
+    @property
+    def trusted(self) -> bool:
+        return self.reason in ("trusted", "ignored")
+
+    @staticmethod
+    def of(numbers: Iterable[float]) -> Verdict:
+        """From ‖∇₁h‖, ‖δ‖, the error, the products, and four facts: 1 for yes, 0 for no."""
+        gradient, distance, error, products, finite, definite, solved, trusted = numbers
+        facts = {"not_finite": finite, "indefinite": definite, "unsolved": solved, "far": trusted}
+        reason = next((reason for reason, well in facts.items() if not well), "trusted")
+        known = reason in ("trusted", "far")
+        worst = float("inf")
+        return Verdict(
+            reason,
+            float(gradient),
+            float(distance) if known else worst,
+            float(error) if known else worst,
+            int(products),
+        )
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What was asked of the derivative; see `implicit`."""
+
+    tol: float | None
+    trust: float
+    floor: float
+    untrusted: Untrusted
+    max_iter: int
+
+    def tolerance(self, roundoff: float) -> float:
+        """The relative residual of the linear solve, in an arithmetic with this roundoff."""
+        least = 100 * roundoff  # what sums of many products are right to
+        if roundoff > 1e-6:
+            raise InvalidInput(
+                f"x is in an arithmetic of {roundoff:.0e}, too coarse for second derivatives: keep "
+                "x and λ in float32 at least."
+            )
+        if self.tol is not None and self.tol < least:
+            raise InvalidInput(
+                f"tol={self.tol:g} is below what the arithmetic of x can give, about {least:.0e}: "
+                "ask for less, or compute in float64 (in JAX by "
+                'jax.config.update("jax_enable_x64", True) before anything else).'
+            )
+        return max(1e-6, 10 * least) if self.tol is None else self.tol
+
+    def enough(self, change: Any, size: Any) -> Any:
+        """Whether an error of this size is within trust, for numbers of any library."""
+        return (change <= self.trust * size) | (change <= self.floor)
+
+    def answer(self, verdict: Verdict) -> None:
+        """Raise, warn or keep silent about a backward pass, as was asked."""
+        if verdict.trusted or self.untrusted in ("nan", "ignore"):
+            return
+        if self.untrusted == "raise":
+            raise InnerProblemError(self.sentence(verdict))
+        warnings.warn(self.sentence(verdict), ConvergenceWarning, stacklevel=2)
+
+    def sentence(self, verdict: Verdict) -> str:
+        gradient = f"‖∇₁h‖ = {verdict.gradient_norm:.1e} at the x that the inner solver returned"
+        if verdict.reason == "not_finite":
+            if verdict.gradient_norm < float("inf"):
+                return (
+                    "The gradient of the outer loss that is pulled back through X(λ) is not "
+                    "finite, or products with ∇²₁h are not: look at the outer loss, and at h, at "
+                    "the x that the inner solver returned."
+                )
+            return (
+                "∇₁h is not finite at the x that the inner solver returned: it has diverged, or h "
+                "is not differentiable there. Take smaller steps, or start from another x0."
+            )
+        if verdict.reason == "indefinite":
+            return (
+                f"∇²₁h has negative curvature, with {gradient}: that is no minimum of h, and X(λ) "
+                "has no derivative there. Let the inner solver go on; where h is not convex, start "
+                "it elsewhere or add a penalty to h."
+            )
+        if verdict.reason == "unsolved":
+            return (
+                f"Conjugate gradients did not solve ∇²₁h q = v within max_iter={self.max_iter} "
+                f"products, with {gradient}: the gradient of X(λ) is not known. Allow more, or "
+                "scale x so that h bends about equally in every direction."
+            )
+        error = f"{verdict.error:.1%}" if verdict.error < float("inf") else "more than can be told"
+        which = "corrected gradient" if self.untrusted == "correct" else "gradient"
+        instead = "" if self.untrusted == "correct" else 'pass untrusted="correct" for p⁺; '
+        return (
+            f"The {which} of X(λ) is off by about {error}, more than "
+            f"trust={self.trust:g}: {gradient}, and the minimum is about {verdict.distance:.1e} "
+            f"away. Let the inner solver run on, to a smaller ‖∇₁h‖; {instead}or, where the "
+            "gradient itself is that small, set floor to what your outer loop needs."
+        )
+
+
+class Engine(Protocol):
+    """What a framework does for `Argmin`."""
+
+    last: Verdict | None
+
+    def solution(self, lam: Any, x0: Any, data: tuple[Any, ...], warm: Any) -> Any: ...
+    def pushed(self, lam: Any, x0: Any, along: Any, data: tuple[Any, ...]) -> tuple[Any, Any]: ...
+    def standing(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> Standing: ...
+
+
+class Argmin:
+    """X(λ), made by `hoag.implicit`: call it, or ask where the solver's x stands.
+
+    >>> import hoag
+    >>> X = hoag.implicit(lambda lam, x0: 1 / (1 + lam), lambda x, lam: (x - 1) ** 2 + lam * x**2)
+    >>> type(X).__name__, X.last
+    ('Argmin', None)
+    """
+
+    def __init__(self, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> None:
+        self._solver, self._h, self._terms = solver, h, terms
+        self._engines: dict[str, Engine] = {}
+        self._latest: Engine | None = None
+
+    def __call__(self, lam: Any, x0: Any, *data: Any, warm: Any = None) -> Any:
+        """The solver's x, differentiable in lam and in the floating-point leaves of data."""
+        return self._engine(lam, x0, data).solution(lam, x0, data, warm)
+
+    def jvp(self, lam: Any, x0: Any, along: Any, *data: Any) -> tuple[Any, Any]:
+        """(x, dX/dλ · along): the forward mode, judged like the backward pass."""
+        return self._engine(lam, x0, data).pushed(lam, x0, along, data)
+
+    def report(self, lam: Any, x0: Any, *data: Any) -> Standing:
+        """Where the solver's x stands, by one Newton step."""
+        return self._engine(lam, x0, data).standing(lam, x0, data)
+
+    @property
+    def last(self) -> Verdict | None:
+        """The verdict on the last derivative that was computed outside compiled code."""
+        return None if self._latest is None else self._latest.last
+
+    def _engine(self, *given: Any) -> Engine:
+        name = "torch" if _has_tensors(given) else "jax"
+        if name not in self._engines:
+            self._engines[name] = _made(name, self._solver, self._h, self._terms)
+        self._latest = self._engines[name]
+        return self._latest
+
+
+def _has_tensors(node: Any) -> bool:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    if isinstance(node, (dict, list, tuple)):
+        return any(map(_has_tensors, node.values() if isinstance(node, dict) else node))
+    return isinstance(node, torch.Tensor)
+
+
+def _made(name: str, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> Engine:
+    if name == "torch":
+        from hoag.own.implicit_torch import TorchEngine
+
+        return TorchEngine(solver, h, terms)
+    try:
+        from hoag.own.implicit_jax import JaxEngine
+    except ImportError as error:
+        raise InvalidInput(
+            "hoag.implicit differentiates h by JAX or by PyTorch: λ and x0 hold no torch tensors, "
+            f"and JAX cannot be imported ({error}). Give tensors, or pip install jax."
+        ) from error
+    return JaxEngine(solver, h, terms)
+
+
+def implicit(
+    solver: Callable[..., Any],
+    h: Callable[..., Any],
+    *,
+    tol: float | None = None,
+    trust: float = 0.01,
+    floor: float = 0.0,
+    untrusted: Untrusted = "raise",
+    max_iter: int = 1000,
+) -> Argmin:
+    """X(λ) = argmin over x of h(x, λ), differentiable: dX/dλ = −(∇²₁h)⁻¹ ∇²₁,₂h.
+
+    `solver(lam, x0, *data)` is any inner optimiser, and nothing of it is differentiated;
+    `h(x, lam, *data)` is the inner loss, in JAX or in PyTorch. x = X(lam, x0, *data) is what the
+    solver returned; its derivative in lam, and in the floating-point leaves of data, is that of the
+    minimum: one linear system, by conjugate gradients that start from the last q.
+
+    Where the solver stopped too early for that, the derivative is wrong without a sign of it. So
+    every backward pass estimates its relative error, by a Newton step for x and a refinement of q,
+    and does what `untrusted` says where that is above `trust`. The estimate is of the product with
+    the vector v that came in; that v itself was taken at the solver's x is not in it.
+
+    >>> import hoag
+    >>> import jax
+    >>> def h(x, lam):
+    ...     return 0.5 * (x - 1) ** 2 + 0.5 * lam * x**2
+    >>> X = hoag.implicit(lambda lam, x0: 1 / (1 + lam), h)
+    >>> round(float(jax.grad(X)(1.0, 0.0)), 6)
+    -0.25
+    >>> lazy = hoag.implicit(lambda lam, x0: x0, h)  # a solver that does nothing
+    >>> try:
+    ...     jax.grad(lazy)(1.0, 0.0)
+    ... except hoag.InnerProblemError as error:
+    ...     print(str(error)[:44])
+    The gradient of X(λ) is off by about 100.0%,
+
+    Parameters
+    ----------
+    tol : float, optional
+        Relative residual of the linear system: 1e-6, or 1e-4 where x is in float32.
+    trust : float
+        The relative error that a derivative may have. At 1 % a step of an outer loop is as good as
+        exact; inner solves that stop early without a word cost tens of percents.
+    floor : float
+        The error, in the units of the derivative, that never matters. Near the optimum of an outer
+        loop the derivative itself vanishes, and with it what is 1 % of it.
+    untrusted : {"raise", "warn", "correct", "nan", "ignore"}
+        Raise hoag.InnerProblemError; warn (ConvergenceWarning); return the refined derivative, and
+        warn only where that is off by more than `trust`, too; return NaN; or measure nothing.
+    max_iter : int
+        Products with ∇²₁h that a linear solve may take.
+    """
+    if untrusted not in get_args(Untrusted):
+        allowed = ", ".join(map(repr, get_args(Untrusted)))
+        raise InvalidInput(f"untrusted={untrusted!r}: use one of {allowed}.")
+    for name, value in {"tol": tol, "trust": trust, "max_iter": max_iter}.items():
+        if value is not None and not value > 0:
+            raise InvalidInput(f"{name}={value!r} must be positive.")
+    if not callable(solver) or not callable(h):
+        raise InvalidInput(
+            "hoag.implicit(solver, h) takes two functions: solver(lam, x0, *data), which returns "
+            "x, and h(x, lam, *data), which returns a number."
+        )
+    return Argmin(solver, h, Terms(tol, trust, floor, untrusted, max_iter))
