@@ -227,7 +227,7 @@ def _made(name: str, solver: Callable[..., Any], h: Callable[..., Any], terms: T
 
         return TorchEngine(solver, h, terms)
     try:
-        from hoag.own.implicit_jax import JaxEngine
+        from hoag.jax.implicit import JaxEngine
     except ImportError as error:
         raise InvalidInput(
             "hoag.implicit differentiates h by JAX or by PyTorch: λ and x0 hold no torch tensors, "
