@@ -131,6 +131,11 @@ class Solve:
     def converged(self) -> bool:
         return self.reason in ("tolerance", "precision")
 
+    @property
+    def bent(self) -> bool:
+        """Whether A was found not to be positive definite."""
+        return self.reason == "indefinite" or self.damping > 0
+
 
 @dataclass(frozen=True)
 class Ask:
