@@ -68,9 +68,10 @@ def minimize(
         on_step = partial(_as_given, callback, view)
     if not domain.contains(start):
         j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
+        lower, upper = (domain.shown(end)[j] for end in (domain.lower, domain.upper))
         raise InvalidInput(
-            f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
-            f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
+            f"{domain.told(start, j, 'lam0')} lies outside the bounds [{lower:g}, {upper:g}]. "
+            "Start inside the box, or widen it with bounds=(lower, upper)."
         )
     found = search.minimize(criterion, domain, start, on_step, certificate)
     return found if view is None or about is None else _handed_out(found, about)

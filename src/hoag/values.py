@@ -508,6 +508,14 @@ class Box:
         """P_D(λ), the nearest point of the box."""
         return np.clip(lam, self.lower, self.upper)
 
+    def shown(self, lam: Array) -> Array:
+        """λ for people: in their units, where a search moves something else."""
+        return lam
+
+    def told(self, lam: Array, j: int, what: str = "lam") -> str:
+        """The j-th hyperparameter and its value, for people."""
+        return f"{what}[{j}] = {self.shown(lam)[j]:g}"
+
     def contains(self, lam: Array) -> bool:
         return bool(np.all(lam >= self.lower) and np.all(lam <= self.upper))
 

@@ -101,7 +101,7 @@ class Derived(Problem):
         """μ as a function of λ, flat."""
         if callable(mu):
             return lambda lam: float(mu(self.layout.lam.tree(lam)))
-        if not float(mu) > 0:
+        if not (isinstance(mu, (int, float)) and mu > 0):
             raise InvalidInput(f"mu={mu!r}: give a number above 0, a function of λ, or None.")
         return lambda lam: float(mu)
 
@@ -224,6 +224,11 @@ class _Curvature(Hessian):
         return self._point.pulled(v)[0]
 
     def matrix(self) -> Array:
+        return self._formed.copy()
+
+    @cached_property
+    def _formed(self) -> Array:
+        """Made once, for factors of it with several dampings."""
         return self._point.formed()
 
 
@@ -251,6 +256,11 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
                 f"{name} {what} {found} at x0 and lam0. Start where both functions and their "
                 "derivatives are finite; a square root or a norm has no derivative at 0."
             )
+    if not (np.any(point.h_x) or np.any(point.hessian @ direction)):
+        raise InvalidInput(
+            "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there. Write h "
+            "as a function of its argument x, or start from another x0."
+        )
     for name, one, other in zip(("h", "g"), (point.h, point.g), again(), strict=True):
         if not np.isclose(one, other, rtol=1e3 * problem.roundoff, atol=0.0, equal_nan=True):
             raise InvalidInput(
