@@ -125,6 +125,24 @@ def test_wrong_use_gets_a_sentence(change, words):
         made(**change)
 
 
+def test_matrices_are_made_once_and_not_for_every_product():
+    made_of = {"hessian": 0, "cross": 0}
+
+    def counted(name):
+        def function(x, lam):
+            made_of[name] += 1
+            return EXACT[name](x, lam)
+
+        return function
+
+    problem = made(hessian=counted("hessian"), cross=counted("cross"))
+    made_of |= {"hessian": 0, "cross": 0}
+    point = problem.at(np.ones(4), np.zeros(1))
+    for v in np.eye(4):
+        point.hessian @ v
+    assert made_of == {"hessian": 1, "cross": 0}
+
+
 # ---------------------------------------------------------------- unbounded, bent, one's own solver
 
 

@@ -20,11 +20,15 @@ Pull = Callable[[Array], tuple[Array, Array]]
 
 
 class Inner(NamedTuple):
-    """h, ∇₁h, and products with both its second derivatives, at one (x, λ)."""
+    """h, ∇₁h, and products with both its second derivatives, at one (x, λ).
+
+    times   v ↦ ∇²₁h v alone, where that is less work than both; None where it is not
+    """
 
     h: float
     h_x: Array
     pull: Pull
+    times: Callable[[Array], Array] | None = None
 
 
 class Outer(NamedTuple):
@@ -167,6 +171,13 @@ class DerivedPoint:
         self._ledger.charge(passes=self._functions.product)
         return self._inner.pull(v)
 
+    def product(self, v: Array) -> Array:
+        times = self._inner.times
+        if times is None:
+            return self.pulled(v)[0]
+        self._ledger.charge(passes=self._functions.product)
+        return times(v)
+
     def pushed(self, w: Array) -> Array:
         self._ledger.charge(passes=self._functions.product)
         return self._functions.push(self._x, self._lam, self._slope * w)
@@ -221,7 +232,7 @@ class _Curvature(Hessian):
         self._point = point
 
     def product(self, v: Array) -> Array:
-        return self._point.pulled(v)[0]
+        return self._point.product(v)
 
     def matrix(self) -> Array:
         return self._formed.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -114,16 +115,23 @@ class _Callables(Functions):
     """What is given is called, and its shape checked; what is not is differenced."""
 
     rows = None
-    product = 1.0
 
     def __init__(self, h: Any, g: Any, given: dict[str, Any], p: int, s: int) -> None:
         self._h, self._g, self._given, self._p, self._s = h, g, given, p, s
+        self.product = 1.0 if given["hessian"] is not None else 2.0
 
     def inner(self, x: Array, lam: Array) -> Inner:
-        def pull(v: Array) -> tuple[Array, Array]:
-            return self._times_hessian(x, lam, v), self._times_cross(x, lam, v)
+        hessian = cache(lambda: self._own_hessian(x, lam))  # once for all products
 
-        return Inner(self._number(self._h, "h", x, lam), self._h_x(x, lam), pull)
+        def times(v: Array) -> Array:
+            if self._given["hessian"] is None:
+                return np.asarray(_difference(lambda y: self._h_x(y, lam), x, v))
+            return self._shaped(hessian() @ v, "hessian times a vector", self._p)
+
+        def pull(v: Array) -> tuple[Array, Array]:
+            return times(v), self._times_cross(x, lam, v)
+
+        return Inner(self._number(self._h, "h", x, lam), self._h_x(x, lam), pull, times)
 
     def push(self, x: Array, lam: Array, w: Array) -> Array:
         if self._given["cross"] is not None:
@@ -133,8 +141,10 @@ class _Callables(Functions):
     def hessian(self, x: Array, lam: Array) -> Array:
         if self._given["hessian"] is not None:
             return self._own_hessian(x, lam).matrix()
-        columns = [self._times_hessian(x, lam, unit) for unit in np.eye(self._p)]
-        return np.asarray((np.array(columns) + np.array(columns).T) / 2)
+        times = self.inner(x, lam).times
+        assert times is not None
+        columns = np.array([times(unit) for unit in np.eye(self._p)])
+        return np.asarray((columns + columns.T) / 2)
 
     def outer(self, x: Array, lam: Array) -> Outer:
         return Outer(
@@ -156,11 +166,6 @@ class _Callables(Functions):
         if self._given[name] is not None:
             return self._shaped(self._given[name](x, lam), name, at.size)
         return np.array([_difference(function, at, e) for e in np.eye(at.size)])
-
-    def _times_hessian(self, x: Array, lam: Array, v: Array) -> Array:
-        if self._given["hessian"] is not None:
-            return self._shaped(self._own_hessian(x, lam) @ v, "hessian times a vector", self._p)
-        return np.asarray(_difference(lambda y: self._h_x(y, lam), x, v))
 
     def _times_cross(self, x: Array, lam: Array, q: Array) -> Array:
         if self._given["cross"] is not None:
