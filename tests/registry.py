@@ -49,6 +49,18 @@ def penalty(name: str, d: int, outputs: int) -> Any:
     return name
 
 
+def data(
+    model: str, weighted: bool, seed: int = 0, n: int = 30, d: int = 4, scale: float = 1.0
+) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    """Rows, targets and weights, to fit and held out."""
+    rng = np.random.default_rng(seed)
+    A = rows(rng, 2 * n, d)
+    y = targets(model, A, rng)
+    weights = rng.uniform(0.2, 2.0, size=2 * n) if weighted else np.ones(2 * n)
+    fit, held_out = ((scale * A[k], y[k], weights[k]) for k in (slice(n), slice(n, None)))
+    return fit, held_out
+
+
 def make(
     model: str,
     fmt: str = "dense",
@@ -60,14 +72,10 @@ def make(
     d: int = 4,
     scale: float = 1.0,
 ) -> Any:
-    rng = np.random.default_rng(seed)
-    A = rows(rng, 2 * n, d)
-    y = targets(model, A, rng)
-    A = scale * A
+    train, test = data(model, weighted, seed, n, d, scale)
     parts: dict[str, Any] = {}
     if weighted:
-        weights = rng.uniform(0.2, 2.0, size=2 * n)
-        parts = {"sample_weight": weights[:n], "test_weight": weights[n:]}
+        parts = {"sample_weight": train[2], "test_weight": test[2]}
     outputs = {"multinomial": 3, "ridge-2": 2}.get(model, 1)
     if model == "kernel-widths":
         parts |= {"widths": "per-feature"}
@@ -82,7 +90,7 @@ def make(
         "kernel-widths": models.kernel_ridge,
     }[model]
     to = FORMATS[fmt]
-    return factory(to(A[:n]), y[:n], to(A[n:]), y[n:], **parts)
+    return factory(to(train[0]), train[1], to(test[0]), test[1], **parts)
 
 
 def settings() -> Iterator[dict[str, Any]]:

@@ -79,9 +79,10 @@ def _check_inside(start: Array, domain: Domain) -> None:
         return
     if isinstance(domain, Box):
         j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
+        lower, upper = (domain.shown(end)[j] for end in (domain.lower, domain.upper))
         raise InvalidInput(
-            f"lam0[{j}] = {start[j]:g} lies outside the bounds [{domain.lower[j]:g}, "
-            f"{domain.upper[j]:g}]. Start inside the box, or widen it with bounds=(lower, upper)."
+            f"{domain.told(start, j, 'lam0')} lies outside the bounds [{lower:g}, {upper:g}]. "
+            "Start inside the box, or widen it with bounds=(lower, upper)."
         )
     here, near = (np.array2string(lam, threshold=6) for lam in (start, domain.project(start)))
     raise InvalidInput(

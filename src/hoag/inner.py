@@ -78,7 +78,7 @@ class Newton:
             if not float(point.h_x @ d) < 0:
                 d = -point.h_x
             trial, trial_point = self._line_search(problem, lam, x, point, d)
-            if trial_point is not None and step.reason == "indefinite":
+            if trial_point is not None and step.bent:
                 trial, trial_point = _further(problem, lam, x, trial, trial_point)
             if trial_point is None:
                 at_rounding = abs(float(point.h_x @ d)) <= self.rounding * (1 + abs(point.h))
@@ -155,6 +155,11 @@ class Own:
         if size <= tol:
             return Solve(x0, size, 0, "tolerance", point)
         x = np.array(self.solver(lam, x0), dtype=float)
+        if not np.all(np.isfinite(x)):
+            raise InnerProblemError(
+                f"The inner solver that was given returns an x with a NaN or an infinity at lam = "
+                f"{np.array2string(lam, threshold=6)}. Take smaller steps, or penalise x."
+            )
         point = problem.at(x, lam)
         size = _gradient_size(point, lam)
         return Solve(x, size, 1, "tolerance" if size <= tol else "given", point)

@@ -147,7 +147,8 @@ class Damped:
         if found.reason != "indefinite":
             return found
         A = as_hessian(A)
-        delta = self.least * float(np.linalg.norm(A @ b)) / float(np.linalg.norm(b)) or self.least
+        size = float(np.linalg.norm(b)) or 1.0  # b = 0 at a saddle point
+        delta = self.least * float(np.linalg.norm(A @ b)) / size or self.least
         while found.reason == "indefinite" and np.isfinite(delta):
             found = self.solver.solve(Shifted(A, delta), b, None, tol)
             delta *= 4

@@ -121,6 +121,58 @@ def _comparisons(
     ]
 
 
+def check_same(
+    one: Any, other: Any, tol: float = 1e-8, points: int = 3, seed: int = 0
+) -> dict[str, float]:
+    """Two problems are the same function: h, g and all derivatives agree at random points.
+
+    Returns the largest relative discrepancy of each member; raises `InvalidInput` that names those
+    above `tol`. x and λ are flat here, as a search sees them: λ of a problem of one's own on the
+    scale that was given with it, x leaf by leaf.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> halves = X[::2], y[::2], X[1::2], y[1::2]
+    >>> one, other = hoag.models.ridge(*halves), hoag.models.ridge(*halves, penalties=[0] * 10)
+    >>> max(hoag.testing.check_same(one, other).values()) < 1e-8
+    True
+    """
+    rng = np.random.default_rng(seed)
+    problems = [priced(one), priced(other)]
+    x0, lam0 = problems[0].x0, problems[0].lam0
+    for name, size in (("x0", x0.size), ("lam0", lam0.size)):
+        if (found := np.size(getattr(other, name))) != size:
+            raise InvalidInput(f"The two problems differ: {name} has {size} numbers, and {found}.")
+    wrong: dict[str, float] = {}
+    for _ in range(points):
+        x = x0 + rng.normal(size=x0.size)
+        lam = lam0 + rng.uniform(-1.0, 1.0, size=lam0.size)
+        v, w = _unit(rng, x.size), _unit(rng, lam.size)
+        pairs = zip(*(_members(problem.at(x, lam), v, w) for problem in problems), strict=True)
+        for (name, mine), (_, theirs) in pairs:
+            wrong[name] = max(wrong.get(name, 0.0), _off(mine, theirs))
+    apart = [f"{name} (by {off:.1e}, relatively)" for name, off in wrong.items() if not off <= tol]
+    if apart:
+        raise InvalidInput(f"The two problems differ in {', '.join(apart)}.")
+    return wrong
+
+
+def _members(point: Any, v: Array, w: Array) -> list[tuple[str, Any]]:
+    """Everything that a point knows, operators by a product each way and the Hessian as a whole."""
+    return [
+        ("h", point.h),
+        ("h_x", point.h_x),
+        ("hessian", point.hessian @ v),
+        ("hessian, formed", point.hessian.matrix()),
+        ("cross", point.cross.matvec(w)),
+        ("cross, transposed", point.cross.rmatvec(v)),
+        ("g", point.g),
+        ("g_x", point.g_x),
+        ("g_lam", point.g_lam),
+    ]
+
+
 def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int = 0) -> None:
     """Derivatives against differences, products against matrices, adjoints, convexity, prox.
 

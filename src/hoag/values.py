@@ -132,6 +132,11 @@ class Solve:
     def converged(self) -> bool:
         return self.reason in ("tolerance", "precision")
 
+    @property
+    def bent(self) -> bool:
+        """Whether A was found not to be positive definite."""
+        return self.reason == "indefinite" or self.damping > 0
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -465,6 +470,14 @@ class Domain(ABC):
 
     def sides(self, size: int) -> tuple[Array, Array]:
         return np.full(size, -np.inf), np.full(size, np.inf)
+
+    def shown(self, lam: Array) -> Array:
+        """λ for people: in their units, where a search moves something else."""
+        return lam
+
+    def told(self, lam: Array, j: int, what: str = "lam") -> str:
+        """The j-th hyperparameter and its value, for people."""
+        return f"{what}[{j}] = {self.shown(lam)[j]:g}"
 
 
 @dataclass(frozen=True, eq=False)

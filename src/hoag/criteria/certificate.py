@@ -106,13 +106,13 @@ def _refined(
     problem: Any, lam: Array, x: Array, point: Point, q: Array, linear: LinearSolver, tol: float
 ) -> _Step | None:
     newton = linear.solve(point.hessian, -point.h_x, None, tol * float(np.linalg.norm(point.h_x)))
-    if newton.reason in ("indefinite", "not_finite"):
+    if newton.bent or newton.reason == "not_finite":
         return None
     x_plus = x + newton.x
     plus = problem.at(x_plus, lam)
     r_plus = plus.hessian @ q - plus.g_x if np.any(q) else -plus.g_x
     refinement = linear.solve(plus.hessian, -r_plus, None, tol * float(np.linalg.norm(r_plus)))
-    if refinement.reason in ("indefinite", "not_finite"):
+    if refinement.bent or refinement.reason == "not_finite":
         return None
     q_plus = q + refinement.x
     return _Step(x_plus, q_plus, plus, hypergradient(plus, q_plus), refinement.r)

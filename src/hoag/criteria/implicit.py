@@ -149,6 +149,11 @@ class Implicit(Criterion):
         if not ask.gradient:
             return self._value_only(lam, solve, Warm(lam, x, q0), problem)
         adjoint = self.linear.solve(point.hessian, point.g_x, q0, eps)  # (ii)
+        if adjoint.bent and solve.residual > EXACT * self._scale:
+            # What bends down away from the minimum need not do so there, if there is one.
+            solve = self.inner.solve(problem, lam, x, min(mu * eps, EXACT * self._scale))
+            x, point = solve.x, solve.point
+            adjoint = self.linear.solve(point.hessian, point.g_x, None, eps)
         q = _definite(adjoint, solve, lam).x
         p = point.g_lam - point.cross.rmatvec(q)  # (iii)
         bends = None
@@ -160,7 +165,7 @@ class Implicit(Criterion):
             value=float(point.g - q @ point.h_x),
             grad=p,
             g=float(point.g),
-            f_error=_f_error(point, adjoint),
+            f_error=np.inf if adjoint.bent else _f_error(point, adjoint),
             error=ROUNDING * abs(float(point.g)) if self.exact and not self.bends else np.nan,
             hessian=bends,
             x=x,
@@ -267,12 +272,12 @@ class Implicit(Criterion):
             change, missing, q = self._change(point, step, q, tol, deadline)
             f_error = abs(change) + missing + ROUNDING * abs(g)
             lost = size == 0.0 or not np.isfinite(g + size + change)
-            if step.reason in ("indefinite", "not_finite") or not np.isfinite(change):
-                f_error, change = np.inf, 0.0
+            if step.bent or step.reason == "not_finite" or not np.isfinite(change):
+                f_error, change = np.inf, 0.0  # x is no minimum: nothing follows from one step
             if f_error <= tol or stuck or lost or time.perf_counter() >= deadline:
                 break
             trial = problem.at(x + step.x, lam)
-            if np.linalg.norm(trial.h_x) <= FALLEN * size:
+            if not step.bent and np.linalg.norm(trial.h_x) <= FALLEN * size:
                 x, point = x + step.x, trial
                 continue
             goal = ROUGH * size * min(1.0, tol / f_error)
@@ -406,7 +411,8 @@ def _definite(adjoint: Solve, solve: Solve, lam: Array) -> Solve:
             f"∇²₁h is not positive definite at the inner solution for lam = "
             f"{np.array2string(lam, threshold=6)}, where ‖∇₁h‖ = {solve.residual:.1e}: the "
             "hypergradient is not defined there. Is x a minimum of h and not a saddle point, and "
-            "is every direction of x penalised or seen by the data?"
+            "is every direction of x penalised or seen by the data? If h is not convex in x, make "
+            "the problem with convex=False."
         )
     return adjoint
 

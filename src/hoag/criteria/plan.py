@@ -232,7 +232,9 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
         return inners.CG(linear), linear
     # A factor's word is taken: the next step mends what it left.
     forcing = np.inf if _direct(problem) else 0.1
-    return inners.Newton(linear, forcing, roundoff=problem.roundoff), linear
+    # Valleys that are not convex are long.
+    max_iter = 100 if facts.convex else 1000
+    return inners.Newton(linear, forcing, max_iter, problem.roundoff), linear
 
 
 def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple[Solve, Cost]:

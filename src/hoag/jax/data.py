@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +36,7 @@ class Blocks:
             whole = on_device(train)
             return Blocks(lambda: (whole,), False, whole)
         if callable(batches):
-            return Blocks(batches, True)
+            return Blocks(partial(_begun, batches), True)
         if isinstance(batches, int):
             n = rows_of(train, "train")
             if n is None or not 1 <= batches <= n:
@@ -51,6 +52,19 @@ class Blocks:
         raise InvalidInput(
             "batches: give a number of blocks into which train is cut, a list of blocks (and no "
             "train), or a function that returns an iterator over blocks."
+        )
+
+
+def _begun(batches: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """One pass over the blocks that a user's function gives."""
+    empty = True
+    for block in batches():
+        empty = False
+        yield block
+    if empty:
+        raise InvalidInput(
+            "batches() gave no block. It is called for each pass, and has to return an iterator "
+            "that begins anew."
         )
 
 

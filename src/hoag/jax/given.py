@@ -21,14 +21,17 @@ class Given:
     """
 
     def __init__(self, given: Any, what: str) -> None:
+        self._given = given
         paths, self._structure = tree_util.tree_flatten_with_path(given)
         self._leaves = [leaf for _, leaf in paths]
         self._free = [k for k, leaf in enumerate(self._leaves) if _is_number(leaf)]
         names = [_name(path) for path, _ in paths]
         for name, leaf in zip(names, self._leaves, strict=True):
             _check_leaf(leaf, f"{what}: {name}" if name else what)
-        if not self._free:
-            raise InvalidInput(f"{what} has no array of numbers in it.")
+        if not any(np.size(self._leaves[k]) for k in self._free):
+            raise InvalidInput(
+                f"{what} has no number in it: give an array, or a structure of them."
+            )
         self._what, self._dtypes = what, [jnp.result_type(self._leaves[k]) for k in self._free]
         self.tree = Tree(
             tuple(names[k] for k in self._free),
@@ -37,6 +40,10 @@ class Given:
             self._taken,
             self._spread,
         )
+
+    def __reduce__(self) -> Any:
+        """Pickled as what it was made of, wherever that can be."""
+        return Given, (self._given, self._what)
 
     def made(self, flat: Any) -> Any:
         """A pytree like the user's, of a flat vector that may be a tracer."""
@@ -59,7 +66,12 @@ class Given:
                 f"What was given has another structure than {self._what}: {structure} in place of "
                 f"{self._structure}."
             )
-        return [np.asarray(leaves[k], dtype=float) for k in self._free]
+        try:
+            return [np.asarray(leaves[k], dtype=float) for k in self._free]
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"{other!r} was given where numbers were expected, as {self._what} has them."
+            ) from None
 
     def _spread(self, spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
         whole = tree_util.tree_unflatten(self._structure, range(len(self._leaves)))
@@ -89,6 +101,8 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _check_leaf(leaf: Any, where: str) -> None:
+    if isinstance(leaf, (str, bytes)):
+        raise InvalidInput(f"{where} is the text {leaf!r}: let the functions close over it.")
     if isinstance(leaf, (jax.Array, np.ndarray, np.generic, int)) and not _is_number(leaf):
         kind = jnp.result_type(leaf)
         raise InvalidInput(

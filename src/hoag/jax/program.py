@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
-from jax.extend.core import Literal
 
 from hoag.jax.given import Given
+from hoag.jax.trace import constants_of, narrowed, run
 from hoag.values import Array, InvalidInput
 
 
@@ -46,6 +46,12 @@ class Term:
         call = f"{self._name}(x, lam{'' if data is None else ', data'})"
         try:
             closed = jax.make_jaxpr(self._on_flat)(x, lam, data)
+        except jax.errors.JAXTypeError as error:  # a value was asked of a tracer
+            raise InvalidInput(
+                f"{call} cannot be traced: it makes a Python number or a NumPy array of something "
+                "that depends on x or lam. Write it with jax.numpy, and jax.lax.cond or "
+                f"jnp.where in place of if. {type(error).__name__}: {error}"
+            ) from error
         except Exception as error:
             raise InvalidInput(
                 f"{call} cannot be called with x like x0 and lam like lam0: "
@@ -53,12 +59,13 @@ class Term:
             ) from error
         shapes = [aval.shape for aval in closed.out_avals]
         if shapes != [()]:
-            what = f"shape {shapes[0]}" if len(shapes) == 1 else f"{len(shapes)} arrays"
+            what = f"shape {shapes[0]}" if len(shapes) == 1 else f"{len(shapes) or 'no'} arrays"
             raise InvalidInput(f"{call} returns {what}; it must be one number. Sum over rows.")
-        kind = closed.out_avals[0].dtype
+        kind = next(narrowed(closed.jaxpr), closed.out_avals[0].dtype)
         if kind != jnp.float64:
             raise InvalidInput(
-                f"{call} returns {kind}; it must compute in float64: look for a cast in it."
+                f"{call} computes or returns {kind}; it must compute in float64, whose rounding "
+                "the errors of values and gradients are told from: look for a cast in it."
             )
         return Program(closed)
 
@@ -93,19 +100,20 @@ class Program:
     """A function that was traced, and its derivatives, each compiled when it is first called.
 
     Arrays that the function closes over are arguments of what is compiled: as constants they would
-    be copied into it, digit by digit, and compilation would take minutes.
+    be copied into it, digit by digit, and compilation would take minutes. Only what the rules of a
+    jax.custom_jvp or custom_vjp close over is out of reach, for JAX calls them later.
     """
 
     def __init__(self, closed: Any) -> None:
         self._closed = closed
-        self._own = len(closed.consts)
-        self.constants = [jnp.asarray(c) for c in (*closed.consts, *_nested(closed.jaxpr))]
+        self._held = constants_of(closed)
+        self.constants = [jnp.asarray(constant) for constant in self._held]
         self._kept: Any = None  # how the results of `linearised` are put together again
 
     def _value(self, x: Any, lam: Any, arrays: Any) -> Any:
-        constants, data = arrays[: len(self.constants)], arrays[len(self.constants) :]
-        own, nested = constants[: self._own], iter(constants[self._own :])
-        return _run(self._closed.jaxpr, own, nested, (x, lam, *data))[0]
+        constants, data = arrays[: len(self._held)], arrays[len(self._held) :]
+        given = {id(one): array for one, array in zip(self._held, constants, strict=True)}
+        return run(self._closed, given, (x, lam, *data))[0]
 
     def _gradient(self, x: Any, lam: Any, arrays: Any) -> Any:
         return jax.grad(self._value)(x, lam, arrays)
@@ -167,40 +175,3 @@ class Program:
             return jax.lax.map(times, jnp.eye(x.size), batch_size=32)
 
         return jax.jit(hessian)
-
-
-# What nested calls of compiled functions are called in a trace.
-_CALLS = ("jit", "pjit", "closed_call", "core_call")
-
-
-def _nested(jaxpr: Any) -> list[Any]:
-    """The constants of functions that were compiled by themselves and are called in this one."""
-    found: list[Any] = []
-    for equation in jaxpr.eqns:
-        if equation.primitive.name in _CALLS:
-            closed = equation.params["jaxpr"]
-            found += [*closed.consts, *_nested(closed.jaxpr)]
-    return found
-
-
-def _run(jaxpr: Any, own: Sequence[Any], nested: Iterator[Any], arguments: Sequence[Any]) -> Any:
-    """The outputs of a traced function, its constants given, calls of compiled ones unfolded."""
-    known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*own, *arguments], strict=True))
-
-    def read(variable: Any) -> Any:
-        return variable.val if isinstance(variable, Literal) else known[variable]
-
-    for equation in jaxpr.eqns:
-        values = [read(variable) for variable in equation.invars]
-        if equation.primitive.name in _CALLS:
-            closed = equation.params["jaxpr"]
-            constants = [next(nested) for _ in closed.consts]
-            results = _run(closed.jaxpr, constants, nested, values)
-        else:
-            settings = equation.primitive.get_bind_params(equation.params)
-            # Older versions of JAX give functions beside the settings.
-            functions, settings = settings if isinstance(settings, tuple) else ((), settings)
-            results = equation.primitive.bind(*functions, *values, **settings)
-            results = results if equation.primitive.multiple_results else [results]
-        known.update(zip(equation.outvars, results, strict=True))
-    return [read(variable) for variable in jaxpr.outvars]

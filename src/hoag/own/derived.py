@@ -20,11 +20,15 @@ Pull = Callable[[Array], tuple[Array, Array]]
 
 
 class Inner(NamedTuple):
-    """h, ∇₁h, and products with both its second derivatives, at one (x, λ)."""
+    """h, ∇₁h, and products with both its second derivatives, at one (x, λ).
+
+    times   v ↦ ∇²₁h v alone, where that is less work than both; None where it is not
+    """
 
     h: float
     h_x: Array
     pull: Pull
+    times: Callable[[Array], Array] | None = None
 
 
 class Outer(NamedTuple):
@@ -101,7 +105,7 @@ class Derived(Problem):
         """μ as a function of λ, flat."""
         if callable(mu):
             return lambda lam: float(mu(self.layout.lam.tree(lam)))
-        if not float(mu) > 0:
+        if not (isinstance(mu, (int, float)) and mu > 0):
             raise InvalidInput(f"mu={mu!r}: give a number above 0, a function of λ, or None.")
         return lambda lam: float(mu)
 
@@ -167,6 +171,13 @@ class DerivedPoint:
         self._ledger.charge(passes=self._functions.product)
         return self._inner.pull(v)
 
+    def product(self, v: Array) -> Array:
+        times = self._inner.times
+        if times is None:
+            return self.pulled(v)[0]
+        self._ledger.charge(passes=self._functions.product)
+        return times(v)
+
     def pushed(self, w: Array) -> Array:
         self._ledger.charge(passes=self._functions.product)
         return self._functions.push(self._x, self._lam, self._slope * w)
@@ -221,9 +232,14 @@ class _Curvature(Hessian):
         self._point = point
 
     def product(self, v: Array) -> Array:
-        return self._point.pulled(v)[0]
+        return self._point.product(v)
 
     def matrix(self) -> Array:
+        return self._formed.copy()
+
+    @cached_property
+    def _formed(self) -> Array:
+        """Made once, for factors of it with several dampings."""
         return self._point.formed()
 
 
@@ -251,6 +267,11 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
                 f"{name} {what} {found} at x0 and lam0. Start where both functions and their "
                 "derivatives are finite; a square root or a norm has no derivative at 0."
             )
+    if not (np.any(point.h_x) or np.any(point.hessian @ direction)):
+        raise InvalidInput(
+            "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there. Write h "
+            "as a function of its argument x, or start from another x0."
+        )
     for name, one, other in zip(("h", "g"), (point.h, point.g), again(), strict=True):
         if not np.isclose(one, other, rtol=1e3 * problem.roundoff, atol=0.0, equal_nan=True):
             raise InvalidInput(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from hoag.operators import as_hessian
+from hoag.operators import Hessian, as_hessian
 from hoag.own.derived import Derived, Functions, Inner, Outer, checked
 from hoag.own.trees import Layout, nested
 from hoag.values import ROUNDOFF, Array, InvalidInput
@@ -79,18 +81,28 @@ def problem(
             stacklevel=2,
         )
     functions = _Callables(h, g, given, start.size, lams.size)
-    x, lam = (
-        nested(v, name, np.asarray, lambda _, array: array)
-        for v, name in ((start, "x0"), (lams, "lam0"))
-    )
+    x, lam = (nested(v, name, _numbers, _as_it_is) for v, name in ((start, "x0"), (lams, "lam0")))
     made = Derived(
         functions, Layout.of(x, lam, scale), start, lams, mu=mu, convex=convex, solver=solver
     )
     return checked(made, lambda: (float(h(start, lams)), float(g(start, lams))))
 
 
+def _numbers(value: Any) -> Array:
+    if value is None:  # which NumPy takes for a NaN
+        raise TypeError
+    return np.asarray(value, dtype=float)
+
+
+def _as_it_is(_: int, array: Array) -> Array:
+    return array
+
+
 def _flat(value: Any, name: str) -> Array:
-    vector = np.array(value, dtype=float)
+    try:
+        vector = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name}={value!r} is no flat array of numbers.") from None
     if vector.ndim != 1 or vector.size == 0 or not np.all(np.isfinite(vector)):
         raise InvalidInput(
             f"{name} must be a flat array of finite numbers, with at least one; it has shape "
@@ -103,28 +115,36 @@ class _Callables(Functions):
     """What is given is called, and its shape checked; what is not is differenced."""
 
     rows = None
-    product = 1.0
 
     def __init__(self, h: Any, g: Any, given: dict[str, Any], p: int, s: int) -> None:
         self._h, self._g, self._given, self._p, self._s = h, g, given, p, s
+        self.product = 1.0 if given["hessian"] is not None else 2.0
 
     def inner(self, x: Array, lam: Array) -> Inner:
-        def pull(v: Array) -> tuple[Array, Array]:
-            return self._times_hessian(x, lam, v), self._times_cross(x, lam, v)
+        hessian = cache(lambda: self._own_hessian(x, lam))  # once for all products
 
-        return Inner(self._number(self._h, "h", x, lam), self._h_x(x, lam), pull)
+        def times(v: Array) -> Array:
+            if self._given["hessian"] is None:
+                return np.asarray(_difference(lambda y: self._h_x(y, lam), x, v))
+            return self._shaped(hessian() @ v, "hessian times a vector", self._p)
+
+        def pull(v: Array) -> tuple[Array, Array]:
+            return times(v), self._times_cross(x, lam, v)
+
+        return Inner(self._number(self._h, "h", x, lam), self._h_x(x, lam), pull, times)
 
     def push(self, x: Array, lam: Array, w: Array) -> Array:
         if self._given["cross"] is not None:
-            cross = self._given["cross"](x, lam)
-            return self._shaped(cross @ w, "cross times a vector", self._p)
+            return self._shaped(self._cross(x, lam) @ w, "cross times a vector", self._p)
         return np.asarray(_difference(lambda mu: self._h_x(x, mu), lam, w))
 
     def hessian(self, x: Array, lam: Array) -> Array:
         if self._given["hessian"] is not None:
-            return as_hessian(self._given["hessian"](x, lam)).matrix()
-        columns = [self._times_hessian(x, lam, unit) for unit in np.eye(self._p)]
-        return np.asarray((np.array(columns) + np.array(columns).T) / 2)
+            return self._own_hessian(x, lam).matrix()
+        times = self.inner(x, lam).times
+        assert times is not None
+        columns = np.array([times(unit) for unit in np.eye(self._p)])
+        return np.asarray((columns + columns.T) / 2)
 
     def outer(self, x: Array, lam: Array) -> Outer:
         return Outer(
@@ -147,18 +167,26 @@ class _Callables(Functions):
             return self._shaped(self._given[name](x, lam), name, at.size)
         return np.array([_difference(function, at, e) for e in np.eye(at.size)])
 
-    def _times_hessian(self, x: Array, lam: Array, v: Array) -> Array:
-        if self._given["hessian"] is not None:
-            product = as_hessian(self._given["hessian"](x, lam)) @ v
-            return self._shaped(product, "hessian times a vector", self._p)
-        return np.asarray(_difference(lambda y: self._h_x(y, lam), x, v))
-
     def _times_cross(self, x: Array, lam: Array, q: Array) -> Array:
         if self._given["cross"] is not None:
-            cross = self._given["cross"](x, lam)
-            transposed = cross.T @ q if isinstance(cross, np.ndarray) else cross.rmatvec(q)
+            transposed = self._cross(x, lam).rmatvec(q)
             return self._shaped(transposed, "cross transposed times a vector", self._s)
         return np.array([float(q @ self.push(x, lam, e)) for e in np.eye(self._s)])
+
+    def _own_hessian(self, x: Array, lam: Array) -> Hessian:
+        return as_hessian(self._matrix("hessian", x, lam, (self._p, self._p)))
+
+    def _cross(self, x: Array, lam: Array) -> LinearOperator:
+        return aslinearoperator(self._matrix("cross", x, lam, (self._p, self._s)))
+
+    def _matrix(self, name: str, x: Array, lam: Array, shape: tuple[int, int]) -> Any:
+        matrix = self._given[name](x, lam)
+        if isinstance(matrix, (list, tuple)):
+            matrix = np.array(matrix, dtype=float)
+        if tuple(matrix.shape) != shape:
+            found = tuple(matrix.shape)
+            raise InvalidInput(f"{name} has shape {found}; by x0 and lam0 it is {shape}.")
+        return matrix
 
     def _number(self, function: Vector, name: str, x: Array, lam: Array) -> float:
         value = np.asarray(function(x, lam))

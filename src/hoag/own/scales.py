@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
 
 from hoag.values import Array, InvalidInput
 
@@ -42,25 +44,30 @@ class Scale:
             return NAMED[scale]
         if isinstance(scale, (int, float)) and np.isfinite(scale) and scale > 0:
             unit = float(scale)
-            return Scale(
-                lambda u: unit * u, lambda lam: lam / unit, lambda u: np.full(u.shape, unit)
-            )
+            return Scale(partial(np.multiply, unit), partial(_over, unit), partial(_all, unit))
         raise InvalidInput(
             f"scale={scale!r}: use {', '.join(map(repr, NAMED))}, a positive number (one unit of "
             "the search), a hoag.Scale, or a structure of these like lam0."
         )
 
 
-def _share(u: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-u)))
+# Functions with names, so that a result that holds them can be pickled.
+def _over(unit: float, lam: Array) -> Array:
+    return lam / unit
+
+
+def _all(unit: float, u: Array) -> Array:
+    return np.full(u.shape, unit)
+
+
+def _spread_share(u: Array) -> Array:
+    return np.asarray(expit(u) * expit(-u))
 
 
 NAMED = {
-    "linear": Scale(lambda u: u, lambda lam: lam, np.ones_like),
+    "linear": Scale(np.positive, np.positive, np.ones_like),
     "log": Scale(np.exp, np.log, np.exp, "positive"),
-    "logit": Scale(
-        _share, lambda lam: np.log(lam / (1 - lam)), lambda u: _share(u) * _share(-u), "in (0, 1)"
-    ),
+    "logit": Scale(expit, logit, _spread_share, "in (0, 1)"),
 }
 
 
@@ -73,7 +80,7 @@ class Scales:
     @property
     def linear(self) -> bool:
         """u is λ itself."""
-        return all(scale is NAMED["linear"] for _, scale in self.parts)
+        return all(scale == NAMED["linear"] for _, scale in self.parts)
 
     def to(self, u: Array) -> Array:
         return u if self.linear else self._each(u, lambda scale, part: scale.to(part))
@@ -93,6 +100,15 @@ class Scales:
                 "its scale says."
             )
         return u
+
+    def words(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What u is called where λ is called so: log λ, say."""
+        each = [scale for size, scale in self.parts for _ in range(size)]
+        known = [next((w for w, one in NAMED.items() if one == scale), "scaled") for scale in each]
+        return tuple(
+            name if word == "linear" else f"{word} {name}"
+            for word, name in zip(known, names, strict=True)
+        )
 
     def _kind(self, j: int) -> str:
         ends = np.cumsum([size for size, _ in self.parts])

@@ -7,7 +7,7 @@ names and shapes of the leaves, in order, and how to rebuild the structure from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,32 +83,46 @@ class Tree:
 
 def nested(tree: Any, what: str, as_array: Callable[[Any], Array], as_leaf: Any) -> Tree:
     """A Tree of dicts, lists and tuples; as_leaf(k, array) is the k-th leaf as the user has it."""
-    names: list[str] = []
-    leaves: list[Any] = []
+    found = list(_leaves(tree, ()))
+    shapes = tuple(np.shape(as_array(leaf)) for _, leaf in found)
+    own = _Nested(tree, what, as_array, as_leaf)
+    return Tree(tuple(name for name, _ in found), shapes, own.rebuild, own.take, own.spread)
 
-    def walk(node: Any, path: tuple[str, ...]) -> None:
-        below = _children(node)
-        if below is None:
-            names.append("/".join(path))
-            leaves.append(node)
-            return
-        for key, child in below:
-            walk(child, (*path, str(key)))
 
-    walk(tree, ())
-    shapes = tuple(np.shape(as_array(leaf)) for leaf in leaves)
+@dataclass(frozen=True, eq=False)
+class _Nested:
+    """What `nested` was given; it pickles where that does."""
 
-    def rebuild(arrays: Sequence[Array]) -> Any:
-        rest = iter([as_leaf(k, array) for k, array in enumerate(arrays)])
-        return _mapped(tree, lambda _: next(rest))
+    tree: Any
+    what: str
+    as_array: Callable[[Any], Array]
+    as_leaf: Callable[[int, Array], Any]
 
-    def take(other: Any) -> list[Array]:
-        return [as_array(leaf) for leaf in _together(tree, other, what, ())]
+    def rebuild(self, arrays: Sequence[Array]) -> Any:
+        rest = iter([self.as_leaf(k, array) for k, array in enumerate(arrays)])
+        return _mapped(self.tree, lambda _: next(rest))
 
-    def spread(spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
-        return _spread(tree, spec, is_leaf, what)
+    def take(self, other: Any) -> list[Array]:
+        try:
+            return [self.as_array(leaf) for leaf in _together(self.tree, other, self.what, ())]
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(
+                f"{other!r} was given where numbers were expected, as {self.what} has them."
+            ) from None
 
-    return Tree(tuple(names), shapes, rebuild, take, spread)
+    def spread(self, spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
+        return _spread(self.tree, spec, is_leaf, self.what)
+
+
+def _leaves(node: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """(name, leaf) of every leaf, in order."""
+    below = _children(node)
+    if below is None:
+        yield "/".join(path), node
+    for key, child in below or ():
+        yield from _leaves(child, (*path, str(key)))
 
 
 def _children(node: Any) -> list[tuple[Any, Any]] | None:
@@ -197,6 +211,11 @@ class Layout:
         plain = self.lam.names == ("",) and len(self.lam.shapes[0]) == 1
         return () if plain else self.lam.numbers
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """What the search moves, by name: that of each hyperparameter, with its scale."""
+        return self.scales.words([_called("lam", name) for name in self.lam.numbers])
+
     def given_lam(self, u: Array) -> Any:
         """λ as the user has it."""
         return self.lam.tree(self.scales.to(u))
@@ -218,17 +237,52 @@ class Layout:
         12.
         """
         if bounds is None:
-            return Box(-12.0, 12.0, size=self.lam.size)
+            return OwnBox(self, -12.0, 12.0)
         if isinstance(bounds, Box):
             bounds = (bounds.lower, bounds.upper)
-        if isinstance(bounds, tuple) and len(bounds) == 2:
-            lower, upper = (self._end(end) for end in bounds)
-            return Box(lower, upper, size=self.lam.size)
         if is_domain(bounds):
             self._check_linear(bounds, range(len(self.lam.names)))
             return product([(self.lam.size, bounds)])
-        each = self.lam.spread(bounds, lambda one: isinstance(one, tuple) or is_domain(one))
-        return product([self._part(k, one) for k, one in enumerate(each)])
+        parts = self._structure_of_domains(bounds)
+        if parts is not None:
+            return product(parts)
+        readings, refused = [], []
+        for read in (self._pair_of_structures, self._structure_of_pairs):
+            try:
+                readings.append(OwnBox(self, *read(bounds)))
+            except InvalidInput as error:
+                refused.append(error)
+        if not readings:
+            pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
+            raise refused[0 if pair else 1]
+        one, other = readings[0], readings[-1]
+        if not (np.array_equal(one.lower, other.lower) and np.array_equal(one.upper, other.upper)):
+            raise InvalidInput(
+                f"bounds={bounds!r} may be a pair (lower, upper), and also a pair for each of the "
+                "two parts of lam0. Give a hoag.Box(lower, upper), or lam0 as a dict."
+            )
+        return one
+
+    def _pair_of_structures(self, bounds: Any) -> tuple[Array, Array]:
+        if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2):
+            raise InvalidInput(f"bounds={bounds!r} is no pair (lower, upper).")
+        lower, upper = (self._end(end) for end in bounds)
+        return lower, upper
+
+    def _structure_of_pairs(self, bounds: Any) -> tuple[Array, Array]:
+        pairs = self.lam.spread(bounds, _is_pair)
+        lower, upper = (self._end(self._side(pairs, side)) for side in (0, 1))
+        return lower, upper
+
+    def _structure_of_domains(self, bounds: Any) -> list[tuple[int, Any]] | None:
+        """(size, domain) for each leaf, where one of them at least is more than a pair."""
+        try:
+            each = self.lam.spread(bounds, lambda one: _is_pair(one) or is_domain(one))
+        except InvalidInput:
+            return None
+        if not any(is_domain(one) and not isinstance(one, Box) for one in each):
+            return None
+        return [self._part(k, one) for k, one in enumerate(each)]
 
     def _end(self, end: Any) -> Array:
         if isinstance(end, np.ndarray) and end.shape == (self.lam.size,):
@@ -261,3 +315,48 @@ class Layout:
                     f"{domain!r} is a domain of λ itself: give {self.lam.names[k] or 'lam'} the "
                     'scale "linear".'
                 )
+
+    def _side(self, pairs: Sequence[Any], side: int) -> Array:
+        """The lower or the upper ends, one for every number."""
+        ends = []
+        for pair, shape in zip(pairs, self.lam.shapes, strict=True):
+            try:
+                lower, upper = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
+                end = np.asarray((lower, upper)[side], dtype=float)
+                ends.append(np.broadcast_to(end, shape).ravel())
+            except (TypeError, ValueError):
+                raise InvalidInput(
+                    f"bounds hold {pair!r}, which is no pair (lower, upper) for hyperparameters of "
+                    f"shape {shape}."
+                ) from None
+        return np.concatenate(ends)
+
+
+def _called(what: str, name: str) -> str:
+    """The name of a number; `what` with its index, where the whole is one array."""
+    return f"{what}{name}" if name[:1] in ("", "[") else name
+
+
+def _is_pair(one: Any) -> bool:
+    """(lower, upper) of one leaf, or of all below a branch; and not a tuple of such pairs."""
+    if isinstance(one, tuple):
+        return not any(isinstance(end, (tuple, Box)) for end in one)
+    return isinstance(one, Box)
+
+
+class OwnBox(Box):
+    """A box of u that speaks of λ, by the user's names and in the user's units."""
+
+    def __init__(self, layout: Layout, lower: Any, upper: Any) -> None:
+        super().__init__(lower, upper, size=layout.lam.size)
+        object.__setattr__(self, "layout", layout)
+
+    layout: Layout
+
+    def shown(self, lam: Array) -> Array:
+        return self.layout.scales.to(lam)
+
+    def told(self, lam: Array, j: int, what: str = "lam") -> str:
+        name = self.layout.lam.numbers[j]
+        where = _called(what, name)
+        return f"{where if where != name else f'{what}: {name}'} = {self.shown(lam)[j]:g}"

@@ -29,7 +29,8 @@ class ContourDisplay:
     ----------
     result : hoag.Result
         Of two hyperparameters.
-    names : list of str
+    names : list of str or None
+        The hyperparameters' names; by default those that the result has.
     surface : tuple (x, y, values) or None
         f on a grid, values[i, j] at (x[j], y[i]); the dots say where.
     loss : str
@@ -43,7 +44,7 @@ class ContourDisplay:
     def __init__(
         self,
         result: Result,
-        names: list[str],
+        names: list[str] | None = None,
         *,
         surface: tuple[Array, Array, Array] | None = None,
         loss: str = "held-out loss",
@@ -53,7 +54,8 @@ class ContourDisplay:
             raise InvalidInput(
                 f"Contours are of two hyperparameters, and there are {size}: use TuningDisplay."
             )
-        self.result, self.names, self.surface, self.loss = result, names, surface, loss
+        self.result, self.names = result, names or style.moved_names(result)
+        self.surface, self.loss = surface, loss
 
     @classmethod
     def from_estimator(

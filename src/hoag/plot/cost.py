@@ -82,7 +82,7 @@ class CostDisplay:
         style.numbers(ax.xaxis)
         ax.set_ylabel(f"{self.loss},\n% above the least")
         grams = any(step.cost.grams for step in steps)
-        ax.set_xlabel("passes and Gram matrices" if grams else "passes over the data")
+        ax.set_xlabel("passes and Gram matrices" if grams else self.result.unit)
         style.legend(ax, columns=2)
         return self
 

@@ -28,16 +28,16 @@ class StepsDisplay:
     Parameters
     ----------
     result : hoag.Result
-    names : list of str
-        The hyperparameters' names.
+    names : list of str or None
+        The hyperparameters' names; by default those that the result has.
 
     Attributes
     ----------
     figure_, ax_ : after `plot`
     """
 
-    def __init__(self, result: Result, names: list[str]) -> None:
-        self.result, self.names = result, names
+    def __init__(self, result: Result, names: list[str] | None = None) -> None:
+        self.result, self.names = result, names or style.moved_names(result)
 
     @classmethod
     def from_estimator(

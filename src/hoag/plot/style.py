@@ -90,6 +90,13 @@ def has_widths(estimator: Any) -> bool:
     return bool(estimator._lam_of_features().size < estimator.lam_.size)
 
 
+def moved_names(result: Result) -> list[str]:
+    """What a search moved, for axes: hyperparameters by their names, on the scales they have."""
+    if result.layout is not None:
+        return list(result.layout.axes)
+    return list(result.names) or [f"lam[{j}]" for j in range(result.evaluation.lam.size)]
+
+
 def short(name: str, most: int = LONG) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 

@@ -129,7 +129,7 @@ def on_bounds(lam: Array, p: Array, domain: Domain) -> str:
     if low.size + high.size > 1:
         return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
     side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
-    return f"lam[{j}] = {lam[j]:g} is on its {side} bound: the best value may lie beyond."
+    return f"{domain.told(lam, j)} is on its {side} bound: the best value may lie beyond."
 
 
 def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
