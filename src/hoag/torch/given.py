@@ -52,7 +52,7 @@ class Given:
         """The same of several vectors at once, which are the first axis of every leaf."""
         ends = np.cumsum([0, *self.tree.sizes])
         spans = zip(ends[:-1], ends[1:], self.tree.shapes, strict=True)
-        return self._typed([rows[:, a:b].reshape(-1, *shape) for a, b, shape in spans])
+        return self._typed([rows[:, a:b].reshape(len(rows), *shape) for a, b, shape in spans])
 
     def flat(self, leaves: Sequence[torch.Tensor | None]) -> Array:
         """One vector of all leaves; zeros where there is None."""

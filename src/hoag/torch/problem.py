@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from hoag.own.derived import Derived, checked
@@ -16,7 +18,7 @@ from hoag.torch.functions import TorchFunctions
 from hoag.torch.given import Given
 from hoag.torch.module import GivenModule
 from hoag.torch.term import Term, recording
-from hoag.values import InvalidInput
+from hoag.values import ROUNDOFF, InvalidInput
 
 
 def problem(
@@ -108,9 +110,10 @@ def problem(
     except RuntimeError as error:
         raise InvalidInput(
             "h must be differentiable twice in PyTorch, and g once, and they are not: "
-            f"{error} Where that is attention, torch.nn.attention.sdpa_kernel(SDPBackend.MATH) in "
-            "h has second derivatives; what is compiled has none."
+            f"{str(error).rstrip('.')}. Attention has a second derivative under "
+            "torch.nn.attention.sdpa_kernel(SDPBackend.MATH); what is compiled has none."
         ) from error
+    _compare(made)
     made.compile_seconds = time.perf_counter() - begun
     return made
 
@@ -118,6 +121,31 @@ def problem(
 def _given(given: Any, what: str, like: torch.Tensor | None = None) -> Given:
     kind = GivenModule if isinstance(given, torch.nn.Module) else Given
     return kind(given, what, like)
+
+
+def _compare(problem: Derived) -> None:
+    """Warns where ∇²₁h v at x₀ is far from a difference of ∇₁h, in double precision.
+
+    Some operations of PyTorch have a wrong second derivative, and say nothing. The step is so short
+    that kinks, such as those of a network of ReLUs, hardly ever lie within it.
+    """
+    if problem.roundoff > ROUNDOFF:
+        return
+    x, lam, point = problem.x0, problem.lam0, problem.at(problem.x0, problem.lam0)
+    v = np.random.default_rng(0).normal(size=x.size)
+    t = ROUNDOFF ** (2 / 3) * max(1.0, float(np.abs(x).max()))
+    ahead, behind = (problem.at(x + sign * t * v, lam).h_x for sign in (1, -1))
+    difference = (ahead - behind) / (2 * t)
+    off, size = (float(np.linalg.norm(d)) for d in (point.hessian @ v - difference, difference))
+    if off > 0.01 * size + 10 * ROUNDOFF / t * float(np.linalg.norm(point.h_x)):
+        warnings.warn(
+            f"A product with ∇²₁h, the Hessian of h in x, is {off:.1e} away from a difference of "
+            f"gradients of size {size:.1e} at x0. Either h has a kink there, or some operation in "
+            "it has a wrong second derivative in PyTorch, as weight_norm has on processors: write "
+            "that one out. hoag.check_problem(problem) looks closer.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _recorded(solver: Callable[[Any, Any], Any], lam: Any, x0: Any) -> Any:
