@@ -28,6 +28,9 @@ def draws(*shape, seed=0, dtype=F64):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=F64).to(dtype)
 
 
+ONE = torch.ones(2, dtype=F64)
+
+
 # The models of the library, rewritten
 
 REWRITTEN = [
@@ -231,36 +234,23 @@ def test_what_a_function_does_not_depend_on_has_zeros():
 
 
 def test_a_hessian_is_formed_row_by_row_where_it_cannot_be_at_once():
-    class Square(torch.autograd.Function):  # knows nothing of several vectors at a time
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**2
+    asked = []
 
-        @staticmethod
-        def backward(ctx, slope):
-            (x,) = ctx.saved_tensors
-            return Doubled.apply(slope, x)
+    def guard(slope):  # reads a number, which several vectors at a time do not have
+        asked.append(float(slope.detach().sum()))
+        return slope
 
-    class Doubled(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, slope, x):
-            ctx.save_for_backward(slope, x)
-            return 2 * slope * x
+    def h(x, lam):
+        y = x * 1
+        if y.requires_grad:
+            y.register_hook(guard)
+        return torch.sum(y**2 * tensor([1.0, 2.0])) + lam * torch.sum(x**2)
 
-        @staticmethod
-        def backward(ctx, v):
-            slope, x = ctx.saved_tensors
-            return 2 * v * float(x.abs().sum() * 0 + 1) * x, 2 * torch.from_numpy(v.numpy()) * slope
-
-    problem = hoag.torch.problem(
-        lambda x, lam: torch.sum(Square.apply(x) * tensor([1.0, 2.0])) + lam * torch.sum(x**2),
-        lambda x, lam: torch.sum(x),
-        torch.ones(2, dtype=F64),
-        1.0,
-    )
+    problem = hoag.torch.problem(h, lambda x, lam: torch.sum(x), ONE, 1.0)
+    asked.clear()
     H = problem.at(problem.x0, problem.lam0).hessian.matrix()
     np.testing.assert_allclose(H, np.diag([4.0, 6.0]))
+    assert len(asked) == 2 + 2 * 1  # both gradients, and both rows
 
 
 # Data, whole and in blocks
@@ -548,9 +538,6 @@ def test_bounds_and_scales_by_leaf():
 
 def square(x, lam):
     return torch.sum(x**2) + lam.sum()
-
-
-ONE = torch.ones(2, dtype=F64)
 
 
 class Counter(nn.Module):
