@@ -118,6 +118,7 @@ A, B = draws(40, 3), draws(30, 3, seed=1)
 TRUE = tensor([1.0, -2.0, 0.0])
 Y = A @ TRUE + 0.5 * draws(40, seed=2)
 Z = B @ TRUE + 0.5 * draws(30, seed=3)
+LABELS, HELD = (Y > 0).long(), (Z > 0).long()
 
 
 def h_tree(x, lam):
@@ -131,12 +132,13 @@ def g_tree(x, lam):
     return torch.mean((B @ x["head"].slope + x["head"].offset - Z) ** 2)
 
 
-def tree_problem(dtype=F64, **more):
+def tree_problem(device=None, **more):
+    like = {"dtype": F64, "device": device}
     x0 = {
-        "head": Weights(torch.zeros(3, dtype=dtype), torch.zeros((), dtype=dtype)),
-        "more": [torch.zeros(2, 2, dtype=dtype)],
+        "head": Weights(torch.zeros(3, **like), torch.zeros((), **like)),
+        "more": [torch.zeros(2, 2, **like)],
     }
-    lam0 = {"w": torch.ones(3, dtype=dtype), "b": torch.ones((), dtype=dtype)}
+    lam0 = {"w": torch.ones(3, **like), "b": 1.0}
     return hoag.torch.problem(h_tree, g_tree, x0, lam0, **{"scale": "log", **more})
 
 
@@ -196,24 +198,54 @@ def test_single_precision_finds_nearly_the_same():
     assert other.value == pytest.approx(one.value, rel=1e-3)
 
 
-def test_gradients_may_be_asked_of_x0_or_not_and_are_off_elsewhere():
+@pytest.mark.parametrize("off", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("batches", [None, 2])
+def test_gradients_may_be_asked_of_x0_or_not_and_are_off_elsewhere(off, batches):
     x0, lam0 = torch.zeros(3, dtype=F64, requires_grad=True), tensor(0.0).requires_grad_()
 
-    def made():
+    def squares(x, lam, data):
+        return torch.sum((data[0] @ x - data[1]) ** 2)
+
+    def made(x0, lam0):
         return hoag.torch.problem(
-            lambda x, lam: torch.sum((A @ x - Y) ** 2) + torch.exp(lam) * torch.sum(x**2),
-            lambda x, lam: torch.mean((B @ x - Z) ** 2),
+            squares,
+            squares,
             x0,
             lam0,
+            train=(A.numpy(), Y.numpy()),
+            test=(B.numpy(), Z.numpy()),
+            penalty=lambda x, lam: torch.exp(lam) * torch.sum(x**2),
+            batches=batches,
+            solver=None if batches is None else descended,
         )
 
-    expected = hoag.minimize(made())
-    for off in (torch.no_grad, torch.inference_mode):
-        with off():
-            assert hoag.minimize(made()).value == expected.value
+    def descended(lam, x0):
+        x = x0.requires_grad_()
+        optim = torch.optim.LBFGS([x], max_iter=50, line_search_fn="strong_wolfe")
+
+        def closure():
+            optim.zero_grad()
+            value = squares(x, lam, (A, Y)) + torch.exp(lam) * torch.sum(x**2)
+            value.backward()
+            return value
+
+        optim.step(closure)
+        return x
+
+    short = search.Fast(max_iter=2)
+    expected = hoag.minimize(made(x0, lam0), search=short)
+    with off():
+        again = hoag.minimize(made(x0.detach(), lam0.detach()), search=short)
+    assert again.value == expected.value
     assert x0.grad is None
     assert lam0.grad is None
     assert torch.equal(x0.detach(), torch.zeros(3, dtype=F64))
+
+
+def test_the_device_is_that_of_the_tensors_and_not_the_default_one():
+    with torch.device("meta"):  # where nothing can be computed
+        result = hoag.minimize(tree_problem(device="cpu"), search=search.Fast(max_iter=1))
+    assert result.x["head"].slope.device.type == "cpu"
 
 
 def test_what_a_function_does_not_depend_on_has_zeros():
@@ -309,6 +341,24 @@ def test_blocks_add_up_to_the_whole(how):
     assert whole.ledger.cost.passes - before == 2.0
 
 
+def test_arrays_of_numpy_become_tensors_like_x0():
+    seen = []
+
+    def h(model, lam, data):
+        seen.append(data)
+        return cross_entropy(model(data["rows"]), data["y"], reduction="sum")
+
+    def decay(model, lam):
+        return lam * sum(p.square().sum() for p in model.parameters())
+
+    data = {"rows": A.numpy(), "y": LABELS.numpy(), "name": "train"}
+    model = nn.Linear(3, 2)
+    problem = hoag.torch.problem(h, h, model, 1.0, train=data, test=data, penalty=decay)
+    assert problem.roundoff == torch.finfo(torch.float32).eps
+    assert [seen[0][key].dtype for key in ("rows", "y")] == [torch.float32, torch.int64]
+    assert seen[0]["name"] == "train"
+
+
 # Modules
 
 
@@ -323,10 +373,6 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.head(self.encoder(x + self.shift))
-
-
-LABELS = (Y > 0).long()
-HELD = (Z > 0).long()
 
 
 def h_net(model, lam, data):
@@ -351,8 +397,9 @@ def test_a_penalty_for_every_layer_of_a_network(dtype):
     model = Net(dtype)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     problem = net_problem(model, dtype)
-    assert max(hoag.check_problem(problem).values()) < (1e-6 if dtype == F64 else 1e-2)
-    result = hoag.minimize(problem, search=search.Fast(max_iter=2))
+    found = hoag.check_problem(problem, directions=1)
+    assert max(found.values()) < (1e-6 if dtype == F64 else 1e-2)
+    result = hoag.minimize(problem, search=search.Fast(max_iter=1))
     assert "h is not convex" in str(result.status)
     assert result.names[0] == "encoder.0.weight"
     assert list(result.x) == list(before)
@@ -444,7 +491,7 @@ def test_modules_that_are_evaluated_may_have_dropout_and_batch_norm():
         return torch.mean((model(B)[:, 0] - Z) ** 2)
 
     problem = hoag.torch.problem(h, g, model, 0.0, convex=False)
-    hoag.check_problem(problem)
+    hoag.check_problem(problem, directions=1)
     state = problem.layout.given_x(problem.x0)
     assert list(state) == list(model.state_dict())
     model.load_state_dict(state)
@@ -463,7 +510,7 @@ def test_hyperparameters_may_be_a_module():
 
     problem = hoag.torch.problem(h, g, torch.zeros(3, dtype=F64), weigher)
     assert max(hoag.check_problem(problem).values()) < 1e-6
-    result = hoag.minimize(problem, bounds=(-5.0, 5.0))
+    result = hoag.minimize(problem, bounds=(-5.0, 5.0), search=search.Fast(max_iter=2))
     assert result.names == ("weight[0,0]", "weight[0,1]", "weight[0,2]", "bias[0]")
     weigher.load_state_dict(result.lam)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,13 @@ import torch
 
 from hoag.own.trees import nested
 from hoag.values import Array, InvalidInput
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Tensors have derivatives, whatever the caller has switched off."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
 class Given:
@@ -71,8 +79,9 @@ class Given:
         """A sentence where calling the functions has changed what they are computed from."""
 
     def _typed(self, arrays: Sequence[Array]) -> list[torch.Tensor]:
-        pairs = zip(arrays, self.leaves, strict=True)
-        return [torch.tensor(array, dtype=leaf.dtype).to(leaf.device) for array, leaf in pairs]
+        with recording():
+            pairs = zip(arrays, self.leaves, strict=True)
+            return [torch.tensor(a, dtype=t.dtype, device="cpu").to(t.device) for a, t in pairs]
 
 
 def _rows(leaf: torch.Tensor | None, rows: int, size: int) -> Array:
@@ -87,10 +96,11 @@ def as_array(leaf: Any) -> Array:
 
 def as_tensor(value: Any, like: torch.Tensor | None) -> torch.Tensor:
     """A NumPy array or a number as a tensor; floating-point ones in the dtype of another tensor."""
-    tensor = torch.tensor(np.asarray(value))
-    if like is None:
-        return tensor
-    return tensor.to(like.device, like.dtype if tensor.is_floating_point() else None)
+    with recording():
+        if like is None:
+            return torch.tensor(np.asarray(value))
+        tensor = torch.tensor(np.asarray(value), device="cpu")
+        return tensor.to(like.device, like.dtype if tensor.is_floating_point() else None)
 
 
 def _leaf(leaf: Any, where: str, like: torch.Tensor | None) -> torch.Tensor:

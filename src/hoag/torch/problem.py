@@ -15,9 +15,9 @@ from hoag.own.derived import Derived, checked
 from hoag.own.trees import Layout
 from hoag.torch.data import Blocks, as_tensors
 from hoag.torch.functions import TorchFunctions
-from hoag.torch.given import Given
+from hoag.torch.given import Given, recording
 from hoag.torch.module import GivenModule
-from hoag.torch.term import Term, recording
+from hoag.torch.term import Term
 from hoag.values import ROUNDOFF, InvalidInput
 
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from hoag.torch.given import Given
+from hoag.torch.given import Given, recording
 from hoag.values import Array, InvalidInput
 
 Pull = Callable[[Array], tuple[Array, Array]]
-
-
-@contextmanager
-def recording() -> Iterator[None]:
-    """Derivatives are recorded, whatever the caller has switched off."""
-    with torch.inference_mode(False), torch.enable_grad():
-        yield
 
 
 class Graph(NamedTuple):
