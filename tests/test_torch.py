@@ -351,12 +351,13 @@ def test_arrays_of_numpy_become_tensors_like_x0():
     def decay(model, lam):
         return lam * sum(p.square().sum() for p in model.parameters())
 
-    data = {"rows": A.numpy(), "y": LABELS.numpy(), "name": "train"}
+    data = {"rows": A.numpy()[::-1], "y": LABELS.numpy()[::-1], "name": np.array(["train"])}
     model = nn.Linear(3, 2)
     problem = hoag.torch.problem(h, h, model, 1.0, train=data, test=data, penalty=decay)
     assert problem.roundoff == torch.finfo(torch.float32).eps
     assert [seen[0][key].dtype for key in ("rows", "y")] == [torch.float32, torch.int64]
-    assert seen[0]["name"] == "train"
+    np.testing.assert_array_equal(seen[0]["rows"], A.numpy()[::-1].astype(np.float32))
+    assert seen[0]["name"] is data["name"]
 
 
 # Modules
@@ -366,7 +367,7 @@ class Net(nn.Module):
     def __init__(self, dtype=F64):
         super().__init__()
         torch.manual_seed(0)
-        self.encoder = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.LayerNorm(3))
+        self.encoder = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
         self.head = nn.Linear(3, 2)
         self.register_buffer("shift", torch.ones(3))
         self.to(dtype)
@@ -424,7 +425,7 @@ def test_a_network_with_a_loop_of_torch_optim(optimizer, handing):
         if optimizer == "LBFGS":
             steps, optim = 3, torch.optim.LBFGS(own.parameters(), line_search_fn="strong_wolfe")
         else:
-            steps, optim = 60, torch.optim.Adam(own.parameters(), lr=0.05)
+            steps, optim = 300, torch.optim.Adam(own.parameters(), lr=0.05)
 
         def closure():
             optim.zero_grad()
@@ -442,8 +443,11 @@ def test_a_network_with_a_loop_of_torch_optim(optimizer, handing):
     assert calls
     assert set(calls[0]) == set(dict(model.named_parameters()))
     assert "h is not convex" in str(result.status)
-    start = problem.at(problem.x0, problem.lam0)
-    assert result.value < start.g
+    # the minimum that was judged is the loop's, and going on from it changes little
+    found = solver(result.lam, result.x)
+    model.load_state_dict(found if handing == "state_dict" else found.state_dict())
+    with torch.no_grad():
+        assert float(g_net(model, None, (B, HELD))) == pytest.approx(result.value, rel=1e-2)
 
 
 def test_frozen_parameters_stay_and_tied_ones_stay_tied():

@@ -10,14 +10,18 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from hoag.own.trees import nested
-from hoag.torch.given import as_tensor
+from hoag.torch.given import as_tensor, structure
 from hoag.values import InvalidInput
 
 
 def as_tensors(data: Any, like: torch.Tensor) -> Any:
-    """Arrays of NumPy made tensors like x0's; whatever else there is, as it is."""
-    return _each(data, lambda a: as_tensor(a, like) if isinstance(a, np.ndarray) else a)
+    """Arrays of numbers in NumPy made tensors like x0's; whatever else there is, as it is."""
+
+    def made(leaf: Any) -> Any:
+        numbers = isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biuf"
+        return as_tensor(leaf, like) if numbers else leaf
+
+    return _each(data, made)
 
 
 class Blocks:
@@ -60,7 +64,7 @@ class Blocks:
 
 
 def _each(data: Any, change: Callable[[Any], Any]) -> Any:
-    tree = nested(data, "data", lambda leaf: leaf, lambda _, leaf: leaf)
+    tree = structure(data, "data")
     return tree.rebuild([change(leaf) for leaf in tree.take(data)])
 
 
@@ -70,6 +74,6 @@ def _taken(data: Any, which: slice) -> Any:
 
 def _rows(data: Any) -> int | None:
     """How many rows all arrays of some data have; None where they differ, or there are none."""
-    tree = nested(data, "data", lambda leaf: leaf, lambda _, leaf: leaf)
+    tree = structure(data, "data")
     sizes = {shape[0] for shape in tree.shapes if shape}
     return sizes.pop() if len(sizes) == 1 and all(tree.shapes) else None

@@ -28,20 +28,15 @@ class Given:
     """
 
     def __init__(self, given: Any, what: str, like: torch.Tensor | None = None) -> None:
-        raw = nested(given, what, lambda leaf: leaf, lambda _, leaf: leaf)
-        self._rebuilt = raw.rebuild
-        pairs = zip(raw.names, raw.take(given), strict=True)
+        asked = structure(given, what)
+        pairs = zip(asked.names, asked.take(given), strict=True)
         self.leaves = [
             _leaf(leaf, f"{what}: {name}" if name else what, like) for name, leaf in pairs
         ]
         if not any(leaf.numel() for leaf in self.leaves):
             raise InvalidInput(f"{what} has no tensor of numbers in it.")
-        self.tree = replace(
-            raw,
-            shapes=tuple(tuple(leaf.shape) for leaf in self.leaves),
-            rebuild=lambda arrays: raw.rebuild(self._typed(arrays)),
-            take=lambda other: [as_array(leaf) for leaf in raw.take(other)],
-        )
+        self._structure = structure(asked.rebuild(self.leaves), what)
+        self.tree = replace(self._structure, rebuild=self._handed_out, take=self._taken)
 
     @property
     def start(self) -> Array:
@@ -73,15 +68,34 @@ class Given:
 
     def called(self, fn: Callable[[Any], Any], leaves: Sequence[torch.Tensor]) -> Any:
         """fn of the user's structure, made of these leaves."""
-        return fn(self._rebuilt(leaves))
+        return fn(self._structure.rebuild(leaves))
 
     def check_unchanged(self) -> None:
         """A sentence where calling the functions has changed what they are computed from."""
+
+    def _handed_out(self, arrays: Sequence[Array]) -> Any:
+        return self._structure.rebuild(self._typed(arrays))
+
+    def _taken(self, other: Any) -> list[Array]:
+        return [as_array(leaf) for leaf in self._structure.take(other)]
 
     def _typed(self, arrays: Sequence[Array]) -> list[torch.Tensor]:
         with recording():
             pairs = zip(arrays, self.leaves, strict=True)
             return [torch.tensor(a, dtype=t.dtype, device="cpu").to(t.device) for a, t in pairs]
+
+
+def structure(given: Any, what: str) -> Any:
+    """The Tree of dicts, lists and tuples with whatever leaves, which are left as they are."""
+    return nested(given, what, _same, _kth)
+
+
+def _same(leaf: Any) -> Any:
+    return leaf
+
+
+def _kth(k: int, leaf: Any) -> Any:
+    return leaf
 
 
 def _rows(leaf: torch.Tensor | None, rows: int, size: int) -> Array:
@@ -97,9 +111,9 @@ def as_array(leaf: Any) -> Array:
 def as_tensor(value: Any, like: torch.Tensor | None) -> torch.Tensor:
     """A NumPy array or a number as a tensor; floating-point ones in the dtype of another tensor."""
     with recording():
+        tensor = torch.from_numpy(np.array(value, order="C"))
         if like is None:
-            return torch.tensor(np.asarray(value))
-        tensor = torch.tensor(np.asarray(value), device="cpu")
+            return tensor
         return tensor.to(like.device, like.dtype if tensor.is_floating_point() else None)
 
 

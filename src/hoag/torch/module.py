@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -33,9 +32,11 @@ class GivenModule(Given):
             raise InvalidInput(f"{what} is a module without a parameter that needs a gradient.")
         super().__init__(free, what, like)
         self._what, self._names = what, list(free)
-        self._places = {id(parameter): k for k, parameter in enumerate(free.values())}
         self._buffers = {name: b.clone() for name, b in self._module.named_buffers()}
-        self.tree = replace(self.tree, rebuild=self._state, take=self._taken)
+        known = {id(parameter): k for k, parameter in enumerate(free.values())}
+        state = self._module.state_dict(keep_vars=True)
+        # Tied parameters have several names, and one place.
+        self._places = {name: known[id(p)] for name, p in state.items() if id(p) in known}
 
     def called(self, fn: Callable[[Any], Any], leaves: Sequence[torch.Tensor]) -> Any:
         named = {f"module.{name}": t for name, t in zip(self._names, leaves, strict=True)}
@@ -50,16 +51,11 @@ class GivenModule(Given):
                     "first, or take out what changes it."
                 )
 
-    def _state(self, arrays: Sequence[Array]) -> dict[str, Any]:
+    def _handed_out(self, arrays: Sequence[Array]) -> Any:
         """A state_dict: the parameters as given here, the rest as it was."""
-        found, fitted = {}, self._typed(arrays)
-        for name, value in self._module.state_dict(keep_vars=True).items():
-            place = self._places.get(id(value))
-            if place is not None:
-                found[name] = fitted[place]
-            else:
-                found[name] = value.detach().clone() if torch.is_tensor(value) else value
-        return found
+        state, fitted = copy.deepcopy(self._module.state_dict()), self._typed(arrays)
+        state.update({name: fitted[place] for name, place in self._places.items()})
+        return state
 
     def _taken(self, other: Any) -> list[Array]:
         """The parameters of a module like this one, or of its state_dict."""
