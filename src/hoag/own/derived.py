@@ -20,11 +20,15 @@ Pull = Callable[[Array], tuple[Array, Array]]
 
 
 class Inner(NamedTuple):
-    """h, ∇₁h, and products with both its second derivatives, at one (x, λ)."""
+    """h, ∇₁h, and products with both its second derivatives, at one (x, λ).
+
+    times   v ↦ ∇²₁h v alone, of which conjugate gradients takes many; None where `pull` is as cheap
+    """
 
     h: float
     h_x: Array
     pull: Pull
+    times: Callable[[Array], Array] | None = None
 
 
 class Outer(NamedTuple):
@@ -163,9 +167,14 @@ class DerivedPoint:
         self._ledger.charge(held_out=1.0)
         return self._functions.outer(self._x, self._lam)
 
-    def pulled(self, v: Array) -> tuple[Array, Array]:
+    def times(self, v: Array) -> Array:
         self._ledger.charge(passes=self._functions.product)
-        return self._inner.pull(v)
+        alone = self._inner.times
+        return self._inner.pull(v)[0] if alone is None else alone(v)
+
+    def pulled(self, v: Array) -> Array:
+        self._ledger.charge(passes=self._functions.product)
+        return self._inner.pull(v)[1]
 
     def pushed(self, w: Array) -> Array:
         self._ledger.charge(passes=self._functions.product)
@@ -192,7 +201,7 @@ class DerivedPoint:
         return LinearOperator(
             (self._x.size, self._u.size),
             matvec=lambda w: self.pushed(np.ravel(w)),
-            rmatvec=lambda q: self._slope * self.pulled(np.ravel(q))[1],
+            rmatvec=lambda q: self._slope * self.pulled(np.ravel(q)),
             dtype=float,
         )
 
@@ -221,7 +230,7 @@ class _Curvature(Hessian):
         self._point = point
 
     def product(self, v: Array) -> Array:
-        return self._point.pulled(v)[0]
+        return self._point.times(v)
 
     def matrix(self) -> Array:
         return self._point.formed()
