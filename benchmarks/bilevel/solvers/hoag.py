@@ -50,13 +50,15 @@ class Solver(BaseSolver):
 
     def run(self, callback):
         self.best, self.least = self.start, float("inf")
-        if not callback():
+        self.stopped = not callback()
+        if self.stopped:
             return
 
         def told(step):
             self._keep(step.evaluation)
             with jax.enable_x64(False):
-                return not callback()
+                self.stopped = not callback()
+            return self.stopped
 
         with jax.enable_x64(True):
             result = hoag.minimize(
@@ -66,8 +68,9 @@ class Solver(BaseSolver):
                 callback=told,
                 certificate="none",
             )
-        self._keep(result.evaluation)
-        callback()
+        if not self.stopped:
+            self._keep(result.evaluation)
+            callback()
 
     def _keep(self, now):
         """The lowest f so far, as far as it is known, in the types that the benchmark has."""
