@@ -45,7 +45,8 @@ class JaxFunctions:
             return Inner(float(h), h_x, partial(self._again, x, lam))
         kept = [part.linearised(x, lam) for part in self._parts()]
         h, h_x = _summed((h, h_x) for h, h_x, _ in kept)
-        return Inner(float(h), h_x, partial(_pulled, [pull for _, _, pull in kept]))
+        times = partial(_times, [times for _, _, times in kept])
+        return Inner(float(h), h_x, partial(self._again, x, lam), times)
 
     def _again(self, x: Array, lam: Array, v: Array) -> tuple[Array, Array]:
         Hv, Dv = _summed(part.product(x, lam, v) for part in self._parts())
@@ -66,9 +67,8 @@ class JaxFunctions:
         raise InvalidInput("These functions have no rows to draw a sample of.")
 
 
-def _pulled(pulls: Sequence[Any], v: Array) -> tuple[Array, Array]:
-    Hv, Dv = _summed(pull(v) for pull in pulls)
-    return Hv, Dv
+def _times(products: Sequence[Any], v: Array) -> Array:
+    return np.asarray(_summed((times(v),) for times in products)[0])
 
 
 def _summed(parts: Iterable[Sequence[Any]]) -> tuple[Any, ...]:

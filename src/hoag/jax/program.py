@@ -81,7 +81,7 @@ class Traced(NamedTuple):
 
     def linearised(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
         h, h_x, kept = self.program.linearised(x, lam, self.arrays)
-        return h, h_x, lambda v: self.program.pulled(kept, self.arrays, v)
+        return h, h_x, lambda v: self.program.times(kept, self.arrays, v)
 
     def product(self, x: Array, lam: Array, v: Array) -> tuple[Any, Any]:
         return self.program.product(x, lam, self.arrays, v)  # type: ignore[no-any-return]
@@ -128,14 +128,18 @@ class Program:
 
     @cached_property
     def linearised(self) -> Any:
-        """h, ∇₁h, and what products with its derivatives share, but for the arrays themselves."""
+        """h, ∇₁h, and what products with ∇²₁h share, but for the arrays themselves.
+
+        The gradient is linearised forward: backward, with ∇²₁,₂h beside it, a product took three
+        times as long where h is a mean over 1024 quadratic forms of 100 coefficients.
+        """
 
         def linearised(x: Any, lam: Any, arrays: Any) -> Any:
-            def swapped(x: Any, lam: Any) -> Any:
+            def swapped(x: Any) -> Any:
                 return jax.value_and_grad(self._value)(x, lam, arrays)[::-1]
 
-            h_x, pull, h = jax.vjp(swapped, x, lam, has_aux=True)
-            leaves, structure = tree_util.tree_flatten(pull)
+            h_x, times, h = jax.linearize(swapped, x, has_aux=True)
+            leaves, structure = tree_util.tree_flatten(times)
             known = {id(array): k for k, array in enumerate(arrays)}
             which = [known.get(id(leaf)) for leaf in leaves]
             self._kept = structure, which
@@ -145,14 +149,14 @@ class Program:
         return jax.jit(linearised)
 
     @cached_property
-    def pulled(self) -> Any:
-        def pulled(kept: Any, arrays: Any, v: Any) -> Any:
+    def times(self) -> Any:
+        def times(kept: Any, arrays: Any, v: Any) -> Any:
             structure, which = self._kept
             rest = iter(kept)
             leaves = [next(rest) if k is None else arrays[k] for k in which]
             return tree_util.tree_unflatten(structure, leaves)(v)
 
-        return jax.jit(pulled)
+        return jax.jit(times)
 
     @cached_property
     def product(self) -> Any:

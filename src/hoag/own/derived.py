@@ -22,7 +22,11 @@ Pull = Callable[[Array], tuple[Array, Array]]
 class Inner(NamedTuple):
     """h, ∇₁h, and products with both its second derivatives, at one (x, λ).
 
+<<<<<<< HEAD
     times   v ↦ ∇²₁h v alone, where that is less work than both; None where it is not
+=======
+    times   v ↦ ∇²₁h v alone, of which conjugate gradients takes many; None where `pull` is as cheap
+>>>>>>> bilevel
     """
 
     h: float
@@ -167,9 +171,14 @@ class DerivedPoint:
         self._ledger.charge(held_out=1.0)
         return self._functions.outer(self._x, self._lam)
 
-    def pulled(self, v: Array) -> tuple[Array, Array]:
+    def times(self, v: Array) -> Array:
         self._ledger.charge(passes=self._functions.product)
-        return self._inner.pull(v)
+        alone = self._inner.times
+        return self._inner.pull(v)[0] if alone is None else alone(v)
+
+    def pulled(self, v: Array) -> Array:
+        self._ledger.charge(passes=self._functions.product)
+        return self._inner.pull(v)[1]
 
     def product(self, v: Array) -> Array:
         times = self._inner.times
@@ -203,7 +212,7 @@ class DerivedPoint:
         return LinearOperator(
             (self._x.size, self._u.size),
             matvec=lambda w: self.pushed(np.ravel(w)),
-            rmatvec=lambda q: self._slope * self.pulled(np.ravel(q))[1],
+            rmatvec=lambda q: self._slope * self.pulled(np.ravel(q)),
             dtype=float,
         )
 
@@ -232,7 +241,11 @@ class _Curvature(Hessian):
         self._point = point
 
     def product(self, v: Array) -> Array:
+<<<<<<< HEAD
         return self._point.product(v)
+=======
+        return self._point.times(v)
+>>>>>>> bilevel
 
     def matrix(self) -> Array:
         return self._formed.copy()

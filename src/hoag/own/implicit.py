@@ -223,7 +223,7 @@ def _has_tensors(node: Any) -> bool:
 
 def _made(name: str, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> Engine:
     if name == "torch":
-        from hoag.own.implicit_torch import TorchEngine
+        from hoag.torch.implicit import TorchEngine
 
         return TorchEngine(solver, h, terms)
     try:
