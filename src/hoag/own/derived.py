@@ -22,11 +22,7 @@ Pull = Callable[[Array], tuple[Array, Array]]
 class Inner(NamedTuple):
     """h, ∇₁h, and products with both its second derivatives, at one (x, λ).
 
-<<<<<<< HEAD
-    times   v ↦ ∇²₁h v alone, where that is less work than both; None where it is not
-=======
-    times   v ↦ ∇²₁h v alone, of which conjugate gradients takes many; None where `pull` is as cheap
->>>>>>> bilevel
+    times   v ↦ ∇²₁h v alone, of which solvers take many; None where `pull` is as cheap
     """
 
     h: float
@@ -180,13 +176,6 @@ class DerivedPoint:
         self._ledger.charge(passes=self._functions.product)
         return self._inner.pull(v)[1]
 
-    def product(self, v: Array) -> Array:
-        times = self._inner.times
-        if times is None:
-            return self.pulled(v)[0]
-        self._ledger.charge(passes=self._functions.product)
-        return times(v)
-
     def pushed(self, w: Array) -> Array:
         self._ledger.charge(passes=self._functions.product)
         return self._functions.push(self._x, self._lam, self._slope * w)
@@ -241,11 +230,7 @@ class _Curvature(Hessian):
         self._point = point
 
     def product(self, v: Array) -> Array:
-<<<<<<< HEAD
-        return self._point.product(v)
-=======
         return self._point.times(v)
->>>>>>> bilevel
 
     def matrix(self) -> Array:
         return self._formed.copy()
