@@ -1,5 +1,6 @@
 """The public names of hoag, read from the package itself, and the reference pages made of them."""
 
+import importlib
 import inspect
 import types
 from pathlib import Path
@@ -28,6 +29,14 @@ def is_protocol(thing):
     return inspect.isclass(thing) and thing.__dict__.get("_is_protocol", False)
 
 
+def installed(name):
+    """hoag.jax or hoag.torch, where what it needs is installed."""
+    try:
+        return importlib.import_module(f"hoag.{name}")
+    except ImportError:
+        return None
+
+
 def public():
     """Sections of the reference: {title: (module or None, {dotted name: object})}.
 
@@ -36,6 +45,7 @@ def public():
     from sklearn.base import BaseEstimator
 
     top = {name: getattr(hoag, name) for name in hoag.__all__}
+    top |= {name: module for name in ("jax", "torch") if (module := installed(name)) is not None}
     modules = {name: t for name, t in top.items() if isinstance(t, types.ModuleType)}
     things = {f"hoag.{name}": t for name, t in top.items() if name not in modules}
     kinds = {
