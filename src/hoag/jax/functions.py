@@ -27,11 +27,15 @@ class JaxFunctions:
         self.rows: tuple[int, int] | None = None
 
     def called(self, x: Array, lam: Array) -> tuple[float, float]:
-        """h and g by the user's functions themselves, outside compiled code."""
-        h = sum(self._loss.called(x, lam, block) for block in self._blocks.each())
+        """h and g by the user's functions, called once more and compiled as a whole.
+
+        Outside compiled code JAX would compile each of their operations, which took longer.
+        """
+        loss, g = self._loss.again(), self._g.again()
+        h = sum(loss.at(block).value(x, lam) for block in self._blocks.each())
         if self._penalty is not None:
-            h += self._penalty.called(x, lam, None)
-        return h, self._g.called(x, lam, self._test)
+            h += self._penalty.again().at(None).value(x, lam)
+        return h, g.at(self._test).value(x, lam)
 
     def _parts(self) -> Iterator[Traced]:
         for block in self._blocks.each():

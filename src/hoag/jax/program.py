@@ -25,8 +25,9 @@ class Term:
         self._fn, self._name, self._x, self._lam = fn, name, x, lam
         self._known: dict[Any, Program] = {}
 
-    def called(self, x: Array, lam: Array, data: Any) -> float:
-        return float(self._on_flat(jnp.asarray(x), jnp.asarray(lam), data))
+    def again(self) -> Term:
+        """The same function, of which nothing is known yet: it will be called once more."""
+        return Term(self._fn, self._name, self._x, self._lam)
 
     def _on_flat(self, x: Any, lam: Any, data: Any) -> Any:
         more = () if data is None else (data,)
@@ -76,6 +77,9 @@ class Traced(NamedTuple):
     program: Program
     arrays: list[Any]
 
+    def value(self, x: Array, lam: Array) -> float:
+        return float(self.program.value(x, lam, self.arrays))
+
     def gradient(self, x: Array, lam: Array) -> tuple[Any, Any]:
         return self.program.gradient(x, lam, self.arrays)  # type: ignore[no-any-return]
 
@@ -117,6 +121,10 @@ class Program:
 
     def _gradient(self, x: Any, lam: Any, arrays: Any) -> Any:
         return jax.grad(self._value)(x, lam, arrays)
+
+    @cached_property
+    def value(self) -> Any:
+        return jax.jit(self._value)
 
     @cached_property
     def gradient(self) -> Any:
