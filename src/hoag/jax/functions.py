@@ -7,24 +7,32 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from hoag.jax.data import Blocks
+from hoag.jax.data import Blocks, on_device, rows_of, take
 from hoag.jax.program import Term, Traced
-from hoag.own.derived import Inner, Outer
-from hoag.values import Array, InvalidInput
+from hoag.own.functions import Inner, Outer
+from hoag.values import Array
 
 
 class JaxFunctions:
     """h = Σ over blocks of the loss + penalty, and g, with their derivatives, on flat arrays."""
 
     def __init__(
-        self, loss: Term, g: Term, penalty: Term | None, blocks: Blocks, test: Any
+        self,
+        loss: Term,
+        g: Term,
+        penalty: Term | None,
+        blocks: Blocks,
+        test: Any,
+        scales: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         self._loss, self._g, self._penalty, self._blocks = loss, g, penalty, blocks
-        self._test = test
+        self._test, self._scales = test, scales
         # Where blocks come one by one, what products have in common is not kept, but made again.
         self.product = 2.0 if blocks.many else 1.0
-        self.rows: tuple[int, int] | None = None
+        n = rows_of(blocks.whole)
+        self.rows: tuple[int, int] | None = None if n is None else (n, rows_of(test) or 0)
 
     def called(self, x: Array, lam: Array) -> tuple[float, float]:
         """h and g by the user's functions themselves, outside compiled code."""
@@ -35,7 +43,7 @@ class JaxFunctions:
 
     def _parts(self) -> Iterator[Traced]:
         for block in self._blocks.each():
-            yield self._loss.at(block)
+            yield self._loss.at(block, self._scales[0])
         if self._penalty is not None:
             yield self._penalty.at(None)
 
@@ -59,11 +67,20 @@ class JaxFunctions:
         return np.asarray((H + H.T) / 2)
 
     def outer(self, x: Array, lam: Array) -> Outer:
-        g, (g_x, g_lam) = self._g.at(self._test).outer(x, lam)
-        return Outer(float(g), np.array(g_x), np.array(g_lam))
+        g, g_x, g_lam = self._g.at(self._test, self._scales[1]).outer(x, lam)
+        return Outer(float(g), g_x, g_lam)
 
-    def part(self, train: Array, test: Array) -> JaxFunctions:
-        raise InvalidInput("These functions have no rows to draw a sample of.")
+    def part(
+        self,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        scales: tuple[float, float],
+    ) -> JaxFunctions:
+        return JaxFunctions(
+            *(self._loss, self._g, self._penalty, self._blocks.part(train)),
+            on_device(take(self._test, test)) if test.size else self._test,
+            (scales[0] * self._scales[0], scales[1] * self._scales[1]),
+        )
 
 
 def _pulled(pulls: Sequence[Any], v: Array) -> tuple[Array, Array]:
@@ -72,9 +89,8 @@ def _pulled(pulls: Sequence[Any], v: Array) -> tuple[Array, Array]:
 
 
 def _summed(parts: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
-    """The sums of several tuples of arrays, entry by entry, as NumPy arrays of their own."""
+    """The sums of several tuples of arrays, entry by entry."""
     total: list[Any] = []
     for part in parts:
-        arrays = [np.array(one, dtype=float) for one in part]
-        total = arrays if not total else [a + b for a, b in zip(total, arrays, strict=True)]
+        total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
     return tuple(total)

@@ -32,14 +32,17 @@ class Term:
         more = () if data is None else (data,)
         return self._fn(self._x.made(x), self._lam.made(lam), *more)
 
-    def at(self, data: Any) -> Traced:
-        """Ready to be evaluated on these data; compiled once for each shape that they have."""
+    def at(self, data: Any, scale: float = 1.0) -> Traced:
+        """`scale` times the function, ready to be evaluated on these data.
+
+        It is compiled once for each shape that they have.
+        """
         leaves, structure = tree_util.tree_flatten(data)
         key = structure, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
         if key not in self._known:
             self._known[key] = self._traced(data)
         program = self._known[key]
-        return Traced(program, [*program.constants, *leaves])
+        return Traced(program, [*program.constants, *leaves], scale)
 
     def _traced(self, data: Any) -> Program:
         x, lam = jnp.zeros(self._x.tree.size), jnp.zeros(self._lam.tree.size)
@@ -64,29 +67,39 @@ class Term:
 
 
 class Traced(NamedTuple):
-    """A program with the arrays that it runs on: constants of the function, then the data."""
+    """A program with the arrays that it runs on: constants of the function, then the data.
+
+    All that it gives is times `scale`, and is NumPy's.
+    """
 
     program: Program
     arrays: list[Any]
+    scale: float = 1.0
+
+    def _scaled(self, results: Any) -> Any:
+        return tuple(self.scale * np.asarray(one, dtype=float) for one in results)
 
     def gradient(self, x: Array, lam: Array) -> tuple[Any, Any]:
-        return self.program.gradient(x, lam, self.arrays)  # type: ignore[no-any-return]
+        return self._scaled(self.program.gradient(x, lam, self.arrays))  # type: ignore[no-any-return]
 
     def linearised(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
         h, h_x, kept = self.program.linearised(x, lam, self.arrays)
-        return h, h_x, lambda v: self.program.pulled(kept, self.arrays, v)
+        return *self._scaled((h, h_x)), lambda v: self._scaled(
+            self.program.pulled(kept, self.arrays, v)
+        )
 
     def product(self, x: Array, lam: Array, v: Array) -> tuple[Any, Any]:
-        return self.program.product(x, lam, self.arrays, v)  # type: ignore[no-any-return]
+        return self._scaled(self.program.product(x, lam, self.arrays, v))  # type: ignore[no-any-return]
 
     def push(self, x: Array, lam: Array, w: Array) -> Any:
-        return self.program.push(x, lam, self.arrays, w)
+        return self._scaled((self.program.push(x, lam, self.arrays, w),))[0]
 
     def hessian(self, x: Array, lam: Array) -> Any:
-        return self.program.hessian(x, lam, self.arrays)
+        return self._scaled((self.program.hessian(x, lam, self.arrays),))[0]
 
-    def outer(self, x: Array, lam: Array) -> tuple[Any, tuple[Any, Any]]:
-        return self.program.outer(x, lam, self.arrays)  # type: ignore[no-any-return]
+    def outer(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
+        g, slopes = self.program.outer(x, lam, self.arrays)
+        return self._scaled((g, *slopes))  # type: ignore[no-any-return]
 
 
 class Program:

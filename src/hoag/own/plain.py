@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.operators import as_hessian
-from hoag.own.derived import Derived, Functions, Inner, Outer, checked
+from hoag.own.derived import Derived, checked
+from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout, nested
 from hoag.values import ROUNDOFF, Array, InvalidInput
 
@@ -133,7 +134,7 @@ class _Callables(Functions):
             self._slopes("g_lam", x, lam, lam, lambda mu: self._g(x, mu)),
         )
 
-    def part(self, train: Array, test: Array) -> Functions:
+    def part(self, train: Any, test: Any, scales: tuple[float, float]) -> Functions:
         raise InvalidInput("Plain callables have no rows to draw a sample of.")
 
     def _h_x(self, x: Array, lam: Array) -> Array:

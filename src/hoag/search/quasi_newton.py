@@ -45,11 +45,7 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = Fa
     is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
     proportion to ε, as it was when λ was last evaluated with two of them.
     """
-    try:
-        yield from _Descent(domain, tol, max_iter, exact).run(domain.project(lam))
-    except _Done as done:
-        return done.status
-    raise AssertionError("a descent ends by _Done")
+    return (yield from Descent(domain, tol, max_iter, exact).steps(domain.project(lam)))
 
 
 class _Here(NamedTuple):
@@ -65,16 +61,26 @@ class _Done(Exception):
         self.status = status
 
 
-class _Descent:
+class Descent:
+    """What is known between steps: B, r, ε and its ratio to the error, how many evaluations."""
+
     def __init__(self, domain: Box, tol: float, max_iter: int, exact: bool) -> None:
         self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
         self.model, self.radius = Curvature(), LONGEST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
-        self.evaluations = 0
+        self.evaluations, self.eps = 0, np.inf
 
-    def run(self, lam: Array) -> Asking[None]:
-        here = yield from self._at(lam, np.inf, None)
+    def steps(self, lam: Array, start: Evaluation | None = None) -> Steps:
+        """From λ; or from an evaluation on fewer rows, with all that was learnt there."""
+        try:
+            yield from self._run(lam, start)
+        except _Done as done:
+            return done.status
+        raise AssertionError("a descent ends by _Done")
+
+    def _run(self, lam: Array, start: Evaluation | None) -> Asking[None]:
+        here = yield from self._at(lam, self.eps, start)
         here = yield from self._clear(here)
         here = yield from self._going_on(here)
         self.model.see(here.now.grad)
@@ -111,7 +117,7 @@ class _Descent:
             last = _Here(start, eps)
             self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
         now = yield Look(lam, Ask(eps), start)
-        self.evaluations += 1
+        self.evaluations, self.eps = self.evaluations + 1, eps
         mapping = lam - self.domain.project(lam - now.grad / _size(now))
         yield Note(self.radius, float(np.linalg.norm(mapping)))
         return _Here(now, eps)
@@ -119,7 +125,8 @@ class _Descent:
     def _error(self, here: _Here) -> float:
         if self.exact:
             return 0.0
-        return self.ratio * here.eps if np.isnan(here.now.error) else here.now.error
+        error = here.now.own_errors[1]
+        return self.ratio * here.eps if np.isnan(error) else error
 
     def _can_refine(self, here: _Here) -> bool:
         return here.eps > FLOOR * self.first or here.eps == np.inf
@@ -161,7 +168,7 @@ class _Descent:
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
             hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
-            if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
+            if hidden <= goal or (np.isnan(now.own_errors[1]) and not self._can_refine(here)):
                 left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
                 self._stop("converged", here, f"the loss can still fall by about {left}")
             if not self._can_refine(here):
@@ -219,4 +226,4 @@ def _size(now: Evaluation) -> float:
 
 def _gap(now: Evaluation) -> float:
     """The value is nearer to f(λ) than this."""
-    return now.f_error + ROUNDING * abs(now.value)
+    return now.own_errors[0] + ROUNDING * abs(now.value)
