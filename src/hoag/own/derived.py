@@ -147,11 +147,11 @@ class DerivedPoint:
 
     @cached_property
     def _lam(self) -> Array:
-        return self._problem.layout.scales.to(self._u)
+        return np.asarray(self._problem.layout.scales.to(self._u))
 
     @cached_property
     def _slope(self) -> Array:
-        return self._problem.layout.scales.slope(self._u)
+        return np.asarray(self._problem.layout.scales.slope(self._u))
 
     @cached_property
     def _inner(self) -> Inner:
