@@ -27,7 +27,7 @@ jax.config.update("jax_enable_x64", True)
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-def simulated(p: int, n: int = 100_000, held_out: int = 50_000) -> tuple[Pair, Pair]:
+def simulated(p: int, n: int = 100_000, held_out: int = 20_000) -> tuple[Pair, Pair]:
     """Columns that matter less and less, the last half of them not at all."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n + held_out, p))

@@ -135,12 +135,15 @@ class Implicit(Criterion):
         return float(self.problem.outer_lipschitz()), counted.cost
 
     def _on_sample(self, rows: int, seed: int) -> Criterion:
-        """With the solvers of the whole; where that is only looked over, by factors."""
+        """With the solvers of the whole; where that is only looked over, by factors.
+
+        The error that those leave is not measured, for it is nothing beside that of the sample.
+        """
         counted, sample = Counted(self.problem), self.problem.sample(rows, seed)
         if self.problem.fewest is None:
             return Implicit(sample, Newton(Cholesky()), Cholesky(), certificate=False)
         own = copy(self)
-        own.problem = sample
+        own.problem, own.certificate, own.corrected = sample, False, False
         return Sampled(own, sample, counted.cost)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:

@@ -28,8 +28,8 @@ class Sampled(Criterion):
     large by about ½ δᵀ∇²₁g δ, δ the sampling error of x: fits to fewer rows are worse. A draw of δ
     is the step from x towards the fit on two of the parts, which is as far from the fit on the
     whole sample as that is from the fit on all rows; where that step leads, with the q there, the
-    gradient differs from p_m by about the sampling error of p_m. There are three such draws, which
-    are independent; of p with many entries one is enough.
+    gradient differs from p_m by about the sampling error of p_m. Where p is one number, there are
+    two such draws, which are independent.
 
     `on_sample` of an evaluation has the errors without all this: of f_m itself.
     """
@@ -84,7 +84,7 @@ class Sampled(Criterion):
 
         slope, left_unmet = _mean(every, _slope), _mean(every, unmet)
         p = _mean(every, lambda point: hypergradient(point, q))
-        draws = [moved(other) for other in (1, 2, 3)[: max(4 - lam.size, 1)]]
+        draws = [moved(other) for other in ((1, 2) if lam.size == 1 else (1,))]
         worse, apart = np.mean(draws, axis=0)
         f_error = np.sqrt(spread / len(every)) + unseen[0] * worse
         return float(f_error), float(np.sqrt(max(unseen) * apart))
