@@ -71,7 +71,11 @@ def _cut(train: Any, n: int, count: int) -> Blocks:
 
 def take(data: Any, which: Any) -> Any:
     """Some rows, by NumPy: JAX would compile a function for each number of them."""
-    return tree_util.tree_map(lambda leaf: np.asarray(leaf)[which], data)
+
+    def some(leaf: Any) -> Any:
+        return np.asarray(leaf)[which] if np.ndim(leaf) else leaf
+
+    return tree_util.tree_map(some, data)
 
 
 def rows_of(data: Any) -> int | None:

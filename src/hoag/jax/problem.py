@@ -38,7 +38,9 @@ def problem(
               given
     x0, lam0  where to start: any pytrees with floating-point leaves
     train     arrays for h, a pytree of them; test the same for g. Arrays that the functions close
-              over will do as well: neither kind becomes part of compiled code
+              over will do as well: neither kind becomes part of compiled code. Where all of them
+              have their rows along the first axis, and h and g are sums or means over these,
+              hoag.search.Growing searches on samples
     penalty   penalty(x, lam), added to h once, where h is a sum over rows
     batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
               so many blocks of `train`; a list of blocks; or a function without arguments that

@@ -50,8 +50,8 @@ class Growing(Fast):
         time_budget: float | None = None,
     ) -> None:
         super().__init__(tol, max_iter, time_budget)
-        if first is not None and not first >= 1:
-            raise InvalidInput(f"first={first}: give a number of rows, at least one, or None.")
+        if first is not None and not first >= 4:
+            raise InvalidInput(f"first={first}: give a number of rows, at least four, or None.")
         if not factor > 1:
             raise InvalidInput(f"factor={factor}: samples must grow; give a number above 1.")
         self.first, self.factor, self.seed = first, factor, seed
