@@ -100,7 +100,7 @@ class Derived(Problem):
     @property
     def fewest(self) -> int | None:
         """So many that coefficients are seen by several rows each; own solvers see all rows."""
-        return None if self.sample_of is None else max(1000, 4 * self.x0.size)
+        return None if self.sample_of is None else max(1000, 2 * self.x0.size)
 
     def sample(self, rows: int, seed: int = 0) -> Derived:
         """The same problem on `rows` of the training rows, and as many of the held-out ones.
