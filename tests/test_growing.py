@@ -155,6 +155,8 @@ def test_costs_are_in_units_of_the_whole():
     assert spent.passes >= touched[0] / 8000  # products with ∇²₁,₂h are charged and cost no row
     assert spent.passes < 1.5 * touched[0] / 8000
     assert sampled.shares == (0.25, 0.25)
+    alone = criterion.evaluate([0.0, 1.0], hoag.Ask(1e-3, gradient=False, rows=2000))
+    assert alone.f_error == np.inf  # without an adjoint nobody knows
 
 
 def test_samples_are_nested_and_their_parts_make_them_up():

@@ -54,8 +54,8 @@ class Sampled(Criterion):
             f_error, error = self._errors(lam, found.warm.x, found.warm.q)
         return replace(
             found,
-            f_error=found.f_error + f_error,
-            error=error if np.isnan(found.error) else found.error + error,
+            f_error=float(np.nansum([found.f_error, f_error])),
+            error=float(np.nansum([found.error, error])),
             bound=np.inf,
             correction=None,
             cost=begun + found.cost + counted.cost,
