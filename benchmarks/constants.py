@@ -418,7 +418,6 @@ NOT_TUNED = {
     "estimators.regression.HUBER": "by definition",
     "estimators.regression.NORMAL_MAD": "by definition",
     "estimators.base.TIGHT": "as tight as f is ever asked for",
-    "glm.kernel_ridge.SAMPLE": "a seed",
     "glm.rows.BLOCK_ENTRIES": "memory",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
     "search.blackbox.MOST_POINTS": "a grid that nobody wants",

@@ -168,9 +168,24 @@ class Problem(ABC):
         """How many training rows `sample` draws from; None where there is no sample."""
         return None
 
-    def sample(self, rows: int) -> Problem:
+    @property
+    def fewest(self) -> int | None:
+        """Of how many rows a sample should be, at least, for its f to stand for f.
+
+        None where a sample only shows where f is low.
+        """
+        return None
+
+    # Of all training rows and of all held-out rows, how much a sample has.
+    shares: tuple[float, float] = (1.0, 1.0)
+
+    def sample(self, rows: int, seed: int = 0) -> Problem:
         """The same problem on some of its training rows, its cost in units of the whole."""
         return self
+
+    def parts(self, count: int) -> Sequence[Problem]:
+        """The same problem on each of so many disjoint parts of a sample, all of one size."""
+        raise InvalidInput(f"{type(self).__name__} cannot be taken apart into rows.")
 
     @property
     def blocks(self) -> npt.NDArray[np.intp]:

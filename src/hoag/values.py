@@ -148,6 +148,7 @@ class Ask:
     gradient  with p, or f alone
     free      only what costs no pass: a look, for criteria whose traits offer it
     rows      on a sample of so many training rows, for criteria whose traits offer it
+    seed      of the order in which rows come into samples: a larger one holds the smaller ones
     hessian   with ∇²f, for criteria whose traits offer it
 
     >>> import hoag
@@ -160,6 +161,7 @@ class Ask:
     free: bool = False
     rows: int | None = None
     hessian: bool = False
+    seed: int = 0
 
     @staticmethod
     def of(ask: Ask | float) -> Ask:
@@ -190,6 +192,8 @@ class Evaluation:
     parts      the evaluations that a sum added up
     folds      what each fold, or each row left out by itself, adds to f, shape (K,); None where
                that is not known
+    on_sample  f_error and error as they are for f on a sample of the rows, if this is one, and
+               stands for f on all of them; None on all rows
     tangents   dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None
                where ∇²f was not asked for
     along      where a search that ended here had looked at f along every axis, from bound to bound,
@@ -221,6 +225,7 @@ class Evaluation:
     folds: Array | None = field(default=None, repr=False)
     tangents: Any = field(default=None, repr=False)
     along: tuple[Array, Array] | None = field(default=None, repr=False)
+    on_sample: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if np.isnan(self.g):
@@ -231,6 +236,11 @@ class Evaluation:
         """Deprecated: the name of `value` in version 0.1."""
         _moved("corrected", "value")
         return self.value
+
+    @property
+    def own_errors(self) -> tuple[float, float]:
+        """f_error and error beside others on the same rows, whose sampling error is the same."""
+        return (self.f_error, self.error) if self.on_sample is None else self.on_sample
 
     @property
     def highest(self) -> float:

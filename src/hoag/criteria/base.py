@@ -35,6 +35,8 @@ class Traits:
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
     together   looks at many λ, by `values`, take little longer than one, and need no start
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
+    fewest  of how many of these a sample should be, where f on it is an estimate of f, and says how
+            good a one; None where a sample only shows where f is low
     modelled   looks are at models of f about one x, good enough all over the box to begin by
     least   log of the least curvature of the data in any direction, in units of λ, where it is
             known: a penalty far below it does nothing
@@ -53,6 +55,7 @@ class Traits:
     exact: bool = False
     together: bool = False
     rows: int | None = None
+    fewest: int | None = None
     modelled: bool = False
     least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -96,13 +99,13 @@ class Criterion(ABC):
         """
         ask, lam = Ask.of(ask), checked_lam(lam, np.size(self.lam0))
         if ask.rows is not None:
-            return self.sampled(ask.rows)._evaluate(lam, replace(ask, rows=None), warm)
+            return self.sampled(ask.rows, ask.seed)._evaluate(lam, replace(ask, rows=None), warm)
         return self._evaluate(lam, ask, warm)
 
     def values(self, lams: Sequence[Array], ask: Ask) -> list[Evaluation]:
         """At many λ, each as if asked for by itself; together they may cost less."""
         if ask.rows is not None:
-            return self.sampled(ask.rows).values(lams, replace(ask, rows=None))
+            return self.sampled(ask.rows, ask.seed).values(lams, replace(ask, rows=None))
         known = None if ask.gradient else self.levels(lams)
         if known is None:
             return [self.evaluate(lam, ask) for lam in lams]
@@ -173,16 +176,16 @@ class Criterion(ABC):
         raise InvalidInput("This criterion knows no Lipschitz constant: give C a number.")
 
     @cached_property
-    def _samples(self) -> dict[int, Criterion]:
+    def _samples(self) -> dict[tuple[int, int], Criterion]:
         return {}
 
-    def sampled(self, rows: int) -> Criterion:
+    def sampled(self, rows: int, seed: int = 0) -> Criterion:
         """The same on a sample of the rows; made once for each size."""
-        if rows not in self._samples:
-            self._samples[rows] = self._on_sample(rows)
-        return self._samples[rows]
+        if (rows, seed) not in self._samples:
+            self._samples[rows, seed] = self._on_sample(rows, seed)
+        return self._samples[rows, seed]
 
-    def _on_sample(self, rows: int) -> Criterion:
+    def _on_sample(self, rows: int, seed: int) -> Criterion:
         raise InvalidInput(f"{type(self).__name__} cannot be evaluated on a sample of its rows.")
 
 

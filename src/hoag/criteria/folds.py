@@ -61,11 +61,13 @@ class Sum(Criterion):
         parts = [part.traits for part in self.criteria]
         looks = [part.looks for part in parts if part.looks is not None]
         sizes = [part.rows for part in parts if part.rows is not None]
+        fewest = [part.fewest for part in parts if part.fewest is not None]
         return Traits(
             looks=max(looks) if len(looks) == len(parts) else None,
             bends=all(part.bends for part in parts),
             exact=all(part.exact for part in parts),
             rows=min(sizes) if len(sizes) == len(parts) else None,
+            fewest=max(fewest) if len(fewest) == len(parts) else None,
             blocks=parts[0].blocks,
         )
 
@@ -77,8 +79,8 @@ class Sum(Criterion):
         parts = [criterion.outer_lipschitz() for criterion in self.criteria]
         return sum(part[0] for part in parts), sum((part[1] for part in parts), Cost())
 
-    def _on_sample(self, rows: int) -> Sum:
-        return Sum([part.sampled(rows) for part in self.criteria], self.n_jobs)
+    def _on_sample(self, rows: int, seed: int) -> Sum:
+        return Sum([part.sampled(rows, seed) for part in self.criteria], self.n_jobs)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
@@ -134,6 +136,8 @@ def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
     bends = [part.hessian for part in parts if part.hessian is not None]
     errors = float(np.linalg.norm([part.error for part in parts]))
     bound = float(np.sum([part.bound for part in parts]))
+    own = np.linalg.norm([part.own_errors for part in parts], axis=0)
+    sampled = any(part.on_sample is not None for part in parts)
     return Evaluation(
         lam=lam,
         value=float(np.sum([part.value for part in parts])),
@@ -154,4 +158,5 @@ def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
             if part.note
         ),
         parts=tuple(parts),
+        on_sample=(float(own[0]), float(own[1])) if sampled else None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.certificate import ROUGH, certify, hypergradient
+from hoag.criteria.sampled import Sampled
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
 from hoag.problems import Counted, Point, Problem, adopt
@@ -120,6 +122,7 @@ class Implicit(Criterion):
             bends=self.bends,
             exact=self.exact,
             rows=self.problem.sample_of,
+            fewest=self.problem.fewest,
             blocks=self.problem.blocks,
         )
 
@@ -131,10 +134,17 @@ class Implicit(Criterion):
         counted = Counted(self.problem)
         return float(self.problem.outer_lipschitz()), counted.cost
 
-    def _on_sample(self, rows: int) -> Implicit:
-        """So few rows that they are solved by factors."""
-        solver = Cholesky()
-        return Implicit(self.problem.sample(rows), Newton(solver), solver, certificate=False)
+    def _on_sample(self, rows: int, seed: int) -> Criterion:
+        """With the solvers of the whole; where that is only looked over, by factors.
+
+        The error that those leave is not measured, for it is nothing beside that of the sample.
+        """
+        counted, sample = Counted(self.problem), self.problem.sample(rows, seed)
+        if self.problem.fewest is None:
+            return Implicit(sample, Newton(Cholesky()), Cholesky(), certificate=False)
+        own = copy(self)
+        own.problem, own.certificate, own.corrected = sample, False, False
+        return Sampled(own, sample, counted.cost)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         problem = Counted(self.problem)
@@ -293,6 +303,7 @@ class Implicit(Criterion):
             cost=problem.cost,
             converged=f_error <= tol,
             note=note,
+            on_sample=None,
         )
 
     def _change(

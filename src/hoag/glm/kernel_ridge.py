@@ -20,9 +20,6 @@ from hoag.operators import Hessian, Inverse
 from hoag.problems import Facts, Ledger, Problem
 from hoag.values import ROUNDING, Array, InvalidInput
 
-# The seed of the rows that a sample is made of: no two runs shall differ by it.
-SAMPLE = 0
-
 
 class KernelRidgeProblem(Problem):
     """h = ½ xᵀ(K(γ) + αI)x − yᵀx,  g = Σᵢ s′ᵢ loss(y′ᵢ, (K′(γ)x)ᵢ), by default (y′ − K′x)².
@@ -96,7 +93,7 @@ class KernelRidgeProblem(Problem):
         """Which hyperparameters are moved together when places to start are looked for."""
         return np.append(np.zeros(self.widths.size, dtype=np.intp), 1)
 
-    def sample(self, rows: int) -> KernelRidgeProblem:
+    def sample(self, rows: int, seed: int = 0) -> KernelRidgeProblem:
         """The same problem on `rows` of the training rows, and as many of the held-out ones.
 
         It writes in this problem's ledger, in units of this problem: a factor is (rows/n)³ of one
@@ -106,7 +103,7 @@ class KernelRidgeProblem(Problem):
         """
         if self.sample_of <= rows:
             return self
-        train, test = sampled(self.weights, rows), sampled(self.test_weights, rows)
+        train, test = (sampled(w, rows, seed) for w in (self.weights, self.test_weights))
         kept = self.test_weights[test]
         scale = self.test_weights.sum() / (kept.sum() or 1.0)
         return KernelRidgeProblem(
@@ -186,10 +183,10 @@ class KernelRidgeProblem(Problem):
         return float(np.hypot(width + direct, ridge) + rounding)
 
 
-def sampled(weights: Array, rows: int) -> npt.NDArray[np.intp]:
-    """`rows` of those that have a weight, of all where none has; always the same ones."""
+def sampled(weights: Array, rows: int, seed: int) -> npt.NDArray[np.intp]:
+    """`rows` of those that have a weight, of all where none has."""
     weighted = np.flatnonzero((weights > 0) | (weights.max() == 0))
-    return np.sort(np.random.default_rng(SAMPLE).permutation(weighted)[:rows])
+    return np.sort(np.random.default_rng(seed).permutation(weighted)[:rows])
 
 
 class KernelRidgePoint:

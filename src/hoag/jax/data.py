@@ -1,78 +1,37 @@
-"""Training data, whole or in blocks."""
+"""Pytrees of arrays, for `hoag.own.data`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
-from hoag.values import InvalidInput
+
+class JaxArrays:
+    """Data as JAX has them."""
+
+    def placed(self, data: Any) -> Any:
+        """On the device, floating-point numbers in double precision, for so they are computed with.
+
+        Once: to widen them at every call took as long as the products themselves.
+        """
+        return tree_util.tree_map(widened, data)
+
+    def take(self, data: Any, which: Any) -> Any:
+        """By NumPy: JAX would compile a function for each number of rows."""
+
+        def some(leaf: Any) -> Any:
+            return np.asarray(leaf)[which] if np.ndim(leaf) else leaf
+
+        return tree_util.tree_map(some, data)
+
+    def rows(self, data: Any) -> int | None:
+        sizes = {np.shape(leaf)[0] for leaf in tree_util.tree_leaves(data) if np.ndim(leaf) > 0}
+        return sizes.pop() if len(sizes) == 1 else None
 
 
-def on_device(data: Any) -> Any:
-    """Arrays moved to JAX once, and not at every call."""
-    return tree_util.tree_map(jnp.asarray, data)
-
-
-class Blocks:
-    """The training data: whole, or block by block.
-
-    each   a function that begins an iteration over the blocks
-    many   whether there are several, of which one is in memory at a time
-    whole  all of the rows, where they are in memory together; None where not
-    """
-
-    def __init__(self, each: Callable[[], Iterable[Any]], many: bool, whole: Any = None) -> None:
-        self.each, self.many, self.whole = each, many, whole
-
-    @staticmethod
-    def of(train: Any, batches: Any) -> Blocks:
-        if batches is None:
-            whole = on_device(train)
-            return Blocks(lambda: (whole,), False, whole)
-        if callable(batches):
-            return Blocks(partial(_begun, batches), True)
-        if isinstance(batches, int):
-            n = rows_of(train, "train")
-            if n is None or not 1 <= batches <= n:
-                raise InvalidInput(
-                    f"batches={batches}: train must hold arrays with at least so many rows, all of "
-                    "them the same number."
-                )
-            ends = np.linspace(0, n, batches + 1).astype(int)
-            parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
-            return Blocks(lambda: (take(train, part) for part in parts), True, train)
-        if isinstance(batches, (list, tuple)) and batches and train is None:
-            return Blocks(lambda: batches, True)
-        raise InvalidInput(
-            "batches: give a number of blocks into which train is cut, a list of blocks (and no "
-            "train), or a function that returns an iterator over blocks."
-        )
-
-
-def _begun(batches: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-    """One pass over the blocks that a user's function gives."""
-    empty = True
-    for block in batches():
-        empty = False
-        yield block
-    if empty:
-        raise InvalidInput(
-            "batches() gave no block. It is called for each pass, and has to return an iterator "
-            "that begins anew."
-        )
-
-
-def take(data: Any, which: Any) -> Any:
-    return tree_util.tree_map(lambda leaf: leaf[which], data)
-
-
-def rows_of(data: Any, what: str) -> int | None:
-    """How many rows all arrays of some data have; None where they differ, or there are none."""
-    sizes = {np.shape(leaf)[0] for leaf in tree_util.tree_leaves(data) if np.ndim(leaf) > 0}
-    return sizes.pop() if len(sizes) == 1 else None
+def widened(leaf: Any) -> Any:
+    array = jnp.asarray(leaf)
+    return array.astype(jnp.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array

@@ -8,11 +8,12 @@ from typing import Any
 
 import jax
 
-from hoag.jax.data import Blocks, on_device
-from hoag.jax.functions import JaxFunctions
+from hoag.jax.data import JaxArrays
 from hoag.jax.given import Given
 from hoag.jax.program import Term
+from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
+from hoag.own.functions import Summed
 from hoag.own.trees import Layout
 from hoag.values import InvalidInput
 
@@ -39,7 +40,9 @@ def problem(
     x0, lam0  where to start: any pytrees with floating-point leaves
     train     arrays for h, a pytree of them; test the same for g. Arrays that the functions close
               over will do as well: neither kind becomes part of compiled code, but for those
-              that the rules of a jax.custom_jvp or custom_vjp close over
+              that the rules of a jax.custom_jvp or custom_vjp close over. Where all arrays have
+              their rows along the first axis, and h and g are sums or means over these,
+              hoag.search.Growing searches on samples
     penalty   penalty(x, lam), added to h once, where h is a sum over rows
     batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
               so many blocks of `train`; a list of blocks; or a function without arguments that
@@ -75,12 +78,11 @@ def problem(
         )
     x, lam = Given(x0, "x0"), Given(lam0, "lam0")
     start, lams = x.tree.flat(x0, "x0"), lam.tree.flat(lam0, "lam0")
-    functions = JaxFunctions(
+    functions = Summed(
         Term(h, "h", x, lam),
         Term(g, "g", x, lam),
         None if penalty is None else Term(penalty, "penalty", x, lam),
-        Blocks.of(train, batches),
-        on_device(test),
+        Data.of(JaxArrays(), train, test, batches),
     )
     view = Layout.of(x.tree, lam.tree, scale)
     made = Derived(functions, view, start, lams, mu=mu, convex=convex, solver=solver)

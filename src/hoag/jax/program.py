@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
+from hoag.jax.data import widened
 from hoag.jax.given import Given
 from hoag.jax.trace import constants_of, narrowed, run
 from hoag.values import Array, InvalidInput
@@ -33,14 +34,17 @@ class Term:
         more = () if data is None else (data,)
         return self._fn(self._x.made(x), self._lam.made(lam), *more)
 
-    def at(self, data: Any) -> Traced:
-        """Ready to be evaluated on these data; compiled once for each shape that they have."""
+    def at(self, data: Any, scale: float = 1.0) -> Traced:
+        """`scale` times the function, ready to be evaluated on these data.
+
+        It is compiled once for each shape that they have.
+        """
         leaves, structure = tree_util.tree_flatten(data)
         key = structure, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
         if key not in self._known:
             self._known[key] = self._traced(data)
         program = self._known[key]
-        return Traced(program, [*program.constants, *leaves])
+        return Traced(program, [*program.constants, *leaves], scale)
 
     def _traced(self, data: Any) -> Program:
         x, lam = jnp.zeros(self._x.tree.size), jnp.zeros(self._lam.tree.size)
@@ -72,32 +76,44 @@ class Term:
 
 
 class Traced(NamedTuple):
-    """A program with the arrays that it runs on: constants of the function, then the data."""
+    """A program with the arrays that it runs on: constants of the function, then the data.
+
+    All that it gives is times `scale`, and is NumPy's.
+    """
 
     program: Program
     arrays: list[Any]
+    scale: float = 1.0
+
+    def _scaled(self, results: Any) -> Any:
+        return tuple(self.scale * np.asarray(one, dtype=float) for one in results)
 
     def value(self, x: Array, lam: Array) -> float:
         return float(self.program.value(x, lam, self.arrays))
 
     def gradient(self, x: Array, lam: Array) -> tuple[Any, Any]:
-        return self.program.gradient(x, lam, self.arrays)  # type: ignore[no-any-return]
+        return self._scaled(self.program.gradient(x, lam, self.arrays))  # type: ignore[no-any-return]
 
     def linearised(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
         h, h_x, kept = self.program.linearised(x, lam, self.arrays)
-        return h, h_x, lambda v: self.program.times(kept, self.arrays, v)
+        kept_times = partial(self.program.times, kept, self.arrays)
+        return *self._scaled((h, h_x)), lambda v: self._scaled((kept_times(v),))[0]
 
-    def product(self, x: Array, lam: Array, v: Array) -> tuple[Any, Any]:
-        return self.program.product(x, lam, self.arrays, v)  # type: ignore[no-any-return]
+    def times(self, x: Array, lam: Array, v: Array) -> Any:
+        return self._scaled((self.program.product(x, lam, self.arrays, v),))[0]
+
+    def across(self, x: Array, lam: Array, v: Array) -> Any:
+        return self._scaled((self.program.across(x, lam, self.arrays, v),))[0]
 
     def push(self, x: Array, lam: Array, w: Array) -> Any:
-        return self.program.push(x, lam, self.arrays, w)
+        return self._scaled((self.program.push(x, lam, self.arrays, w),))[0]
 
     def hessian(self, x: Array, lam: Array) -> Any:
-        return self.program.hessian(x, lam, self.arrays)
+        return self._scaled((self.program.hessian(x, lam, self.arrays),))[0]
 
-    def outer(self, x: Array, lam: Array) -> tuple[Any, tuple[Any, Any]]:
-        return self.program.outer(x, lam, self.arrays)  # type: ignore[no-any-return]
+    def outer(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
+        g, slopes = self.program.outer(x, lam, self.arrays)
+        return self._scaled((g, *slopes))  # type: ignore[no-any-return]
 
 
 class Program:
@@ -111,13 +127,17 @@ class Program:
     def __init__(self, closed: Any) -> None:
         self._closed = closed
         self._held = constants_of(closed)
-        self.constants = [jnp.asarray(constant) for constant in self._held]
+        own = [jnp.asarray(constant) for constant in self._held]
+        # Beside each array its copy in double precision, for where the function makes one of it.
+        self.constants = [*own, *map(widened, own)]
         self._kept: Any = None  # how the results of `linearised` are put together again
 
     def _value(self, x: Any, lam: Any, arrays: Any) -> Any:
-        constants, data = arrays[: len(self._held)], arrays[len(self._held) :]
-        given = {id(one): array for one, array in zip(self._held, constants, strict=True)}
-        return run(self._closed, given, (x, lam, *data))[0]
+        n = len(self._held)
+        own, wide, data = arrays[:n], arrays[n : 2 * n], arrays[2 * n :]
+        given = {id(one): array for one, array in zip(self._held, own, strict=True)}
+        double = {id(array): copy for array, copy in zip(own, wide, strict=True)}
+        return run(self._closed, given, (x, lam, *data), double)[0]
 
     def _gradient(self, x: Any, lam: Any, arrays: Any) -> Any:
         return jax.grad(self._value)(x, lam, arrays)
@@ -169,9 +189,21 @@ class Program:
     @cached_property
     def product(self) -> Any:
         def product(x: Any, lam: Any, arrays: Any, v: Any) -> Any:
-            return jax.vjp(lambda x, lam: self._gradient(x, lam, arrays), x, lam)[1](v)
+            return jax.jvp(lambda x: self._gradient(x, lam, arrays), (x,), (v,))[1]
 
         return jax.jit(product)
+
+    @cached_property
+    def across(self) -> Any:
+        """The gradient in λ of ∇₁h·v, which is the derivative of h along v."""
+
+        def across(x: Any, lam: Any, arrays: Any, v: Any) -> Any:
+            def along(lam: Any) -> Any:
+                return jax.jvp(lambda x: self._value(x, lam, arrays), (x,), (v,))[1]
+
+            return jax.grad(along)(lam)
+
+        return jax.jit(across)
 
     @cached_property
     def push(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -37,8 +38,16 @@ def _closed(traced: Any) -> Any:
     return traced if isinstance(traced, ClosedJaxpr) else ClosedJaxpr(traced, ())
 
 
-def run(closed: Any, given: Mapping[int, Any], arguments: Sequence[Any]) -> list[Any]:
+def run(
+    closed: Any,
+    given: Mapping[int, Any],
+    arguments: Sequence[Any],
+    double: Mapping[int, Any] = MappingProxyType({}),
+) -> list[Any]:
     """The outputs of a traced function, with an array given for every constant, by its id.
+
+    `double` has copies in double precision of arrays, by their ids: where the function makes such
+    a copy, at every call, it is taken from there.
 
     Calls of compiled functions are unfolded. Loops and branches are made again where something is
     closed over inside them, so that it becomes an argument there, too.
@@ -54,7 +63,9 @@ def run(closed: Any, given: Mapping[int, Any], arguments: Sequence[Any]) -> list
         values = [read(variable) for variable in equation.invars]
         name, inside = equation.primitive.name, _inside(equation)
         if name in _CALLS:
-            results = run(inside[0], given, values)
+            results = run(inside[0], given, values, double)
+        elif name == "convert_element_type" and _widens(equation) and id(values[0]) in double:
+            results = [double[id(values[0])]]
         elif any(map(constants_of, inside)):
             results = _again(name, equation.params, inside, given, values)
         else:
@@ -65,6 +76,10 @@ def run(closed: Any, given: Mapping[int, Any], arguments: Sequence[Any]) -> list
             results = results if equation.primitive.multiple_results else [results]
         known.update(zip(equation.outvars, results, strict=True))
     return [read(variable) for variable in jaxpr.outvars]
+
+
+def _widens(equation: Any) -> bool:
+    return bool(equation.params["new_dtype"] == jnp.float64)
 
 
 def _again(

@@ -3,63 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from hoag.inner import InnerSolver, Own
 from hoag.operators import Hessian
+from hoag.own import samples
+from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout
 from hoag.problems import Facts, Ledger, Problem
 from hoag.values import ROUNDOFF, Array, InvalidInput
-
-# v ↦ (∇²₁h v, ∇²₁,₂hᵀ v), of shapes (p,) and (s,)
-Pull = Callable[[Array], tuple[Array, Array]]
-
-
-class Inner(NamedTuple):
-    """h, ∇₁h, and products with both its second derivatives, at one (x, λ).
-
-    times   v ↦ ∇²₁h v alone, of which solvers take many; None where `pull` is as cheap
-    """
-
-    h: float
-    h_x: Array
-    pull: Pull
-    times: Callable[[Array], Array] | None = None
-
-
-class Outer(NamedTuple):
-    """g, ∇₁g and ∇₂g at one (x, λ)."""
-
-    g: float
-    g_x: Array
-    g_lam: Array
-
-
-class Functions(Protocol):
-    """What somebody's h and g come to, on flat arrays x, (p,), and λ, (s,), in the user's units.
-
-    inner    h with its first derivative, and products with the second ones
-    push     ∇²₁,₂h w, shape (p,)
-    hessian  ∇²₁h as a matrix
-    outer    g with its first derivatives
-    rows     of training data and of held-out ones, where the functions are sums over them; None
-             where that is not known
-    part     the same functions on some of these rows, each with the weight that keeps the sums
-    product  what one product of `pull` costs, in gradients of h
-    """
-
-    rows: tuple[int, int] | None
-    product: float
-
-    def inner(self, x: Array, lam: Array) -> Inner: ...
-    def push(self, x: Array, lam: Array, w: Array) -> Array: ...
-    def hessian(self, x: Array, lam: Array) -> Array: ...
-    def outer(self, x: Array, lam: Array) -> Outer: ...
-    def part(self, train: Array, test: Array) -> Functions: ...
 
 
 class Derived(Problem):
@@ -114,7 +71,7 @@ class Derived(Problem):
         return np.asarray(self.layout.x.flat(found, "what the solver returns"))
 
     def at(self, x: Array, lam: Array) -> DerivedPoint:
-        return DerivedPoint(self.functions, self.layout, self.ledger, self._mu, x, lam)
+        return DerivedPoint(self, x, lam)
 
     @property
     def facts(self) -> Facts:
@@ -133,55 +90,93 @@ class Derived(Problem):
     def inner(self) -> InnerSolver | None:
         return self._solver
 
+    def strong_convexity(self, lam: Array) -> float | None:
+        return None if self._mu is None else self._mu(lam)
+
+    @property
+    def sample_of(self) -> int | None:
+        return self.functions.rows[0] if self.functions.rows and self._solver is None else None
+
+    @property
+    def fewest(self) -> int | None:
+        """So many that coefficients are seen by several rows each; own solvers see all rows."""
+        return None if self.sample_of is None else max(1000, 2 * self.x0.size)
+
+    def sample(self, rows: int, seed: int = 0) -> Derived:
+        """The same problem on `rows` of the training rows, and as many of the held-out ones.
+
+        Sums are scaled to what they are on all rows, the penalty is the same.
+        """
+        assert self.functions.rows is not None
+        return self._on(samples.drawn(self.functions.rows, rows, seed), self._sums)
+
+    @cached_property
+    def _sums(self) -> samples.Sums:
+        """Whether h and g are sums over their rows: found out on a few of them, and charged for."""
+        assert self.functions.rows is not None
+        rows, lam = self.functions.rows, self.layout.scales.to(self.lam0)
+        few = samples.drawn(rows, self.fewest or 0, 0)
+        tried = [2 * some.size / max(n, 1) for n, some in zip(rows, few, strict=True)]
+        self.ledger.charge(passes=tried[0], held_out=tried[1])
+        return samples.sums_or_means(self.functions, self.x0, lam, few, self.roundoff)
+
+    def parts(self, count: int) -> list[Derived]:
+        assert self.functions.rows is not None
+        return [self._on(part, self._sums) for part in samples.split(self.functions.rows, count)]
+
+    def _on(self, which: samples.Pair, sums: samples.Sums) -> Derived:
+        assert self.functions.rows is not None
+        made = copy(self)
+        made._sums = sums
+        made.functions = samples.on(self.functions, which, sums)
+        shares = [
+            share * part.size / n if part.size else share
+            for share, part, n in zip(self.shares, which, self.functions.rows, strict=True)
+        ]
+        made.shares = shares[0], shares[1]
+        return made
+
 
 class DerivedPoint:
     """h and g at one (x, u), each computed on first use and charged for."""
 
-    def __init__(
-        self,
-        functions: Functions,
-        layout: Layout,
-        ledger: Ledger,
-        mu: Callable[[Array], float] | None,
-        x: Array,
-        u: Array,
-    ) -> None:
-        self._functions, self._layout, self._ledger, self._mu = functions, layout, ledger, mu
-        self._x, self._u = x, u
+    def __init__(self, problem: Derived, x: Array, u: Array) -> None:
+        self._problem, self._x, self._u = problem, x, u
+        self._functions = problem.functions
+        self._share, self._share_held_out = problem.shares
 
     @cached_property
     def _lam(self) -> Array:
-        return self._layout.scales.to(self._u)
+        return np.asarray(self._problem.layout.scales.to(self._u))
 
     @cached_property
     def _slope(self) -> Array:
-        return self._layout.scales.slope(self._u)
+        return np.asarray(self._problem.layout.scales.slope(self._u))
 
     @cached_property
     def _inner(self) -> Inner:
-        self._ledger.charge(passes=1.0)
+        self._problem.ledger.charge(passes=self._share)
         return self._functions.inner(self._x, self._lam)
 
     @cached_property
     def _outer(self) -> Outer:
-        self._ledger.charge(held_out=1.0)
+        self._problem.ledger.charge(held_out=self._share_held_out)
         return self._functions.outer(self._x, self._lam)
 
     def times(self, v: Array) -> Array:
-        self._ledger.charge(passes=self._functions.product)
-        alone = self._inner.times
-        return self._inner.pull(v)[0] if alone is None else alone(v)
+        self._problem.ledger.charge(passes=self._share * self._functions.product)
+        return self._inner.times(v)
 
-    def pulled(self, v: Array) -> Array:
-        self._ledger.charge(passes=self._functions.product)
-        return self._inner.pull(v)[1]
+    def across(self, v: Array) -> Array:
+        self._problem.ledger.charge(passes=self._share * self._functions.product)
+        return self._inner.across(v)
 
     def pushed(self, w: Array) -> Array:
-        self._ledger.charge(passes=self._functions.product)
+        self._problem.ledger.charge(passes=self._share * self._functions.product)
         return self._functions.push(self._x, self._lam, self._slope * w)
 
     def formed(self) -> Array:
-        self._ledger.charge(passes=self._functions.product * self._x.size)
+        self._problem.ledger.charge(passes=self._share * self._functions.product * self._x.size)
         return self._functions.hessian(self._x, self._lam)
 
     @property
@@ -201,7 +196,7 @@ class DerivedPoint:
         return LinearOperator(
             (self._x.size, self._u.size),
             matvec=lambda w: self.pushed(np.ravel(w)),
-            rmatvec=lambda q: self._slope * self.pulled(np.ravel(q)),
+            rmatvec=lambda q: self._slope * self.across(np.ravel(q)),
             dtype=float,
         )
 
@@ -219,7 +214,7 @@ class DerivedPoint:
 
     @property
     def strong_convexity(self) -> float | None:
-        return None if self._mu is None else float(self._mu(self._lam))
+        return self._problem.strong_convexity(self._lam)
 
 
 class _Curvature(Hessian):

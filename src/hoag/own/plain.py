@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag.operators import Hessian, as_hessian
-from hoag.own.derived import Derived, Functions, Inner, Outer, checked
+from hoag.own.derived import Derived, checked
+from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout, nested
 from hoag.values import ROUNDOFF, Array, InvalidInput
 
@@ -128,10 +129,12 @@ class _Callables(Functions):
                 return np.asarray(_difference(lambda y: self._h_x(y, lam), x, v))
             return self._shaped(hessian() @ v, "hessian times a vector", self._p)
 
-        def pull(v: Array) -> tuple[Array, Array]:
-            return times(v), self._times_cross(x, lam, v)
-
-        return Inner(self._number(self._h, "h", x, lam), self._h_x(x, lam), pull, times)
+        return Inner(
+            self._number(self._h, "h", x, lam),
+            self._h_x(x, lam),
+            times,
+            lambda v: self._times_cross(x, lam, v),
+        )
 
     def push(self, x: Array, lam: Array, w: Array) -> Array:
         if self._given["cross"] is not None:
@@ -142,7 +145,6 @@ class _Callables(Functions):
         if self._given["hessian"] is not None:
             return self._own_hessian(x, lam).matrix()
         times = self.inner(x, lam).times
-        assert times is not None
         columns = np.array([times(unit) for unit in np.eye(self._p)])
         return np.asarray((columns + columns.T) / 2)
 
@@ -153,7 +155,7 @@ class _Callables(Functions):
             self._slopes("g_lam", x, lam, lam, lambda mu: self._g(x, mu)),
         )
 
-    def part(self, train: Array, test: Array) -> Functions:
+    def part(self, train: Any, test: Any, scales: tuple[float, float]) -> Functions:
         raise InvalidInput("Plain callables have no rows to draw a sample of.")
 
     def _h_x(self, x: Array, lam: Array) -> Array:

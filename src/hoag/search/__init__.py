@@ -14,6 +14,7 @@ from hoag.search.base import Search
 from hoag.search.bayes import Bayes
 from hoag.search.blackbox import Grid, Random
 from hoag.search.fast import Fast
+from hoag.search.growing import Growing
 from hoag.search.hoag import Hoag
 from hoag.search.run import Run
 from hoag.search.steps import Adaptive, Constant
@@ -26,6 +27,7 @@ __all__ = [
     "Constant",
     "Fast",
     "Grid",
+    "Growing",
     "Hoag",
     "Journal",
     "Look",

@@ -15,11 +15,12 @@ class Search(Settings, ABC):
     """A way to minimise a criterion over a domain: `steps` is all that it has to say.
 
     steps        a generator: `now = yield Look(lam, Ask(eps), before)` evaluates, and every
-                 evaluation on all rows is a step of the trace; `yield Note(...)` adds to the last
-                 one, and is answered by whether the callback or the clock has ended the search,
-                 for those that would think long about the next λ; `return Status(reason,
-                 sentence)` ends. The reason "converged" says that the last λ is the answer, or
-                 the one that `yield Chosen(...)` named; with any other the best one seen is
+                 evaluation on all rows is a step of the trace, one on a sample if a Note follows;
+                 `yield Note(...)` adds to the last step, and is answered by whether the callback
+                 or the clock has ended the search, for those that would think long about the next
+                 λ; `return Status(reason, sentence)` ends. The reason "converged" says that the
+                 last λ is the answer, or the one that `yield Chosen(...)` named; with any other
+                 the best one seen is
     domains      the domains that it can search: Box, or Domain for all that have `project`. With
                  another one a run says so, and `steps` is not asked
     accuracy     the share of itself to which f is settled at the end

@@ -37,7 +37,7 @@ class _Projected(Descent):
         super().__init__(domain, tol, max_iter, exact)
         self.ratio = np.inf
         if exact:
-            self.first = self.most = 0.0  # there is no ε to choose
+            self.first = self.most = self.eps = 0.0  # there is no ε to choose
 
     def _moved(self, lam: Array, step: Array) -> Array:
         return self.domain.project(lam + step)  # it was inside, up to rounding

@@ -46,7 +46,7 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = Fa
     is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
     proportion to ε, as it was when λ was last evaluated with two of them.
     """
-    return (yield from _InBox(domain, tol, max_iter, exact).from_there(domain.project(lam)))
+    return (yield from InBox(domain, tol, max_iter, exact).from_there(domain.project(lam)))
 
 
 class Here(NamedTuple):
@@ -75,7 +75,7 @@ class Descent(ABC):
         self.model, self.radius = Curvature(), LONGEST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
-        self.evaluations = 0
+        self.evaluations, self.eps = 0, np.inf
 
     @abstractmethod
     def _step(self, here: Here, radius: float) -> Array:
@@ -104,15 +104,16 @@ class Descent(ABC):
         """What p promises for a move by one."""
         return steepest(now.lam, now.grad, self.domain)
 
-    def from_there(self, lam: Array) -> Steps:
+    def from_there(self, lam: Array, start: Evaluation | None = None) -> Steps:
+        """From λ; or from an evaluation on fewer rows, with all that was learnt there."""
         try:
-            yield from self._run(lam)
+            yield from self._run(lam, start)
         except _Done as done:
             return done.status
         raise AssertionError("a descent ends by _Done")
 
-    def _run(self, lam: Array) -> Asking[None]:
-        here = yield from self._at(lam, self.first, None)
+    def _run(self, lam: Array, start: Evaluation | None) -> Asking[None]:
+        here = yield from self._at(lam, self.eps, start)
         here = yield from self._clear(here)
         here = yield from self._going_on(here)
         self.model.see(here.now.grad)
@@ -151,7 +152,7 @@ class Descent(ABC):
             last = Here(start, eps)
             self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
         now = yield Look(lam, Ask(eps), start)
-        self.evaluations += 1
+        self.evaluations, self.eps = self.evaluations + 1, eps
         mapping = lam - self.domain.project(lam - now.grad / _size(now))
         yield Note(self.radius, float(np.linalg.norm(mapping)))
         return Here(now, eps)
@@ -159,7 +160,8 @@ class Descent(ABC):
     def _error(self, here: Here) -> float:
         if self.exact:
             return 0.0
-        return self.ratio * here.eps if np.isnan(here.now.error) else here.now.error
+        error = here.now.own_errors[1]
+        return self.ratio * here.eps if np.isnan(error) else error
 
     def _can_refine(self, here: Here) -> bool:
         return here.eps > FLOOR * self.first or here.eps == np.inf
@@ -202,7 +204,7 @@ class Descent(ABC):
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
             hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
-            if hidden <= goal or (np.isnan(now.error) and not self._can_refine(here)):
+            if hidden <= goal or (np.isnan(now.own_errors[1]) and not self._can_refine(here)):
                 left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
                 self._stop("converged", here, f"the loss can still fall by about {left}")
             if not self._can_refine(here):
@@ -236,7 +238,7 @@ class Descent(ABC):
         raise _Done(Status(reason, sentence(why, note, here.now.note)))
 
 
-class _InBox(Descent):
+class InBox(Descent):
     """Steps of L-BFGS on what no bound holds; a box says for each hyperparameter which one does."""
 
     domain: Box
@@ -268,4 +270,4 @@ def _size(now: Evaluation) -> float:
 
 def _gap(now: Evaluation) -> float:
     """The value is nearer to f(λ) than this."""
-    return now.f_error + ROUNDING * abs(now.value)
+    return now.own_errors[0] + ROUNDING * abs(now.value)

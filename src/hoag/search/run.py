@@ -148,7 +148,7 @@ class Run:
                 asked = steps.send(answer)
                 answer = self._answer(asked)
         except StopIteration as end:
-            self._close_step(Note())
+            self._close_step()
             status: Status = end.value
             return status if self._stop is None or status.converged else self._stop
         finally:
@@ -158,7 +158,7 @@ class Run:
         if isinstance(asked, Note):
             self._close_step(asked)
             return self._stop is not None
-        self._close_step(Note())
+        self._close_step()
         if self._stop is not None:
             raise _Stopped(self._stop)
         if isinstance(asked, Chosen):
@@ -178,7 +178,7 @@ class Run:
             if self._stop is not None:
                 raise _Stopped(self._stop)
             found.append(self._one(one, known[k] if known else None))
-            self._close_step(Note())
+            self._close_step()
         return found
 
     def _together(self, asked: list[Look | Axes]) -> list[Any] | None:
@@ -210,7 +210,7 @@ class Run:
         before = self.seconds
         found = self._through("look", lambda: known or self._evaluated(asked), asked.lam, asked.ask)
         self._longest = max(self._longest, self.seconds - before)
-        if asked.ask.whole:
+        if not asked.ask.free:
             self._open = (asked.ask, found)
             if asked.told is not None:
                 self._close_step(asked.told(found))
@@ -251,11 +251,17 @@ class Run:
 
     # ---- the trace
 
-    def _close_step(self, note: Note) -> None:
-        """The last whole evaluation becomes a step of the trace, and is told about."""
+    def _close_step(self, told: Note | None = None) -> None:
+        """The last whole evaluation becomes a step of the trace, and is told about.
+
+        One on a sample does so only if the search has something to say about it.
+        """
         if self._open is None:
             return
         (ask, found), self._open = self._open, None
+        if told is None and not ask.whole:
+            return
+        note = told or Note()
         k = len(self.trace)
         step = Step(k + 1, ask.eps, found, self.cost, self.seconds, note.step_size, note.mapping)
         self.trace.append(replace(step, evaluation=found.light()))

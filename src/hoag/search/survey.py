@@ -44,9 +44,10 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
     """argmin of f on a sample of the rows, or λ₀ where that is as good.
 
     Only values are asked for. Of a criterion that cannot be evaluated on a sample λ₀ is returned,
-    for nothing. `rows` is the size of the sample, by default a sixth of all.
+    for nothing; and of one whose samples stand for f, to which other searches go. `rows` is the
+    size of the sample, by default a sixth of all.
     """
-    if traits.rows is None or np.all(domain.lower == domain.upper):
+    if traits.rows is None or traits.fewest is not None or np.all(domain.lower == domain.upper):
         return lam0
     rows = rows or max(LEAST, int(SHARE * traits.rows))
     everything = rows >= traits.rows

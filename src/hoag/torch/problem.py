@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
+from hoag.own.functions import Summed
 from hoag.own.trees import Layout
-from hoag.torch.data import Blocks, as_tensors
-from hoag.torch.functions import TorchFunctions
+from hoag.torch.data import TorchArrays
 from hoag.torch.given import Given, recording
 from hoag.torch.module import GivenModule
 from hoag.torch.term import Term
@@ -42,7 +43,8 @@ def problem(
               where data are given
     x0, lam0  where to start: tensors, or dicts, lists and tuples of them, or a module
     train     tensors for h, in whatever structure; test the same for g. Tensors that the functions
-              close over will do as well
+              close over will do as well. Where all of them have their rows along the first axis,
+              and h and g are sums or means over these, hoag.search.Growing searches on samples
     penalty   penalty(x, lam), added to h once, where h is a sum over rows
     batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
               so many blocks of `train`; a list of blocks; a DataLoader; or a function without
@@ -84,15 +86,15 @@ def problem(
     x = _given(x0, "x0")
     like = x.leaves[0]
     lam = _given(lam0, "lam0", like)
-    functions = TorchFunctions(
-        Term(h, "h", x, lam),
-        Term(g, "g", x, lam),
-        None if penalty is None else Term(penalty, "penalty", x, lam),
-        Blocks.of(train, batches, like),
-        as_tensors(test, like),
-    )
+    data = Data.of(TorchArrays(like), train, test, batches)
+    loss, judge = Term(h, "h", x, lam), Term(g, "g", x, lam)
+    once = None if penalty is None else Term(penalty, "penalty", x, lam)
     start, lams = x.start, lam.start
-    functions.check(start, lams)
+    loss.check(start, lams, next(iter(data.each())))
+    judge.check(start, lams, data.test)
+    if once is not None:
+        once.check(start, lams, None)
+    functions = Summed(loss, judge, once, data)
     x.check_unchanged()
     lam.check_unchanged()
     made = Derived(

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from hoag.own.functions import Product
 from hoag.torch.given import Given, recording
 from hoag.values import Array, InvalidInput
-
-Pull = Callable[[Array], tuple[Array, Array]]
 
 
 class Graph(NamedTuple):
@@ -32,73 +31,26 @@ class Term:
     def __init__(self, fn: Callable[..., Any], name: str, x: Given, lam: Given) -> None:
         if not callable(fn):
             raise InvalidInput(f"{name}={fn!r}: give a function of x and lam.")
-        self._fn, self._name, self._x, self._lam = fn, name, x, lam
+        self._fn, self._name, self.x, self.lam = fn, name, x, lam
 
     def graph(self, x: Array, lam: Array, data: Any) -> Graph:
         more = () if data is None else (data,)
         with recording():
-            xs, lams = self._x.split(x), self._lam.split(lam)
+            xs, lams = self.x.split(x), self.lam.split(lam)
             for leaf in (*xs, *lams):
                 leaf.requires_grad_()
 
             def at(given_x: Any) -> Any:
-                return self._lam.called(lambda given: self._fn(given_x, given, *more), lams)
+                return self.lam.called(lambda given: self._fn(given_x, given, *more), lams)
 
-            return Graph(self._x.called(at, xs), xs, lams)
+            return Graph(self.x.called(at, xs), xs, lams)
 
-    def called(self, x: Array, lam: Array, data: Any) -> float:
-        return float(self.graph(x, lam, data).value.detach())
+    def again(self) -> Term:
+        """It is called anew every time."""
+        return self
 
-    def gradient(self, x: Array, lam: Array, data: Any) -> tuple[float, Array]:
-        """h and ∇₁h."""
-        value, xs, _ = self.graph(x, lam, data)
-        return float(value.detach()), self._x.flat(_slopes([value], xs))
-
-    def outer(self, x: Array, lam: Array, data: Any) -> tuple[float, Array, Array]:
-        """g, ∇₁g and ∇₂g."""
-        graph = self.graph(x, lam, data)
-        return float(graph.value.detach()), *self._both(graph, _slopes([graph.value], _all(graph)))
-
-    def linearised(self, x: Array, lam: Array, data: Any) -> tuple[float, Array, Pull]:
-        """h, ∇₁h, and v ↦ (∇²₁h v, ∇²₁,₂hᵀ v), one reverse pass over the graph that is kept."""
-        graph = self.graph(x, lam, data)
-        h_x = _slopes([graph.value], graph.x, record=True)
-
-        def pull(v: Array) -> tuple[Array, Array]:
-            found = _slopes(h_x, _all(graph), self._x.split(v), keep=True)
-            return self._both(graph, found)
-
-        return float(graph.value.detach()), self._x.flat(h_x), pull
-
-    def product(self, x: Array, lam: Array, data: Any, v: Array) -> tuple[Array, Array]:
-        return self.linearised(x, lam, data)[2](v)
-
-    def push(self, x: Array, lam: Array, data: Any, w: Array) -> Array:
-        """∇²₁,₂h w, the gradient in x of ∇₂h·w."""
-        graph = self.graph(x, lam, data)
-        h_lam = _slopes([graph.value], graph.lam, record=True)
-        return self._x.flat(_slopes(h_lam, graph.x, self._lam.split(w)))
-
-    def hessian(self, x: Array, lam: Array, data: Any, together: int = 32) -> Array:
-        """∇²₁h, so many rows of it in one reverse pass."""
-        graph = self.graph(x, lam, data)
-        h_x = _slopes([graph.value], graph.x, record=True)
-        rows, size = np.eye(x.size), x.size
-        try:
-            blocks = [rows[start : start + together] for start in range(0, size, together)]
-            found = [
-                _slopes(h_x, graph.x, self._x.split_rows(block), keep=True, batched=True)
-                for block in blocks
-            ]
-            parts = zip(found, blocks, strict=True)
-            return np.vstack([self._x.flat_rows(part, len(block)) for part, block in parts])
-        except RuntimeError:  # some operation in it takes one vector at a time only
-            each = (_slopes(h_x, graph.x, self._x.split(row), keep=True) for row in rows)
-            return np.vstack([self._x.flat(part) for part in each])
-
-    def _both(self, graph: Graph, slopes: Sequence[Any]) -> tuple[Array, Array]:
-        p = len(graph.x)
-        return self._x.flat(slopes[:p]), self._lam.flat(slopes[p:])
+    def at(self, data: Any, scale: float = 1.0) -> Bound:
+        return Bound(self, data, scale)
 
     def check(self, x: Array, lam: Array, data: Any) -> None:
         """One number of the right kind comes out; else a sentence."""
@@ -119,24 +71,92 @@ class Term:
             raise InvalidInput(
                 f"{call} returns shape {tuple(value.shape)}; it must be one number. Sum over rows."
             )
-        coarsest = max(self._x.roundoff, self._lam.roundoff)
+        coarsest = max(self.x.roundoff, self.lam.roundoff)
         if not value.is_floating_point() or torch.finfo(value.dtype).eps > coarsest:
             raise InvalidInput(
                 f"{call} returns {str(value.dtype).removeprefix('torch.')}; it must compute in the "
                 "dtype of x0 and lam0: look for a cast in it."
             )
-        if self._name == "h" and all(slope is None for slope in _slopes([value], xs)):
+        if self._name == "h" and all(slope is None for slope in slopes([value], xs)):
             raise InvalidInput(
                 f"{call} does not depend on x, as far as PyTorch can see: look for detach(), "
                 "no_grad(), item() or NumPy in it."
             )
 
 
-def _all(graph: Graph) -> list[torch.Tensor]:
-    return [*graph.x, *graph.lam]
+class Bound(NamedTuple):
+    """A term on its data, times a number."""
+
+    term: Term
+    data: Any
+    scale: float
+
+    def _graph(self, x: Array, lam: Array) -> Graph:
+        found = self.term.graph(x, lam, self.data)
+        if self.scale == 1.0:
+            return found
+        with recording():
+            return found._replace(value=self.scale * found.value)
+
+    def value(self, x: Array, lam: Array) -> float:
+        return float(self._graph(x, lam).value.detach())
+
+    def gradient(self, x: Array, lam: Array) -> tuple[float, Array]:
+        """h and ∇₁h."""
+        value, xs, _ = self._graph(x, lam)
+        return float(value.detach()), self.term.x.flat(slopes([value], xs))
+
+    def outer(self, x: Array, lam: Array) -> tuple[float, Array, Array]:
+        """g, ∇₁g and ∇₂g."""
+        value, xs, lams = self._graph(x, lam)
+        found = slopes([value], [*xs, *lams])
+        by_x, by_lam = found[: len(xs)], found[len(xs) :]
+        return float(value.detach()), self.term.x.flat(by_x), self.term.lam.flat(by_lam)
+
+    def linearised(self, x: Array, lam: Array) -> tuple[float, Array, Product]:
+        """h, ∇₁h, and v ↦ ∇²₁h v, one reverse pass over the graph that is kept."""
+        value, xs, _ = self._graph(x, lam)
+        h_x = slopes([value], xs, record=True)
+
+        def times(v: Array) -> Array:
+            return self.term.x.flat(slopes(h_x, xs, self.term.x.split(v), keep=True))
+
+        return float(value.detach()), self.term.x.flat(h_x), times
+
+    def times(self, x: Array, lam: Array, v: Array) -> Array:
+        return self.linearised(x, lam)[2](v)
+
+    def across(self, x: Array, lam: Array, v: Array) -> Array:
+        """∇²₁,₂hᵀ v, the gradient in λ of ∇₁h·v."""
+        value, xs, lams = self._graph(x, lam)
+        h_x = slopes([value], xs, record=True)
+        return self.term.lam.flat(slopes(h_x, lams, self.term.x.split(v)))
+
+    def push(self, x: Array, lam: Array, w: Array) -> Array:
+        """∇²₁,₂h w, the gradient in x of ∇₂h·w."""
+        value, xs, lams = self._graph(x, lam)
+        h_lam = slopes([value], lams, record=True)
+        return self.term.x.flat(slopes(h_lam, xs, self.term.lam.split(w)))
+
+    def hessian(self, x: Array, lam: Array, together: int = 32) -> Array:
+        """∇²₁h, so many rows of it in one reverse pass."""
+        value, xs, _ = self._graph(x, lam)
+        h_x, space = slopes([value], xs, record=True), self.term.x
+        rows, size = np.eye(x.size), x.size
+        try:
+            blocks = [rows[start : start + together] for start in range(0, size, together)]
+            found = [
+                slopes(h_x, xs, space.split_rows(block), keep=True, batched=True)
+                for block in blocks
+            ]
+            parts = zip(found, blocks, strict=True)
+            return np.vstack([space.flat_rows(part, len(block)) for part, block in parts])
+        except RuntimeError:  # some operation in it takes one vector at a time only
+            each = (slopes(h_x, xs, space.split(row), keep=True) for row in rows)
+            return np.vstack([space.flat(part) for part in each])
 
 
-def _slopes(
+def slopes(
     of: Sequence[torch.Tensor | None],
     at: Sequence[torch.Tensor],
     weights: Sequence[torch.Tensor] | None = None,
