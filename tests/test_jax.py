@@ -355,7 +355,7 @@ def test_arrays_that_are_closed_over_are_no_part_of_compiled_code(how):
         1.0,
     )
     x, lam = np.full(8, 0.1), np.ones(1)
-    program, arrays = problem.functions._loss.at(None)
+    program, arrays, _ = problem.functions._loss.at(None)
     for derivative in (program.linearised, program.gradient, program.hessian):
         assert len(derivative.lower(x, lam, arrays).as_text()) < 8 * ROWS.size
     point, residuals = problem.at(x, lam), ROWS @ x - 1
@@ -398,7 +398,7 @@ def test_blocks_add_up_to_the_whole_and_keep_nothing():
         point.hessian @ np.ones(8)
         if "train" not in batches and batches["batches"] is each:
             assert len(drawn) == before + 3  # read again: nothing was kept from the gradient
-        assert point._inner.pull.func.__name__ == "_again"
+        assert point._inner.times.func.__name__ == "_times"
     assert hoag.minimize(problem).value == pytest.approx(hoag.minimize(whole).value, rel=1e-10)
 
 

@@ -1,4 +1,4 @@
-"""Products with ∇²₁h from JAX: the forward ones that solvers take, and the backward ones."""
+"""Products with ∇²₁h from JAX: those that share what is kept, and those that make it again."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def problem():
     return hoag.jax.problem(h, g, jnp.asarray(x0), jnp.asarray(lam0))
 
 
-def test_forward_and_backward_products_are_those_of_differences(problem):
+def test_products_are_those_of_differences(problem):
     x, lam, v = problem.x0, problem.lam0, np.array([1.0, -2.0, 0.5, 3.0])
     inner, t = problem.functions.inner(x, lam), 1e-5
-    assert inner.times is not None  # a product for solvers does not compute ∇²₁,₂h too
+    again = next(problem.functions.parts()).times(x, lam, v)  # as blocks do it
     ahead, behind = (problem.at(x + sign * t * v, lam).h_x for sign in (1, -1))
     expected = (ahead - behind) / (2 * t)
     np.testing.assert_allclose(inner.times(v), expected, rtol=1e-7)
-    np.testing.assert_allclose(inner.pull(v)[0], expected, rtol=1e-7)
+    np.testing.assert_allclose(again, expected, rtol=1e-7)
     np.testing.assert_allclose(problem.at(x, lam).hessian @ v, inner.times(v))
 
 
@@ -48,3 +48,10 @@ def test_a_product_is_charged_once(problem):
     assert problem.ledger.cost.passes - before == problem.functions.product
     point.cross.rmatvec(np.ones(4))
     assert problem.ledger.cost.passes - before == 2 * problem.functions.product
+
+
+def test_arrays_of_single_precision_are_widened_once(problem):
+    """Where the function makes a copy in double precision at every call, one is there already."""
+    program, arrays, _ = next(problem.functions.parts())
+    text = program.gradient.lower(problem.x0, problem.lam0, arrays).as_text()
+    assert "f32" not in text

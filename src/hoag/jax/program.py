@@ -136,7 +136,8 @@ class Program:
         n = len(self._held)
         own, wide, data = arrays[:n], arrays[n : 2 * n], arrays[2 * n :]
         given = {id(one): array for one, array in zip(self._held, own, strict=True)}
-        double = {id(array): copy for array, copy in zip(own, wide, strict=True)}
+        pairs = zip(own, wide, strict=True)
+        double = {id(array): copy for array, copy in pairs if copy.dtype == jnp.float64}
         return run(self._closed, given, (x, lam, *data), double)[0]
 
     def _gradient(self, x: Any, lam: Any, arrays: Any) -> Any:

@@ -62,10 +62,10 @@ def run(
     for equation in jaxpr.eqns:
         values = [read(variable) for variable in equation.invars]
         name, inside = equation.primitive.name, _inside(equation)
+        if _widens(equation):
+            values = [double.get(id(value), value) for value in values]
         if name in _CALLS:
             results = run(inside[0], given, values, double)
-        elif name == "convert_element_type" and _widens(equation) and id(values[0]) in double:
-            results = [double[id(values[0])]]
         elif any(map(constants_of, inside)):
             results = _again(name, equation.params, inside, given, values)
         else:
@@ -79,7 +79,10 @@ def run(
 
 
 def _widens(equation: Any) -> bool:
-    return bool(equation.params["new_dtype"] == jnp.float64)
+    """Whether it makes numbers of double precision of whatever it gets."""
+    wanted = {"convert_element_type": "new_dtype", "dot_general": "preferred_element_type"}
+    name = wanted.get(equation.primitive.name)
+    return name is not None and bool(equation.params[name] == jnp.float64)
 
 
 def _again(
