@@ -2,14 +2,14 @@
 A weight decay for each layer
 =============================
 
-A small network in PyTorch, and two hundred digits to train it on. Weight decay keeps it from learning
-them by heart; how much of it each layer needs is usually not even asked. Here every layer has its
-own, and all of them are tuned by the loss on digits that the network was not trained on.
+A small network in PyTorch, and two hundred digits to train it on. Weight decay keeps it from
+learning them by heart; how much of it each layer needs is usually not even asked. Here every layer
+has its own, and all of them are tuned by the loss on digits that the network was not trained on.
 """
 
 # %%
-# h is what PyTorch would minimise anyway: the cross entropy of the training rows, and the squares of
-# all weights, each layer's times its own λ. g is the cross entropy of other rows.
+# h is what PyTorch would minimise anyway: the cross entropy of the training rows, and the squares
+# of all weights, each layer's times its own λ. g is the cross entropy of other rows.
 
 import copy
 

@@ -11,7 +11,7 @@ import numpy as np
 from hoag.criteria.base import SETTLED, SPACING, Traits
 from hoag.schedules import FIRST
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
-from hoag.search.steps import LONGEST, gradient_error
+from hoag.search.steps import AHEAD, LONGEST, gradient_error
 from hoag.values import ROUNDING, Array, Ask, Box, Evaluation, Status
 
 # A side of the root is closed for good only when the error of p there is at most this share of p;
@@ -264,11 +264,13 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
         now = yield Look(lam, Ask(eps), now)
         at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps, exact)
         root.learn(at, p, error)
-        judged = _judged(k, domain, now, error, root.curvature, tol)
+        # The secant may be long, and f flatter here than along it.
+        careful = root.curvature / AHEAD
+        judged = _judged(k, domain, now, error, careful, tol)
         yield judged.note
         if judged.status is not None:
             return judged.status
-        gain, goal = judged.gain, _goal(now, root.curvature, tol)
+        gain, goal = judged.gain, _goal(now, careful, tol)
         flat = LONGEST * (abs(p) + error) <= tol * abs(now.value)
         if np.isnan(root.before[0]) and flat:  # a start at the minimum: how does f bend?
             wanted, lam = error, domain.project(lam - np.where(now.grad > 0, LONGEST, -LONGEST) / 2)
