@@ -73,9 +73,9 @@ class Solver(BaseSolver):
             callback()
 
     def _keep(self, now):
-        """The lowest f so far, as far as it is known, in the types that the benchmark has."""
-        if np.isfinite(now.f_error) and now.value <= self.least:
-            self.least = now.value
+        """The λ whose f is surely lowest so far, in the types that the benchmark has."""
+        if now.highest <= self.least and np.isfinite(now.highest):
+            self.least = now.highest
             with jax.enable_x64(False):
                 pairs = zip(self.unflat, (now.x, now.lam), strict=True)
                 self.best = tuple(unflat(jnp.asarray(flat)) for unflat, flat in pairs)
