@@ -376,3 +376,31 @@ def test_check_same_tells_what_differs(library):
         hoag.testing.check_same(library, made(cross=lambda x, lam: 1.01 * x[:, None]))
     with pytest.raises(hoag.InvalidInput, match="x0 has 4 numbers, and 3"):
         hoag.testing.check_same(library, hoag.models.ridge(A[:, :3], Y, B[:, :3], Z))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("one", [True, False])
+def test_a_linear_hyperparameter_of_any_size_is_found(size, one):
+    """Steps of two units see nothing of bounds that are 1e6 apart."""
+    target = np.array([0.3]) if one else np.array([0.3, -0.2, 0.7])
+
+    def g(x, lam):
+        return float(1 + np.sum((x - target) ** 2))
+
+    s = target.size
+    problem = hoag.problem(
+        h=lambda x, lam: 0.5 * np.sum((x - lam / size) ** 2),
+        h_x=lambda x, lam: x - lam / size,
+        hessian=lambda x, lam: np.eye(s),
+        cross=lambda x, lam: -np.eye(s) / size,
+        g=g,
+        g_x=lambda x, lam: 2 * (x - target),
+        g_lam=lambda x, lam: np.zeros(s),
+        x0=np.zeros(s),
+        lam0=np.full(s, 0.9 * size),
+    )
+    result = hoag.minimize(problem, bounds=(-size, size))
+    assert result.converged
+    np.testing.assert_allclose(result.lam / size, target, atol=0.02)
+    assert result.value == pytest.approx(g(result.lam / size, None), rel=1e-9)
+    assert all(np.all(np.abs(step.lam) <= size) for step in result.trace)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.domains import adopt
+from hoag.own.derived import Derived
 from hoag.problems import Problem
 from hoag.search import Fast, Search
 from hoag.search.run import OnStep
@@ -58,7 +59,7 @@ def minimize(
     search = Fast() if search is None else search
     if not isinstance(search, Search):
         raise InvalidInput(f"search={search!r}: give an instance, such as hoag.search.Hoag().")
-    criterion = plan(problem, by_steps=search.by_steps, certificate=certificate)
+    criterion = plan(_in_units(problem, bounds), by_steps=search.by_steps, certificate=certificate)
     about = criterion.stands_on
     view = None if about is None else about.layout
     start = _start(criterion, lam0 if lam0 is None or view is None else view.moved(lam0, "lam0"))
@@ -72,6 +73,13 @@ def minimize(
         on_step = partial(_as_given, callback, view)
     found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
     return found if view is None or about is None else _handed_out(found, about)
+
+
+def _in_units(problem: Any, bounds: Any) -> Any:
+    """People's own problems, where their λ is linear and its bounds far apart in units of these."""
+    if isinstance(problem, (list, tuple)):
+        return [_in_units(one, bounds) for one in problem]
+    return problem.in_units_of(bounds) if isinstance(problem, Derived) else problem
 
 
 def _check_inside(start: Array, domain: Domain) -> None:

@@ -35,8 +35,6 @@ class Derived(Problem):
     is one `held_out`.
     """
 
-    unit = "gradients of h"
-
     def __init__(
         self,
         functions: Functions,
@@ -56,7 +54,7 @@ class Derived(Problem):
         self.roundoff, self.compile_seconds = roundoff, compile_seconds
         self._convex = convex
         self._mu = None if mu is None else self._known(mu)
-        self._solver = None if solver is None else Own(partial(self._solved, solver))
+        self._solver = solver
 
     def _known(self, mu: Any) -> Callable[[Array], float]:
         """μ as a function of λ, flat."""
@@ -69,6 +67,16 @@ class Derived(Problem):
     def _solved(self, solver: Callable[[Any, Any], Any], u: Array, x0: Array) -> Array:
         found = solver(self.layout.given_lam(u), self.layout.given_x(x0))
         return np.asarray(self.layout.x.flat(found, "what the solver returns"))
+
+    def in_units_of(self, bounds: Any) -> Derived:
+        """The same problem, where bounds on linear λ are far apart in units that suit them."""
+        layout = self.layout.in_units_of(self.layout.domain(bounds))
+        if layout is self.layout:
+            return self
+        made = copy(self)
+        made.layout = layout
+        made.lam0 = layout.scales.back(self.layout.scales.to(self.lam0), layout.lam.numbers, "lam0")
+        return made
 
     def at(self, x: Array, lam: Array) -> DerivedPoint:
         return DerivedPoint(self, x, lam)
@@ -87,8 +95,13 @@ class Derived(Problem):
         )
 
     @property
+    def unit(self) -> str:  # type: ignore[override]
+        own = "" if self._solver is None else ", beside the work of the solver that was given"
+        return f"gradients of h{own}"
+
+    @property
     def inner(self) -> InnerSolver | None:
-        return self._solver
+        return None if self._solver is None else Own(partial(self._solved, self._solver))
 
     def strong_convexity(self, lam: Array) -> float | None:
         return None if self._mu is None else self._mu(lam)

@@ -274,6 +274,23 @@ class Layout:
         lower, upper = (self._end(self._side(pairs, side)) for side in (0, 1))
         return lower, upper
 
+    def in_units_of(self, domain: Domain) -> Layout:
+        """The same where u has a box no wider than the library's own, 24, for λ that are linear.
+
+        A search takes no step longer than two: of bounds that are 1e6 apart it would see nothing.
+        """
+        if not isinstance(domain, Box):
+            return self
+        parts, start = [], 0
+        for size, scale in self.scales.parts:
+            some = slice(start, start + size)
+            widest = float(np.max(domain.upper[some] - domain.lower[some], initial=0.0))
+            wide = Scales([(size, scale)]).linear and widest > 24.0
+            parts.append((size, Scale.of(widest / 24.0) if wide else scale))
+            start += size
+        same = all(new is old for (_, new), (_, old) in zip(parts, self.scales.parts, strict=True))
+        return self if same else Layout(self.x, self.lam, Scales(parts))
+
     def _structure_of_domains(self, bounds: Any) -> list[tuple[int, Any]] | None:
         """(size, domain) for each leaf, where one of them at least is more than a pair."""
         try:
