@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test lint types docs docs-check reproduce test-oldest bench check-all clean
+.PHONY: demo test test-all rivals lint types docs docs-check reproduce test-oldest bench check-all clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -22,8 +22,12 @@ export HOAG_DATA
 demo: .venv/demo-ready
 	$(BIN)/python examples/demo.py
 
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet
 test: .venv/ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet
+	$(PYTEST) -m 'not slow'
+
+test-all: .venv/ready
+	$(PYTEST)
 
 # The paper's experiments on small data; in full: hoag reproduce --data paper --seeds 5
 reproduce: .venv/ready
@@ -58,9 +62,14 @@ test-oldest: .venv-oldest/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
-check-all: lint types demo docs docs-check reproduce test test-oldest
+check-all: lint types demo docs docs-check reproduce rivals test-all test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
+
+# Other people's packages beside ours, on a small problem; their tests of ours then run, too.
+rivals: .venv/ready
+	$(BIN)/python -m pip install --quiet --editable '.[rivals]'
+	$(BIN)/python benchmarks/own_rivals.py --seeds 1 --rows 300 --columns 40
 
 # The figures of docs/benchmarks.md; needs HOAG_DATA.
 bench: .venv/ready
@@ -72,6 +81,10 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/hard.py
 	$(BIN)/python benchmarks/targets.py
 	$(BIN)/python benchmarks/overfitting.py
+	$(BIN)/python benchmarks/domains.py
+	$(BIN)/python benchmarks/growing.py
+	$(BIN)/python benchmarks/own_overhead.py
+	$(BIN)/python benchmarks/own_rivals.py
 
 clean:
 	rm -rf .venv .venv-oldest build dist demo.png reproduction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -264,24 +265,41 @@ def test_settings_are_checked():
     assert "on all rows" in str(hoag.minimize(made, search=Growing()).status)
 
 
-@pytest.mark.parametrize("batches", [None, 3])
-def test_jax_functions_on_rows(batches):
+def in_jax(h, groups):
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    from hoag.jax import problem as of
+    from hoag.jax import problem
 
     jnp = jax.numpy
+    return problem, partial(h, jnp, lambda a, b: jnp.logaddexp(a, b)), jnp.zeros
+
+
+def in_torch(h, groups):
+    torch = pytest.importorskip("torch")
+    from hoag.torch import problem
+
+    def zeros(size):
+        return torch.zeros(size, dtype=torch.float64)
+
+    softplus = torch.nn.functional.softplus
+    return problem, partial(h, torch, lambda a, b: softplus(b)), zeros
+
+
+@pytest.mark.parametrize("batches", [None, 3])
+@pytest.mark.parametrize("framework", [in_jax, in_torch])
+def test_functions_of_a_framework_on_rows(framework, batches):
     train, test, groups = rows(240, 4), rows(120, 4, 1), np.array([0, 0, 1, 1])
 
-    def h(x, lam, data):
-        return jnp.sum(jnp.logaddexp(0.0, -data[1] * (data[0] @ x)))
+    def loss(lib, logaddexp, x, lam, data):
+        return lib.sum(logaddexp(0.0, -data[1] * (data[0] @ x)))
 
     def penalty(x, lam):
-        return 0.5 * jnp.sum(jnp.exp(lam)[groups] * x**2)
+        return 0.5 * ((lam.exp() if hasattr(lam, "exp") else np.e**lam)[groups] * x**2).sum()
 
+    of, h, zeros = framework(loss, groups)
     made = of(
         *(h, lambda x, lam, data: h(x, lam, data) / len(data[1])),
-        *(jnp.zeros(4), jnp.zeros(2)),
+        *(zeros(4), zeros(2)),
         train=train,
         test=test,
         penalty=penalty,

@@ -48,6 +48,7 @@ def test_passes_to_one_in_a_thousand(text, solver, limits):
     assert row["passes"] <= limits[name]
 
 
+@pytest.mark.slow
 def test_a_certified_run_with_the_refined_gradient_costs_no_more(text):
     name, parts, truth = text
     criterion = hoag.Implicit(models.logistic(*parts), corrected=True)
@@ -56,6 +57,7 @@ def test_a_certified_run_with_the_refined_gradient_costs_no_more(text):
     assert row["passes"] < AUTHOR[name]
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near_the_truth_on_text_rows(text):
     _, parts, truth = text
     problem = models.logistic(*parts)
@@ -71,6 +73,7 @@ def test_the_estimate_is_near_the_truth_on_text_rows(text):
     assert np.mean(near) >= 0.8
 
 
+@pytest.mark.slow
 def test_the_displayed_step_rule_stalls_far_from_the_optimum(text):
     _, parts, truth = text
     search = Hoag(step=hoag.search.Adaptive(C=1.0, descent="displayed"), max_iter=200)

@@ -30,8 +30,8 @@ class Growing(Fast):
     are where it begins. Where λ was already good on a sample to `tol`, all rows are next. The end
     is on all rows in any case, and as good as that of Fast: λ and the loss are those of all rows.
 
-    For problems that are sums or means over rows: those of hoag.jax with train= and test=. Others
-    are searched as by Fast.
+    For problems that are sums or means over rows: those of hoag.jax and hoag.torch with train= and
+    test=. Others are searched as by Fast.
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
