@@ -380,6 +380,9 @@ class Result:
 
     def _shown(self) -> str:
         lam = self._numbers(self.evaluation.lam)
+        if self.layout is not None and all(self.names) and 0 < len(self.names) <= 6:
+            named = zip(self.names, lam, strict=True)
+            return "{" + ", ".join(f"{name}: {value:.4g}" for name, value in named) + "}"
         return np.array2string(lam, precision=4, threshold=6, edgeitems=2)
 
     @property
