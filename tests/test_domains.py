@@ -196,6 +196,7 @@ def test_a_move_by_one_promises_what_the_slope_says():
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
 def test_the_model_is_least_where_slsqp_says(seed):
     rng = np.random.default_rng(seed)
     size = 6
