@@ -404,3 +404,23 @@ def test_a_linear_hyperparameter_of_any_size_is_found(size, one):
     np.testing.assert_allclose(result.lam / size, target, atol=0.02)
     assert result.value == pytest.approx(g(result.lam / size, None), rel=1e-9)
     assert all(np.all(np.abs(step.lam) <= size) for step in result.trace)
+
+
+def test_problems_of_a_list_must_have_the_same_hyperparameters():
+    def made(**more):
+        return hoag.problem(
+            h=lambda x, lam: np.sum((x - 1) ** 2) + lam[0] * x @ x,
+            h_x=lambda x, lam: 2 * (x - 1) + 2 * lam[0] * x,
+            hessian=lambda x, lam: 2 * (1 + lam[0]) * np.eye(2),
+            cross=lambda x, lam: 2 * x[:, None],
+            g=lambda x, lam: 1 + np.sum((x - 0.5) ** 2),
+            g_x=lambda x, lam: 2 * (x - 0.5),
+            g_lam=lambda x, lam: np.zeros(1),
+            x0=np.zeros(2),
+            lam0=[1.0],
+            **more,
+        )
+
+    assert hoag.minimize([made(scale="log"), made(scale="log")]).converged
+    with pytest.raises(hoag.InvalidInput, match="Problem 2 of the list has other hyperparameters"):
+        hoag.minimize([made(scale="log"), made()])

@@ -251,7 +251,7 @@ def test_the_device_is_that_of_the_tensors_and_not_the_default_one():
 def test_what_a_function_does_not_depend_on_has_zeros():
     problem = hoag.torch.problem(
         lambda x, lam: torch.sum((x["a"] - 1) ** 2) + 3 * torch.sum(x["b"]),  # no λ, linear in b
-        lambda x, lam: tensor(2.0),
+        lambda x, lam: 2 * lam["lam"][0],  # no x, and of λ one number
         {"a": torch.zeros(2, dtype=F64), "b": torch.zeros(2, dtype=F64)},
         {"lam": torch.ones(3, dtype=F64)},
     )
@@ -262,7 +262,16 @@ def test_what_a_function_does_not_depend_on_has_zeros():
     np.testing.assert_array_equal(point.cross @ np.ones(3), np.zeros(4))
     np.testing.assert_array_equal(point.cross.rmatvec(np.ones(4)), np.zeros(3))
     assert not point.g_x.any()
-    assert not point.g_lam.any()
+    np.testing.assert_array_equal(point.g_lam, [2, 0, 0])
+
+
+def test_a_hyperparameter_that_is_lost_on_the_way_is_told_of():
+    def h(x, lam):
+        return torch.sum((x - 1) ** 2) + lam["used"] * x @ x + lam["lost"].item() * x @ x
+
+    x0 = torch.zeros(2, dtype=F64)
+    with pytest.raises(hoag.InvalidInput, match=r"depends on lam, at lost,.*item\(\)"):
+        hoag.torch.problem(h, lambda x, lam: torch.sum(x**2), x0, {"used": 1.0, "lost": 1.0})
 
 
 def test_a_hessian_is_formed_row_by_row_where_it_cannot_be_at_once():

@@ -78,6 +78,13 @@ def minimize(
 def _in_units(problem: Any, bounds: Any) -> Any:
     """People's own problems, where their λ is linear and its bounds far apart in units of these."""
     if isinstance(problem, (list, tuple)):
+        views = [one.layout for one in problem if isinstance(one, Derived)]
+        for k, view in enumerate(views[1:], start=2):
+            if not view.alike(views[0]):
+                raise InvalidInput(
+                    f"Problem {k} of the list has other hyperparameters than the first: names, "
+                    "shapes and scales of lam must be the same in all of them."
+                )
         return [_in_units(one, bounds) for one in problem]
     return problem.in_units_of(bounds) if isinstance(problem, Derived) else problem
 
@@ -107,6 +114,12 @@ def _as_given(callback: OnStep, view: Any, step: Step) -> bool | None:
 def _handed_out(found: Result, problem: Problem) -> Result:
     """λ, x and the trace as the user's problem has them."""
     view, status = problem.layout, found.status
+    if status.converged and found.evaluation.lam.size > 1:
+        near = (
+            "That is judged by the slope and the curvature where it ended: of a lower place beyond "
+            "a flat stretch they tell nothing, another lam0 may."
+        )
+        status = replace(status, sentence=f"{status} {near}")
     if problem.facts is not None and not problem.facts.convex:
         local = (
             "h is not convex: the loss, its gradient and what is said of their errors are those of "

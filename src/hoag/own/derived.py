@@ -278,6 +278,7 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
             "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there. Write h "
             "as a function of its argument x, or start from another x0."
         )
+    _check_lam(problem)
     for name, one, other in zip(("h", "g"), (point.h, point.g), again(), strict=True):
         if not np.isclose(one, other, rtol=1e3 * problem.roundoff, atol=0.0, equal_nan=True):
             raise InvalidInput(
@@ -286,3 +287,20 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
                 "outside it, and pass them in."
             )
     return problem
+
+
+def _check_lam(problem: Derived) -> None:
+    """A sentence where a leaf of λ is seen by neither function, near x₀: at x₀ a penalty may be."""
+    rng, layout = np.random.default_rng(0), problem.layout
+    x, v = problem.x0 + rng.normal(size=problem.x0.size), rng.normal(size=problem.x0.size)
+    point = problem.at(x, problem.lam0)
+    felt = np.abs(point.cross.rmatvec(v)) + np.abs(point.g_lam)
+    start = 0
+    for name, size in zip(layout.lam.names, layout.lam.sizes, strict=True):
+        if size and not np.any(felt[start : start + size]):
+            which = f"lam, at {name}," if name else "lam"
+            raise InvalidInput(
+                f"Neither ∇₁h nor g depends on {which} at x0 or near it: a λ that is not used, or "
+                "that was made a plain number on the way (item(), detach(), float())."
+            )
+        start += size

@@ -216,6 +216,13 @@ class Layout:
         """What the search moves, by name: that of each hyperparameter, with its scale."""
         return self.scales.words([_called("lam", name) for name in self.lam.numbers])
 
+    def alike(self, other: Layout) -> bool:
+        """Whether λ has the same names, shapes and scales."""
+        if (self.lam.names, self.lam.shapes) != (other.lam.names, other.lam.shapes):
+            return False
+        u = np.linspace(-1.0, 1.0, max(self.lam.size, 2))[: self.lam.size]
+        return bool(np.array_equal(self.scales.to(u), other.scales.to(u)))
+
     def given_lam(self, u: Array) -> Any:
         """λ as the user has it."""
         return self.lam.tree(self.scales.to(u))
