@@ -37,6 +37,7 @@ AUTHOR = {"imdb": 250, "20news": 818}
 PROTOTYPE = {"imdb": 360, "20news": 1100}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "limits"), [(inner.LBFGS(), PROTOTYPE), (inner.Newton(), AUTHOR)]
 )
