@@ -48,7 +48,7 @@ BUDGET = 20.0
 TIGHT = 1e-8  # to which f is solved, relatively, with --tight
 FACTORS = (0.5, 2.0)
 PACKAGES = ("criteria", "estimators", "glm", "search")
-MODULES = ("inner", "linear", "operators", "problem", "schedules", "values")
+MODULES = ("inner", "linear", "operators", "problems", "schedules", "values")
 
 # ---- the problems: each is solved anew at every call
 
