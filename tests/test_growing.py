@@ -124,7 +124,7 @@ def test_the_errors_of_samples_cover_the_truth(groups):
             inside.append((off[0] / found.f_error, off[1] / found.error))
     f, p = np.array(inside).T
     assert np.mean(f < 3) >= 0.9
-    assert np.mean(p < 3) >= 0.75  # of two draws, or of two numbers: 90 % would be right
+    assert np.mean(p < 3) >= 0.75  # an error of two draws is rough: 82 to 97 % of 120 draws
     assert 0.2 < np.median(f) < 2  # and are no larger than they have to be
     assert 0.2 < np.median(p) < 2
 
