@@ -134,6 +134,6 @@ plt.show()
 # the gradients, and ends at 0.881.
 #
 # How far to trust the gain: it is one split, and the number of checked rows and the ridge were
-# chosen after looking at unseen rows. It depends on both. With three times the ridge, or ten times, the
-# weighted model of MNIST is no better than the checked rows alone (0.871 and 0.846); with twice the
-# checked digits of scikit-learn and a ridge of 3 it is as good (0.948 for 0.950).
+# chosen after looking at unseen rows. It depends on both. With three times the ridge, or ten times,
+# the weighted model of MNIST is no better than the checked rows alone (0.871 and 0.846); with twice
+# the checked digits of scikit-learn and a ridge of 3 it is as good (0.948 for 0.950).
