@@ -184,7 +184,7 @@ class Implicit(Criterion):
             converged=solve.converged and adjoint.converged,
             note=_note(solve, adjoint),
         )
-        if not self.certificate or adjoint.damping > 0:
+        if not self.certificate or adjoint.bent:
             return found
         return self._certified(problem, found, found.cost, self.corrected, self.bound)
 
@@ -358,7 +358,7 @@ class Implicit(Criterion):
         while missing > tol / 2 and time.perf_counter() < deadline:
             goal = ROUGH**8 * float(np.linalg.norm(r))
             more = self.linear.solve(point.hessian, r, None, goal)
-            if more.r is None or more.reason in ("indefinite", "not_finite"):
+            if more.r is None or more.bent or more.reason == "not_finite":
                 break
             change, r = change + float(point.g_x @ more.x), -more.r
             before, missing = missing, abs(float(point.g_x @ more.x))

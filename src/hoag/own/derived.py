@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,13 @@ class Derived(Problem):
                have to be, the box is not looked over, and what is found is said to be local
     solver     (λ, x₀) ↦ x, the user's own inner solver, in the user's structures; or None
     roundoff   of the arithmetic in which the functions are computed
-    compile_seconds   what it took to make and compile the functions, where that was measured
 
     One pass is one gradient of h: that is its own unit, whatever h is made of. g with its gradients
     is one `held_out`.
     """
+
+    # What it took to make and compile the functions, where that was measured.
+    compile_seconds = 0.0
 
     def __init__(
         self,
@@ -46,13 +48,11 @@ class Derived(Problem):
         convex: bool = True,
         solver: Callable[[Any, Any], Any] | None = None,
         roundoff: float = ROUNDOFF,
-        compile_seconds: float = 0.0,
     ) -> None:
         self.functions, self.layout = functions, layout
         self.x0, self.lam0 = x0, layout.scales.back(lam0, layout.lam.numbers, "lam0")
         self.ledger = Ledger()
-        self.roundoff, self.compile_seconds = roundoff, compile_seconds
-        self._convex = convex
+        self.roundoff, self._convex = roundoff, convex
         self._mu = None if mu is None else self._known(mu)
         self._solver = solver
 
@@ -64,8 +64,9 @@ class Derived(Problem):
             raise InvalidInput(f"mu={mu!r}: give a number above 0, a function of λ, or None.")
         return lambda lam: float(mu)
 
-    def _solved(self, solver: Callable[[Any, Any], Any], u: Array, x0: Array) -> Array:
-        found = solver(self.layout.given_lam(u), self.layout.given_x(x0))
+    def _solved(self, u: Array, x0: Array) -> Array:
+        assert self._solver is not None
+        found = self._solver(self.layout.given_lam(u), self.layout.given_x(x0))
         return np.asarray(self.layout.x.flat(found, "what the solver returns"))
 
     def in_units_of(self, bounds: Any) -> Derived:
@@ -101,7 +102,7 @@ class Derived(Problem):
 
     @property
     def inner(self) -> InnerSolver | None:
-        return None if self._solver is None else Own(partial(self._solved, self._solver))
+        return None if self._solver is None else Own(self._solved)
 
     def strong_convexity(self, lam: Array) -> float | None:
         return None if self._mu is None else self._mu(lam)
@@ -256,13 +257,14 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
     """
     point, x = problem.at(problem.x0, problem.lam0), problem.x0
     direction = np.full(x.size, 1 / np.sqrt(x.size))
+    bend = point.hessian @ direction
     for name, value in (
         ("h", point.h),
         ("g", point.g),
         ("∇₁h, the gradient of h in x,", point.h_x),
         ("∇₁g, the gradient of g in x,", point.g_x),
         ("∇₂g, the gradient of g in λ,", point.g_lam),
-        ("a product with ∇²₁h, the Hessian of h in x,", point.hessian @ direction),
+        ("a product with ∇²₁h, the Hessian of h in x,", bend),
         ("a product with ∇²₁,₂h, the derivative of ∇₁h in λ,", point.cross.rmatvec(direction)),
     ):
         bad = np.flatnonzero(~np.isfinite(np.atleast_1d(value)))
@@ -273,7 +275,7 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
                 f"{name} {what} {found} at x0 and lam0. Start where both functions and their "
                 "derivatives are finite; a square root or a norm has no derivative at 0."
             )
-    if not (np.any(point.h_x) or np.any(point.hessian @ direction)):
+    if not (np.any(point.h_x) or np.any(bend)):
         raise InvalidInput(
             "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there. Write h "
             "as a function of its argument x, or start from another x0."
@@ -292,8 +294,8 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
 def _check_lam(problem: Derived) -> None:
     """A sentence where a leaf of λ is seen by neither function, near x₀: at x₀ a penalty may be."""
     rng, layout = np.random.default_rng(0), problem.layout
-    x, v = problem.x0 + rng.normal(size=problem.x0.size), rng.normal(size=problem.x0.size)
-    point = problem.at(x, problem.lam0)
+    away, v = rng.normal(size=(2, problem.x0.size))
+    point = problem.at(problem.x0 + 1e-2 * away, problem.lam0)
     felt = np.abs(point.cross.rmatvec(v)) + np.abs(point.g_lam)
     start = 0
     for name, size in zip(layout.lam.names, layout.lam.sizes, strict=True):

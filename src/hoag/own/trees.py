@@ -168,14 +168,7 @@ def _together(tree: Any, other: Any, what: str, path: tuple[str, ...]) -> list[A
 def _spread(tree: Any, spec: Any, is_leaf: Callable[[Any], bool], what: str) -> list[Any]:
     below = _children(tree)
     if is_leaf(spec) or below is None:
-        count = 0
-
-        def counted(_: Any) -> None:
-            nonlocal count
-            count += 1
-
-        _mapped(tree, counted)
-        return [spec] * count
+        return [spec for _ in _leaves(tree, ())]
     theirs = dict(_children(spec) or ())
     if set(theirs) != {key for key, _ in below}:
         raise _other_structure(what, ())
@@ -278,22 +271,25 @@ class Layout:
 
     def _structure_of_pairs(self, bounds: Any) -> tuple[Array, Array]:
         pairs = self.lam.spread(bounds, _is_pair)
-        lower, upper = (self._end(self._side(pairs, side)) for side in (0, 1))
+        ends = [self._ends(k, pair) for k, pair in enumerate(pairs)]
+        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
         return lower, upper
 
     def in_units_of(self, domain: Domain) -> Layout:
-        """The same where u has a box no wider than the library's own, 24, for λ that are linear.
+        """The same where u has a box no wider than the library's own, for λ that are linear.
 
         A search takes no step longer than two: of bounds that are 1e6 apart it would see nothing.
         """
-        if not isinstance(domain, Box):
+        usual = self.domain(None)
+        if not (isinstance(domain, Box) and isinstance(usual, Box)):
             return self
+        most = float(np.max(usual.upper - usual.lower))
         parts, start = [], 0
         for size, scale in self.scales.parts:
             some = slice(start, start + size)
             widest = float(np.max(domain.upper[some] - domain.lower[some], initial=0.0))
-            wide = Scales([(size, scale)]).linear and widest > 24.0
-            parts.append((size, Scale.of(widest / 24.0) if wide else scale))
+            wide = Scales([(size, scale)]).linear and widest > most
+            parts.append((size, Scale.of(widest / most) if wide else scale))
             start += size
         same = all(new is old for (_, new), (_, old) in zip(parts, self.scales.parts, strict=True))
         return self if same else Layout(self.x, self.lam, Scales(parts))
@@ -315,22 +311,24 @@ class Layout:
 
     def _part(self, k: int, given: Any) -> tuple[int, Any]:
         """The size of one leaf, and the domain of its part of u."""
-        size, shape, scale = self.lam.sizes[k], self.lam.shapes[k], self.scales.parts[k][1]
         if is_domain(given) and not isinstance(given, Box):
             self._check_linear(given, [k])
-            return size, given
+            return self.lam.sizes[k], given
+        return self.lam.sizes[k], self._ends(k, given)
+
+    def _ends(self, k: int, pair: Any) -> tuple[Array, Array]:
+        """The lower and the upper ends of one leaf's part of u."""
+        shape = self.lam.shapes[k]
         try:
-            pair = (given.lower, given.upper) if isinstance(given, Box) else given
-            ends = [np.broadcast_to(np.asarray(end, dtype=float), shape).ravel() for end in pair]
-            lower, upper = ends
+            both = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
+            lower, upper = (np.broadcast_to(np.asarray(e, dtype=float), shape) for e in both)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"bounds hold {given!r} for {self.lam.names[k] or 'lam'}: give a pair (lower, "
-                f"upper) of numbers or arrays of shape {shape}, or a domain."
+                f"bounds hold {pair!r}, which is no pair (lower, upper) for hyperparameters of "
+                f"shape {shape}."
             ) from None
-        names = [self.lam.names[k]] * size
-        own = Scales([(size, scale)])
-        return size, (own.back(lower, names, "a bound"), own.back(upper, names, "a bound"))
+        own, names = Scales([self.scales.parts[k]]), [self.lam.names[k]] * lower.size
+        return own.back(lower.ravel(), names, "a bound"), own.back(upper.ravel(), names, "a bound")
 
     def _check_linear(self, domain: Any, leaves: Iterable[int]) -> None:
         for k in leaves:
@@ -339,21 +337,6 @@ class Layout:
                     f"{domain!r} is a domain of λ itself: give {self.lam.names[k] or 'lam'} the "
                     'scale "linear".'
                 )
-
-    def _side(self, pairs: Sequence[Any], side: int) -> Array:
-        """The lower or the upper ends, one for every number."""
-        ends = []
-        for pair, shape in zip(pairs, self.lam.shapes, strict=True):
-            try:
-                lower, upper = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
-                end = np.asarray((lower, upper)[side], dtype=float)
-                ends.append(np.broadcast_to(end, shape).ravel())
-            except (TypeError, ValueError):
-                raise InvalidInput(
-                    f"bounds hold {pair!r}, which is no pair (lower, upper) for hyperparameters of "
-                    f"shape {shape}."
-                ) from None
-        return np.concatenate(ends)
 
 
 def _called(what: str, name: str) -> str:
