@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.glm.losses.base import OuterLossAt
+from hoag.glm.losses.base import LossAt, OuterLossAt
+from hoag.glm.losses.pairs import NOWHERE, PairAt
 from hoag.values import Array
 
 
@@ -46,3 +47,66 @@ class _HuberAt:
 
     def curve(self, v: Array) -> Array:
         return np.where(np.abs(self._residual) < self._delta, 2.0 * v, 0.0)
+
+
+class ConcomitantHuber:
+    """½(σ + σ H(r/σ)) with r = z₀ − y and σ = z₁ + start: Huber's loss, with the spread in it.
+
+    H(u) is u² up to |u| = δ and 2δ|u| − δ² beyond. The spread σ of the residuals is fitted with the
+    coefficients, so that scaling y scales both; that is scikit-learn's HuberRegressor. Convex in
+    both; where σ ≤ 0 there is no such model.
+    """
+
+    self_concordance = float("inf")
+    lipschitz = None
+
+    def __init__(self, delta: float, start: float = 1.0, scale: float = 0.5) -> None:
+        self.delta, self.start, self.scale = delta, start, scale
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
+        return _ConcomitantAt(self, y, z)
+
+
+class _ConcomitantAt(PairAt):
+    def __init__(self, loss: ConcomitantHuber, y: npt.NDArray[Any], z: Array) -> None:
+        super().__init__(z, np.tile(np.arange(2), (len(z), 1)))
+        self.delta, self.scale = loss.delta, loss.scale
+        self.residual, sigma = z[:, 0] - y, z[:, 1] + loss.start
+        self.exists = sigma > 0
+        self.sigma = np.where(self.exists, sigma, 1.0)
+        self.far = np.abs(self.residual) > self.delta * self.sigma
+
+    @cached_property
+    def value(self) -> Array:
+        r, sigma, d = np.abs(self.residual), self.sigma, self.delta
+        near = sigma + r**2 / sigma
+        far = sigma * (1 - d**2) + 2 * d * r
+        return np.where(self.exists, self.scale * np.where(self.far, far, near), NOWHERE)
+
+    @cached_property
+    def pair_slope(self) -> Array:
+        u, d = self.residual / self.sigma, self.delta
+        by_z = 2 * np.clip(u, -d, d)
+        by_sigma = np.where(self.far, 1 - d**2, 1 - u**2)
+        return np.asarray(self.scale * np.stack([by_z, by_sigma], axis=1))
+
+    @cached_property
+    def pair_curve(self) -> Array:
+        u = self.residual / self.sigma
+        bend = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
+        v = np.stack([np.ones_like(u), -u], axis=1)
+        return np.asarray(bend[:, None, None] * v[:, :, None] * v[:, None, :])
+
+    @cached_property
+    def pair_third(self) -> Array:
+        u = self.residual / self.sigma
+        bend = np.where(self.far, 0.0, -2 * self.scale / self.sigma**2)
+        whole = np.zeros((u.size, 2, 2, 2))
+        for places, own in (
+            (((0, 0, 1), (0, 1, 0), (1, 0, 0)), 1.0),
+            (((0, 1, 1), (1, 0, 1), (1, 1, 0)), -2 * u),
+            (((1, 1, 1),), 3 * u**2),
+        ):
+            for place in places:
+                whole[(slice(None), *place)] = bend * own
+        return whole

@@ -1,0 +1,31 @@
+"""The loss of support vector machines, squared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.glm.losses.base import ScalarLoss
+from hoag.values import Array
+
+
+class SquaredHinge(ScalarLoss):
+    """max(0, 1 − yz)² with y = ±1.
+
+    Its slope is continuous and its curvature jumps at the margin, so Newton's method ends after
+    finitely many steps, and f(λ) has kinks of its second derivative where a row crosses.
+    """
+
+    def value(self, y: npt.NDArray[Any], z: Array) -> Array:
+        return np.asarray(np.maximum(1 - y * z, 0.0) ** 2)
+
+    def slope(self, y: npt.NDArray[Any], z: Array) -> Array:
+        return np.asarray(-2 * y * np.maximum(1 - y * z, 0.0))
+
+    def curvature(self, y: npt.NDArray[Any], z: Array) -> Array:
+        return np.where(y * z < 1, 2.0, 0.0)
+
+    def jerk(self, y: npt.NDArray[Any], z: Array) -> Array:
+        return np.zeros_like(z)
