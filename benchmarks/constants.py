@@ -417,6 +417,7 @@ NOT_TUNED = {
     "search.steps.Adaptive.SHRINK": "the paper's",
     "estimators.regression.HUBER": "by definition",
     "estimators.regression.NORMAL_MAD": "by definition",
+    "estimators.tweedie.POWER_TOL": "as well as a power is told",
     "estimators.base.TIGHT": "as tight as f is ever asked for",
     "glm.rows.BLOCK_ENTRIES": "memory",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",

@@ -15,7 +15,19 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+from hoag import (
+    GammaRegressorCV,
+    HuberRegressorCV,
+    KernelRidgeCV,
+    LinearSVCCV,
+    LogisticRegressionCV,
+    OrdinalLogisticCV,
+    PoissonRegressorCV,
+    QuantileRegressorCV,
+    RidgeClassifierCV,
+    RidgeCV,
+    TweedieRegressorCV,
+)
 from hoag.search import Hoag
 
 SEARCHES = (None, Hoag(max_iter=8))
@@ -30,6 +42,13 @@ PLAIN = [
     RidgeClassifierCV(),
     RidgeClassifierCV(cv=5),
     KernelRidgeCV(search=SEARCHES[1]),
+    PoissonRegressorCV(),
+    GammaRegressorCV(),
+    TweedieRegressorCV(),
+    HuberRegressorCV(),
+    QuantileRegressorCV(),
+    LinearSVCCV(),
+    OrdinalLogisticCV(),
 ]
 
 # Many penalties take many steps, and the checks are not about where the last of them ends.
@@ -59,6 +78,11 @@ OTHERS = [
         RidgeClassifierCV(penalties=penalties, cv=cv, max_iter=STEPS)
         for penalties, cv in product(("per-class", "per-feature", "per-coefficient"), (None, 5))
     ),
+    *(
+        kind(penalties="per-feature", max_iter=STEPS)
+        for kind in (PoissonRegressorCV, HuberRegressorCV, LinearSVCCV, OrdinalLogisticCV)
+    ),
+    TweedieRegressorCV(power=3),
     LogisticRegressionCV(criterion="brier"),
     RidgeCV(cv="gcv"),
     RidgeCV(criterion="huber"),

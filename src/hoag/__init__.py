@@ -25,7 +25,19 @@ if TYPE_CHECKING:
     from hoag.criteria.implicit import Implicit
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
-    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+    from hoag.estimators import (
+        GammaRegressorCV,
+        HuberRegressorCV,
+        KernelRidgeCV,
+        LinearSVCCV,
+        LogisticRegressionCV,
+        OrdinalLogisticCV,
+        PoissonRegressorCV,
+        QuantileRegressorCV,
+        RidgeClassifierCV,
+        RidgeCV,
+        TweedieRegressorCV,
+    )
     from hoag.own.implicit import implicit
     from hoag.own.plain import problem
     from hoag.own.scales import Scale
@@ -63,7 +75,11 @@ _HOMES = {
     "hoag.criteria.implicit": ("Implicit",),
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
-    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
+    "hoag.estimators": (
+        *("GammaRegressorCV", "HuberRegressorCV", "KernelRidgeCV", "LinearSVCCV"),
+        *("LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
+        *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
+    ),
     "hoag.own.implicit": ("implicit",),
     "hoag.own.plain": ("problem",),
     "hoag.own.scales": ("Scale",),
@@ -81,11 +97,17 @@ __all__ = [
     "Criterion",
     "Domain",
     "Evaluation",
+    "GammaRegressorCV",
+    "HuberRegressorCV",
     "Implicit",
     "InnerProblemError",
     "InvalidInput",
     "KernelRidgeCV",
+    "LinearSVCCV",
     "LogisticRegressionCV",
+    "OrdinalLogisticCV",
+    "PoissonRegressorCV",
+    "QuantileRegressorCV",
     "Result",
     "RidgeCV",
     "RidgeClassifierCV",
@@ -95,6 +117,7 @@ __all__ = [
     "Step",
     "Sum",
     "Traits",
+    "TweedieRegressorCV",
     "Unrolled",
     "check_problem",
     "criteria",

@@ -1,4 +1,4 @@
-"""Models as problems: logistic, multinomial, ridge and kernel ridge regression, and one's own loss.
+"""Models as problems: logistic, ridge, ordinal, robust and kernel ridge regression, any other loss.
 
 What they are made of is in `hoag.glm`: losses, rows, penalties.
 
@@ -11,5 +11,15 @@ What they are made of is in `hoag.glm`: losses, rows, penalties.
 
 from hoag.glm.folds import folds
 from hoag.glm.make import kernel_ridge, linear, logistic, multinomial, ridge
+from hoag.glm.make_levels import huber, ordinal
 
-__all__ = ["folds", "kernel_ridge", "linear", "logistic", "multinomial", "ridge"]
+__all__ = [
+    "folds",
+    "huber",
+    "kernel_ridge",
+    "linear",
+    "logistic",
+    "multinomial",
+    "ordinal",
+    "ridge",
+]

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from hoag.operators import Inverse
-from hoag.values import ROUNDING, Array, InnerProblemError
+from hoag.values import EXACT, ROUNDING, Array, InnerProblemError
 
 
 class Factor:
@@ -41,7 +41,8 @@ def factors(M: Array, lam: Array) -> list[Factor]:
     except LinAlgError:
         below = np.tril(M, -1)
         M = below + below.transpose(0, 2, 1)
-        scales = np.maximum(diagonal, np.finfo(float).tiny)
+        # Where a column has no curvature at all, a step in it shall be long, and a number.
+        scales = np.maximum(diagonal, EXACT * diagonal.max(axis=1, keepdims=True, initial=1.0))
         np.einsum("kii->ki", M)[:] = scales * (1.0 + M.shape[-1] * ROUNDING)
     try:
         return [Factor(own) for own in M]

@@ -86,7 +86,7 @@ def plan(
     if by_steps or inner is not None or linear is not None:
         return plain()
     models = [p for p in known if isinstance(p, LinearModel)]
-    if len(models) < len(known):
+    if len(models) < len(known) or not all(model.train.convex for model in models):
         return plain()
     if all(_one_ridge(model) for model in models):
         return _shared(models, plain, several) or plain()
@@ -296,6 +296,11 @@ def _exact(problem: Problem, one: bool) -> bool:
     return facts.side <= DIRECT if facts.quadratic else facts.rows * facts.side**2 <= CHEAP
 
 
+def _in_a_space(model: LinearModel) -> bool:
+    """Whether a small space that gradients span serves every λ."""
+    return model.one_penalty and model.train.convex and model.train.design.spread is None
+
+
 def _criterion(
     problem: Problem,
     bends: _Preconditioners,
@@ -318,7 +323,7 @@ def _criterion(
         return Implicit(
             *(problem, inner, linear), certificate=False, extrapolate=False, exact=True, bends=True
         )
-    one_penalty = isinstance(problem, LinearModel) and problem.one_penalty
+    one_penalty = isinstance(problem, LinearModel) and _in_a_space(problem)
     bend, setup = None, 0.0
     # A few long steps gain nothing from the secant of the solutions, and do without its memory.
     if one and chosen and _exact(problem, one):

@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     rule: Literal["best", "1se"] = "best"
     select: Literal["criterion", "scoring"] = "criterion"
 
+    # Arguments of fit, with a number for each row, that are the model's and not the splitter's.
+    _of_rows: ClassVar[tuple[str, ...]] = ()
+
     lam_: Array
     lam_min_: Array
     criterion_: float
@@ -65,9 +68,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         if self._scoring is not None:
             self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
+        given, params = self._given(params)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
         search = self._search()
-        task = self._task(X, y, weights, splits)
+        task = self._task(X, y, weights, splits, **given)
         listeners = Listeners(
             self,
             {"X": X, "y": y},
@@ -92,7 +96,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             finally:
                 listeners.close()
             self.n_iter_, self.lam_min_ = len(result.trace), result.lam
-            judge = Judge(self, X, y, weights, splits, task, scoring_params)
+            judge = Judge(self, X, y, weights, splits, task, scoring_params, given)
             least, (result, chosen, scored) = result, self._ruled(judge, result)
             result, fitted = self._closed(task, result, chosen)
         self.result_ = translated(result, task)
@@ -205,9 +209,22 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
                 f"X has {X.shape[1]} features, and the model was fitted on {self.n_features_in_}."
             )
         weights = _row_weights(sample_weight, X)
+        given, params = reader._given(params)
         splits, _ = reader._splits(X, y, sample_weight, params)
-        task: Task = reader._task(X, y, weights, splits)
+        task: Task = reader._task(X, y, weights, splits, **given)
         return task
+
+    def _given(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments of fit that are the model's own, where they are given, and the others."""
+        own = {name: params[name] for name in self._of_rows if params.get(name) is not None}
+        return own, {name: value for name, value in params.items() if name not in self._of_rows}
+
+    def _facing(self, X: Any, given: dict[str, Any]) -> Any:
+        """What a scorer is handed for some rows: this model, or what it says of them.
+
+        `given` are the arguments that the model has for these rows.
+        """
+        return self
 
     def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
         """Attributes that say how good the best λ is, beside its criterion."""

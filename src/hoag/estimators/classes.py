@@ -1,4 +1,4 @@
-"""What the classifiers share: weights by class."""
+"""What the classifiers share: reading labels, and weights by class."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 
+from hoag.estimators.base import TunedEstimator
 from hoag.values import Array, InvalidInput
 
 
@@ -31,3 +33,30 @@ def class_weights(
     if not np.all(np.isfinite(each) & (each >= 0)):
         raise InvalidInput("class_weight must be finite numbers, none of them negative.")
     return np.asarray(each[codes])
+
+
+class ClassReader(TunedEstimator):
+    """An estimator of one label for each row."""
+
+    class_weight: Any
+    classes_: npt.NDArray[Any]
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+        X, y = self._validate(X, y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InvalidInput(
+                f"A classifier needs two classes or more; y has only one class: {self.classes_[0]}."
+            )
+        return X, y
+
+    def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
+        """The weights of the rows, with those of their classes."""
+        weights = weights * class_weights(self.class_weight, self.classes_, y, weights)
+        if np.unique(y[weights > 0]).size < 2:
+            raise InvalidInput(
+                "After sample_weight and class_weight only one class has a positive weight; a "
+                "classifier needs two classes or more."
+            )
+        return weights

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class Judge:
     splits: Any
     task: Task
     params: dict[str, Any]
+    given: dict[str, Any] = field(default_factory=dict)  # what the model has for each row
 
     def scores(self, lam: Array, x: Any) -> dict[str, Array]:
         """By scorer, one for each held-out part; x is that of all folds at λ.
@@ -37,14 +39,19 @@ class Judge:
             kept, predictions = self.task.predictions(lam)
             rows.append(self._score(self.predicted(predictions), kept))
         else:
-            for (_, test), model in zip(self.splits, self.task.models(x), strict=True):
-                fold = copy.copy(self.estimator)
-                fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
-                fold.scoring = None  # so that a scorer may call fold.score
-                for name, value in (self.estimator._named(lam) | model).items():
-                    setattr(fold, name, value)
-                rows.append(self._score(fold, test))
+            for test, fold, own in self.folds(lam, x):
+                rows.append(self._score(fold._facing(self.X[test], own), test))
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def folds(self, lam: Array, x: Any) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+        """The held-out rows of each fold, its model, and what that was given for these rows."""
+        for (_, test), model in zip(self.splits, self.task.models(x), strict=True):
+            fold = copy.copy(self.estimator)
+            fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
+            fold.scoring = None  # so that a scorer may call fold.score
+            for name, value in (self.estimator._named(lam) | model).items():
+                setattr(fold, name, value)
+            yield test, fold, {key: np.asarray(own)[test] for key, own in self.given.items()}
 
     def predicted(self, predictions: Array) -> Any:
         """A model whose predictions are known already."""

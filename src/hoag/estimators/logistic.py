@@ -14,12 +14,11 @@ from sklearn import get_config
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.classes import class_weights
+from hoag.estimators.classes import ClassReader
 from hoag.estimators.compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, check_grid
@@ -31,7 +30,12 @@ from hoag.glm.targets import Target, binary, multiclass
 from hoag.values import Array, Box, InvalidInput, Result
 
 
-class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  # type: ignore[misc]
+class LogisticRegressionCV(
+    ClassifierMixin,  # type: ignore[misc]
+    SparseCoefMixin,  # type: ignore[misc]
+    ClassReader,
+    LinearEstimator,
+):
     """Logistic regression whose ℓ₂ penalties minimise the cross-validated loss, found by gradient.
 
         Σᵢ sᵢ log(1 + exp(−yᵢ(aᵢᵀw + b))) + ½ Σⱼ αⱼ wⱼ²,   αⱼ = exp(λ[group(j)]),  C = 1/α
@@ -140,7 +144,6 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
     _accepted = LOGISTIC
     _missing = LOGISTIC_ATTRIBUTES
 
-    classes_: npt.NDArray[Any]
     C_: Any
     Cs_: Array
     alphas_: Array
@@ -271,26 +274,11 @@ class LogisticRegressionCV(ClassifierMixin, SparseCoefMixin, LinearEstimator):  
         shape = (self._legacy, self.l1_ratios, self.classes_)
         return found | grid.shaped(*shape, known["C_"], self.n_iter_)
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
-        X, y = self._validate(X, y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InvalidInput(
-                f"A classifier needs two classes or more; y has only one class: {self.classes_[0]}."
-            )
-        return X, y
-
     def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
         self._weight = float(weights.sum())
-        weights = weights * class_weights(self.class_weight, self.classes_, y, weights)
+        weights = self._weighted(y, weights)
         encode = binary if len(self.classes_) == 2 else multiclass
         target = encode(y, self.classes_, bool(self.fit_intercept))
-        if len(self.classes_) - len(target.missing(weights)) < 2:
-            raise InvalidInput(
-                "After sample_weight and class_weight only one class has a positive weight; a "
-                "classifier needs two classes or more."
-            )
         outer = {"log_loss": target.outer, "brier": _brier(target)}
         if not isinstance(self.criterion, str) or self.criterion not in outer:
             raise InvalidInput(f"criterion={self.criterion!r}: use 'log_loss' or 'brier'.")

@@ -5,8 +5,9 @@ y′ = (y − ȳ)/σ for a regression. One penalty for all is then the same mode
 
     λ = λ′ + log(c² Σs / WEIGHT)
 
-so scaling X, y or the weights moves λ and nothing else. Columns are not scaled one by one: that
-would be another penalty.
+so scaling X, y or the weights moves λ and nothing else. A loss that is no square adds what its own
+units make of λ (`loss_shift`), and so does an α that stands beside the mean loss, not the sum.
+Columns are not scaled one by one: that would be another penalty.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ class Units:
     squares: Array  # Σᵢ s′ᵢ a′ᵢⱼ² for every column
     y_mean: Any = 0.0
     y_scale: float = 1.0
+    loss_shift: float = 0.0  # what the units of the loss add to λ
 
     @property
     def log_shift(self) -> float:
         """λ − λ′ for a linear model."""
-        return 2 * float(np.log(self.c)) + float(np.log(self.total / WEIGHT))
+        return 2 * float(np.log(self.c)) + float(np.log(self.total / WEIGHT)) + self.loss_shift
 
     def coefficients(self, x: Array, outputs: int, basis: Array | None) -> tuple[Array, Array]:
         """x′ as coefficients (K, p) and intercepts (K,) for X and y as they were given."""

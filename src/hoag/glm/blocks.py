@@ -146,8 +146,7 @@ class Blocks:
             factor = before / np.where(after > 0, after, 1.0)
             weights = source.weights[some] * factor[labels]
             sources.append(Source(source.rows.take(some), source.y[some], weights, labels))
-        design = Predictor(sources[0].rows, self.design.outputs, self.design.Q)
-        return replace(self, design=design, sources=sources, ledger=self.ledger)
+        return replace(self, design=self.design.on(sources[0].rows), sources=sources)
 
     def sums(
         self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
@@ -165,7 +164,7 @@ class Blocks:
         anew = curved and not isinstance(self.loss, Squared)
         hessian = np.zeros((K, size, size)) if anew else np.empty(0)
         for chunk in self._chunks():
-            z = np.asarray(chunk.A @ W).reshape(len(chunk.y), len(both), -1) + shift
+            z = self._scores(chunk.A, W, shift)
             used = chunk.trained
             at = At(self.loss, chunk.y, z[:, :K])
             if valued:
@@ -196,7 +195,7 @@ class Blocks:
         W, shift = self._columns(X)
         kept = []
         for chunk in self._chunks():
-            z = np.asarray(chunk.A @ W).reshape(len(chunk.y), self.folds, -1) + shift
+            z = self._scores(chunk.A, W, shift)
             kept.append((chunk, At(self.loss, chunk.y, z)))
         self.ledger.charge(passes=0.5 * self.folds)
         return Bends(self, kept)
@@ -220,7 +219,7 @@ class Blocks:
             weights = chunk.of(k)[1]
             some = np.flatnonzero(weights)
             if some.size:
-                z = np.asarray(chunk.A[some] @ W).reshape(some.size, len(X), -1) + shift
+                z = self._scores(chunk.A[some], W, shift)
                 total += weights[some] @ At(self.outer, chunk.y[some], z).value
         self.ledger.charge(held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / self.n)
         return total
@@ -235,11 +234,9 @@ class Blocks:
         directions = [self._columns(own.T) for own in T]
         total = np.zeros((s, s))
         for chunk in self._chunks():
-            m = len(chunk.y)
-            z = np.asarray(chunk.A @ W).reshape(m, 2 * K, -1) + shift
+            z = self._scores(chunk.A, W, shift)
             for k in np.union1d(chunk.trained, chunk.tested):
-                V, level = directions[k]
-                Z = np.asarray(chunk.A @ V).reshape(m, s, -1) + level
+                Z = self._scores(chunk.A, *directions[k])
                 total += self._turned(chunk, k, z[:, k], z[:, K + k], Z)
         self.ledger.charge(passes=K * (2.0 + s))
         return total
@@ -273,7 +270,7 @@ class Blocks:
         gradient = Gathered(self.design, B)
         for part in self.parts():
             b = np.array([part.block])
-            z = np.asarray(part.A @ W).reshape(len(part.y), 1, -1) + shift
+            z = self._scores(part.A, W, shift)
             at, weights = At(self.loss, part.y, z), part.weights[:, None]
             value[b] += part.weights @ at.value
             gradient.add(part.A, weights, at.slope, b)
@@ -285,8 +282,7 @@ class Blocks:
         return value, gradient.flat, hessian
 
     def _charge_grams(self, grams: int) -> None:
-        outputs = self.design.outputs
-        self.ledger.charge(grams=grams * outputs * (outputs + 1) / 2)
+        self.ledger.charge(grams=float(grams * self.design.grams))
 
     def _bend(
         self, hessian: Array, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]
@@ -298,7 +294,7 @@ class Blocks:
         design, p = self.design, self.design.features
         columns = used if at.shape[1] > used.size else np.arange(used.size)
         weights = np.broadcast_to(weights, (len(weights), used.size))
-        if design.outputs > 1:
+        if design.width > 1:
             hessian[used] += self._pairs(A, weights, at, columns)
             return
         d = weights * at.curvature[:, columns]
@@ -313,8 +309,8 @@ class Blocks:
     def _pairs(self, A: Any, weights: Array, at: At, columns: npt.NDArray[np.intp]) -> Array:
         """Aᵀ diag(weights ∂²loss/∂z_c∂z_d) A for every pair of outputs and some folds."""
         design, m, K = self.design, len(weights), self.design.outputs
-        if issparse(A) or A.shape[1] ** 2 > BLOCK_ENTRIES:
-            rows = Predictor(ArrayRows(A), K, design.Q)
+        if design.spread is not None or issparse(A) or A.shape[1] ** 2 > BLOCK_ENTRIES:
+            rows = design.on(ArrayRows(A))
             each = zip(columns, weights.T, strict=True)
             return np.stack([rows.hessian(at.column(k), own) for k, own in each])
         bent = [at.curve(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
@@ -331,10 +327,16 @@ class Blocks:
         """W of every x side by side, (features, columns · outputs), and what intercepts add."""
         design, columns = self.design, len(X)
         W = X[:, : design.slopes].reshape(columns, design.features, design.outputs)
-        shift = np.zeros((columns, design.outputs))
+        shift = np.zeros((columns, design.width))
         if design.Q is not None:
             shift = X[:, design.slopes :] @ design.Q.T
         return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(design.features, -1)), shift
+
+    def _scores(self, A: Any, W: Array, shift: Array) -> Array:
+        """z of some rows at many x, (m, columns, width), from what `_columns` makes of these."""
+        z = np.asarray(A @ W).reshape(A.shape[0], len(shift), -1)
+        spread = self.design.spread
+        return np.asarray((z if spread is None else z @ spread) + shift)
 
     def _chunks(self) -> Iterator[Chunk]:
         return iter(self._few_chunks) if self._few else self._many_chunks()
@@ -384,7 +386,7 @@ class Bends:
         W, shift = blocks._columns(V)
         total = Gathered(blocks.design, blocks.folds)
         for chunk, at in self._kept:
-            z = np.asarray(chunk.A @ W).reshape(len(chunk.y), blocks.folds, -1) + shift
+            z = blocks._scores(chunk.A, W, shift)
             total.add(chunk.A, chunk.train, at.curve(z)[:, chunk.trained], chunk.trained)
         blocks.ledger.charge(passes=float(blocks.folds))
         return total.flat

@@ -44,15 +44,15 @@ class Chunk(NamedTuple):
 
 
 class At:
-    """A loss at z of shape (m, K, outputs): every column is a row of its own to the loss."""
+    """A loss at z of shape (m, K, width): every column is a row of its own to the loss."""
 
     def __init__(self, loss: Any, y: npt.NDArray[Any], z: Array) -> None:
         self.shape, self._loss, self._y, self._z = z.shape, loss, y, z
         self._at = loss.at(np.repeat(y, z.shape[1], axis=0), self._flat(z))
 
     def _flat(self, z: Array) -> Array:
-        m, K, outputs = z.shape
-        return z.reshape(m * K) if outputs == 1 else z.reshape(m * K, outputs)
+        m, K, width = z.shape
+        return z.reshape(m * K) if width == 1 else z.reshape(m * K, width)
 
     @cached_property
     def value(self) -> Array:
@@ -81,15 +81,18 @@ class Gathered:
     def __init__(self, design: Predictor, columns: int) -> None:
         self._design = design
         self._slopes = np.zeros((design.features, columns, design.outputs))
-        self._level = np.zeros((columns, design.outputs))
+        self._level = np.zeros((columns, design.width))
 
     def add(self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> None:
-        """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, outputs)."""
-        r = weights[:, :, None] * r
+        """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, width)."""
+        r, spread = weights[:, :, None] * r, self._design.spread
         flat = r.reshape(len(r), -1)
+        self._level[used] += (np.ones(len(flat)) @ flat).reshape(r.shape[1:])
+        if spread is not None:
+            r = r @ spread.T
+            flat = r.reshape(len(r), -1)
         product = np.asarray(A.T @ flat)
         self._slopes[:, used] += product.reshape(len(product), *r.shape[1:])
-        self._level[used] += (np.ones(len(flat)) @ flat).reshape(r.shape[1:])
 
     @property
     def flat(self) -> Array:

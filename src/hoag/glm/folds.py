@@ -10,11 +10,12 @@ import numpy.typing as npt
 from sklearn.model_selection import check_cv
 
 from hoag.glm import make as makers
+from hoag.glm import make_levels as levels
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalties, Penalty, Ridge
 from hoag.glm.rows import Rows
-from hoag.glm.targets import Target, binary, labels, multiclass, regression
-from hoag.glm.term import DataTerm, Predictor
+from hoag.glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
+from hoag.glm.term import DataTerm
 from hoag.problems import Charger, Ledger, Problem
 from hoag.values import Array, InvalidInput
 
@@ -55,12 +56,12 @@ def folds(
     """
     y = np.asarray(y)
     rows = makers.as_rows(A, "A")
-    classifier = make in (makers.logistic, makers.multinomial)
+    classifier = make in (makers.logistic, makers.multinomial, levels.ordinal)
     weights = makers.row_weights(sample_weight, rows.shape[0], "sample_weight")
     if rows.shape[0] != len(y):
         raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
     splits = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
-    if make in (makers.ridge, makers.linear) or classifier:
+    if make in (makers.ridge, makers.linear, levels.huber) or classifier:
         target = _target(make, y, options)
         return list(linear_folds(rows, target, splits, weights, **options))
     if isinstance(A, Rows):
@@ -81,12 +82,16 @@ def folds(
 
 def _target(make: Any, y: Any, options: dict[str, Any]) -> Target:
     """y as the model reads it; takes out of the options what says how."""
+    if make is levels.ordinal:
+        return ordered(y, options.pop("classes", None))
     intercept = options.pop("intercept", False)
     if make is makers.ridge:
         return regression(y, intercept)
+    if make is levels.huber:
+        return robust(y, options.pop("delta", 1.35), float(np.std(y)) or 1.0, intercept)
     if make is makers.linear:
         loss, outer = options.pop("loss"), options.pop("outer", None)
-        return makers.as_target(loss, loss if outer is None else outer, y, intercept)
+        return makers.as_target(loss, outer, y, intercept, options.pop("offset", None))
     encode = binary if make is makers.logistic else multiclass
     return encode(y, labels(y, options.pop("classes", None)), intercept)
 
@@ -101,7 +106,7 @@ def linear_folds(
 ) -> list[LinearModel]:
     """The folds of a linear model on one matrix."""
     models: list[LinearModel] = []
-    n, whole = rows.shape[0], Predictor(rows, target.outputs, target.basis)
+    n, whole = rows.shape[0], target.design(rows)
     plain = makers.as_penalty(penalties, whole, shift)
     free = isinstance(plain, Ridge) and bool(np.any(plain.groups[: whole.slopes] < 0))
     splits = list(splits)
@@ -140,7 +145,7 @@ def _term(
     if alone:
         kept = np.flatnonzero(weights > 0)
         rows, y, weights = rows.take(kept), y[kept], weights[kept]
-    return DataTerm(Predictor(rows, target.outputs, target.basis), loss, y, weights, charge)
+    return DataTerm(target.design(rows), loss, y, weights, charge)
 
 
 def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:

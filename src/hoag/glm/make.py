@@ -9,10 +9,20 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from hoag.glm.kernel_ridge import KernelRidgeProblem
+from hoag.glm.losses import LogLink
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalties, Penalty, Ridge, group_numbers
 from hoag.glm.rows import ArrayRows, Rows
-from hoag.glm.targets import Target, binary, labels, multiclass, numbers, regression
+from hoag.glm.targets import (
+    Target,
+    binary,
+    flat,
+    labels,
+    multiclass,
+    numbers,
+    positive_mean,
+    regression,
+)
 from hoag.glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger
 from hoag.values import Array, InvalidInput
@@ -50,7 +60,7 @@ def logistic(
     30
     """
     classes = labels(y, classes)
-    return _hold_out(
+    return hold_out(
         (A, binary(y, classes, intercept), sample_weight),
         (A_test, binary(y_test, classes, intercept, "y_test"), test_weight),
         penalties,
@@ -84,7 +94,7 @@ def multinomial(
     (3, 12)
     """
     classes = labels(y, classes)
-    return _hold_out(
+    return hold_out(
         (A, multiclass(y, classes, intercept), sample_weight),
         (A_test, multiclass(y_test, classes, intercept, "y_test"), test_weight),
         penalties,
@@ -119,7 +129,7 @@ def ridge(
     train, test = regression(y, intercept), regression(y_test, intercept, "y_test")
     if train.y.shape[1:] != test.y.shape[1:]:
         raise InvalidInput(f"y has shape {train.y.shape} but y_test {test.y.shape}: other targets.")
-    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def kernel_ridge(
@@ -167,6 +177,8 @@ def linear(
     intercept: bool = False,
     sample_weight: Any = None,
     test_weight: Any = None,
+    offset: Any = None,
+    test_offset: Any = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ outer(y′ᵢ, a′ᵢᵀx), with one's own loss.
@@ -174,6 +186,8 @@ def linear(
     loss       an instance of a hoag.glm.ScalarLoss, or anything with its `at` (see hoag.glm.losses)
     y          numbers, as the loss takes them
     outer      the loss of held-out rows; the same by default
+    offset     with a loss of positive means, such as hoag.glm.losses.Poisson(): what is added to
+               aᵢᵀx, the log of an exposure for one; test_offset for held-out rows
     penalties  as in `logistic`, or a hoag.glm.Penalty such as hoag.glm.Quadratic(p, [S])
 
     A and A_test may be hoag.glm.Rows, too.
@@ -187,24 +201,31 @@ def linear(
     >>> problem.x0.size
     11
     """
+    train = as_target(loss, outer, y, intercept, offset)
+    test = as_target(loss, outer, y_test, intercept, test_offset, "y_test")
+    if type(train.loss) is not type(test.loss):
+        raise InvalidInput("Give both offset and test_offset, or none.")
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+
+
+def as_target(
+    loss: Any, outer: Any, y: Any, intercept: bool, offset: Any = None, name: str = "y"
+) -> Target:
     outer = loss if outer is None else outer
-    train, test = (as_target(loss, outer, v, intercept) for v in (y, y_test))
-    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    if isinstance(loss, LogLink):
+        return positive_mean(y, loss, outer, intercept, offset, name)
+    if offset is not None:
+        raise InvalidInput("An offset is for losses of positive means: subtract it from y instead.")
+    return Target(flat(y, name), loss, outer, 1, np.eye(1) if intercept else None)
 
 
-def as_target(loss: Any, outer: Any, y: Any, intercept: bool) -> Target:
-    y = numbers(y, "y")
-    if y.ndim != 1:
-        raise InvalidInput(f"y has shape {y.shape}; this loss takes one number for each row.")
-    return Target(y, loss, outer, 1, np.eye(1) if intercept else None)
-
-
-def _hold_out(
+def hold_out(
     train: tuple[Any, Target, Any],
     test: tuple[Any, Target, Any],
     penalties: Penalties | Penalty,
     unit: float | None,
 ) -> LinearModel:
+    """One split, each part on rows of its own."""
     rows, rows_test = as_rows(train[0], "A"), as_rows(test[0], "A_test")
     target, target_test = train[1], test[1]
     _check_sizes(rows, target.y, rows_test, target_test.y)
@@ -217,7 +238,7 @@ def _hold_out(
             "class in training."
         )
     ledger = Ledger()
-    designs = [Predictor(r, target.outputs, target.basis) for r in (rows, rows_test)]
+    designs = [target.design(r) for r in (rows, rows_test)]
     shares = [1.0 if unit is None else r.entries / unit for r in (rows, rows_test)]
     passes, held_out = Charger(ledger, "passes", shares[0]), Charger(ledger, "held_out", shares[1])
     return LinearModel(

@@ -55,7 +55,10 @@ class LinearModel(Problem):
     def facts(self) -> Facts:
         design = self.train.design
         side = design.features if self.train.quadratic else design.slopes
-        return Facts(self.penalty.size, side, design.n, self.train.quadratic, design.rows.is_sparse)
+        return Facts(
+            *(self.penalty.size, side, design.n, self.train.quadratic, design.rows.is_sparse),
+            convex=self.train.convex,
+        )
 
     @cached_property
     def judged_alike(self) -> bool:
@@ -132,10 +135,10 @@ class LinearModel(Problem):
             return (test.forward(np.ravel(v)).T * counted).T.ravel()
 
         def backward(u: Array) -> Array:
-            shape = (design.n,) if design.outputs == 1 else (design.n, design.outputs)
+            shape = (design.n,) if design.width == 1 else (design.n, design.width)
             return test.backward((np.reshape(u, shape).T * counted).T)
 
-        shape = (design.n * design.outputs, design.size)
+        shape = (design.n * design.width, design.size)
         matrix = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
         start = np.ones(min(shape))
         norm = float(svds(matrix, k=1, return_singular_vectors=False, v0=start)[0])
@@ -217,7 +220,7 @@ class LinearHessian(Hessian):
 
     @cached_property
     def _factor(self) -> Inverse:
-        term, penalty, K = self._at.term, self._penalty, self._at.term.design.outputs
+        term, penalty, K = self._at.term, self._penalty, self._at.term.design.width
         if not (term.quadratic and term.design.touches and isinstance(penalty, RidgeAt)):
             return self._charged(self.matrix())
         # One matrix for every λ, and x is (features, K) with a row of intercepts: no target mixes

@@ -19,7 +19,6 @@ from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Ridge
 from hoag.glm.rows import ArrayRows, Rows
-from hoag.glm.term import Predictor
 from hoag.values import Array
 
 Index = npt.NDArray[np.intp]
@@ -74,8 +73,7 @@ class Span:
             return blocks
         pairs = zip(blocks.sources, self.rows, strict=True)
         sources = [source._replace(rows=rows) for source, rows in pairs]
-        design = Predictor(self.rows[0], blocks.design.outputs, blocks.design.Q)
-        return replace(blocks, design=design, sources=sources)
+        return replace(blocks, design=blocks.design.on(self.rows[0]), sources=sources)
 
     def penalty(self, model: LinearModel) -> Penalty:
         """That of a model, for x as it is laid out in this basis."""

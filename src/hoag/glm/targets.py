@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import null_space
 from sklearn.utils import check_array
 
-from hoag.glm.losses import Logistic, Loss, Multinomial, OuterLoss, Squared
+from hoag.glm.losses import (
+    ConcomitantHuber,
+    Logistic,
+    LogLink,
+    Loss,
+    Multinomial,
+    Offset,
+    Ordinal,
+    OuterLoss,
+    Squared,
+)
+from hoag.glm.losses.offset import with_offset
+from hoag.glm.losses.ordinal import cuts
+from hoag.glm.rows import Rows
+from hoag.glm.term import Predictor
 from hoag.values import Array, InvalidInput
 
 
@@ -18,7 +32,8 @@ from hoag.values import Array, InvalidInput
 class Target:
     """Encoded y, the loss that fits it and the loss that judges held-out rows.
 
-    `basis` is the Q of `Rows`, None without an intercept; `classes` is None for a regression.
+    `basis` and `spread` are the Q and M of `Predictor`, None without an intercept and where slopes
+    are those of the outputs; `classes` is None for a regression.
 
     >>> import numpy as np
     >>> from hoag.glm.targets import binary
@@ -33,6 +48,11 @@ class Target:
     outputs: int
     basis: Array | None
     classes: npt.NDArray[Any] | None = None
+    spread: Array | None = None
+
+    def design(self, rows: Rows) -> Predictor:
+        """The way from x to z on some rows."""
+        return Predictor(rows, self.outputs, self.basis, self.spread)
 
     def missing(self, weights: Array) -> npt.NDArray[Any]:
         """The classes that have no row of positive weight."""
@@ -47,7 +67,8 @@ class Target:
 
     @property
     def _codes(self) -> npt.NDArray[np.intp]:
-        return (self.y > 0 if self.outputs == 1 else self.y).astype(np.intp)
+        signs = self.outputs == 1 and self.spread is None
+        return (self.y > 0 if signs else self.y).astype(np.intp)
 
 
 def binary(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target:
@@ -82,6 +103,67 @@ def regression(y: Any, intercept: bool, name: str = "y") -> Target:
     outputs = 1 if y.ndim == 1 else y.shape[1]
     basis = np.eye(outputs) if intercept else None
     return Target(y, Squared(0.5), Squared(1.0), outputs, basis)
+
+
+def positive_mean(
+    y: Any, loss: LogLink, outer: OuterLoss, intercept: bool, offset: Any = None, name: str = "y"
+) -> Target:
+    """Counts, costs, …: y with a mean exp(z), or exp(z + offset)."""
+    y = flat(y, name)
+    refuse(y, loss.accepts(y), name, loss.takes)
+    basis = np.eye(1) if intercept else None
+    if offset is None:
+        return Target(y, loss, outer, 1, basis)
+    shift = flat(offset, "offset")
+    if shift.size != y.size:
+        raise InvalidInput(f"offset has {shift.size} numbers; there are {y.size} rows.")
+    judged = cast(Loss, outer)
+    return Target(with_offset(y, shift), Offset(loss), Offset(judged), 1, basis)
+
+
+def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") -> Target:
+    """Labels as class numbers, in the order of their values, with a threshold between each two.
+
+    `like` are the cuts that thresholds are counted from; by default from the shares of the classes.
+    """
+    classes = labels(y, classes)
+    if len(classes) < 3:
+        raise InvalidInput(
+            f"Ordered classes are three or more; y has {len(classes)}. Two are logistic regression."
+        )
+    codes = _codes(y, classes, name)
+    if like is None:
+        # A class that no row shows takes part with half a row: cuts have to differ.
+        counts = np.bincount(codes, minlength=len(classes))
+        like = cuts(np.maximum(counts, 0.5))
+    loss = Ordinal(like)
+    levels = len(classes) - 1
+    return Target(codes, loss, loss, 1, np.eye(levels), classes, np.ones((1, levels)))
+
+
+def robust(y: Any, delta: float, start: float, intercept: bool, name: str = "y") -> Target:
+    """A number for each row, its residuals of an unknown spread, counted from `start`."""
+    basis = np.eye(2) if intercept else np.eye(2)[:, 1:]
+    fit, judge = (ConcomitantHuber(delta, start, scale) for scale in (0.5, 1.0))
+    return Target(flat(y, name), fit, judge, 1, basis, None, np.array([[1.0, 0.0]]))
+
+
+def refuse(y: Array, good: npt.NDArray[np.bool_], name: str, takes: str) -> None:
+    """Say which row is the first that a model cannot take, if there is one."""
+    bad = np.flatnonzero(~good)
+    if bad.size:
+        more = f" (and {bad.size - 1} more)" if bad.size > 1 else ""
+        raise InvalidInput(
+            f"{name} is {y[bad[0]]:.6g} in row {bad[0]}{more}; this model is for {takes}."
+        )
+
+
+def flat(y: Any, name: str) -> Array:
+    """One number for each row."""
+    y = numbers(y, name)
+    if y.ndim != 1:
+        raise InvalidInput(f"{name} has shape {y.shape}; this loss takes one number for each row.")
+    return np.asarray(y)
 
 
 def numbers(y: Any, name: str) -> Array:

@@ -18,7 +18,7 @@ Charge = Callable[..., None]
 
 
 class Design(Protocol):
-    """x ↦ z and back. `size` is that of x; z has shape (n,) for one output, else (n, outputs).
+    """x ↦ z and back. `size` is that of x; z has shape (n,) for one column, else (n, width).
 
     `touches` is how many passes over the data one product with it and one back are: 1, or 0 where
     the images of a small space are at hand.
@@ -26,8 +26,9 @@ class Design(Protocol):
 
     n: int
     size: int
-    outputs: int
+    width: int
     touches: float
+    grams: int
 
     def forward(self, x: Array) -> Array: ...
     def backward(self, r: Array) -> Array: ...
@@ -42,19 +43,34 @@ class Predictor:
     model are determined only up to a common shift, so there Q is an orthonormal basis of the
     vectors that sum to zero, shape (K, K − 1), and the Hessian stays positive definite.
 
+    With a `spread` M, of shape (outputs, width), it is z = A W M + 1 (Q b)ᵀ: the slopes of ordered
+    classes are the same at all thresholds, M = (1 … 1), and the spread of residuals has none,
+    M = (1 0).
+
     The z of the last x is remembered, for the two data terms that share these rows.
     """
 
     touches = 1.0
 
-    def __init__(self, rows: Rows, outputs: int, intercept_basis: Array | None) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        outputs: int,
+        intercept_basis: Array | None,
+        spread: Array | None = None,
+    ) -> None:
         self.rows = rows
         self.n, self.features = rows.shape
-        self.outputs = outputs
+        self.outputs, self.spread = outputs, spread
+        self.width = outputs if spread is None else spread.shape[1]
         self.Q = intercept_basis
         self.slopes = self.features * outputs  # the number of entries of W
         self.size = self.slopes + (0 if self.Q is None else self.Q.shape[1])
         self.last: tuple[Array, Array] | None = None  # x and its z
+
+    def on(self, rows: Rows) -> Predictor:
+        """The same for other rows."""
+        return Predictor(rows, self.outputs, self.Q, self.spread)
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> Predictor:
         """Of some outputs that have nothing to do with the others."""
@@ -62,18 +78,26 @@ class Predictor:
 
     def forward(self, x: Array) -> Array:
         """aᵢᵀx for every row: (n,) for one output, else (n, K)."""
-        if self.outputs == 1:
+        if self.width == 1:
             z = self.rows.forward(x[: self.slopes])
             return np.asarray(z if self.Q is None else z + x[-1])
         z = self.rows.forward(x[: self.slopes].reshape(self.features, self.outputs))
+        if self.spread is not None:
+            z = z @ self.spread
         return np.asarray(z if self.Q is None else z + self.Q @ x[self.slopes :])
 
     def backward(self, r: Array) -> Array:
         """Σᵢ rᵢ aᵢ, flat like x."""
-        gradient = self.rows.backward(r).ravel()
+        slopes = r if self.spread is None else r @ self.spread.T
+        gradient = self.rows.backward(slopes).ravel()
         if self.Q is None:
             return gradient
         return np.concatenate([gradient, self.Q.T @ np.atleast_1d(r.sum(axis=0))])
+
+    @property
+    def grams(self) -> int:
+        """How many Gram matrices a Hessian takes: one for each pair of outputs."""
+        return self.outputs * (self.outputs + 1) // 2
 
     def gram(self, d: Array) -> Array:
         """Σᵢ dᵢ aᵢaᵢᵀ, the 1 of the intercept included."""
@@ -88,8 +112,10 @@ class Predictor:
 
     def hessian(self, at: LossAt, weights: Array) -> Array:
         """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
-        if self.outputs == 1:
+        if self.width == 1:
             return self.gram(weights * at.curve(np.ones(self.n)))
+        if self.spread is not None:
+            return self._spread_hessian(at, weights, self.spread)
         K, width = self.outputs, self.features + (self.Q is not None)
         whole = np.empty((width, K, width, K))
         for k, unit in enumerate(np.eye(K)):
@@ -97,6 +123,18 @@ class Predictor:
             for l in range(k + 1):  # noqa: E741
                 whole[:, k, :, l] = whole[:, l, :, k] = self.gram(column[:, l])
         return np.asarray(self.in_order(whole[None])[0])
+
+    def _spread_hessian(self, at: LossAt, weights: Array, spread: Array) -> Array:
+        """The same for slopes that all columns of z share: one Gram matrix and its border."""
+        (along,), column = spread, weights[:, None]
+        bent = column * at.curve(np.tile(along, (self.n, 1)))
+        inner = self.rows.gram(bent @ along)
+        if self.Q is None:
+            return inner
+        levels = [np.sum(column * at.curve(np.tile(q, (self.n, 1))), axis=0) for q in self.Q.T]
+        border = self.rows.backward(bent @ self.Q)
+        corner = self.Q.T @ np.stack(levels, axis=1)
+        return np.block([[inner, border], [border.T, corner]])
 
     def in_order(self, whole: Array) -> Array:
         """∇² in the order of x, (m, size, size), from m of shape (width, K, width, K).
@@ -116,7 +154,8 @@ class Predictor:
     def diagonal(self, at: LossAt, weights: Array) -> Array:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ²."""
         column = weights[:, None]
-        curvature = column * at.forms(np.eye(self.outputs))
+        along = np.eye(self.width) if self.spread is None else self.spread.T
+        curvature = column * at.forms(along)
         diagonal = self.rows.squared_backward(curvature).ravel()
         if self.Q is None:
             return diagonal
@@ -130,15 +169,16 @@ class Images:
     """z = Z c, with Z of shape (n·K, m): what a few columns of coefficients give on every row."""
 
     touches = 0.0
+    grams = 0
 
     def __init__(self, Z: Array, outputs: int) -> None:
-        self.Z, self.outputs = Z, outputs
+        self.Z, self.width = Z, outputs
         self.n, self.size = Z.shape[0] // outputs, Z.shape[1]
         self.last: tuple[Array, Array] | None = None
 
     def forward(self, c: Array) -> Array:
         z = self.Z @ c
-        return z if self.outputs == 1 else z.reshape(-1, self.outputs)
+        return z if self.width == 1 else z.reshape(-1, self.width)
 
     def backward(self, r: Array) -> Array:
         return np.asarray(self.Z.T @ r.ravel())
@@ -174,7 +214,7 @@ class DataTerm:
     ) -> None:
         self.design, self.loss, self.y, self.charge = design, loss, y, charge
         self.weights = np.ones(design.n) if weights is None else weights
-        self.row_weights = self.weights if design.outputs == 1 else self.weights[:, None]
+        self.row_weights = self.weights if design.width == 1 else self.weights[:, None]
 
     def seen_by(self, design: Design) -> DataTerm:
         """The same rows and loss with another way from x to z."""
@@ -212,6 +252,10 @@ class DataTerm:
     def quadratic(self) -> bool:
         return self.loss.self_concordance == 0
 
+    @property
+    def convex(self) -> bool:
+        return cast(Loss, self.loss).convex
+
     @cached_property
     def squared_norms(self) -> Array:
         """‖aᵢ‖², the 1 of the intercept included; computed once, for half a pass."""
@@ -224,7 +268,7 @@ class DataTerm:
     def constant_gram(self) -> Array:
         """∇² of a loss of constant curvature for one output: it depends neither on x nor on λ."""
         self._spend_gram()
-        nothing = np.zeros(1) if self.design.outputs == 1 else np.zeros((1, self.design.outputs))
+        nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
         curvature = float(cast(Loss, self.loss).at(nothing, nothing).ceiling[0])
         return np.asarray(self.design.gram(curvature * self.weights))
 
@@ -279,8 +323,7 @@ class DataTermAt:
     @cached_property
     def hessian(self) -> Array:
         """∇², dense."""
-        outputs = self.term.design.outputs
-        self.term._spend_gram(1 if outputs == 1 else outputs * (outputs + 1) // 2)
+        self.term._spend_gram(self.term.design.grams)
         return np.asarray(self.term.design.hessian(self.loss, self.term.weights))
 
     @cached_property
@@ -291,9 +334,9 @@ class DataTermAt:
 
     @property
     def mean_curvature(self) -> float:
-        """The mean of loss″ over rows and outputs."""
-        outputs, weights = self.term.design.outputs, self.term.weights
-        forms = self.loss.forms(np.eye(outputs)) @ np.full(outputs, 1.0 / outputs)
+        """The mean of loss″ over rows and columns of z."""
+        width, weights = self.term.design.width, self.term.weights
+        forms = self.loss.forms(np.eye(width)) @ np.full(width, 1.0 / width)
         return float(weights @ forms / weights.sum())
 
     @cached_property

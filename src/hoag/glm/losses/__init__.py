@@ -2,6 +2,7 @@
 
 from hoag.glm.losses.base import Loss, LossAt, OuterLoss, OuterLossAt, ScalarLoss
 from hoag.glm.losses.brier import Brier, MultinomialBrier
+from hoag.glm.losses.each_output import EachOutput
 from hoag.glm.losses.gamma import Gamma
 from hoag.glm.losses.huber import ConcomitantHuber, Huber
 from hoag.glm.losses.inverse_gaussian import InverseGaussian
@@ -19,6 +20,7 @@ from hoag.glm.losses.tweedie import Tweedie
 __all__ = [
     "Brier",
     "ConcomitantHuber",
+    "EachOutput",
     "Gamma",
     "Huber",
     "InverseGaussian",

@@ -16,6 +16,8 @@ and the loss itself has, for the certificate,
                        where none is known: there is no rigorous bound then
     lipschitz          a bound on ‖slope‖, or None
 
+and, where it may fit a model, `convex`: whether ∂²loss/∂z² is never negative.
+
 A loss that only judges held-out rows (Brier, Huber) may bend either way, and has no more than
 value, slope, curve and ceiling; its ceiling is a bound on the norm of ∂²loss/∂z² that holds
 everywhere, which is what a self_concordance of 0 says.
@@ -60,8 +62,10 @@ class OuterLoss(Protocol):
 
 
 class Loss(OuterLoss, Protocol):
-    """What may fit a model."""
+    """What may fit a model; `convex` says whether ∂²loss/∂z² is never negative."""
 
+    @property
+    def convex(self) -> bool: ...
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
 
@@ -69,7 +73,7 @@ class ScalarLoss(ABC):
     """A loss of one number z, by its value and first two derivatives; all else follows.
 
     This is what to derive from for a loss of one's own: three formulas, elementwise in y and z,
-    and the two constants of the certificate. `curvature` must not be negative in a loss that fits.
+    and the two constants of the certificate. Where `curvature` may be negative, say convex = False.
 
     >>> import hoag
     >>> import numpy as np
@@ -88,6 +92,7 @@ class ScalarLoss(ABC):
 
     self_concordance: float = float("inf")  # not known: no rigorous bound
     lipschitz: float | None = None
+    convex: bool = True
 
     @abstractmethod
     def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hoag.glm.losses.base import LossAt, OuterLossAt
 from hoag.glm.losses.pairs import NOWHERE, PairAt
-from hoag.values import Array
+from hoag.values import ROUNDOFF, Array
 
 
 class Huber:
@@ -49,19 +49,26 @@ class _HuberAt:
         return np.where(np.abs(self._residual) < self._delta, 2.0 * v, 0.0)
 
 
+# κ of a fitted spread, as a share of what it is counted from: it moves σ by its square.
+LEAST = ROUNDOFF**0.25
+
+
 class ConcomitantHuber:
-    """½(σ + σ H(r/σ)) with r = z₀ − y and σ = z₁ + start: Huber's loss, with the spread in it.
+    """½(σ + σ H(r/σ) + κ²/σ), r = z₀ − y and σ = z₁ + start: Huber's loss with the spread in it.
 
     H(u) is u² up to |u| = δ and 2δ|u| − δ² beyond. The spread σ of the residuals is fitted with the
     coefficients, so that scaling y scales both; that is scikit-learn's HuberRegressor. Convex in
-    both; where σ ≤ 0 there is no such model.
+    both; where σ ≤ 0 there is no such model. κ, a small share of `start`, keeps σ above 0 where
+    most residuals vanish.
     """
 
     self_concordance = float("inf")
     lipschitz = None
+    convex = True
 
     def __init__(self, delta: float, start: float = 1.0, scale: float = 0.5) -> None:
         self.delta, self.start, self.scale = delta, start, scale
+        self.least = LEAST * start
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _ConcomitantAt(self, y, z)
@@ -75,19 +82,21 @@ class _ConcomitantAt(PairAt):
         self.exists = sigma > 0
         self.sigma = np.where(self.exists, sigma, 1.0)
         self.far = np.abs(self.residual) > self.delta * self.sigma
+        self.kept = (loss.least / self.sigma) ** 2
 
     @cached_property
     def value(self) -> Array:
         r, sigma, d = np.abs(self.residual), self.sigma, self.delta
         near = sigma + r**2 / sigma
         far = sigma * (1 - d**2) + 2 * d * r
-        return np.where(self.exists, self.scale * np.where(self.far, far, near), NOWHERE)
+        value = np.where(self.far, far, near) + self.kept * sigma
+        return np.where(self.exists, self.scale * value, NOWHERE)
 
     @cached_property
     def pair_slope(self) -> Array:
         u, d = self.residual / self.sigma, self.delta
         by_z = 2 * np.clip(u, -d, d)
-        by_sigma = np.where(self.far, 1 - d**2, 1 - u**2)
+        by_sigma = np.where(self.far, 1 - d**2, 1 - u**2) - self.kept
         return np.asarray(self.scale * np.stack([by_z, by_sigma], axis=1))
 
     @cached_property
@@ -95,7 +104,9 @@ class _ConcomitantAt(PairAt):
         u = self.residual / self.sigma
         bend = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
         v = np.stack([np.ones_like(u), -u], axis=1)
-        return np.asarray(bend[:, None, None] * v[:, :, None] * v[:, None, :])
+        whole = bend[:, None, None] * v[:, :, None] * v[:, None, :]
+        whole[:, 1, 1] += 2 * self.scale * self.kept / self.sigma
+        return np.asarray(whole)
 
     @cached_property
     def pair_third(self) -> Array:
@@ -109,4 +120,5 @@ class _ConcomitantAt(PairAt):
         ):
             for place in places:
                 whole[(slice(None), *place)] = bend * own
+        whole[:, 1, 1, 1] -= 6 * self.scale * self.kept / self.sigma**2
         return whole

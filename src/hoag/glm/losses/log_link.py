@@ -23,8 +23,8 @@ import numpy.typing as npt
 from hoag.glm.losses.base import DiagonalAt, LossAt
 from hoag.values import Array
 
-# Means beyond e^±300 are all the same; their squares are still numbers.
-LARGEST_LOG = 300.0
+# Means beyond e^±300, about, are all the same; their squares are still numbers.
+LARGEST_LOG = float(np.floor(0.425 * np.log(np.finfo(float).max)))
 
 
 class LogLink(ABC):

@@ -29,6 +29,7 @@ class Ordinal:
 
     self_concordance = float("inf")
     lipschitz = None
+    convex = True
 
     def __init__(self, cuts: Array) -> None:
         self.cuts = cuts

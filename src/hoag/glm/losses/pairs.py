@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hoag.values import Array
 
 # What a loss is where it is not defined: no step of Newton's method is taken there.
-NOWHERE = 1e290
+NOWHERE = float(np.finfo(float).max / np.finfo(np.float32).max)
 
 
 class PairAt(ABC):

@@ -1,0 +1,55 @@
+"""PoissonRegressorCV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hoag.estimators.positive_mean import PositiveMeanRegressor
+from hoag.glm.losses import Poisson
+
+
+class PoissonRegressorCV(PositiveMeanRegressor):
+    """Poisson regression of counts, whose ℓ₂ penalties minimise the held-out deviance.
+
+        1/(2 Σs) Σᵢ sᵢ d(yᵢ, μᵢ) + ½ Σⱼ αⱼ wⱼ²,   μᵢ = exp(aᵢᵀw + b + offsetᵢ),
+        d(y, μ) = 2(y log(y/μ) − y + μ)
+
+    scikit-learn's PoissonRegressor with its penalty tuned, which it has no class for.
+
+    >>> import numpy as np
+    >>> from hoag import PoissonRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, years = rng.normal(size=(300, 8)), rng.uniform(0.5, 2, 300)
+    >>> claims = rng.poisson(years * np.exp(0.3 * X[:, 0] - 1))
+    >>> model = PoissonRegressorCV().fit(X, claims, exposure=years)
+    >>> print(f"alpha = {model.alpha_:.3f}, held-out deviance {model.criterion_:.3f}")
+    alpha = 0.325, held-out deviance 0.908
+
+    Parameters
+    ----------
+    alphas : array of float or None
+        Only the range counts, and becomes the bounds: log α, with α as in PoissonRegressor.
+    penalties : {"shared", "per-feature"}, array of int or dict
+        Which coefficients share a penalty; an array gives the group number of each feature, −1: not
+        penalised; a dict gives labels to columns, as in LogisticRegressionCV.
+    cv : int, splitter, iterable or None
+        None is 5-fold, not shuffled.
+    fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+
+    Attributes
+    ----------
+    coef_, intercept_ : as in scikit-learn's PoissonRegressor
+    alpha_ : exp(λ), as in PoissonRegressor; a number for "shared", else one for each group
+    criterion_ : float, the mean deviance of held-out rows
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+        LogisticRegressionCV
+    """
+
+    def _family(self, scale: float) -> Poisson:
+        return Poisson(scale)
+
+    def _plain(self) -> Any:
+        from sklearn.linear_model import PoissonRegressor
+
+        return PoissonRegressor()

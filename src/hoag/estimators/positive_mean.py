@@ -1,0 +1,155 @@
+"""What regressions of counts, costs and other y with a positive mean share.
+
+    1/(2 Σs) Σᵢ sᵢ d(yᵢ, exp(aᵢᵀw + b + oᵢ)) + ½ Σⱼ αⱼ wⱼ²
+
+with the unit deviance d of a family, as in scikit-learn's PoissonRegressor and its kin, so that α
+is theirs. Computed in units where the mean of y is 1, y′ = y e^(−level) and z′ = z − level; the
+loss is e^(level (2 − power)) times what it is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+from sklearn.utils.validation import check_is_fitted
+
+from hoag.estimators.base import with_features
+from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.judge import Predicted
+from hoag.estimators.settings import WithSettings
+from hoag.estimators.task import Task
+from hoag.estimators.units import Units, units
+from hoag.glm.losses import LogLink
+from hoag.glm.targets import Target, flat, positive_mean, refuse
+from hoag.values import Array, InvalidInput
+
+
+class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
+    """A regression with the log link; a subclass names its family."""
+
+    _of_rows = ("offset", "exposure")
+
+    def _family(self, scale: float) -> LogLink:
+        """The loss: half the deviance fits, all of it judges."""
+        raise NotImplementedError
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        **params: Any,
+    ) -> Self:
+        """Tune the penalties and fit the model; `groups` for the splitter go in params.
+
+        offset is added to the linear predictor of each row; exposure, such as years at risk, is
+        what the mean is proportional to, and the same as the offset log(exposure).
+        """
+        given = params | {"offset": offset, "exposure": exposure}
+        return self._tune(X, y, sample_weight, given)
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
+        X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
+        y, family = np.asarray(y, dtype=np.float64), self._family(0.5)
+        refuse(y, family.accepts(y), "y", family.takes)
+        return X, y
+
+    def _task(
+        self,
+        X: Any,
+        y: Array,
+        weights: Array,
+        splits: Any,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Task:
+        shift = _offset(offset, exposure, len(y))
+        total = float(weights.sum())
+        mean = float(weights @ y) / total
+        if not 0 < mean < np.inf:
+            raise InvalidInput(
+                f"The mean of y is {mean:g}, and its logarithm no number: there is nothing to fit."
+            )
+        level = 0.0
+        if self.fit_intercept:
+            exposed = 1.0 if shift is None else float(weights @ np.exp(shift)) / total
+            level = float(np.log(mean / exposed))
+        fits, judges = (self._family(scale) for scale in (0.5, 1.0))
+        y = y * np.exp(-level)
+        target = positive_mean(y, fits, judges, bool(self.fit_intercept), shift)
+        u = units(X, weights, centre=bool(self.fit_intercept))
+        gain = (2.0 - fits.power) * level
+        u = replace(u, y_mean=level, loss_shift=gain - float(np.log(total)))
+        self._gain = float(np.exp(gain))
+        return self._linear_task(u, target, splits, curvature=1.0)
+
+    def _per_row(self, u: Units, target: Target, judged: float) -> float:
+        return self._gain / judged
+
+    def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
+        coef, intercept = u.coefficients(x, 1, target.basis)
+        return {"coef_": coef[0], "intercept_": float(intercept[0])}
+
+    def _facing(self, X: Any, given: dict[str, Any]) -> Any:
+        return Predicted(self.predict(X, **given)) if given else self
+
+    def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
+        """The mean of y, exp(aᵢᵀw + b + offset)."""
+        z = self._linear_predictor(X)
+        shift = _offset(offset, exposure, len(z))
+        return self._family(0.5).mean(z if shift is None else z + shift)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> float:
+        """D², the share of the deviance that is explained, as in scikit-learn; at most 1."""
+        predicted, power = self.predict(X, offset, exposure), self._family(0.5).power
+        return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=power))
+
+    def _plain(self) -> Any:
+        """scikit-learn's class of the plain model, made with the parameters that they share."""
+        raise NotImplementedError
+
+    def to_sklearn(self) -> Any:
+        """The fitted model as scikit-learn's plain one; offsets are not part of it."""
+        check_is_fitted(self)
+        model = self._plain()
+        model.alpha = self.alpha_ if np.ndim(self.alpha_) == 0 else 1.0
+        model.fit_intercept = self.fit_intercept
+        model.coef_, model.intercept_ = self.coef_.copy(), self.intercept_
+        model.n_iter_, model._base_loss = self.n_iter_, model._get_loss()
+        return with_features(model, self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _offset(offset: Any, exposure: Any, n: int) -> Array | None:
+    """What is added to z, from the one that is given."""
+    if offset is not None and exposure is not None:
+        raise InvalidInput("Both offset and exposure are given: exposure is offset=log(exposure).")
+    name = "offset" if exposure is None else "exposure"
+    if offset is None and exposure is None:
+        return None
+    known = flat(offset if exposure is None else exposure, name)
+    if known.size != n:
+        raise InvalidInput(f"{name} has {known.size} numbers; X has {n} rows.")
+    if exposure is None:
+        return known
+    refuse(known, known > 0, name, "positive exposures")
+    return np.log(known)

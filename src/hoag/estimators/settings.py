@@ -1,0 +1,62 @@
+"""The settings that linear estimators share, for those that have little of their own to add."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from hoag.estimators.linear import LinearEstimator, alpha_grid
+from hoag.estimators.task import Grid
+from hoag.glm.penalties import NAMES
+from hoag.values import Box, InvalidInput
+
+
+class WithSettings(LinearEstimator):
+    """A linear model with one penalty for all slopes, each feature, or groups of features."""
+
+    # Words for `penalties`; a subclass of several outputs has one for these.
+    _sharing: tuple[str, ...] = ("shared", "per-feature")
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        cv: Any = None,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
+        search: Any = None,
+        starts: int | Literal["auto"] = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        time_budget: float | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self._keep(locals())
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """The parameters that __init__ was called with, each under its own name."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _penalties(self) -> Any:
+        words = self.penalties
+        if isinstance(words, str) and words in NAMES and words not in self._sharing:
+            raise InvalidInput(
+                f"penalties={words!r}: use {', '.join(map(repr, self._sharing))}, an array of "
+                "group numbers, or a dict from columns to labels."
+            )
+        return super()._penalties()
+
+    def _grids(self) -> list[Grid]:
+        return alpha_grid("alphas", self.alphas)
