@@ -1,4 +1,4 @@
-"""Models as problems: logistic, multinomial, ridge and kernel ridge regression, and one's own loss.
+"""Models as problems: logistic, multinomial, ridge, Cox and kernel ridge regression, one's own loss.
 
 What they are made of is in `hoag.glm`: losses, rows, penalties.
 
@@ -10,6 +10,6 @@ What they are made of is in `hoag.glm`: losses, rows, penalties.
 """
 
 from hoag.glm.folds import folds
-from hoag.glm.make import kernel_ridge, linear, logistic, multinomial, ridge
+from hoag.glm.make import cox, kernel_ridge, linear, logistic, multinomial, ridge
 
-__all__ = ["folds", "kernel_ridge", "linear", "logistic", "multinomial", "ridge"]
+__all__ = ["cox", "folds", "kernel_ridge", "linear", "logistic", "multinomial", "ridge"]

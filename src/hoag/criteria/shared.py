@@ -13,6 +13,7 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.factors import Factor, factors
 from hoag.criteria.pull import Pull, pull
 from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.each import Each
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Quadratic, Ridge

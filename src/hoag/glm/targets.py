@@ -45,6 +45,12 @@ class Target:
         """Which rows belong to one of these classes."""
         return np.asarray(np.isin(np.asarray(self.classes), some)[self._codes])
 
+    def terms(
+        self, design: Any, inside: Array, outside: Array, passes: Any, held_out: Any
+    ) -> Any:
+        """The data terms of h and g for the weights of a split; None: a loss for each row."""
+        return None
+
     @property
     def _codes(self) -> npt.NDArray[np.intp]:
         return (self.y > 0 if self.outputs == 1 else self.y).astype(np.intp)
