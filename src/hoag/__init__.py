@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from hoag.criteria.implicit import Implicit
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
-    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+    from hoag.estimators import (
+        CoxRegressionCV,
+        KernelRidgeCV,
+        LogisticRegressionCV,
+        RidgeClassifierCV,
+        RidgeCV,
+    )
     from hoag.own.implicit import implicit
     from hoag.own.plain import problem
     from hoag.own.scales import Scale
@@ -63,7 +69,10 @@ _HOMES = {
     "hoag.criteria.implicit": ("Implicit",),
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
-    "hoag.estimators": ("KernelRidgeCV", "LogisticRegressionCV", "RidgeCV", "RidgeClassifierCV"),
+    "hoag.estimators": (
+        *("CoxRegressionCV", "KernelRidgeCV", "LogisticRegressionCV", "RidgeCV"),
+        "RidgeClassifierCV",
+    ),
     "hoag.own.implicit": ("implicit",),
     "hoag.own.plain": ("problem",),
     "hoag.own.scales": ("Scale",),
@@ -78,6 +87,7 @@ __all__ = [
     "Ask",
     "Box",
     "Cost",
+    "CoxRegressionCV",
     "Criterion",
     "Domain",
     "Evaluation",

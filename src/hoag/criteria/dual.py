@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from hoag.criteria.base import CHEAP
 from hoag.criteria.factors import named
 from hoag.criteria.joint import Joint
 from hoag.criteria.pull import Pull
@@ -45,9 +44,9 @@ class Dual(Joint):
     def _A(self) -> Array:
         return self._design.rows.dense()
 
-    @cached_property
-    def _dear(self) -> bool:
-        return self.work.folds * self.work.n**3 > CHEAP
+    @property
+    def _products(self) -> float:
+        return float(self.work.folds * self.work.n**3)
 
     @property
     def _worth(self) -> float:

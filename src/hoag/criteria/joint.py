@@ -72,8 +72,18 @@ class Joint(SharedFolds):
 
     @cached_property
     def _dear(self) -> bool:
-        """Whether matrices of all folds cost too much to be formed at every step."""
-        return self.work.folds * self.work.n * self._design.size**2 > CHEAP
+        """Whether matrices of all folds cost too much to be formed at every step.
+
+        Rows that are compared with each other have no cheaper way to look over a whole box.
+        """
+        if self.lam0.size == 1 and not self.models[0].train.row_by_row:
+            return False
+        return self._products > CHEAP
+
+    @property
+    def _products(self) -> float:
+        """Of numbers, for the matrices of all folds."""
+        return float(self.work.folds * self.work.n * self._design.size**2)
 
     @property
     def traits(self) -> Traits:

@@ -190,6 +190,12 @@ class RiskSetsAt:
         return self._placed(r)
 
     @property
+    def hazards(self) -> Array:
+        """d/Σ_j ω_j e^{z_j} for every τ: what Breslow's baseline grows by."""
+        sets = self.sets
+        return np.asarray(sets.d / self._sums * np.exp(-self._shift[sets.last][sets.of]))
+
+    @property
     def weights(self) -> Array:
         """w for every row: ∇²L ⪯ diag(w)."""
         return self._placed(self.w)
