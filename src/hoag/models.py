@@ -1,4 +1,4 @@
-"""Models as problems: logistic, multinomial, ridge, Cox and kernel ridge regression, one's own loss.
+"""Models as problems: logistic, multinomial, ridge, Cox, kernel ridge regression, one's own loss.
 
 What they are made of is in `hoag.glm`: losses, rows, penalties.
 

@@ -58,7 +58,7 @@ class Dual(Joint):
         n, size = self._A.shape
         S = penalty.times(np.ones((len(self.models), size)))
         self._ledger.charge(grams=0.5 + len(H) * (1.0 + 1.0 / 3.0) * n / size**2 * n)
-        alike, found = bool(np.all(S == S[0])), []
+        alike, found = bool(np.all(np.ptp(S, axis=0) == 0)), []
         for k, C in enumerate(H):
             if k == 0 or not alike:
                 root = self._A / np.sqrt(S[k])

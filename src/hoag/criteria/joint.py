@@ -22,8 +22,8 @@ from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.factors import named, solved
 from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
-from hoag.glm.blocks import Bends, Sums
-from hoag.glm.each import EachBends
+from hoag.glm.blocks import Bends, Blocks, Sums
+from hoag.glm.each import Each, EachBends
 from hoag.glm.model import LinearModel
 from hoag.glm.term import Predictor
 from hoag.operators import Inverse
@@ -56,7 +56,7 @@ class Warm:
 Solved = tuple[Warm, Sequence[Inverse], str]
 
 
-class Joint(SharedFolds):
+class Joint(SharedFolds[Blocks | Each]):
     """The folds of any model, by Newton steps, to rounding."""
 
     max_steps = 100  # of Newton's method, at one λ, and of conjugate gradients in each
@@ -246,7 +246,12 @@ class Joint(SharedFolds):
         return (matrix + design.size**3 / 3) / (4 * 4 * n * design.features * design.outputs)
 
     def _conjugate(
-        self, penalty: Pull, bends: Bends | EachBends, factors: Sequence[Inverse], B: Array, tol: float
+        self,
+        penalty: Pull,
+        bends: Bends | EachBends,
+        factors: Sequence[Inverse],
+        B: Array,
+        tol: float,
     ) -> tuple[Array, int]:
         """(H_k + S)⁻¹b_k for all folds to `tol`, relatively, and how many products that took."""
         X, R = np.zeros_like(B), B

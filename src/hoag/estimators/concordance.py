@@ -52,7 +52,7 @@ def _pairs(
     """The weight of pairs in order, half of those with one risk; and of all pairs.
 
     Rows are gone through from the last time to the first. At each time those censored are put in,
-    then every event asks how many of those inside have less risk than it has, then events are put in.
+    then every event asks how many of those inside have less risk than it has, and is put in.
     """
     rows, asking = np.arange(time.size), np.flatnonzero(event)
     step = np.concatenate([np.where(event, 2, 0), np.ones(asking.size)])

@@ -27,7 +27,7 @@ MISSING = {
 
 
 class CoxRegressionCV(LinearEstimator):
-    """Cox regression whose ℓ₂ penalties minimise the cross-validated partial likelihood, by gradient.
+    """Cox regression whose ℓ₂ penalties minimise the cross-validated partial likelihood.
 
         Σ_events sᵢ [log(Σ_{j at risk when i falls} sⱼ exp(aⱼᵀw)) − aᵢᵀw] + ½ Σⱼ αⱼ wⱼ²
 

@@ -65,7 +65,9 @@ class Blocks:
     def of(models: Sequence[LinearModel]) -> Blocks | None:
         """The blocks of some folds; None where their rows have too little in common."""
         train, test = models[0].train, models[0].test
-        if not train.row_by_row or any(m.train.design.rows is not train.design.rows for m in models):
+        if not train.row_by_row or any(
+            m.train.design.rows is not train.design.rows for m in models
+        ):
             return None
         alike = type(train.loss) is type(test.loss) and vars(train.loss) == vars(test.loss)
         losses = (cast(Loss, train.loss), test.loss, alike)

@@ -43,7 +43,9 @@ class Each:
         return Each(train, test, design, dual)
 
     def like(self, models: Sequence[LinearModel]) -> Each | None:
-        return Each.of(models, self.dual)
+        """Those of other folds of the same model, counted in the account of the first."""
+        found = Each.of(models, self.dual)
+        return None if found is None else replace(found, ledger=models[0].ledger)
 
     @property
     def rows(self) -> list[Rows]:
@@ -52,6 +54,11 @@ class Each:
     def on(self, rows: Sequence[Rows]) -> Each:
         """The same folds with their rows in another basis."""
         return replace(self, design=Predictor(rows[0], 1, self.design.Q))
+
+    @property
+    def weights(self) -> Array:
+        """Σ of what counts in g of each fold, (K,)."""
+        return np.array([term.weights.sum() for term in self.test])
 
     @property
     def folds(self) -> int:

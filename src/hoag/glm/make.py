@@ -169,7 +169,9 @@ def cox(
     test_strata: Any = None,
     ties: str = "breslow",
 ) -> LinearModel:
-    """h = L(s; Ax) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = L(s + s′; ·) − L(s; ·), L Cox's partial likelihood.
+    """h = L(s; Ax) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = L(s + s′; A′x) − L(s; A′x), A′ all rows.
+
+    L is Cox's partial likelihood:
 
         L(s; z) = Σ_events sᵢ [log(Σ_{j at risk when i falls} sⱼ e^{zⱼ}) − zᵢ]
 
@@ -199,7 +201,10 @@ def cox(
             "cox compares held-out rows with training rows, and puts both into one matrix: give "
             "arrays, or hoag.models.folds(hoag.models.cox, rows, y, cv=[(train, test)])."
         )
-    parts, tables = [matrix(A, "A"), matrix(A_test, "A_test")], [records(y), records(y_test, name="y_test")]
+    parts, tables = (
+        [matrix(A, "A"), matrix(A_test, "A_test")],
+        [records(y), records(y_test, name="y_test")],
+    )
     _check_sizes(parts[0], tables[0], parts[1], tables[1])
     n = [len(table) for table in tables]
     weights = [
@@ -210,8 +215,12 @@ def cox(
     ]
     if (strata is None) != (test_strata is None):
         raise InvalidInput("Give both strata and test_strata, or neither.")
-    labels_ = None if strata is None else np.concatenate([np.asarray(strata), np.asarray(test_strata)])
-    whole: Any = sparse.vstack(parts, "csr") if any(map(sparse.issparse, parts)) else np.vstack(parts)
+    labels_ = (
+        None if strata is None else np.concatenate([np.asarray(strata), np.asarray(test_strata)])
+    )
+    whole: Any = (
+        sparse.vstack(parts, "csr") if any(map(sparse.issparse, parts)) else np.vstack(parts)
+    )
     target = cox_target(np.concatenate(tables), labels_, ties)
     splits = [(np.arange(n[0]), np.arange(n[0], sum(n)))]
     (model,) = linear_folds(as_rows(whole, "A"), target, splits, np.concatenate(weights), penalties)

@@ -11,28 +11,21 @@ the share 1 − l/m. With π_τj = ω_τj e^{z_j} / Σ_k ω_τk e^{z_k} and v̄_
     ∇²L v = w∘v − Πᵀ(d∘v̄),   w = Πᵀd
     D³L[u] v = w∘u∘v − u∘Πᵀ(d∘v̄) − v∘Πᵀ(d∘ū) + Πᵀ(d∘(2ū∘v̄ − (uv)‾))
 
-Π and Πᵀ are running sums over the rows of a stratum, the latest first, in one direction and the
-other. They are taken in units of e^shift: everything is positive and grows, so that no sum is lost
-by rounding, wherever the others are.
+Π and Πᵀ are running sums over the rows of a stratum, the latest first, forward and backward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hoag.glm.running import Index, Running, Strata
 from hoag.values import Array
 
-Index = npt.NDArray[np.intp]
-
 TIES = ("breslow", "efron")
-# Half of what the exponent of a number spans: scores of one unit e^shift differ by no more, as far
-# as any sum can tell.
-SPAN = float(np.log(np.finfo(np.float64).max) / 2)
 
 
 class RiskSets:
@@ -58,26 +51,22 @@ class RiskSets:
         self.s = unit * weights[self.rows]
         new_stratum = np.append(True, strata[1:] != strata[:-1])[: time.size]
         new_time = new_stratum | np.append(True, time[1:] != time[:-1])[: time.size]
-        self.strata = _slices(np.flatnonzero(new_stratum), time.size)
-        self.blocks = np.flatnonzero(new_time)  # where the rows of another time begin
-        self.ends = np.append(self.blocks[1:], time.size) - 1
+        self.strata = Strata(new_stratum, new_time)
         self.events = np.flatnonzero(event)
         block = np.cumsum(new_time)[self.events] - 1
         used, self._first, counts = np.unique(block, return_index=True, return_counts=True)
-        self.times = time[self.blocks[used]]
-        self.stratum = strata[self.blocks[used]]
+        self.times = time[self.strata.blocks[used]]
+        self.stratum = strata[self.strata.blocks[used]]
         self.fallen = self.s[self.events] / unit
-        d = self.sums_of_events(self.fallen)
-        several = ties == "efron" and bool(np.any(counts > 1))
-        self.of = np.repeat(np.arange(used.size), counts) if several else np.arange(used.size)
-        first = np.cumsum(counts) - counts
-        self._taus = first if several else self.of
-        self.left_out = (np.arange(self.of.size) - first[self.of]) / counts[self.of]  # l/m
-        if not several:
-            self.left_out = np.zeros(used.size)
-        self.several, self.last = several, self.ends[used]
-        self.d = d[self.of] / counts[self.of] if several else d
+        self.last = self.strata.ends[used]  # of those at risk at each time
         self._which = np.repeat(np.arange(used.size), counts)  # the time of every event
+        self.d, self.of = self.sums_of_events(self.fallen), np.arange(used.size)  # the time of τ
+        self.several = ties == "efron" and bool(np.any(counts > 1))
+        if self.several:
+            self._taus = np.cumsum(counts) - counts
+            self.of = self._which
+            self.d = (self.d / counts)[self.of]
+            self.left_out = (np.arange(self.of.size) - self._taus[self.of]) / counts[self.of]  # l/m
 
     def at(self, z: Array) -> RiskSetsAt:
         return RiskSetsAt(self, z)
@@ -100,51 +89,18 @@ class RiskSetsAt:
 
     def __init__(self, sets: RiskSets, z: Array) -> None:
         self.sets, self.z = sets, z[sets.rows]
-        self._pieces, self._shift = [], np.empty(self.z.size)
-        for start, stop, shift, carried in self._units():
-            self._pieces.append((slice(start, stop), carried))
-            self._shift[start:stop] = shift
+        self._running = Running(sets.strata, self.z)
+        self._shift = self._running.shift
         with np.errstate(under="ignore"):
             self._e = sets.s * np.exp(self.z - self._shift)
         self._sums = self._in_sets(self._e)
-
-    def _units(self) -> Iterator[tuple[int, int, float, float]]:
-        """Pieces of each stratum, their shifts, and what the sums before weigh in the new unit.
-
-        A shift is the largest score so far; another begins where that has grown by SPAN.
-        """
-        sets = self.sets
-        for some in sets.strata:
-            top, pieces = float(self.z[some].max()), [(some.start, some.stop)]
-            if not top - float(self.z[some].min()) <= SPAN:
-                pieces = self._split(some)
-            before = np.inf
-            for start, stop in pieces:
-                shift = top if len(pieces) == 1 else float(self.z[some.start : stop].max())
-                yield start, stop, shift, float(np.exp(before - shift)) if start > some.start else 0.0
-                before = shift
-
-    def _split(self, some: slice) -> list[tuple[int, int]]:
-        """Where the largest score so far, at the end of a time, has grown by SPAN since the last."""
-        sets = self.sets
-        inside = (sets.blocks >= some.start) & (sets.blocks < some.stop)
-        largest = np.maximum.accumulate(self.z[some])[sets.ends[inside] - some.start]
-        with np.errstate(invalid="ignore", over="ignore"):
-            level = np.floor((largest - largest[0]) / SPAN)
-        cuts = sets.blocks[inside][np.flatnonzero(level[1:] != level[:-1]) + 1]
-        edges = [some.start, *(int(cut) for cut in cuts), some.stop]
-        return list(zip(edges[:-1], edges[1:], strict=True))
 
     # ---- Π and Πᵀ
 
     def _in_sets(self, v: Array) -> Array:
         """Σ_j ω_τj v_j for every τ, v with the weights and e^z in it."""
-        sets, total = self.sets, np.empty_like(v)
-        for some, carried in self._pieces:
-            np.cumsum(v[some], axis=0, out=total[some])
-            if carried > 0:
-                total[some] += carried * total[some.start - 1]
-        total = total[sets.last]
+        sets = self.sets
+        total: Array = self._running.forward(v)[sets.last]
         if not sets.several:
             return total
         events = sets.sums_of_events(v[sets.events])
@@ -159,13 +115,7 @@ class RiskSetsAt:
         sets, b = self.sets, _times(1.0 / self._sums, a)
         total = np.zeros((self.z.size, *a.shape[1:]))
         total[sets.last] = sets.sums_of_taus(b)
-        carried = 0.0
-        for some, share in reversed(self._pieces):
-            part = total[some]
-            part[:] = np.cumsum(part[::-1], axis=0)[::-1]
-            if carried > 0:
-                part += carried * total[some.stop]
-            carried = share
+        total = self._running.backward(total)
         if sets.several:
             total[sets.events] -= sets.to_events(sets.sums_of_taus(_times(sets.left_out, b)))
         return _times(self._e, total)
@@ -227,10 +177,6 @@ class RiskSetsAt:
         found = np.zeros((self.sets.n, *v.shape[1:]))
         found[self.sets.rows] = v
         return found
-
-
-def _slices(starts: Index, n: int) -> list[slice]:
-    return [slice(int(a), int(b)) for a, b in zip(starts, np.append(starts[1:], n), strict=True)]
 
 
 def _times(a: Array, v: Array) -> Array:

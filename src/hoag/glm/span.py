@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from hoag.glm.rows import ArrayRows, Rows
 from hoag.values import Array
 
 Index = npt.NDArray[np.intp]
-Folds = TypeVar("Folds", Blocks, Each)
+Folds = TypeVar("Folds", bound=Blocks | Each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Span:
 
     def written(self, blocks: Folds) -> Folds:
         """The same folds with their rows in this basis."""
-        return blocks.on(self.rows) if self.wide else blocks
+        return cast(Folds, blocks.on(self.rows)) if self.wide else blocks
 
     def penalty(self, model: LinearModel) -> Penalty:
         """That of a model, for x as it is laid out in this basis."""

@@ -26,7 +26,7 @@ def records(y: Any, strata: Any = None, name: str = "y") -> npt.NDArray[Any]:
     """
     y = np.asarray(y)
     if y.dtype == RECORD and y.ndim == 1:
-        found = y.copy()
+        found: npt.NDArray[Any] = y.copy()
     else:
         time, event = _fields(y, name) if y.dtype.names else _columns(y, name)
         found = np.zeros(len(time), dtype=RECORD)
@@ -42,7 +42,9 @@ def records(y: Any, strata: Any = None, name: str = "y") -> npt.NDArray[Any]:
             )
         found["stratum"] = np.unique(strata, return_inverse=True)[1]
     if found.size and not np.any(found["event"]):
-        raise InvalidInput(f"{name} has no event: all rows are censored, and there is nothing to fit.")
+        raise InvalidInput(
+            f"{name} has no event: all rows are censored, and there is nothing to fit."
+        )
     return found
 
 
