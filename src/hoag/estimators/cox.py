@@ -237,7 +237,9 @@ class CoxRegressionCV(LinearEstimator):
         place = np.searchsorted(known, labels).clip(max=known.size - 1)
         if np.any(known[place] != labels):
             unknown = labels[known[place] != labels][0]
-            raise InvalidInput(f"The stratum {unknown!r} was not there when the model was fitted.")
+            raise InvalidInput(
+                f"The stratum {str(unknown)!r} was not there when the model was fitted."
+            )
         return place
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> float:

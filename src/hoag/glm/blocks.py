@@ -89,8 +89,9 @@ class Blocks:
         return Blocks(first, ~first, *losses, train.design, sources)
 
     def like(self, models: Sequence[LinearModel]) -> Blocks | None:
-        """The blocks of other folds of the same model."""
-        return Blocks.of(models)
+        """Those of other folds of the same model, counted in the account of the first."""
+        found = Blocks.of(models)
+        return None if found is None else replace(found, ledger=models[0].ledger)
 
     @property
     def rows(self) -> list[Rows]:
