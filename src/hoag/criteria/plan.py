@@ -14,6 +14,7 @@ from hoag.criteria import galerkin
 from hoag.criteria.apart import BandsApart, by_columns
 from hoag.criteria.bands import Bands
 from hoag.criteria.base import CHEAP, Criterion
+from hoag.criteria.dual import Dual
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
@@ -22,6 +23,7 @@ from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
 from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
+from hoag.glm.each import Each
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
@@ -139,6 +141,8 @@ def _shared(
     models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
 ) -> Criterion | None:
     """All folds of one model in one criterion, where their rows are shared and factors cheap."""
+    if not models[0].train.row_by_row:
+        return _compared(models, plain, several)
     facts, outputs = models[0].facts, models[0].train.design.outputs
     squared = all(type(model.train.loss) is Squared for model in models)
     if squared:
@@ -164,6 +168,8 @@ def _with_several_penalties(
     n_jobs: int | None,
 ) -> Criterion | None:
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
+    if not models[0].train.row_by_row:
+        return _compared(models, partial(plain, models), several)
     if np.size(models[0].lam0) == 1:
         return None
     if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
@@ -184,6 +190,21 @@ def _with_several_penalties(
     if models[0].train.quadratic and columns * design.outputs > max(columns, FEW):
         return None
     return Joint(models, blocks, partial(plain, models), several)
+
+
+def _compared(
+    models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
+) -> Criterion | None:
+    """Folds whose rows are compared with each other, in one criterion, where factors are cheap."""
+    facts, ridge = models[0].facts, all(isinstance(model.penalty, Ridge) for model in models)
+    if not ridge and not all(isinstance(model.penalty, Quadratic) for model in models):
+        return None
+    if facts.sparse and facts.rows * facts.size > DECOMPOSED**2:
+        return None  # what is formed of the rows is dense
+    columns = narrowed(models[0], facts.rows)
+    dual = ridge and columns > facts.rows
+    each = Each.of(models, dual) if (facts.rows if dual else columns) <= FEW else None
+    return None if each is None else (Dual if dual else Joint)(models, each, plain, several)
 
 
 def _affordable(model: LinearModel, columns: int) -> bool:
@@ -298,7 +319,8 @@ def _exact(problem: Problem, one: bool) -> bool:
 
 def _in_a_space(model: LinearModel) -> bool:
     """Whether a small space that gradients span serves every λ."""
-    return model.one_penalty and model.train.convex and model.train.design.spread is None
+    simple = model.train.row_by_row and model.train.design.spread is None
+    return model.one_penalty and model.train.convex and simple
 
 
 def _criterion(

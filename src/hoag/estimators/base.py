@@ -263,8 +263,13 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             splitting, scoring = params, weight
         if self._closed_form():
             return None, scoring
-        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
+        y, stratified = self._split_by(y)
+        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=stratified)
         return _checked_splits(cv.split(X, y, **splitting), X.shape[0]), scoring
+
+    def _split_by(self, y: Any) -> tuple[Any, bool]:
+        """What splitters see of y, and whether a number of folds is stratified by it."""
+        return y, is_classifier(self)
 
     def _closed_form(self) -> bool:
         """Whether the criterion needs no splits."""

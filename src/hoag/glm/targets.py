@@ -65,6 +65,10 @@ class Target:
         """Which rows belong to one of these classes."""
         return np.asarray(np.isin(np.asarray(self.classes), some)[self._codes])
 
+    def terms(self, design: Any, inside: Array, outside: Array, passes: Any, held_out: Any) -> Any:
+        """The data terms of h and g for the weights of a split; None: a loss for each row."""
+        return None
+
     @property
     def _codes(self) -> npt.NDArray[np.intp]:
         signs = self.outputs == 1 and self.spread is None
