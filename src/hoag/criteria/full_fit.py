@@ -135,7 +135,7 @@ class FullFit(Criterion):
         return fit.inverse @ back, N
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
-        """By a fresh factor, from the x that was found; ∇₁h and z are those of the rows as given."""
+        """By a fresh factor, from the x that was found; ∇₁h and z are of the rows as given."""
         before = self.problem.ledger.cost
         start = None if found.x is None else self.narrow.within(found.x)
         fit = self.fitted(found.lam, start)
@@ -150,6 +150,10 @@ class FullFit(Criterion):
             f_error=known.f_error + abs(known.value - found.value),
             cost=self.problem.ledger.cost - before,
         )
+
+    def seen(self, lam: Array) -> Seen:
+        """The rows at λ."""
+        return self.fitted(lam).seen
 
     def degrees(self, found: Evaluation) -> float:
         """df = Σᵢ tr(CᵢVᵢ) of the fit that was found."""

@@ -16,6 +16,11 @@ and the loss itself has, for the certificate,
                        where none is known: there is no rigorous bound then
     lipschitz          a bound on ‖slope‖, or None
 
+and for criteria that count degrees of freedom
+
+    dispersion         1 where it is −log of a likelihood without a scale of its own, as for
+                       classes and counts; None where the scale is estimated, as for squares
+
 A loss that only judges held-out rows (Brier, Huber) may bend either way, and has no more than
 value, slope, curve and ceiling; its ceiling is a bound on the norm of ∂²loss/∂z² that holds
 everywhere, which is what a self_concordance of 0 says.
@@ -62,6 +67,8 @@ class OuterLoss(Protocol):
 class Loss(OuterLoss, Protocol):
     """What may fit a model."""
 
+    @property
+    def dispersion(self) -> float | None: ...
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
 
@@ -88,6 +95,7 @@ class ScalarLoss(ABC):
 
     self_concordance: float = float("inf")  # not known: no rigorous bound
     lipschitz: float | None = None
+    dispersion: float | None = None
 
     @abstractmethod
     def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...

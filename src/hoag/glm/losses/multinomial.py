@@ -18,6 +18,7 @@ class Multinomial:
     # |d/dt log vᵀ∇²ψv| ≤ max_c u_c − min_c u_c ≤ √2‖u‖ along z + tu; both are attained.
     self_concordance = float(np.sqrt(2.0))
     lipschitz = float(np.sqrt(2.0))
+    dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _MultinomialAt(y, z)

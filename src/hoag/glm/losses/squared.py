@@ -17,6 +17,7 @@ class Squared:
 
     self_concordance = 0.0
     lipschitz = None
+    dispersion = None
 
     def __init__(self, scale: float = 0.5) -> None:
         self.scale = scale
