@@ -17,10 +17,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.joint import ROUGH
 from hoag.criteria.pull import pull
 from hoag.criteria.row_forms import Narrow, RowForms
 from hoag.criteria.scores import Judged, LeftOut, Score, Seen
+from hoag.glm.losses import Multinomial
 from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Ridge
 from hoag.inner import Newton
 from hoag.linear import Cholesky
 from hoag.problems import Counted, Problem
@@ -90,7 +93,7 @@ class FullFit(Criterion):
         newton = Newton(Cholesky(), forcing=np.inf)
         solve = newton.solve(Counted(model), lam, start, tol * self._scale)
         try:
-            factor = cholesky(solve.point.hessian.matrix(), lower=True)
+            factor = cholesky(self._settling(solve.point.hessian.matrix()), lower=True)
         except LinAlgError:
             raise InnerProblemError(
                 "∇²₁h is singular to rounding at lam = "
@@ -100,10 +103,24 @@ class FullFit(Criterion):
         seen = Seen(model.train, model.train.predict(solve.x), self._forms.squares(root))
         return Fitted(solve.x, solve.point.h_x, seen, root @ root.T, _note(solve))
 
+    def _settling(self, H: Array) -> Array:
+        """H, with the directions settled that nothing settles, in place.
+
+        The coefficients of a feature that is not penalised may all be shifted by the same for all
+        classes: no score sees that, and to H⁻¹ it would be all there is to see.
+        """
+        model, K = self.narrow.model, self.narrow.model.train.design.outputs
+        if isinstance(model.train.loss, Multinomial) and isinstance(model.penalty, Ridge):
+            size = float(np.mean(np.diag(H))) / K
+            for j in np.flatnonzero(np.all(model.groups < 0, axis=1)):
+                H[j * K : (j + 1) * K, j * K : (j + 1) * K] += size
+        return H
+
     def _evaluate(self, lam: Array, ask: Ask, warm: Array | None) -> Evaluation:
         before = self.problem.ledger.cost
-        fit = self.fitted(lam, warm, EXACT**0.5 if ask.free else EXACT)
-        found = self._judged(lam, fit)
+        found = self._judged(lam, self.fitted(lam, warm, EXACT**0.5 if ask.free else EXACT))
+        if ask.free and abs(found.value - found.g) > ROUGH * abs(found.g):
+            found = self._judged(lam, self.fitted(lam, found.warm))  # penalties are weak here
         grad = found.grad if ask.gradient else no_gradient(lam)
         return replace(found, grad=grad, cost=self.problem.ledger.cost - before)
 

@@ -35,7 +35,7 @@ class RidgeEstimator(LinearEstimator):
     _accepted = RIDGE
     _missing = RIDGE_ATTRIBUTES
     _left_out_words = ("loo", "alo", "gcv")
-    _words = _left_out_words
+    _words: tuple[str, ...] = _left_out_words
     # The variance of y about its mean, where it is known; see cv="sure".
     noise: float | None = None
     # What the penalties of an output's own are called.
