@@ -97,12 +97,12 @@ def plan(
         known_bends.at_once = n_jobs
         return known_bends
     criterion = plain()
-    if all(map(_one_would_do, models)):
+    if all(map(one_would_do, models)):
         criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
     return criterion
 
 
-def _one_would_do(model: LinearModel) -> bool:
+def one_would_do(model: LinearModel) -> bool:
     """Whether several ridge penalties reach all slopes, so that one might."""
     penalty = model.penalty
     if not isinstance(penalty, Ridge) or penalty.n_lam == 1:
@@ -114,12 +114,15 @@ def _with_one_penalty(
     models: Sequence[LinearModel], several: bool, n_jobs: int | None
 ) -> Criterion:
     """The same folds with one λ for all slopes."""
-    alike = []
-    for model in models:
-        penalty = cast(Ridge, model.penalty)
-        one = Ridge(np.minimum(penalty.groups, 0), penalty.floor, penalty.shift)
-        alike.append(LinearModel(model.train, model.test, one, model.ledger))
+    alike = [with_one_penalty(model) for model in models]
     return plan(alike if several else alike[0], n_jobs=n_jobs)
+
+
+def with_one_penalty(model: LinearModel) -> LinearModel:
+    """The same model with one λ for all slopes."""
+    penalty = cast(Ridge, model.penalty)
+    one = Ridge(np.minimum(penalty.groups, 0), penalty.floor, penalty.shift)
+    return LinearModel(model.train, model.test, one, model.ledger)
 
 
 def _plain(

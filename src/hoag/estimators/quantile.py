@@ -67,6 +67,8 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         LogisticRegressionCV
     """
 
+    _words = ("alo",)
+
     width_: float
 
     def __init__(

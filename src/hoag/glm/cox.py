@@ -34,6 +34,7 @@ class PartialLikelihood:
     self_concordance = float("inf")  # no rigorous bound
     lipschitz = None
     convex = True
+    dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> Any:
         raise InvalidInput("The partial likelihood is no sum over rows: ask its term at x.")

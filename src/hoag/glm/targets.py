@@ -54,6 +54,11 @@ class Target:
         """The way from x to z on some rows."""
         return Predictor(rows, self.outputs, self.basis, self.spread)
 
+    @property
+    def offset(self) -> Any:
+        """What is added to z beside A x."""
+        return self.y[:, 1] if isinstance(self.loss, Offset) else 0.0
+
     def missing(self, weights: Array) -> npt.NDArray[Any]:
         """The classes that have no row of positive weight."""
         if self.classes is None:

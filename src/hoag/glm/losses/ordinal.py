@@ -30,6 +30,7 @@ class Ordinal:
     self_concordance = float("inf")
     lipschitz = None
     convex = True
+    dispersion = 1.0
 
     def __init__(self, cuts: Array) -> None:
         self.cuts = cuts
