@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import registry
 from scipy import sparse
+from scipy.special import xlogy
+from sklearn.model_selection import KFold
 
 import hoag
-from hoag.glm import losses
+from hoag.glm import LinearModel, losses
 from hoag.glm.targets import Target
-from hoag.glm.term import Predictor
+from hoag.glm.term import DataTerm, Predictor
+from hoag.problems import Ledger
 
 N, D = 60, 4
 PENALTIES = ("shared", "per-feature", "partly-free")
@@ -196,3 +199,95 @@ def test_sparse_rows_of_folds_with_levels():
     one, other = (c.evaluate(lam, hoag.Ask(1e-9, hessian=True)) for c in (dense, csr))
     assert one.value == pytest.approx(other.value, rel=1e-10)
     np.testing.assert_allclose(one.hessian, other.hessian, atol=1e-8)
+
+
+def left_out_by_newton_steps(problem, lam):
+    """Σᵢ sᵢ g(yᵢ, z̃ᵢ), z̃ᵢ by one Newton step towards the fit without row i, from its definition."""
+    train, x = problem.train, registry.exact(problem, lam).x
+    total = 0.0
+    for i in range(train.design.n):
+        others = train.weights.copy()
+        others[i] = 0.0
+        term = DataTerm(train.design, train.loss, train.y, others, train.charge)
+        point = LinearModel(term, term, problem.penalty, Ledger()).at(x, lam)
+        step = np.linalg.solve(point.hessian.matrix(), -point.h_x)
+        z = train.design.forward(x + step)
+        total += train.weights[i] * problem.test.loss.at(train.y, z).value[i]
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_approximate_leave_one_out_is_a_newton_step_for_every_row(kind):
+    weights = np.random.default_rng(11).uniform(0.5, 2, N)
+    problem = made(kind, "dense", "groups", weights, seed=1)
+    criterion, lam = hoag.criteria.without_folds(problem, "alo"), np.array([0.5, 1.0])
+    found = criterion.evaluate(lam, 1e-9)
+    assert found.value == pytest.approx(left_out_by_newton_steps(problem, lam), rel=1e-7)
+    step, ends = 1e-4, []
+    for t in (step, -step):
+        ends.append(left_out_by_newton_steps(problem, lam + t * np.array([1.0, -0.5])))
+    slope = (ends[0] - ends[1]) / (2 * step)
+    assert found.grad @ np.array([1.0, -0.5]) == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_a_class_that_one_row_makes_up_cannot_lose_it():
+    A, y = np.random.default_rng(0).normal(size=(12, 2)), np.repeat([0, 1, 2], [5, 2, 5])
+    problem = hoag.models.ordinal(A, y, A, y)
+    with pytest.raises(hoag.InvalidInput, match="Row 5 has half the weight of its class"):
+        hoag.criteria.without_folds(problem, "alo")
+    assert hoag.minimize(hoag.criteria.without_folds(problem, "gcv")).converged
+
+
+FAMILIES = {
+    hoag.PoissonRegressorCV: lambda z, rng: rng.poisson(np.exp(z)),
+    hoag.GammaRegressorCV: lambda z, rng: 50 * np.exp(z) * rng.gamma(2.0, 0.5, z.size),
+    hoag.TweedieRegressorCV: lambda z, rng: np.exp(z) * rng.poisson(1.0, z.size),
+    hoag.HuberRegressorCV: lambda z, rng: z + rng.standard_t(2, size=z.size),
+    hoag.QuantileRegressorCV: lambda z, rng: z + rng.normal(size=z.size),
+    hoag.LinearSVCCV: lambda z, rng: z + rng.normal(size=z.size) > 0,
+    hoag.OrdinalLogisticCV: lambda z, rng: np.digitize(z + rng.normal(size=z.size), [-1, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_words_for_criteria_without_folds(kind):
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(90, 4))
+    y = FAMILIES[kind](X @ np.array([0.8, -0.4, 0.2, 0.0]), rng)
+    folds = kind().fit(X, y)
+    for word in kind._words:
+        model = kind(cv=word).fit(X, y)
+        assert model.result_.converged or kind is hoag.LinearSVCCV  # whose f jumps
+        assert model.criterion_at(model.lam_, X, y) == pytest.approx(model.criterion_, rel=1e-6)
+        assert 1 < model.dof_ < 10
+        if word in ("alo", "gcv"):  # in the units of held-out losses
+            assert model.criterion_ == pytest.approx(folds.criterion_, rel=0.25)
+        ends = [model.criterion_at(model.lam_ + t, X, y) for t in (0.4, -0.4)]
+        assert min(ends) >= model.criterion_ * (1 - 2e-3 * (kind is hoag.LinearSVCCV) - 1e-4)
+    with pytest.raises(hoag.InvalidInput, match="cv='loo': leave-one-out has no closed form"):
+        kind(cv="loo").fit(X, y)
+
+
+def test_akaikes_criterion_is_that_of_the_counts_themselves():
+    """−2 log likelihood + 2 df, above the saturated model; not of counts over their mean."""
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(120, 3))
+    y, years = rng.poisson(7 * np.exp(0.3 * X[:, 0])), rng.uniform(0.5, 2, 120)
+    model = hoag.PoissonRegressorCV(cv="aic").fit(X, y, exposure=years)
+    mu = model.predict(X, exposure=years)
+    deviance = 2 * np.sum(xlogy(y, y / mu) - y + mu)
+    assert model.criterion_ == pytest.approx(deviance + 2 * model.dof_, rel=1e-8)
+    A = np.column_stack([X, np.ones(120)])
+    D, S = A.T @ (mu[:, None] * A), np.diag([120 * model.alpha_] * 3 + [0.0])
+    assert model.dof_ == pytest.approx(np.trace(np.linalg.solve(D + S, D)), rel=1e-8)
+
+
+def test_rows_left_out_are_predicted_with_their_exposure():
+    rng = np.random.default_rng(14)
+    X, years = rng.normal(size=(80, 3)), rng.uniform(0.2, 5, 80)
+    y = rng.poisson(years * np.exp(0.3 * X[:, 0]))
+    scoring = "neg_mean_poisson_deviance"
+    left_out = hoag.PoissonRegressorCV(cv="alo", scoring=scoring).fit(X, y, exposure=years)
+    assert -left_out.scores_[scoring][0] == pytest.approx(left_out.criterion_, rel=1e-6)
+    folds = hoag.PoissonRegressorCV(cv=KFold(4), scoring=scoring).fit(X, y, exposure=years)
+    assert -folds.scores_[scoring].mean() == pytest.approx(folds.criterion_, rel=1e-6)

@@ -12,7 +12,8 @@ from hoag.criteria.probed import Probed
 from hoag.criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSquares, Score
 from hoag.criteria.spectral import DECOMPOSED
 from hoag.glm.basis import FEW
-from hoag.glm.losses import Loss, Squared
+from hoag.glm.losses import Loss, Ordinal, Squared
+from hoag.glm.losses.ordinal import alone_in_class
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic, Ridge
 from hoag.glm.span import narrowed
@@ -88,9 +89,15 @@ def _fit(problem: LinearModel, score: Score) -> FullFit | Probed:
 
 
 def _score(problem: LinearModel, word: str, noise: float | None, unit: float) -> Score:
-    if word == "alo":
-        return LeftOut(problem.test.loss)
     train, design = problem.train, problem.train.design
+    if word == "alo":
+        row = alone_in_class(train.y, train.weights) if isinstance(train.loss, Ordinal) else None
+        if row is not None:
+            raise InvalidInput(
+                f"Row {row} has half the weight of its class, or more: without it one Newton step "
+                "leaves the class no room between its thresholds. Use folds, or 'gcv'."
+            )
+        return LeftOut(problem.test.loss)
     squares = isinstance(train.loss, Squared)
     n = int(np.sum(train.weights > 0))
     observed = n * design.outputs if squares else n

@@ -45,6 +45,18 @@ def cuts(shares: Array) -> Array:
     return np.asarray(logit(above / np.sum(shares)))
 
 
+def alone_in_class(y: npt.NDArray[Any], weights: Array) -> int | None:
+    """A row with half the weight of its class or more, where that lies between two others.
+
+    A gap d between thresholds is kept open by −W log d of the W that its class weighs, so that one
+    Newton step without a row of weight w closes it by d w/(W − w): all of it, if w is half of W.
+    """
+    y = y.astype(np.intp)
+    inner = (y > 0) & (y < y.max())
+    rows = np.flatnonzero(inner & (2 * weights >= np.bincount(y, weights)[y]) & (weights > 0))
+    return int(rows[0]) if rows.size else None
+
+
 class _OrdinalAt(PairAt):
     def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
         last = z.shape[1] - 1
