@@ -38,7 +38,7 @@ class Each:
         """None where folds have rows of their own, or several outputs."""
         train, test = [m.train for m in models], [m.test for m in models]
         rows, design = train[0].design.rows, train[0].design
-        if design.outputs > 1 or any(term.design.rows is not rows for term in train + test):
+        if design.width > 1 or any(term.design.rows is not rows for term in train + test):
             return None
         return Each(train, test, design, dual)
 
