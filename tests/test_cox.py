@@ -14,6 +14,9 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import column_or_1d
 
 import hoag
 from hoag import Ask, CoxRegressionCV, InvalidInput
@@ -597,6 +600,31 @@ def test_the_searches_and_rules_that_others_have():
     assert path.loss.min() == pytest.approx(best.criterion_, rel=1e-6)
     bound = CoxRegressionCV(cv=3, certificate="bound").fit(X, y, strata=strata)
     assert bound.result_.evaluation.bound == np.inf  # none is known, and none is claimed
+
+
+def timed(y):
+    """Numbers as times of events, all of which are seen."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    y = check_array(np.asarray(y), ensure_2d=False, dtype=float)
+    y = column_or_1d(y, warn=True)
+    return np.column_stack([y - y.min(), np.ones(len(y))])
+
+
+class OfNumbers(CoxRegressionCV):
+    """Takes y as scikit-learn's checks give it."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, timed(y), sample_weight)
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, timed(y), sample_weight)
+
+
+@pytest.mark.filterwarnings("default::UserWarning")  # bounds are reached on their tiny data
+@parametrize_with_checks([OfNumbers(cv=3)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
 
 
 # ---- concordance

@@ -43,7 +43,7 @@ class CoxRegressionCV(LinearEstimator):
     >>> y = np.column_stack([np.minimum(time, censored), time <= censored])
     >>> model = CoxRegressionCV(penalties="per-feature").fit(X, y)
     >>> print(f"concordance {model.score(X, y):.2f}")
-    concordance 0.76
+    concordance 0.73
     >>> model.predict_survival_function(X[:2], times=[0.5, 1.0]).shape
     (2, 2)
 
