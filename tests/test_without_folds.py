@@ -468,6 +468,26 @@ def test_several_penalties_end_below_one():
         assert own.result_.converged
 
 
+def test_weak_penalties_of_many_classes():
+    """Coefficients of all classes may be shifted together: no score sees it, but H⁻¹ does."""
+    A, y, _ = data("multinomial", n=60)
+    A = A * [1.0, 300.0, 3e-3, 1.0]
+    found = criterion(model("multinomial", given=(A, y, np.ones(60))), "alo")
+    for lam in (-8.0, -16.0):
+        here = found.evaluate(lam)
+        up, down = (found.value(lam + t).value for t in (1e-4, -1e-4))
+        assert here.grad[0] == pytest.approx((up - down) / 2e-4, rel=1e-4)
+        assert here.f_error < 1e-8 * here.value
+
+
+@pytest.mark.parametrize(("kind", "word"), [("logistic", "alo"), ("squared", "sure")])
+def test_the_contract_of_criteria_holds(kind, word):
+    hoag.testing.check_criterion(criterion(model(kind, "groups"), word))
+    fit = hoag.minimize(criterion(model(kind), word), search=hoag.search.Hoag(max_iter=200))
+    fast = hoag.minimize(criterion(model(kind), word))
+    assert fit.value == pytest.approx(fast.value, rel=1e-3)
+
+
 # ---- estimators
 
 

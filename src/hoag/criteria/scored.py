@@ -51,7 +51,7 @@ def without_folds(
     >>> problem = hoag.models.logistic(scale(X), y, scale(X), y, intercept=True)
     >>> result = hoag.minimize(hoag.criteria.without_folds(problem, "alo"))
     >>> print(f"λ = {result.lam[0]:.2f}, {result.value / len(y):.4f} for a row left out")
-    λ = 0.74, 0.0750 for a row left out
+    λ = 0.41, 0.0749 for a row left out
     """
     if word not in WORDS:
         raise InvalidInput(f"{word!r} is not known: use one of {', '.join(map(repr, WORDS))}.")
