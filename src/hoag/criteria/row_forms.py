@@ -117,7 +117,7 @@ class Narrow:
     @staticmethod
     def of(model: LinearModel) -> Narrow:
         design, train = model.train.design, model.train
-        if not wide_groups(model, design.n):
+        if not (spans(model) and wide_groups(model, design.n)):
             return Narrow(model)
         blocks = Blocks.of([LinearModel(train, train, model.penalty, model.ledger)])
         assert blocks is not None
@@ -142,3 +142,9 @@ class Narrow:
         slopes = x.size - (design.size - design.slopes)
         turned = turn(x[:slopes].reshape(-1, design.outputs))
         return np.concatenate([turned.ravel(), x[slopes:]])
+
+
+def spans(model: LinearModel) -> bool:
+    """Whether every output has a coefficient for each column, as groups in a span need it."""
+    design = model.train.design
+    return bool(design.slopes == design.features * design.outputs)

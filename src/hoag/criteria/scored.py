@@ -9,6 +9,7 @@ import numpy as np
 from hoag.criteria.full_fit import FullFit
 from hoag.criteria.plan import one_would_do, with_one_penalty
 from hoag.criteria.probed import Probed
+from hoag.criteria.row_forms import spans
 from hoag.criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSquares, Score
 from hoag.criteria.spectral import DECOMPOSED
 from hoag.glm.basis import FEW
@@ -65,17 +66,17 @@ def without_folds(
 
 def _fit(problem: LinearModel, score: Score) -> FullFit | Probed:
     """By factors where they are affordable, else by random probes."""
-    facts, outputs = problem.facts, problem.train.design.outputs
-    dense = facts.rows * facts.side // outputs <= DECOMPOSED**2
-    columns = narrowed(problem, facts.rows) if dense else problem.train.design.features
-    if columns * outputs <= FEW:
+    design, size = problem.train.design, problem.train.design.slopes
+    if spans(problem) and design.n * design.features <= DECOMPOSED**2:
+        size = narrowed(problem, design.n) * design.outputs
+    if size <= FEW:
         return FullFit(problem, score)
-    if outputs == 1 and isinstance(problem.penalty, Ridge):
+    if design.outputs == 1 and isinstance(problem.penalty, Ridge):
         return Probed(problem, score)
-    if columns * outputs <= DECOMPOSED:
+    if size <= DECOMPOSED:
         return FullFit(problem, score)
     raise InvalidInput(
-        f"A criterion without folds takes a factor of ∇²₁h, for {facts.size} coefficients too "
+        f"A criterion without folds takes a factor of ∇²₁h, for {design.size} coefficients too "
         "dear; random probes stand in for it where there is one output and ridge penalties. Use "
         "folds: cv=5."
     )
