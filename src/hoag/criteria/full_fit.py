@@ -104,16 +104,17 @@ class FullFit(Criterion):
         return Fitted(solve.x, solve.point.h_x, seen, root @ root.T, _note(solve))
 
     def _settling(self, H: Array) -> Array:
-        """H, with the directions settled that nothing settles, in place.
+        """H, with the directions settled that only the penalty settles, in place.
 
-        The coefficients of a feature that is not penalised may all be shifted by the same for all
-        classes: no score sees that, and to H⁻¹ it would be all there is to see.
+        Classes that share the penalty of a feature may all have its coefficient shifted by the
+        same: no score sees that, it mixes with no other direction, and where penalties are weak it
+        would be all that H⁻¹ shows.
         """
         model, K = self.narrow.model, self.narrow.model.train.design.width
         if isinstance(model.train.loss, Multinomial) and isinstance(model.penalty, Ridge):
-            size = float(np.mean(np.diag(H))) / K
-            for j in np.flatnonzero(np.all(model.groups < 0, axis=1)):
-                H[j * K : (j + 1) * K, j * K : (j + 1) * K] += size
+            for j in np.flatnonzero(np.all(model.groups == model.groups[:, :1], axis=1)):
+                own = slice(j * K, (j + 1) * K)
+                H[own, own] += float(np.trace(H[own, own])) / K
         return H
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Array | None) -> Evaluation:

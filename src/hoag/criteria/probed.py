@@ -30,7 +30,7 @@ from hoag.glm.term import DataTerm
 from hoag.inner import Newton
 from hoag.linear import CG, LinearSolver, jacobi
 from hoag.problems import Counted, Problem
-from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
+from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput, Solve
 
 
 class Leverage(NamedTuple):
@@ -57,13 +57,14 @@ class Warm:
 
 
 class _Fit(NamedTuple):
-    """x, the point there, √c, and for every probe w, y = Aw and e = ξ − √c y."""
+    """x, the point there, √c, and for every probe w, Hw − u, y = Aw and e = ξ − √c y."""
 
     term: DataTerm
     x: Array
-    point: Any
+    point: LinearPoint
     root: Array
     W: list[Array]
+    left: list[Array]
     Y: Array
     E: Array
     note: str
@@ -72,21 +73,19 @@ class _Fit(NamedTuple):
         return Seen(self.term, self.term.predict(self.x), V[:, None, None])
 
 
+@dataclass
 class _Sums:
     """Of scores with their weights: what they and their derivatives add up to.
 
-    rows   what each row adds, or None
+    rows         what each row adds, or None
     by_z, by_c   derivatives in z, and by V in c, (n,)
     weights      in the mean of y² and of e², each times the share of a probe, (2, n)
     """
 
-    rows: Array | None
+    rows: Array | None = None
     by_z: Any = 0.0
     by_c: Any = 0.0
     weights: Any = 0.0
-
-    def __init__(self) -> None:
-        self.rows = None
 
     def add(self, factor: float, judged: Judged, lever: Leverage, share: float) -> Array:
         """One more; what it adds to the weights of its probes."""
@@ -165,23 +164,19 @@ class Probed(Criterion):
         newton = Newton(self._linear)
         solve = newton.solve(Counted(self.problem), lam, x, share * self._start[1])
         point: LinearPoint = solve.point
-        at, alpha = point.train.loss, np.sqrt(self.penalty.alpha(lam))
-        root = np.sqrt(train.weights * at.ceiling)
-        W = []
+        curvature = train.weights * point.train.loss.curve(np.ones(train.design.n))
+        root, alpha = np.sqrt(curvature), np.sqrt(self.penalty.alpha(lam))
+        solves = []
         for k in range(self.probes):
             u = train.backward(root * xi[:, k]) + alpha * zeta[:, k]
-            W.append(self._solved(point, u, None if warm is None else warm.W[k], share))
+            solves.append(self._solved(point, u, None if warm is None else warm.W[k], share))
+        W, left = [one.x for one in solves], [one.r for one in solves]
         Y = np.stack([train.forward(w) for w in W], axis=1)
-        note = (
-            ""
-            if solve.converged
-            else (f"The fit stopped ({solve.reason}) at ‖∇₁h‖ = {solve.residual:.1e}.")
-        )
-        return _Fit(train, solve.x, point, root, W, Y, xi - root[:, None] * Y, note)
+        note = _note(solve, "The fit") or _note(max(solves, key=_stopped), "A probe's solve")
+        return _Fit(train, solve.x, point, root, W, left, Y, xi - root[:, None] * Y, note)
 
-    def _solved(self, point: LinearPoint, b: Array, q0: Array | None, share: float) -> Array:
-        goal = share * float(np.linalg.norm(b))
-        return self._linear.solve(point.hessian, b, q0, goal).x
+    def _solved(self, point: LinearPoint, b: Array, q0: Array | None, share: float) -> Solve:
+        return self._linear.solve(point.hessian, b, q0, share * float(np.linalg.norm(b)))
 
     def seen(self, lam: Array, warm: Warm | None = None) -> Seen:
         """The rows at λ with V as all probes have it."""
@@ -197,9 +192,12 @@ class Probed(Criterion):
         G: list[Array | None] = [None] * self.probes if warm is None else warm.G
         change, lost = 0.0, share * abs(value)
         if gradient:
-            q, G, parts = self._adjoint(lam, fit, known, share, warm)
+            q, adjoints, parts = self._adjoint(lam, fit, known, share, warm)
+            G = list(adjoints)
             grad = np.asarray(sum(self.penalty.by_group(part) for part in parts))
+            # what is left of x and of every w, seen by its adjoint: f to second order in it
             change = -float(q @ fit.point.h_x)
+            change -= sum(float(g @ r) for g, r in zip(adjoints, fit.left, strict=True))
             lost = share * sum(float(np.sum(np.abs(part))) for part in parts)
         left = share * abs(value) + ROUNDING * abs(value) + abs(change)
         return Evaluation(
@@ -238,7 +236,7 @@ class Probed(Criterion):
 
     def _adjoint(
         self, lam: Array, fit: _Fit, known: _Jackknifed, share: float, warm: Warm | None
-    ) -> tuple[Array, list[Array | None], list[Array]]:
+    ) -> tuple[Array, list[Array], list[Array]]:
         """q, the adjoint of each probe, and what sums over groups to p."""
         train, (xi, zeta) = self.problem.train, self._draws
         alpha, root = self.penalty.alpha(lam), fit.root
@@ -247,18 +245,17 @@ class Probed(Criterion):
         by_z = known.sums.by_z + bend * (
             known.sums.by_c - over * np.sum(known.by_b * fit.E * fit.Y, axis=1)
         )
-        G: list[Array | None] = []
-        parts = []
+        G, parts = [], []
         for k in range(self.probes):
             y, e = fit.Y[:, k], fit.E[:, k]
             omega = 2.0 * (known.by_a[:, k] * y - known.by_b[:, k] * root * e)
             start = None if warm is None else warm.G[k]
-            g = self._solved(fit.point, train.backward(omega), start, share)
+            g = self._solved(fit.point, train.backward(omega), start, share).x
             seen = train.forward(g)
             by_z = by_z + bend * seen * (0.5 * over * xi[:, k] - y)
             parts.append(g * (0.5 * np.sqrt(alpha) * zeta[:, k] - alpha * fit.W[k]))
             G.append(g)
-        q = self._solved(fit.point, train.backward(by_z), None, share)
+        q = self._solved(fit.point, train.backward(by_z), None, share).x
         return q, G, [-alpha * q * fit.x, *parts]
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
@@ -289,3 +286,13 @@ class Probed(Criterion):
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("A score of one fit has no bounded slope: give C a number.")
+
+
+def _stopped(solve: Solve) -> tuple[bool, float]:
+    return not solve.converged, solve.residual
+
+
+def _note(solve: Solve, what: str) -> str:
+    if solve.converged:
+        return ""
+    return f"{what} stopped ({solve.reason}) at a residual of {solve.residual:.1e}."

@@ -42,7 +42,9 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    alphas, cv, criterion, store_cv_results : as in RidgeCV
+    alphas, criterion, store_cv_results : as in RidgeCV
+    cv : None, "loo", "alo", "gcv", int, splitter or iterable
+        As in RidgeCV; the other words are for numbers.
     penalties : {"shared", "per-class", "per-feature", "per-coefficient"} or array of int
         As in RidgeCV, with classes for targets.
     class_weight : dict, "balanced" or None
