@@ -34,7 +34,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     _of_rows = ("offset", "exposure")
 
     def _family(self, scale: float) -> LogLink:
-        """The loss: half the deviance fits, all of it judges."""
+        """The loss: `scale` times the deviance."""
         raise NotImplementedError
 
     @with_callbacks
@@ -82,17 +82,17 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         if self.fit_intercept:
             exposed = 1.0 if shift is None else float(weights @ np.exp(shift)) / total
             level = float(np.log(mean / exposed))
-        fits, judges = (self._family(scale) for scale in (0.5, 1.0))
+        loss = self._family(0.5)
         y = y * np.exp(-level)
-        target = positive_mean(y, fits, judges, bool(self.fit_intercept), shift)
+        target = positive_mean(y, loss, loss, bool(self.fit_intercept), shift)
         u = units(X, weights, centre=bool(self.fit_intercept))
-        gain = (2.0 - fits.power) * level
+        gain = (2.0 - loss.power) * level
         u = replace(u, y_mean=level, loss_shift=gain - float(np.log(total)))
         self._gain = float(np.exp(gain))
         return self._linear_task(u, target, splits, curvature=1.0)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
-        return self._gain / judged
+        return 2 * self._gain / judged  # held-out rows are judged by half their deviance, too
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, 1, target.basis)
