@@ -80,6 +80,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
             )
         level = 0.0
         if self.fit_intercept:
+            _check_means(y, weights, splits)
             exposed = 1.0 if shift is None else float(weights @ np.exp(shift)) / total
             level = float(np.log(mean / exposed))
         loss = self._family(0.5)
@@ -137,6 +138,16 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def _check_means(y: Array, weights: Array, splits: Any) -> None:
+    """Where all y that a fold trains on are 0, no finite intercept fits them."""
+    for k, (train, _) in enumerate(splits, start=1):
+        if not np.any((weights[train] > 0) & (y[train] > 0)):
+            raise InvalidInput(
+                f"Split {k} of cv trains on rows whose y is 0, all of them, and no finite intercept "
+                "fits these: shuffle the rows, with cv=KFold(5, shuffle=True), or use fewer folds."
+            )
 
 
 def _offset(offset: Any, exposure: Any, n: int) -> Array | None:
