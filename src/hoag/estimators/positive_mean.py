@@ -3,7 +3,8 @@
     1/(2 Σs) Σᵢ sᵢ d(yᵢ, exp(aᵢᵀw + b + oᵢ)) + ½ Σⱼ αⱼ wⱼ²
 
 with the unit deviance d of a family, as in scikit-learn's PoissonRegressor and its kin, so that α
-is theirs. Computed in units where the mean of y is 1, y′ = y e^(−level) and z′ = z − level; the
+is theirs; folds share the Σs of all rows, so that α weighs there what it does in the last fit.
+Computed in units where the mean of y is 1, y′ = y e^(−level) and z′ = z − level; the
 loss is e^(level (2 − power)) times what it is there.
 """
 
@@ -145,8 +146,9 @@ def _check_means(y: Array, weights: Array, splits: Any) -> None:
     for k, (train, _) in enumerate(splits, start=1):
         if not np.any((weights[train] > 0) & (y[train] > 0)):
             raise InvalidInput(
-                f"Split {k} of cv trains on rows whose y is 0, all of them, and no finite intercept "
-                "fits these: shuffle the rows, with cv=KFold(5, shuffle=True), or use fewer folds."
+                f"Split {k} of cv trains on rows whose y is 0, all of them, and no finite "
+                "intercept fits these: shuffle the rows, with cv=KFold(5, shuffle=True), or use "
+                "fewer folds."
             )
 
 

@@ -319,8 +319,8 @@ def _judged(
 ) -> _Judged:
     """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
 
-    Nor is it more than |p| + error times the `room` between places where p has other signs: where f
-    has a kink, as losses have whose second derivative jumps, p does not become small at its minimum.
+    Nor is it more than |p| + error times the `room` between places where p has other signs: where
+    f has a kink, as it has for losses whose second derivative jumps, p is not small at the minimum.
     It is not known where f is not convex; but where the whole box was looked at, and this is the
     best of it, no more than a step to either side gains by this slope.
     """
