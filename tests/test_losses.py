@@ -139,14 +139,14 @@ def test_ordinal_losses_are_log_probabilities_and_none_outside_of_the_model():
 
 
 def test_hubers_loss_at_its_best_spread_is_scikit_learns_objective():
-    # σ + σH(r/σ), summed, is what sklearn.linear_model.HuberRegressor minimises.
+    # σ + σH(r/σ), summed, is what sklearn.linear_model.HuberRegressor minimises; κ²/σ is ours.
     y, sigma, delta = RNG.normal(size=N), 0.7, 1.35
     z = np.column_stack([RNG.normal(size=N), np.full(N, sigma - 1.0)])
     r = np.abs(z[:, 0] - y) / sigma
     plain = sigma + sigma * np.where(r < delta, r**2, 2 * delta * r - delta**2)
-    np.testing.assert_allclose(
-        losses.ConcomitantHuber(delta, 1.0).at(y, z).value, plain / 2, rtol=1e-6
-    )
+    loss = losses.ConcomitantHuber(delta, 1.0)
+    assert loss.least**2 < 1e-7
+    np.testing.assert_allclose(loss.at(y, z).value, (plain + loss.least**2 / sigma) / 2, rtol=1e-12)
 
 
 def test_an_offset_is_added_to_z():

@@ -102,9 +102,11 @@ class Joint(SharedFolds[Blocks | Each]):
             Q, _ = self._conjugate(penalty, self.work.bends_at(X), factors, at.g_x, tol)
         changes = -np.sum(Q * (at.gradient + penalty.times(X)), axis=1)
         change = float(changes.sum())
-        value = float(at.g.sum()) + change
-        f_error = ROUNDING * float(np.abs(at.g).sum()) + (abs(change) if note else 0.0)
-        f_error += change**2 / (abs(value) or 1.0)
+        value = float(at.g.sum()) + (0.0 if note else change)
+        f_error = ROUNDING * float(np.abs(at.g).sum()) + change**2 / (abs(value) or 1.0)
+        if note:  # h may fall by about rᵀH⁻¹r yet, and who knows where f goes with it
+            r = at.gradient + penalty.times(X)
+            f_error += abs(change) + float(np.sum(r * solved(factors, r)))
         scale = max(abs(value), float(np.sum(np.abs(Q * penalty.times(X)))))
         measured, loose = ask.gradient and not ask.free, self._dear and ask.hessian
         p = -penalty.forms(Q, X) if ask.gradient else no_gradient(lam)
@@ -126,7 +128,7 @@ class Joint(SharedFolds[Blocks | Each]):
             note=note,
             hessian=hessian,
             tangents=tangents,
-            folds=at.g + changes,
+            folds=at.g if note else at.g + changes,
         )
 
     def _hessian(self, penalty: Pull, X: Array, Q: Array, T: Array, p: Array) -> Array:
@@ -197,17 +199,22 @@ class Joint(SharedFolds[Blocks | Each]):
                 bends = self.work.bends_at(X)
                 d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
                 spent += taken
-            slope, size = np.sum(r * d, axis=1), np.abs(h)  # −(the decrement)²
-            done = -slope <= enough * size
-            noise = -slope <= ROUNDING * size  # where values of h no longer tell
-            done |= noise & (-slope > 0.5 * last)
+            slope, size = np.sum(r * d, axis=1), np.abs(h)  # −(the decrement)², but for rounding
+            done = np.abs(slope) <= enough * size
+            noise = np.abs(slope) <= ROUNDING * size  # where values of h no longer tell
+            done |= noise & (np.abs(slope) > 0.5 * last)
             if ask.eps == np.inf:
                 done |= np.abs(np.sum(at.g_x * d, axis=1)) <= ROUGH * np.abs(at.g)
             if np.all(done):
                 note = ""
                 break
-            last = np.where(noise, -slope, np.inf)
-            X, at, h = self._searched(lam, penalty, X, h, d, np.where(noise, np.inf, slope))
+            last = np.where(noise, np.abs(slope), np.inf)
+            slope = np.where(noise, np.inf, np.minimum(slope, 0.0))
+            before = X
+            X, at, h = self._searched(lam, penalty, X, h, d, slope)
+            if np.array_equal(X, before):
+                note = "Newton's method found no step along which the training loss falls."
+                break
         if ask.hessian and not at.hessian.size:
             at = self.work.sums(X, curved=True)
         if at.hessian.size and at.hessian is not H:
@@ -220,17 +227,18 @@ class Joint(SharedFolds[Blocks | Each]):
     ) -> tuple[Array, Sums, Array]:
         """x_k + t_k d_k with h lower by a share of what its slope promises; the sums and h there.
 
-        A slope of ∞ takes the step as it is: values of h no longer tell.
+        A slope of ∞ takes the step as it is: values of h no longer tell. Where no step is short
+        enough, x stays.
         """
         t = np.ones(len(X))
         while True:
             trial = X + t[:, None] * d
             there = self.work.sums(trial, curved=not self._dear)
             h_there = there.value + penalty.value(trial)
-            bad = ~(h_there <= h + SUFFICIENT * t * slope)
-            if not np.any(bad) or t[bad].max() < ROUNDING:
+            bad = ~(h_there <= h + SUFFICIENT * t * slope) & (t > 0)
+            if not np.any(bad):
                 break
-            t = np.where(bad, t / 2, t)
+            t = np.where(bad, np.where(t < ROUNDING, 0.0, t / 2), t)
         if not np.all(np.isfinite(h_there)):
             raise InnerProblemError(
                 f"The inner loss is not finite at {named(lam)}: rescale the data (features of "
@@ -284,12 +292,16 @@ class Joint(SharedFolds[Blocks | Each]):
             at = self._outside(X) if k or self.span.wide else warm.at
             d = -solved(factors, at.gradient + penalty.times(X))
             left = float(np.sum(np.abs(np.sum(at.g_x * d, axis=1))))
-            if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
+            stuck = left > 0.5 * last or not found.converged
+            if left <= tol or stuck or time.perf_counter() > deadline:
                 break
             X, last = X + d, left
         folds = at.g + np.sum(at.g_x * d, axis=1)
         share = min(left / last, 1.0) if np.isfinite(last) else 0.0
-        return self._closed(found, before, X, at, folds, share * left, tol)
+        error = share * left
+        if not found.converged:  # such steps say nothing
+            folds, error = at.g, max(left, found.f_error)
+        return self._closed(found, before, X, at, folds, error, tol)
 
     def _outside(self, X: Array) -> Sums:
         """The sums at X over the rows as they are given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -112,10 +113,11 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         u = units(X, weights, centre=bool(self.fit_intercept))
         y, u = robust_units(y, u, bool(self.fit_intercept))
         target = robust(y, float(self.epsilon), 1.0, bool(self.fit_intercept))
+        target = replace(target, outer=target.loss)
         return self._linear_task(u, target, splits, curvature=1.0)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
-        return u.y_scale / judged
+        return 2 * u.y_scale / judged  # held-out rows are judged by half the loss, too
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         size = u.mean.size

@@ -3,7 +3,8 @@
     1/(2 Σs) Σᵢ sᵢ d(yᵢ, exp(aᵢᵀw + b + oᵢ)) + ½ Σⱼ αⱼ wⱼ²
 
 with the unit deviance d of a family, as in scikit-learn's PoissonRegressor and its kin, so that α
-is theirs. Computed in units where the mean of y is 1, y′ = y e^(−level) and z′ = z − level; the
+is theirs; folds share the Σs of all rows, so that α weighs there what it does in the last fit.
+Computed in units where the mean of y is 1, y′ = y e^(−level) and z′ = z − level; the
 loss is e^(level (2 − power)) times what it is there.
 """
 
@@ -34,7 +35,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     _of_rows = ("offset", "exposure")
 
     def _family(self, scale: float) -> LogLink:
-        """The loss: half the deviance fits, all of it judges."""
+        """The loss: `scale` times the deviance."""
         raise NotImplementedError
 
     @with_callbacks
@@ -80,19 +81,20 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
             )
         level = 0.0
         if self.fit_intercept:
+            _check_means(y, weights, splits)
             exposed = 1.0 if shift is None else float(weights @ np.exp(shift)) / total
             level = float(np.log(mean / exposed))
-        fits, judges = (self._family(scale) for scale in (0.5, 1.0))
+        loss = self._family(0.5)
         y = y * np.exp(-level)
-        target = positive_mean(y, fits, judges, bool(self.fit_intercept), shift)
+        target = positive_mean(y, loss, loss, bool(self.fit_intercept), shift)
         u = units(X, weights, centre=bool(self.fit_intercept))
-        gain = (2.0 - fits.power) * level
+        gain = (2.0 - loss.power) * level
         u = replace(u, y_mean=level, loss_shift=gain - float(np.log(total)))
         self._loss_unit = float(np.exp(gain))
         return self._linear_task(u, target, splits, curvature=1.0)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
-        return self._loss_unit / judged
+        return 2 * self._loss_unit / judged  # held-out rows are judged by half their deviance, too
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, 1, target.basis)
@@ -140,6 +142,17 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def _check_means(y: Array, weights: Array, splits: Any) -> None:
+    """Where all y that a fold trains on are 0, no finite intercept fits them."""
+    for k, (train, _) in enumerate(splits or (), start=1):
+        if not np.any((weights[train] > 0) & (y[train] > 0)):
+            raise InvalidInput(
+                f"Split {k} of cv trains on rows whose y is 0, all of them, and no finite "
+                "intercept fits these: shuffle the rows, with cv=KFold(5, shuffle=True), or use "
+                "fewer folds."
+            )
 
 
 def _offset(offset: Any, exposure: Any, n: int) -> Array | None:

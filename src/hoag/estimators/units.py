@@ -81,7 +81,8 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         )
     power = float(2.0 ** np.floor(np.log2(biggest))) if biggest > 0 else 1.0
     mean = np.zeros(X.shape[1])
-    if centre and not sparse.issparse(X):
+    centred = centre and not sparse.issparse(X)
+    if centred:
         A = X / power
         top, bottom = A.max(axis=0), A.min(axis=0)
         mean = share @ A
@@ -100,6 +101,9 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), ROUNDING**2 * squared)
     spread = float(np.sqrt(squared)) or 1.0
     rows = unscaled.scaled(1.0 / spread)
+    if centred:  # a copy of our own, which is scaled once and not at every pass
+        unscaled.A *= 1.0 / spread
+        rows = ArrayRows(unscaled.A)
     squares = WEIGHT * squares / spread / spread
     return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from hoag.glm.chunks import At, Chunk, Gathered, Part
+from hoag.glm.chunks import At, Chunk, Gathered, Part, gather
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams
@@ -187,7 +187,7 @@ class Blocks:
             at = At(self.loss, chunk.y, z[:, :K])
             if valued:
                 total[used] += np.einsum("ik,ik->k", chunk.train, at.value[:, used])
-            gradient.add(chunk.A, chunk.train, at.slope[:, used], used)
+            found = [(gradient, chunk.train, at.slope[:, used], used)]
             if (held := chunk.tested).size:
                 outer = None if self.alike else At(self.outer, chunk.y, z[:, held])
                 slope = at.slope[:, held] if outer is None else outer.slope
@@ -195,9 +195,10 @@ class Blocks:
                     outer = At(self.loss, chunk.y, z[:, held])
                 value = at.value[:, held] if outer is None else outer.value
                 g[held] += np.einsum("ik,ik->k", chunk.test, value)
-                g_x.add(chunk.A, chunk.test, slope, held)
+                found.append((g_x, chunk.test, slope, held))
             if T is not None:
-                bent.add(chunk.A, chunk.train, at.curve(z[:, K:])[:, used], used)
+                found.append((bent, chunk.train, at.curve(z[:, K:])[:, used], used))
+            gather(chunk.A, found)
             if anew:
                 self._bend(hessian, chunk.A, chunk.train, at, used)
         judged = 0.5 * float((self.test @ self.counts).sum()) / self.n

@@ -85,14 +85,18 @@ class Gathered:
 
     def add(self, A: Any, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> None:
         """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, width)."""
+        gather(A, [(self, weights, r, used)])
+
+    def _spread(self, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> Array:
+        """Adds weights · r to the levels; what is left to multiply with Aᵀ, (m, columns)."""
         r, spread = weights[:, :, None] * r, self._design.spread
-        flat = r.reshape(len(r), -1)
-        self._level[used] += (np.ones(len(flat)) @ flat).reshape(r.shape[1:])
+        self._level[used] += (np.ones(len(r)) @ r.reshape(len(r), -1)).reshape(r.shape[1:])
         if spread is not None:
             r = r @ spread.T
-            flat = r.reshape(len(r), -1)
-        product = np.asarray(A.T @ flat)
-        self._slopes[:, used] += product.reshape(len(product), *r.shape[1:])
+        return r.reshape(len(r), -1)
+
+    def _keep(self, product: Array, used: npt.NDArray[np.intp]) -> None:
+        self._slopes[:, used] += product.reshape(len(product), used.size, -1)
 
     @property
     def flat(self) -> Array:
@@ -100,3 +104,12 @@ class Gathered:
         flat = self._slopes.transpose(1, 0, 2).reshape(len(self._level), -1)
         Q = self._design.Q
         return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)
+
+
+def gather(A: Any, parts: list[tuple[Gathered, Array, Array, npt.NDArray[np.intp]]]) -> None:
+    """`Gathered.add` of several sums over the same rows, by one product with Aᵀ for all of them."""
+    columns = [total._spread(weights, r, used) for total, weights, r, used in parts]
+    product = np.asarray(A.T @ np.concatenate(columns, axis=1))
+    ends = np.cumsum([own.shape[1] for own in columns])
+    for (total, _, _, used), own in zip(parts, np.split(product, ends[:-1], axis=1), strict=True):
+        total._keep(own, used)

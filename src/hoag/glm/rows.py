@@ -63,7 +63,7 @@ class Rows(ABC):
                     piece = slice(some.start + start, some.start + stop)
                     yield int(own[start]), piece, _consecutive(block, start, stop)
             mixed = own[first:last]
-            for label in np.unique(mixed[mixed >= 0]):
+            for label in np.unique(mixed[mixed >= 0]) if mixed.size else ():
                 inside = first + np.flatnonzero(mixed == label)
                 yield int(label), some.start + inside, block[inside]
 

@@ -126,8 +126,9 @@ def positive_mean(
     shift = flat(offset, "offset")
     if shift.size != y.size:
         raise InvalidInput(f"offset has {shift.size} numbers; there are {y.size} rows.")
-    judged = cast(Loss, outer)
-    return Target(with_offset(y, shift), Offset(loss), Offset(judged), 1, basis)
+    fits = Offset(loss)
+    judges = fits if outer is loss else Offset(cast(Loss, outer))
+    return Target(with_offset(y, shift), fits, judges, 1, basis)
 
 
 def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") -> Target:

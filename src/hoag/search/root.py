@@ -68,12 +68,13 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
                 continue
         error = gradient_error(now, eps, exact)
         root.learn(float(lam[0]), float(now.grad[0]), error)
-        judged = _judged(k, domain, now, error, here, tol, scanned)
+        room = root.room
+        judged = _judged(k, domain, now, error, here, tol, room, scanned)
         ahead = None
         if judged.gain <= tol:  # f″ was measured elsewhere: how does f bend from here on?
             ahead = yield from _root(domain, now, here)
             bend = float(np.minimum(here, ahead[2]))
-            judged = _judged(k, domain, now, error, bend, tol, scanned)
+            judged = _judged(k, domain, now, error, bend, tol, room, scanned)
         if judged.gain <= tol and now.f_error > SETTLED * tol * abs(now.value):
             judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
@@ -243,6 +244,11 @@ class _Root:
         if error <= CERTAIN * abs(p):
             self.low, self.high = (self.low, lam) if p > 0 else (lam, self.high)
 
+    @property
+    def room(self) -> float:
+        """How wide the part is that the root may lie in."""
+        return self.high - self.low if self.low < self.high else np.inf
+
     def next(self, lam: float, p: float) -> float:
         """λ − p/p′, no further than `longest`, and on the side where the root is."""
         step = -p / self.curvature if self.curvature > 0 else -np.sign(p) * self.longest
@@ -266,7 +272,7 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
         root.learn(at, p, error)
         # The secant may be long, and f flatter here than along it.
         careful = root.curvature / AHEAD
-        judged = _judged(k, domain, now, error, careful, tol)
+        judged = _judged(k, domain, now, error, careful, tol, root.room)
         yield judged.note
         if judged.status is not None:
             return judged.status
@@ -308,10 +314,13 @@ def _judged(
     error: float,
     curvature: float,
     tol: float,
+    room: float,
     scanned: bool = False,
 ) -> _Judged:
     """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
 
+    Nor is it more than |p| + error times the `room` between places where p has other signs: where
+    f has a kink, as it has for losses whose second derivative jumps, p is not small at the minimum.
     It is not known where f is not convex; but where the whole box was looked at, and this is the
     best of it, no more than a step to either side gains by this slope.
     """
@@ -324,6 +333,8 @@ def _judged(
         gain = (abs(p) + error) ** 2 / (2 * curvature) / size
     elif scanned:
         gain = 2 * LONGEST * (abs(p) + error) / size
+    if np.isfinite(room):
+        gain = min(gain, room * (abs(p) + error) / size)
     status = None
     if outward and error <= abs(p):
         status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))

@@ -15,7 +15,7 @@ class SquaredHinge(ScalarLoss):
     """max(0, 1 − yz)² with y = ±1.
 
     Its slope is continuous and its curvature jumps at the margin, so Newton's method ends after
-    finitely many steps, and f(λ) has kinks of its second derivative where a row crosses.
+    finitely many steps, and f(λ) has kinks where a row crosses: dX/dλ jumps there, and p with it.
     """
 
     def value(self, y: npt.NDArray[Any], z: Array) -> Array:

@@ -1,0 +1,144 @@
+"""Data that no model, or not this one, can take: a number or a sentence, and never a traceback."""
+
+from __future__ import annotations
+
+import warnings
+
+import families
+import numpy as np
+import pytest
+from families import NAMES, POWERS, draw, estimator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hoag
+
+CLASSES = ("svc", "ordinal")
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [("poisson", -1.0), ("tweedie", -0.5), ("gamma", 0.0), ("gamma", -2.0), ("inverse", 0.0)],
+)
+def test_the_first_y_that_a_family_does_not_take_is_named(name, bad):
+    X, y, _, _ = draw(name)
+    y[[7, 30]] = bad
+    with pytest.raises(hoag.InvalidInput, match=rf"y is {bad:g} in row 7 \(and 1 more\)"):
+        estimator(name).fit(X, y)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_missing_numbers_and_wrong_lengths_are_sentences(name):
+    X, y, weights, _ = draw(name)
+    holes = y.astype(float)
+    holes[3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        estimator(name).fit(X, holes)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        estimator(name).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        estimator(name).fit(X, y, sample_weight=weights[:-1])
+    if name in POWERS:
+        with pytest.raises(hoag.InvalidInput, match="offset has 79 numbers; X has 80 rows"):
+            estimator(name).fit(X, y, offset=np.zeros(79))
+        with pytest.raises(ValueError, match="offset contains NaN"):
+            estimator(name).fit(X, y, offset=np.full(80, np.nan))
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_exposures_are_positive_and_given_once(name):
+    X, y, _, _ = draw(name)
+    years = np.linspace(1, 2, len(y))
+    for bad in (0.0, -1.0):
+        years[[4, 9]] = bad
+        with pytest.raises(hoag.InvalidInput, match=rf"exposure is {bad:g} in row 4"):
+            estimator(name).fit(X, y, exposure=years)
+    with pytest.raises(hoag.InvalidInput, match="Both offset and exposure"):
+        estimator(name).fit(X, y, exposure=np.ones(len(y)), offset=np.zeros(len(y)))
+    model = estimator(name).fit(X, y)
+    with pytest.raises(hoag.InvalidInput, match="exposure has 2 numbers; X has 80 rows"):
+        model.predict(X, exposure=np.ones(2))
+
+
+@pytest.mark.parametrize("name", ["poisson", "tweedie"])
+def test_nothing_but_zeros_is_nothing_to_fit(name):
+    X, y, weights, _ = draw(name)
+    with pytest.raises(hoag.InvalidInput, match="The mean of y is 0"):
+        estimator(name).fit(X, 0 * y)
+    with pytest.raises(hoag.InvalidInput, match="The mean of y is 0"):
+        estimator(name).fit(X, y, sample_weight=weights * (y == 0))
+
+
+def tried(name, X, y, **given):
+    """The model, or None where a sentence says why there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # sentences, too
+        try:
+            model = estimator(name, cv=3, max_iter=10).fit(X, y, **given)
+        except ValueError:  # of whose sentences the tests above are about
+            return None
+    assert np.all(np.isfinite(model.coef_))
+    assert not (model.result_.converged and not np.isfinite(model.criterion_))
+    assert np.all(np.isfinite(np.asarray(model.predict(X), dtype=float)))
+    return model
+
+
+def degenerate(name, kind, n=36):
+    X, y, _, _ = draw(name, n=n, seed=9)
+    if kind == "constant y" and name not in CLASSES:
+        y = np.full(n, 2.0)
+    if kind == "constant columns":
+        X[:, 1:] = 1.0
+    if kind == "all constant":
+        X[:] = 1.0
+    if kind == "one feature":
+        X = X[:, :1]
+    if kind == "equal columns":
+        X[:, 1] = X[:, 0]
+    if kind == "ties":
+        X, y = np.round(X), y if name in CLASSES else np.round(y) + (name in ("gamma", "inverse"))
+    if kind == "perfect":
+        y = families.of_score(name, 3 * X[:, 0], np.zeros(n), 0.0, np.random.default_rng(0))
+    if kind == "rare" and name in CLASSES:
+        y = np.where(np.arange(n) < 2, y.max() + (name == "ordinal"), y.min())
+        y[2:12] += name == "ordinal"
+    if kind == "zero fold" and name in ("poisson", "tweedie"):
+        y[:24] = 0.0
+    return X, y
+
+
+KINDS = ["constant y", "constant columns", "all constant", "one feature", "equal columns", "ties"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "rare", "zero fold", "perfect"])
+@pytest.mark.parametrize("name", NAMES)
+def test_degenerate_data_end_in_a_number_or_a_sentence(name, kind):
+    if (name, kind) == ("huber", "perfect"):
+        pytest.skip("The next test is about this.")
+    X, y = degenerate(name, kind)
+    tried(name, X, y)
+
+
+def test_rows_that_are_fitted_perfectly_leave_a_spread_of_next_to_nothing():
+    X, _, _, _ = draw("huber", n=60)
+    model = tried("huber", X, X @ [1.0, 2.0, 0.0, -1.0] + 3)
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0, 0.0, -1.0], atol=1e-3)
+    assert 0 < model.scale_ < 1e-2
+
+
+@settings(max_examples=16, deadline=None, derandomize=True)
+@given(
+    name=st.sampled_from(NAMES),
+    n=st.integers(12, 30),
+    p=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    size=st.sampled_from([1e-5, 1.0, 1e5]),
+    weighted=st.booleans(),
+)
+def test_any_small_data_end_in_a_number_or_a_sentence(name, n, p, seed, scale, size, weighted):
+    rng = np.random.default_rng(seed)
+    X, y, weights, _ = draw(name, n=n, p=p, seed=seed)
+    y = y if name in CLASSES else size * y
+    weights = weights * rng.integers(0, 2, n) if weighted else None
+    tried(name, scale * X, y, sample_weight=weights)
