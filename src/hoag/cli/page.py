@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag.cli.summary import LOSSES, brief, rows, score
+from hoag.cli.summary import brief, rows, score
+from hoag.plot.style import LOSSES
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve

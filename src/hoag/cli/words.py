@@ -15,7 +15,10 @@ OPTIONS = {
     "sample_weight": "--weights",
     **{
         name: f"--{name}"
-        for name in ("tol", "bounds", "starts", "criterion", "penalties", "widths", "certificate")
+        for name in (
+            *("tol", "bounds", "starts", "criterion", "penalties", "widths", "certificate"),
+            *("power", "quantile", "epsilon"),
+        )
     },
     "scoring": "--scoring",
     "cv": "--cv",
@@ -25,6 +28,7 @@ RULES = (
     (r"widen bounds\b", "widen --bounds"),
     (r"scale the columns \(StandardScaler\)", "leave --no-scale out"),
     (r"Raise max_iter or tol\b", "Raise --max-iter or --tol"),
+    (r"power 0 is RidgeCV", "power 0 is --model ridge"),
     (r"\blam\b", "λ"),
 )
 

@@ -60,6 +60,8 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         LogisticRegressionCV
     """
 
+    _loss = "huber_and_spread"
+
     scale_: float
     outliers_: npt.NDArray[np.bool_]
 

@@ -62,6 +62,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
     """
 
     _sharing = ("shared", "per-class", "per-feature", "per-coefficient")
+    _loss = "squared_hinge"
 
     C_: Any
 

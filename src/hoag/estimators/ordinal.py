@@ -62,6 +62,8 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         LogisticRegressionCV
     """
 
+    _loss = "log_loss"
+
     thresholds_: Array
 
     def __init__(

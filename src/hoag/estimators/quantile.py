@@ -67,6 +67,8 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         LogisticRegressionCV
     """
 
+    _loss = "pinball"
+
     width_: float
 
     def __init__(

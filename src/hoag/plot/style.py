@@ -25,6 +25,11 @@ LOSSES = {
     "brier": "Brier loss",
     "squared_error": "squared error",
     "huber": "Huber loss",
+    "deviance": "deviance",
+    "pinball": "pinball loss",
+    "huber_and_spread": "Huber loss with spread",
+    "squared_hinge": "squared hinge loss",
+    "partial_likelihood": "deviance of the partial likelihood",
 }
 
 SIZE = (5.2, 3.7)  # inches: a column of a page, and on a phone all of its width
@@ -65,9 +70,13 @@ def solved(result: Result) -> list[Step]:
     return steps or list(result.trace)
 
 
+def judged_by(estimator: Any) -> str:
+    """The loss of held-out rows, as one of the words of LOSSES."""
+    return str(estimator.get_params(deep=False).get("criterion", estimator._loss))
+
+
 def loss_name(estimator: Any) -> str:
-    word = estimator.get_params(deep=False).get("criterion")
-    return f"held-out {LOSSES.get(word, 'loss')}"
+    return f"held-out {LOSSES.get(judged_by(estimator), 'loss')}"
 
 
 def feature_names(estimator: Any) -> list[str]:
