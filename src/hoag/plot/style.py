@@ -127,6 +127,19 @@ def numbers(axis: Any) -> None:
     axis.set_major_formatter(FuncFormatter(number))
 
 
+def powers(axis: Any) -> None:
+    """Places on a logarithmic axis: powers of ten, with 2 and 5 times these, or round numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)
+    numbers(axis)
+    if decades > 0.8:
+        axis.set_major_locator(LogLocator(10, subs=(1.0,) if decades > 3 else (1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(number))
+
+
 def losses(ax: Any, name: str, least: float, most: float) -> tuple[float, float]:
     """Write the loss on the y axis; (a, b) of what has to be drawn, a·(loss − b).
 
