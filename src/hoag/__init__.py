@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hoag.criteria.plan import plan
     from hoag.criteria.unrolled import Unrolled
     from hoag.estimators import (
+        CoxRegressionCV,
         GammaRegressorCV,
         HuberRegressorCV,
         KernelRidgeCV,
@@ -76,8 +77,8 @@ _HOMES = {
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
     "hoag.estimators": (
-        *("GammaRegressorCV", "HuberRegressorCV", "KernelRidgeCV", "LinearSVCCV"),
-        *("LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
+        *("CoxRegressionCV", "GammaRegressorCV", "HuberRegressorCV", "KernelRidgeCV"),
+        *("LinearSVCCV", "LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
         *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
     ),
     "hoag.own.implicit": ("implicit",),
@@ -94,6 +95,7 @@ __all__ = [
     "Ask",
     "Box",
     "Cost",
+    "CoxRegressionCV",
     "Criterion",
     "Domain",
     "Evaluation",

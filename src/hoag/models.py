@@ -1,4 +1,4 @@
-"""Models as problems: logistic, ridge, ordinal, robust and kernel ridge regression, any other loss.
+"""Models as problems: logistic, ridge, Cox, ordinal, robust, kernel ridge regression, any loss.
 
 What they are made of is in `hoag.glm`: losses, rows, penalties.
 
@@ -10,10 +10,11 @@ What they are made of is in `hoag.glm`: losses, rows, penalties.
 """
 
 from hoag.glm.folds import folds
-from hoag.glm.make import kernel_ridge, linear, logistic, multinomial, ridge
+from hoag.glm.make import cox, kernel_ridge, linear, logistic, multinomial, ridge
 from hoag.glm.make_levels import huber, ordinal
 
 __all__ = [
+    "cox",
     "folds",
     "huber",
     "kernel_ridge",

@@ -159,7 +159,7 @@ class Warm(NamedTuple):
     X: Array
 
 
-class Bands(SharedFolds):
+class Bands(SharedFolds[Blocks]):
     """The folds of ridge regression with penalties for groups of columns, alike for all targets."""
 
     max_steps = 10  # of refinement, each of which gains some digits

@@ -19,12 +19,14 @@ from functools import cached_property
 import numpy as np
 
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
-from hoag.criteria.factors import Factor, named, solved
+from hoag.criteria.factors import named, solved
 from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.blocks import Bends, Blocks, Sums
+from hoag.glm.each import Each, EachBends
 from hoag.glm.model import LinearModel
 from hoag.glm.term import Predictor
+from hoag.operators import Inverse
 from hoag.values import (
     EXACT,
     ROUNDING,
@@ -51,10 +53,10 @@ class Warm:
 
 
 # A solution, the factors there or nearby, and what went wrong.
-Solved = tuple[Warm, "list[Factor]", str]
+Solved = tuple[Warm, Sequence[Inverse], str]
 
 
-class Joint(SharedFolds):
+class Joint(SharedFolds[Blocks | Each]):
     """The folds of any model, by Newton steps, to rounding."""
 
     max_steps = 100  # of Newton's method, at one λ, and of conjugate gradients in each
@@ -70,8 +72,18 @@ class Joint(SharedFolds):
 
     @cached_property
     def _dear(self) -> bool:
-        """Whether matrices of all folds cost too much to be formed at every step."""
-        return self.work.folds * self.work.n * self._design.size**2 > CHEAP
+        """Whether matrices of all folds cost too much to be formed at every step.
+
+        Rows that are compared with each other have no cheaper way to look over a whole box.
+        """
+        if self.lam0.size == 1 and not self.models[0].train.row_by_row:
+            return False
+        return self._products > CHEAP
+
+    @property
+    def _products(self) -> float:
+        """Of numbers, for the matrices of all folds."""
+        return float(self.work.folds * self.work.n * self._design.size**2)
 
     @property
     def traits(self) -> Traits:
@@ -169,9 +181,9 @@ class Joint(SharedFolds):
         X, at, H = warm.X, warm.at, warm.H
         enough = EXACT if ask.free or (self._dear and ask.hessian) else EXACT**2
         h, last, spent = at.value + penalty.value(X), np.full(len(X), np.inf), 0
-        factors: list[Factor] = []
+        factors: Sequence[Inverse] = []
         if H is not None and not at.hessian.size:
-            factors = self._factors(penalty.added(H), lam)
+            factors = self._inverses(penalty, H, lam)
         note = f"Newton's method stopped after {self.max_steps} steps."
         for _ in range(self.max_steps):
             if not at.hessian.size and (H is None or spent > self._worth):
@@ -179,7 +191,7 @@ class Joint(SharedFolds):
             r = at.gradient + penalty.times(X)
             if at.hessian.size:
                 H, spent = at.hessian, 0
-                factors = self._factors(penalty.added(H), lam)
+                factors = self._inverses(penalty, H, lam)
                 d = -solved(factors, r)
             else:
                 bends = self.work.bends_at(X)
@@ -200,7 +212,7 @@ class Joint(SharedFolds):
             at = self.work.sums(X, curved=True)
         if at.hessian.size and at.hessian is not H:
             H = at.hessian
-            factors = self._factors(penalty.added(H), lam)
+            factors = self._inverses(penalty, H, lam)
         return Warm(X, at, H), factors, note
 
     def _searched(
@@ -234,7 +246,12 @@ class Joint(SharedFolds):
         return (matrix + design.size**3 / 3) / (4 * 4 * n * design.features * design.outputs)
 
     def _conjugate(
-        self, penalty: Pull, bends: Bends, factors: Sequence[Factor], B: Array, tol: float
+        self,
+        penalty: Pull,
+        bends: Bends | EachBends,
+        factors: Sequence[Inverse],
+        B: Array,
+        tol: float,
     ) -> tuple[Array, int]:
         """(H_k + S)⁻¹b_k for all folds to `tol`, relatively, and how many products that took."""
         X, R = np.zeros_like(B), B
@@ -281,21 +298,25 @@ class Joint(SharedFolds):
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
         """X(λ) on all rows, in the same way; None where the rows have no blocks."""
-        blocks = Blocks.of([whole])
+        blocks = self.blocks.like([whole])
         if blocks is None:
             return None
-        alone = Joint([whole], blocks, self._plain, several=False)
-        if [own.rows for own in blocks.sources] == [own.rows for own in self.blocks.sources]:
+        alone = type(self)([whole], blocks, self._plain, several=False)
+        if blocks.rows == self.blocks.rows:
             alone.span = self.span
         found = alone.value(lam, warm=alone.begun(self.start(warm)))
         x = alone.solution(found)[0]
         residual = float(np.linalg.norm(whole.at(x, lam).h_x))
         return Solve(x, residual, self.max_steps, "precision" if found.converged else "stalled")
 
-    def _own(self, warm: Warm, lam: Array, penalty: Pull) -> list[Factor]:
+    def _inverses(self, penalty: Pull, H: Array, lam: Array) -> Sequence[Inverse]:
+        """b ↦ (H_k + S)⁻¹b for every fold."""
+        return self._factors(penalty.added(H), lam)
+
+    def _own(self, warm: Warm, lam: Array, penalty: Pull) -> Sequence[Inverse]:
         """The factors of every fold at its x, made where they are not at hand."""
         at = warm.at if warm.at.hessian.size else self.work.sums(warm.X, curved=True)
-        return self._factors(penalty.added(at.hessian), lam)
+        return self._inverses(penalty, at.hessian, lam)
 
     def _each(self, X: Array) -> list[Array]:
         """The x of every fold as its model lays it out."""

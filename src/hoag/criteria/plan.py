@@ -14,6 +14,7 @@ from hoag.criteria import galerkin
 from hoag.criteria.apart import BandsApart, by_columns
 from hoag.criteria.bands import Bands
 from hoag.criteria.base import CHEAP, Criterion
+from hoag.criteria.dual import Dual
 from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
@@ -22,6 +23,7 @@ from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
 from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
+from hoag.glm.each import Each
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
@@ -95,12 +97,12 @@ def plan(
         known_bends.at_once = n_jobs
         return known_bends
     criterion = plain()
-    if all(map(_one_would_do, models)):
+    if all(map(one_would_do, models)):
         criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
     return criterion
 
 
-def _one_would_do(model: LinearModel) -> bool:
+def one_would_do(model: LinearModel) -> bool:
     """Whether several ridge penalties reach all slopes, so that one might."""
     penalty = model.penalty
     if not isinstance(penalty, Ridge) or penalty.n_lam == 1:
@@ -112,12 +114,15 @@ def _with_one_penalty(
     models: Sequence[LinearModel], several: bool, n_jobs: int | None
 ) -> Criterion:
     """The same folds with one λ for all slopes."""
-    alike = []
-    for model in models:
-        penalty = cast(Ridge, model.penalty)
-        one = Ridge(np.minimum(penalty.groups, 0), penalty.floor, penalty.shift)
-        alike.append(LinearModel(model.train, model.test, one, model.ledger))
+    alike = [with_one_penalty(model) for model in models]
     return plan(alike if several else alike[0], n_jobs=n_jobs)
+
+
+def with_one_penalty(model: LinearModel) -> LinearModel:
+    """The same model with one λ for all slopes."""
+    penalty = cast(Ridge, model.penalty)
+    one = Ridge(np.minimum(penalty.groups, 0), penalty.floor, penalty.shift)
+    return LinearModel(model.train, model.test, one, model.ledger)
 
 
 def _plain(
@@ -139,6 +144,8 @@ def _shared(
     models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
 ) -> Criterion | None:
     """All folds of one model in one criterion, where their rows are shared and factors cheap."""
+    if not models[0].train.row_by_row:
+        return _compared(models, plain, several)
     facts, outputs = models[0].facts, models[0].train.design.outputs
     squared = all(type(model.train.loss) is Squared for model in models)
     if squared:
@@ -164,6 +171,8 @@ def _with_several_penalties(
     n_jobs: int | None,
 ) -> Criterion | None:
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
+    if not models[0].train.row_by_row:
+        return _compared(models, partial(plain, models), several)
     if np.size(models[0].lam0) == 1:
         return None
     if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
@@ -184,6 +193,21 @@ def _with_several_penalties(
     if models[0].train.quadratic and columns * design.outputs > max(columns, FEW):
         return None
     return Joint(models, blocks, partial(plain, models), several)
+
+
+def _compared(
+    models: Sequence[LinearModel], plain: Callable[[], Criterion], several: bool
+) -> Criterion | None:
+    """Folds whose rows are compared with each other, in one criterion, where factors are cheap."""
+    facts, ridge = models[0].facts, all(isinstance(model.penalty, Ridge) for model in models)
+    if not ridge and not all(isinstance(model.penalty, Quadratic) for model in models):
+        return None
+    if facts.sparse and facts.rows * facts.size > DECOMPOSED**2:
+        return None  # what is formed of the rows is dense
+    columns = narrowed(models[0], facts.rows)
+    dual = ridge and columns > facts.rows
+    each = Each.of(models, dual) if (facts.rows if dual else columns) <= FEW else None
+    return None if each is None else (Dual if dual else Joint)(models, each, plain, several)
 
 
 def _affordable(model: LinearModel, columns: int) -> bool:
@@ -298,7 +322,8 @@ def _exact(problem: Problem, one: bool) -> bool:
 
 def _in_a_space(model: LinearModel) -> bool:
     """Whether a small space that gradients span serves every λ."""
-    return model.one_penalty and model.train.convex and model.train.design.spread is None
+    simple = model.train.row_by_row and model.train.design.spread is None
+    return model.one_penalty and model.train.convex and simple
 
 
 def _criterion(

@@ -35,6 +35,10 @@ class Pull(ABC):
     def roots(self) -> list[Array]:
         """F_j of shape (size, rank) with Sⱼ = F_jF_jᵀ, for every j."""
 
+    @abstractmethod
+    def traces(self, N: Array) -> Array:
+        """exp(λⱼ) tr(SⱼN) for every j, (s,), with N of shape (size, size)."""
+
     @property
     @abstractmethod
     def alpha(self) -> Array:
@@ -69,6 +73,9 @@ class Shrink(Pull):
 
     def forms(self, Q: Array, X: Array) -> Array:
         return by_group(self._groups, np.sum(Q * self.times(X), axis=0), self._n_lam)
+
+    def traces(self, N: Array) -> Array:
+        return by_group(self._groups, self._S[0] * np.diag(N), self._n_lam)
 
     def columns(self, X: Array) -> Array:
         found, tuned = np.zeros((*X.shape, self._n_lam)), np.flatnonzero(self._groups >= 0)
@@ -106,6 +113,10 @@ class Matrices(Pull):
 
     def forms(self, Q: Array, X: Array) -> Array:
         return np.asarray(np.einsum("ki,kij->j", Q, self.columns(X)))
+
+    def traces(self, N: Array) -> Array:
+        parts = [(term.some, term.dense) for term in self._penalty.terms]
+        return self._alpha * [float(np.sum(S * N[some, some])) for some, S in parts]
 
     def columns(self, X: Array) -> Array:
         found = np.zeros((*X.shape, self._alpha.size))

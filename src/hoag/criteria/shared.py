@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.factors import Factor, factors
 from hoag.criteria.pull import Pull, pull
-from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.blocks import Sums
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Quadratic, Ridge
-from hoag.glm.span import Span
+from hoag.glm.span import Folds, Span
 from hoag.glm.term import Predictor
 from hoag.operators import Inverse
 from hoag.problems import Counted
 from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, Solve
 
 
-class SharedFolds(Criterion):
+class SharedFolds(Criterion, Generic[Folds]):
     """f = Σ_k f_k for folds on shared rows, with a penalty Σⱼ exp(λⱼ) ½xᵀSⱼx that is theirs all.
 
     models   one for each fold, on rows that `blocks` divides
@@ -34,7 +34,7 @@ class SharedFolds(Criterion):
     def __init__(
         self,
         models: Sequence[LinearModel],
-        blocks: Blocks,
+        blocks: Folds,
         plain: Callable[[], Criterion],
         several: bool = True,
     ) -> None:
@@ -47,7 +47,7 @@ class SharedFolds(Criterion):
         return Span.of(self.models[0], self.blocks)
 
     @cached_property
-    def work(self) -> Blocks:
+    def work(self) -> Folds:
         """The rows in that basis."""
         return self.span.written(self.blocks)
 

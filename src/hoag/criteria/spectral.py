@@ -33,6 +33,7 @@ from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
 from hoag.criteria.moments import BlockMoments
 from hoag.criteria.shared import SharedFolds, polished
 from hoag.glm.basis import FEW
+from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
@@ -44,7 +45,7 @@ DECOMPOSED = 3 * FEW
 GRAM_ERROR = EXACT**0.5
 
 
-class Spectral(SharedFolds):
+class Spectral(SharedFolds[Blocks]):
     """The folds of ridge regression, by decomposition."""
 
     _told = Cost()  # the cost as it was told last

@@ -22,7 +22,7 @@ from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import solved
 from hoag.criteria.joint import ROUGH, Joint
 from hoag.criteria.shared import SharedFolds
-from hoag.glm.blocks import Sums
+from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
 from hoag.operators import Inverse
 from hoag.values import FALLEN, ROUNDING, Array, Ask, Evaluation, Solve
@@ -47,7 +47,7 @@ class Warm:
     missed: tuple[float, float] = (0.0, 0.0)
 
 
-class Tall(SharedFolds):
+class Tall(SharedFolds[Blocks]):
     """The folds of any model with one penalty, by steps with the matrices of a common point.
 
     Where classes are all but separable, x runs away from fold to fold, and one point does not stand

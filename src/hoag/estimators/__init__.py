@@ -5,6 +5,8 @@
 True
 """
 
+from hoag.estimators.concordance import concordance
+from hoag.estimators.cox import CoxRegressionCV
 from hoag.estimators.gamma import GammaRegressorCV
 from hoag.estimators.huber import HuberRegressorCV
 from hoag.estimators.kernel import KernelRidgeCV
@@ -18,6 +20,7 @@ from hoag.estimators.ridge_classifier import RidgeClassifierCV
 from hoag.estimators.tweedie import TweedieRegressorCV
 
 __all__ = [
+    "CoxRegressionCV",
     "GammaRegressorCV",
     "HuberRegressorCV",
     "KernelRidgeCV",
@@ -29,4 +32,5 @@ __all__ = [
     "RidgeCV",
     "RidgeClassifierCV",
     "TweedieRegressorCV",
+    "concordance",
 ]

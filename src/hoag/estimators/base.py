@@ -42,6 +42,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
+    # The words that cv may be, for criteria that hold out no rows; see hoag.criteria.scored.
+    _words: tuple[str, ...] = ()
+
+    # Whether a classifier makes probabilities of its decision values, by `_probabilities`.
+    _probable = False
+
     # How λ is chosen from what the search found; an estimator of one's own need not have them.
     rule: Literal["best", "1se"] = "best"
     select: Literal["criterion", "scoring"] = "criterion"
@@ -65,7 +71,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()
-        for name in ("scores_", "refit_cost_", *self._missing):  # of an earlier fit
+        for name in ("scores_", "refit_cost_", "dof_", *self._missing):  # of an earlier fit
             self.__dict__.pop(name, None)
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -177,7 +183,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """
         task = self._task_of(X, y, sample_weight, params)
         found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
-        return float(task.per_row * task.criterion.settled(found, TIGHT * abs(found.value)).value)
+        return float(task.told(task.criterion.settled(found, TIGHT * abs(found.value)).value))
 
     def path(
         self,
@@ -266,12 +272,34 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             splitting, scoring = params, weight
         if self._closed_form():
             return None, scoring
-        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self))
+        y, stratified = self._split_by(y)
+        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=stratified)
         return _checked_splits(cv.split(X, y, **splitting), X.shape[0]), scoring
+
+    def _split_by(self, y: Any) -> tuple[Any, bool]:
+        """What splitters see of y, and whether a number of folds is stratified by it."""
+        return y, is_classifier(self)
 
     def _closed_form(self) -> bool:
         """Whether the criterion needs no splits."""
-        return False
+        return isinstance(self.cv, str)
+
+    def _check_word(self) -> None:
+        """Whether cv is a word that says something here, and what else is asked goes with it."""
+        if not isinstance(self.cv, str):
+            return
+        if self.cv == "loo" and self.cv not in self._words and "alo" in self._words:
+            raise InvalidInput(
+                "cv='loo': leave-one-out has no closed form for this loss. Use cv='alo', which "
+                "approximates it by one fit, or cv=sklearn.model_selection.LeaveOneOut(), which "
+                "fits a model for each row."
+            )
+        if self.cv not in self._words:
+            known = "".join(f"{word!r}, " for word in self._words)
+            raise InvalidInput(
+                f"cv={self.cv!r}: use {known}a number of folds, a splitter or an iterable of "
+                "(train, test) rows."
+            )
 
     def get_metadata_routing(self) -> Any:
         router = MetadataRouter(owner=self).add_self_request(self)
@@ -344,6 +372,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
     def _check_parameters(self) -> None:
         self._check_compatible(self.get_params(deep=False))
+        self._check_word()
         if not (isinstance(self.tol, Real) and float(self.tol) > 0):
             raise InvalidInput(f"tol={self.tol!r}: give a positive number, such as 1e-4.")
         if not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):

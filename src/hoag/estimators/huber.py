@@ -61,6 +61,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     """
 
     _loss = "huber_and_spread"
+    _words = ("alo", "gcv")
 
     scale_: float
     outliers_: npt.NDArray[np.bool_]
@@ -124,6 +125,9 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         coef, intercept = u.coefficients(np.append(x[:size], level), 1, basis)
         scale = u.y_scale * (1.0 + float(x[-1]))
         return {"coef_": coef[0], "intercept_": float(intercept[0]), "scale_": scale}
+
+    def _from_predictor(self, z: Array) -> Array:
+        return z[:, 0]  # the other column is the spread
 
     def predict(self, X: Any) -> Array:
         return self._linear_predictor(X)

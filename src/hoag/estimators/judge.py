@@ -55,9 +55,11 @@ class Judge:
 
     def predicted(self, predictions: Array) -> Any:
         """A model whose predictions are known already."""
-        if is_classifier(self.estimator):
-            return PredictedClasses(predictions, self.estimator)
-        return Predicted(predictions)
+        if not is_classifier(self.estimator):
+            return Predicted(predictions)
+        if self.estimator._probable:
+            return PredictedProbabilities(predictions, self.estimator)
+        return PredictedClasses(predictions, self.estimator)
 
     def score_of_each_target(self, lam: Array) -> Array:
         """For a criterion without folds and one scorer: each target by itself."""
@@ -125,6 +127,13 @@ class PredictedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+
+class PredictedProbabilities(PredictedClasses):
+    """The same for one whose decision values have probabilities."""
+
+    def predict_proba(self, X: Any) -> Array:
+        return np.asarray(self.estimator._probabilities(self.decision))
 
 
 def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.names import numbered
-from hoag.estimators.plateaus import Groups, plateaus
+from hoag.estimators.plateaus import Groups, group_matrix, plateaus
+from hoag.estimators.scored import scored_task
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import group_numbers
 from hoag.glm.targets import Target
 from hoag.search import Fast, Search
 from hoag.search.fast import check_starts
@@ -38,6 +38,13 @@ class LinearEstimator(TunedEstimator):
     intercept_: Any
     alpha_: Any
     plateaus_: npt.NDArray[np.str_]
+    dof_: float
+
+    _words: tuple[str, ...] = ("alo", "gcv", "aic", "bic")
+    _left_out_words: tuple[str, ...] = ("alo",)  # those that predict rows they leave out
+
+    # What the loss is multiplied by to be that of y as it was given, not in units of its own.
+    _loss_unit: float = 1.0
 
     # Of the default search; an estimator of one's own need not have it.
     starts: int | Literal["auto"] = "auto"
@@ -67,6 +74,8 @@ class LinearEstimator(TunedEstimator):
                 UserWarning,
                 stacklevel=LEVEL,
             )
+        if task.degrees is not None:
+            self.dof_ = task.degrees(chosen)
         groups, best = task.groups, result.evaluation
         result, fitted = super()._closed(task, result, chosen)
         ends = self.lam_interval_
@@ -76,8 +85,23 @@ class LinearEstimator(TunedEstimator):
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + cost, seconds=seconds), fitted
 
+    def _check_word(self) -> None:
+        super()._check_word()
+        held_out = self._scoring is not None or self.rule != "best"
+        if held_out and isinstance(self.cv, str) and self.cv not in self._left_out_words:
+            raise InvalidInput(
+                f"scoring and rule='1se' need predictions of held-out rows, and cv={self.cv!r} has "
+                f"none: use cv={self._left_out_words[0]!r}, or folds."
+            )
+
+    def _from_predictor(self, z: Array) -> Array:
+        """What `predict`, or of a classifier `decision_function`, makes of aᵀw + b."""
+        return z
+
     def _linear_task(self, u: Units, target: Target, splits: Any, curvature: float) -> Task:
         """The folds of a linear model; `curvature` is that of its loss at z = 0, about."""
+        if splits is None:
+            return scored_task(self, u, target, curvature)
 
         def folds(splits: Any) -> list[LinearModel]:
             penalties = self._penalties()
@@ -184,8 +208,3 @@ def alpha_grid(name: str, alphas: Any, part: slice = slice(None)) -> list[Grid]:
         return []
     values = check_grid(name, alphas)
     return [Grid(name, values, np.log(values), part)]
-
-
-def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:
-    features = u.mean.size
-    return group_numbers(penalties, features, target.outputs, 0).reshape(features, target.outputs)

@@ -61,6 +61,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         LogisticRegressionCV
     """
 
+    _words = ("alo", "gcv")
     _sharing = ("shared", "per-class", "per-feature", "per-coefficient")
     _loss = "squared_hinge"
 

@@ -64,8 +64,11 @@ class LogisticRegressionCV(
         As in scikit-learn; only the range counts, and becomes the bounds: −log C.
     alphas : int, array of float or None
         As in scikit-learn 1.10, in place of Cs: C = 1/(α Σᵢ sᵢ); alpha_ is then in these units.
-    cv : int, splitter, iterable or None
-        None is 5-fold. Int, None: stratified, not shuffled.
+    cv : int, splitter, iterable, None, "alo", "gcv", "aic" or "bic"
+        None is 5-fold. Int, None: stratified, not shuffled. The words are for scores of the fit on
+        all rows, without folds: see hoag.criteria.without_folds. "alo", approximate leave-one-out,
+        is in the units of held-out losses, as is "gcv"; "aic" is 2 Σᵢ sᵢ loss + 2 df, "bic" has
+        log(n) df, with weights of mean 1.
     fit_intercept : bool
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
@@ -138,11 +141,13 @@ class LogisticRegressionCV(
         the interval, plateau; pandas.DataFrame(penalties_) is a table
     result_ : hoag.Result: trace, status, gradients with their errors; result_.to_frame()
     scores_ : dict of arrays (n_folds,), with `scoring`
+    dof_ : float, how many coefficients the fit is worth, intercepts too, where cv is such a word
     n_iter_ : int, the steps of the search
     """
 
     _accepted = LOGISTIC
     _missing = LOGISTIC_ATTRIBUTES
+    _probable = True
 
     C_: Any
     Cs_: Array
@@ -231,6 +236,11 @@ class LogisticRegressionCV(
             )
         if not isinstance(self._legacy, bool):
             return
+        if isinstance(self.cv, str):
+            raise InvalidInput(
+                f"use_legacy_attributes={self._legacy} is for attributes of folds, and "
+                f"cv={self.cv!r} has none: leave it out."
+            )
         if not isinstance(self.penalties, str) or self.penalties != "shared":
             raise InvalidInput(
                 f"use_legacy_attributes={self._legacy} is for attributes over a grid of one C, and "
@@ -325,12 +335,16 @@ class LogisticRegressionCV(
         return z[:, 0] if z.shape[1] == 1 else z
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        z = self.decision_function(X)
+        return self._labels(self.decision_function(X))
+
+    def _labels(self, z: Array) -> npt.NDArray[Any]:
         codes = (z > 0).astype(np.intp) if z.ndim == 1 else np.argmax(z, axis=1)
         return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> Array:
-        z = self.decision_function(X)
+        return self._probabilities(self.decision_function(X))
+
+    def _probabilities(self, z: Array) -> Array:
         return np.stack([expit(-z), expit(z)], axis=1) if z.ndim == 1 else softmax(z, axis=1)
 
     def predict_log_proba(self, X: Any) -> Array:

@@ -63,6 +63,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
     """
 
     _loss = "log_loss"
+    _probable = True
 
     thresholds_: Array
 
@@ -100,16 +101,21 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         weights = self._weighted(y, weights)
         two = len(self.classes_) == 2
         target = binary(y, self.classes_, True) if two else ordered(y, self.classes_)
+        self._cuts = target.loss.cuts if isinstance(target.loss, Ordinal) else np.zeros(1)
         u = units(X, weights, centre=True)
         return self._linear_task(u, target, splits, curvature=0.25)
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         size = u.mean.size
         coef = x[:size] / u.c
-        levels = x[size:]
-        if isinstance(target.loss, Ordinal):
-            levels = levels + target.loss.cuts
-        return {"coef_": coef, "thresholds_": u.mean @ coef - levels}
+        return {"coef_": coef, "thresholds_": u.mean @ coef - x[size:] - self._cuts}
+
+    def _from_predictor(self, z: Array) -> Array:
+        """aᵢᵀw − θ_k of rows left out, (n, thresholds)."""
+        return np.asarray(z.reshape(len(z), -1) + self._cuts)
+
+    def _probabilities(self, z: Array) -> Array:
+        return probabilities(z)
 
     def _scores(self, X: Any) -> Array:
         """aᵢᵀw − θ_k, (n, thresholds)."""
@@ -118,7 +124,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         return np.asarray(safe_sparse_dot(X, self.coef_)[:, None] - self.thresholds_)
 
     def predict_proba(self, X: Any) -> Array:
-        return probabilities(self._scores(X))
+        return self._probabilities(self._scores(X))
 
     def predict_log_proba(self, X: Any) -> Array:
         with np.errstate(divide="ignore"):
@@ -126,8 +132,10 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The likeliest class."""
-        likeliest = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[likeliest])
+        return self._labels(self._scores(X))
+
+    def _labels(self, z: Array) -> npt.NDArray[Any]:
+        return np.asarray(self.classes_[np.argmax(self._probabilities(z), axis=1)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

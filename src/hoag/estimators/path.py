@@ -193,8 +193,8 @@ def path(task: Task, begin: Evaluation, shifts: Array) -> Path:
     return Path(
         np.asarray(shifts, dtype=float),
         np.array([one.lam for one in each]),
-        task.per_row * np.array([one.value for one in each]),
-        task.per_row * np.array([one.f_error for one in each]),
+        np.array([task.told(one.value) for one in each]),
+        np.array([task.told_error(one) for one in each]),
         folds,
         None if folds is None else walk.weights / walk.weights.sum(),
         coef,

@@ -17,7 +17,9 @@ from scipy.special import expit
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import Criterion
 from hoag.estimators.interval import one_by_one
-from hoag.estimators.units import group_energies
+from hoag.estimators.units import Units, group_energies
+from hoag.glm.penalties import group_numbers
+from hoag.glm.targets import Target
 from hoag.values import Array, Ask, Box, Cost, Evaluation
 
 OFF, FREE = "switched off", "free"
@@ -107,3 +109,9 @@ def _together(
             break
         chosen = chosen[: chosen.size // 2]
     return np.isin(np.arange(best.lam.size), chosen), cost
+
+
+def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:
+    """The group of every slope, (features, outputs)."""
+    features = u.mean.size
+    return group_numbers(penalties, features, target.outputs, 0).reshape(features, target.outputs)

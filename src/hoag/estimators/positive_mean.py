@@ -89,15 +89,18 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         u = units(X, weights, centre=bool(self.fit_intercept))
         gain = (2.0 - fits.power) * level
         u = replace(u, y_mean=level, loss_shift=gain - float(np.log(total)))
-        self._gain = float(np.exp(gain))
+        self._loss_unit = float(np.exp(gain))
         return self._linear_task(u, target, splits, curvature=1.0)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
-        return self._gain / judged
+        return self._loss_unit / judged
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, 1, target.basis)
         return {"coef_": coef[0], "intercept_": float(intercept[0])}
+
+    def _from_predictor(self, z: Array) -> Array:
+        return self._family(0.5).mean(z)
 
     def _facing(self, X: Any, given: dict[str, Any]) -> Any:
         return Predicted(self.predict(X, **given)) if given else self
@@ -106,7 +109,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         """The mean of y, exp(aᵢᵀw + b + offset)."""
         z = self._linear_predictor(X)
         shift = _offset(offset, exposure, len(z))
-        return self._family(0.5).mean(z if shift is None else z + shift)
+        return self._from_predictor(z if shift is None else z + shift)
 
     def score(
         self,

@@ -68,6 +68,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     """
 
     _loss = "pinball"
+    _words = ("alo",)
 
     width_: float
 

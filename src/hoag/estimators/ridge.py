@@ -16,9 +16,10 @@ from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
 from hoag.estimators.judge import Judge
-from hoag.estimators.linear import LinearEstimator, alpha_grid, group_matrix
-from hoag.estimators.plateaus import Groups
+from hoag.estimators.linear import LinearEstimator, alpha_grid
+from hoag.estimators.plateaus import Groups, group_matrix
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
+from hoag.estimators.scored import scored_task
 from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import Units, auto_box, column_energies, units
 from hoag.glm.folds import FREE
@@ -33,6 +34,10 @@ class RidgeEstimator(LinearEstimator):
 
     _accepted = RIDGE
     _missing = RIDGE_ATTRIBUTES
+    _left_out_words = ("loo", "alo", "gcv")
+    _words: tuple[str, ...] = _left_out_words
+    # The variance of y about its mean, where it is known; see cv="sure".
+    noise: float | None = None
     # What the penalties of an output's own are called.
     _per_output = "per-target"
 
@@ -42,7 +47,7 @@ class RidgeEstimator(LinearEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.store_cv_results and not self._closed_form():
+        if self.store_cv_results and not self._leaves_one_out:
             raise InvalidInput(
                 "store_cv_results=True is for leave-one-out, cv=None: with folds, scoring= gives "
                 "scores_, and result_.to_frame() the steps of the search."
@@ -53,7 +58,12 @@ class RidgeEstimator(LinearEstimator):
         return {"alpha_": alpha[0] if self._flat and np.ndim(alpha) == 2 else alpha}
 
     def _closed_form(self) -> bool:
-        return self.cv is None or _is(self.cv, "gcv")
+        return self.cv is None or super()._closed_form()
+
+    @property
+    def _leaves_one_out(self) -> bool:
+        """Whether the criterion is leave-one-out in closed form, or generalised."""
+        return self.cv is None or (isinstance(self.cv, str) and self.cv in self._left_out_words)
 
     def _ridge_task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
         """y is numbers, of shape (n,) or (n, K)."""
@@ -70,9 +80,11 @@ class RidgeEstimator(LinearEstimator):
         outer = outer_loss(self.criterion, y)
         basis = np.eye(outputs) if self.fit_intercept else None
         target = Target(y, Squared(0.5), outer, outputs, basis)
-        if splits is not None:
-            return self._linear_task(u, target, splits, curvature=1.0)
-        return self._leave_one_out(u, target, kept)
+        if self._leaves_one_out:
+            return self._leave_one_out(u, target, kept)
+        if splits is None:
+            return scored_task(self, u, target, 1.0, self.noise)
+        return self._linear_task(u, target, splits, curvature=1.0)
 
     def _leave_one_out(self, u: Units, target: Target, kept: Any) -> Task:
         energies = column_energies(u, 1.0)
@@ -138,6 +150,8 @@ class RidgeEstimator(LinearEstimator):
         if self._scoring is not None and len(found["scores_"]) == 1:
             (scores,) = found["scores_"].values()
             found["best_score_"] = float(np.mean(scores))
+        elif self._scoring is None and judge.splits is None and not self._leaves_one_out:
+            found["best_score_"] = -self.criterion_
         elif self._scoring is None and self._closed_form():
             weights = self._weighted(judge.y, judge.weights)
             found["best_score_"] = -float(result.value * judge.task.per_row * weights.mean())
@@ -219,8 +233,14 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         Which coefficients share a penalty; an array gives the group number of each feature, or of
         each coefficient, shape (n_features, n_targets); −1: not penalised. Or a dict from columns
         to labels, as in LogisticRegressionCV.
-    cv : None, "gcv", int, splitter or iterable
-        None is leave-one-out in closed form, "gcv" generalised cross-validation.
+    cv : None, "loo", "gcv", "aic", "bic", "sure", int, splitter or iterable
+        None and "loo" are leave-one-out in closed form, as is "alo"; "gcv" is generalised
+        cross-validation. "aic", "bic" and "sure" (Mallows' Cp) are scores of the fit on all rows:
+        see hoag.criteria.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df,
+        or (Σ squares + 2σ²df)/n, the squared error that is to be expected on new y of these rows.
+    noise : float or None
+        The variance σ² of y about its mean, for cv="sure"; None: estimated from the fit with the
+        weakest penalties that leave half of the rows' degrees of freedom.
     criterion : {"squared_error", "huber"}
         What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
         the spread of y and linear beyond, so that few outliers do not decide.
@@ -241,9 +261,11 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     cv_results_ : array (n, n_alphas) or (n, n_targets, n_alphas), with store_cv_results: squared
         errors of rows left out, times their weights, or with scoring their predictions, at each of
         alphas, or at alpha_ alone
-    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
+    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_, dof_ : as in
         LogisticRegressionCV
     """
+
+    _words = ("loo", "alo", "gcv", "aic", "bic", "sure")
 
     def __init__(
         self,
@@ -273,6 +295,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         store_cv_results: bool | None = False,
         gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
         store_cv_values: bool | str = False,
+        noise: float | None = None,
     ) -> None:
         self.alphas = alphas
         self.penalties = penalties
@@ -298,6 +321,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         self.store_cv_results = store_cv_results
         self.gcv_mode = gcv_mode
         self.store_cv_values = store_cv_values
+        self.noise = noise
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -306,6 +330,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.noise is not None and not _is(self.cv, "sure"):
+            raise InvalidInput(f"noise={self.noise!r} is for cv='sure': leave it out.")
         if self.alpha_per_target and not _is(self.penalties, "shared"):
             raise InvalidInput(
                 "Both alpha_per_target=True and penalties are given, and both say which "
@@ -327,7 +353,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
 
     def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
         found = super()._judged(judge, result)
-        if self.alpha_per_target and self._closed_form() and not self._flat:
+        if self.alpha_per_target and self._leaves_one_out and not self._flat:
             if self._scoring is None:
                 found["best_score_"] = -self._left_out(judge, [result.lam]).mean(axis=0)[:, 0]
             elif "best_score_" in found:

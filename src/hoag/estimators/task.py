@@ -44,7 +44,8 @@ class Task:
     with what that fit cost. `judged` is the weight of the held-out rows of each fold, or of each
     row left out; `stronger` the direction in which all penalties grow. `predictions`, for a
     criterion without folds, is λ ↦ rows and their predictions held out; `groups`, for a linear
-    model, which coefficients share a penalty.
+    model, which coefficients share a penalty. `log_of` is n where the criterion is exp(c/n) and c
+    is what is told; `degrees`, of an evaluation, how many coefficients its fit is worth.
     """
 
     criterion: Criterion
@@ -57,6 +58,20 @@ class Task:
     stronger: Array
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
     groups: Groups | None = None
+    log_of: float | None = None
+    degrees: Callable[[Evaluation], float] | None = None
+
+    def told(self, value: float) -> float:
+        """A value of the criterion as it reads outside."""
+        own = self.per_row * value
+        return own if self.log_of is None else self.log_of * float(np.log(own))
+
+    def told_error(self, found: Evaluation) -> float:
+        """The error of a value, as it reads outside."""
+        error = (
+            found.f_error / (found.value or 1.0) if self.log_of else self.per_row * found.f_error
+        )
+        return self.log_of * error if self.log_of else error
 
     def averaged(self, x: Any) -> dict[str, Any]:
         """The mean of the folds' models: what stands in where there is no fit on all rows."""
@@ -67,6 +82,8 @@ class Task:
 def translated(value: Any, task: Task) -> Any:
     """An evaluation, a step or a result in the user's units; solutions stay behind."""
     if isinstance(value, Evaluation):
+        if task.log_of is not None:
+            return _as_logarithm(value, task)
         return replace(
             value,
             value=task.per_row * value.value,
@@ -91,6 +108,32 @@ def translated(value: Any, task: Task) -> Any:
         trace = tuple(translated(step, task) for step in value.trace)
         return replace(value, evaluation=translated(value.evaluation, task), trace=trace)
     raise TypeError(type(value))
+
+
+def _as_logarithm(found: Evaluation, task: Task) -> Evaluation:
+    """c = n log f for an evaluation of f, with its derivatives and errors."""
+    assert task.log_of is not None
+    scale, slope = task.log_of / (found.value or 1.0), found.grad / (found.value or 1.0)
+    bent = None
+    if found.hessian is not None:
+        bent = scale * found.hessian - task.log_of * np.outer(slope, slope)
+    return replace(
+        found,
+        value=task.told(found.value),
+        grad=scale * found.grad,
+        g=task.told(found.g),
+        f_error=scale * found.f_error,
+        error=scale * found.error,
+        bound=scale * found.bound,
+        correction=None,
+        hessian=bent,
+        folds=None,
+        along=None,
+        x=None,
+        warm=None,
+        tangents=_of_coefficients(found, task),
+        parts=(),
+    )
 
 
 def _of_coefficients(found: Evaluation, task: Task) -> Any:

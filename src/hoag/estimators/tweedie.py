@@ -155,7 +155,8 @@ class TweedieRegressorCV(PositiveMeanRegressor):
             return super()._task_of(X, y, sample_weight, params)
         fixed = clone(self).set_params(power=self.power_)
         fixed.n_features_in_ = self.n_features_in_
-        return fixed._task_of(X, y, sample_weight, params)
+        task: Task = fixed._task_of(X, y, sample_weight, params)
+        return task
 
     def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
         found = super()._judged(judge, result)

@@ -65,7 +65,9 @@ class Blocks:
     def of(models: Sequence[LinearModel]) -> Blocks | None:
         """The blocks of some folds; None where their rows have too little in common."""
         train, test = models[0].train, models[0].test
-        if any(m.train.design.rows is not train.design.rows for m in models):
+        if not train.row_by_row or any(
+            m.train.design.rows is not train.design.rows for m in models
+        ):
             return None
         alike = type(train.loss) is type(test.loss) and vars(train.loss) == vars(test.loss)
         losses = (cast(Loss, train.loss), test.loss, alike)
@@ -85,6 +87,22 @@ class Blocks:
         ]
         first = np.array([[True, False]])
         return Blocks(first, ~first, *losses, train.design, sources)
+
+    def like(self, models: Sequence[LinearModel]) -> Blocks | None:
+        """Those of other folds of the same model, counted in the account of the first."""
+        found = Blocks.of(models)
+        return None if found is None else replace(found, ledger=models[0].ledger)
+
+    @property
+    def rows(self) -> list[Rows]:
+        """Those of every source."""
+        return [source.rows for source in self.sources]
+
+    def on(self, rows: Sequence[Rows]) -> Blocks:
+        """The same blocks with their rows in another basis."""
+        pairs = zip(self.sources, rows, strict=True)
+        sources = [source._replace(rows=own) for source, own in pairs]
+        return replace(self, design=self.design.on(rows[0]), sources=sources)
 
     @property
     def folds(self) -> int:

@@ -14,6 +14,7 @@ from hoag.glm import make_levels as levels
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalties, Penalty, Ridge
 from hoag.glm.rows import Rows
+from hoag.glm.survival import cox_target
 from hoag.glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
 from hoag.glm.term import DataTerm
 from hoag.problems import Charger, Ledger, Problem
@@ -41,7 +42,8 @@ def folds(
 ) -> list[Problem]:
     """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
 
-    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows.
+    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows. With
+    make=hoag.models.cox, `strata` and `ties` are, and a number of folds is stratified by events.
     `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
     The folds of a linear model share one matrix and its transpose, with zero weights on the rows
     that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
@@ -60,6 +62,11 @@ def folds(
     weights = makers.row_weights(sample_weight, rows.shape[0], "sample_weight")
     if rows.shape[0] != len(y):
         raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
+    if make is makers.cox:
+        target = _target(make, y, options)
+        by_event = target.y["event"].astype(np.intp)
+        splits = check_cv(cv, by_event, classifier=True).split(by_event, by_event, groups)
+        return list(linear_folds(rows, target, splits, weights, **options))
     splits = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
     if make in (makers.ridge, makers.linear, levels.huber) or classifier:
         target = _target(make, y, options)
@@ -82,6 +89,8 @@ def folds(
 
 def _target(make: Any, y: Any, options: dict[str, Any]) -> Target:
     """y as the model reads it; takes out of the options what says how."""
+    if make is makers.cox:
+        return cox_target(y, options.pop("strata", None), options.pop("ties", "breslow"))
     if make is levels.ordinal:
         return ordered(y, options.pop("classes", None))
     intercept = options.pop("intercept", False)
@@ -126,10 +135,15 @@ def linear_folds(
             floor = FREE * float(inside.sum())
         alone = len(splits) == 1 and bool(np.any(outside > 0))
         passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
-        train_term = _term(rows, target, target.loss, inside, passes, alone)
-        test_term = _term(rows, target, target.outer, outside, held_out, alone)
-        if not alone:
-            test_term.design = train_term.design  # so that predictions are computed once
+        own = target.design(rows)
+        terms = target.terms(own, inside, outside, passes, held_out)
+        if terms is None:
+            train_term = _term(rows, target, target.loss, inside, passes, alone)
+            test_term = _term(rows, target, target.outer, outside, held_out, alone)
+            if not alone:
+                test_term.design = train_term.design  # so that predictions are computed once
+        else:
+            train_term, test_term = terms
         penalty = Ridge(plain.groups, floor, shift) if isinstance(plain, Ridge) else plain
         models.append(LinearModel(train_term, test_term, penalty, ledger))
     if not models:

@@ -13,6 +13,7 @@ from hoag.glm.losses import LogLink
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalties, Penalty, Ridge, group_numbers
 from hoag.glm.rows import ArrayRows, Rows
+from hoag.glm.survival import cox_target, records
 from hoag.glm.targets import (
     Target,
     binary,
@@ -163,6 +164,77 @@ def kernel_ridge(
     weights = row_weights(sample_weight, A.shape[0], "sample_weight")
     test_weights = row_weights(test_weight, A_test.shape[0], "test_weight")
     return KernelRidgeProblem(A, y, A_test, y_test, weights, test_weights, unit, widths)
+
+
+def cox(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    penalties: Penalties | Penalty = "shared",
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    strata: Any = None,
+    test_strata: Any = None,
+    ties: str = "breslow",
+) -> LinearModel:
+    """h = L(s; Ax) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = L(s + s′; A′x) − L(s; A′x), A′ all rows.
+
+    L is Cox's partial likelihood:
+
+        L(s; z) = Σ_events sᵢ [log(Σ_{j at risk when i falls} sⱼ e^{zⱼ}) − zᵢ]
+
+    g is what the held-out rows add to L of all rows, at the x of the training rows. There is no
+    intercept. With one shared penalty, exp(λ) is scikit-survival's alpha.
+
+    y        two columns, time and event (0 or 1), or a structured array of both, as
+             scikit-survival's
+    strata   a label for each row: risk sets are within a stratum
+    ties     "breslow" or "efron": how events at one time are compared
+
+    Other arguments as in `logistic`.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> A, time = rng.normal(size=(90, 4)), rng.exponential(size=90)
+    >>> y = np.column_stack([time * np.exp(-A[:, 0]), rng.random(90) < 0.7])
+    >>> problem = hoag.models.cox(A[:60], y[:60], A[60:], y[60:], penalties="per-feature")
+    >>> problem.lam0.size, bool(hoag.minimize(problem).converged)
+    (4, True)
+    """
+    from hoag.glm.folds import linear_folds
+
+    if isinstance(A, Rows) or isinstance(A_test, Rows):
+        raise InvalidInput(
+            "cox compares held-out rows with training rows, and puts both into one matrix: give "
+            "arrays, or hoag.models.folds(hoag.models.cox, rows, y, cv=[(train, test)])."
+        )
+    parts, tables = (
+        [matrix(A, "A"), matrix(A_test, "A_test")],
+        [records(y), records(y_test, name="y_test")],
+    )
+    _check_sizes(parts[0], tables[0], parts[1], tables[1])
+    n = [len(table) for table in tables]
+    weights = [
+        row_weights(own, size, name)
+        for own, size, name in zip(
+            (sample_weight, test_weight), n, ("sample_weight", "test_weight"), strict=True
+        )
+    ]
+    if (strata is None) != (test_strata is None):
+        raise InvalidInput("Give both strata and test_strata, or neither.")
+    labels_ = (
+        None if strata is None else np.concatenate([np.asarray(strata), np.asarray(test_strata)])
+    )
+    whole: Any = (
+        sparse.vstack(parts, "csr") if any(map(sparse.issparse, parts)) else np.vstack(parts)
+    )
+    target = cox_target(np.concatenate(tables), labels_, ties)
+    splits = [(np.arange(n[0]), np.arange(n[0], sum(n)))]
+    (model,) = linear_folds(as_rows(whole, "A"), target, splits, np.concatenate(weights), penalties)
+    return model
 
 
 def linear(

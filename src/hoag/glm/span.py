@@ -9,19 +9,22 @@ at any λ: with R_G in place of A_G this is the same model in fewer coefficients
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hoag.glm.blocks import Blocks
+from hoag.glm.each import Each
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Ridge
 from hoag.glm.rows import ArrayRows, Rows
 from hoag.values import Array
 
 Index = npt.NDArray[np.intp]
+Folds = TypeVar("Folds", bound=Blocks | Each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +41,12 @@ class Span:
     rows: list[Rows] = field(default_factory=list)
 
     @staticmethod
-    def of(model: LinearModel, blocks: Blocks) -> Span:
+    def of(model: LinearModel, blocks: Blocks | Each) -> Span:
         """For the penalties of a model, which are those of all folds, and the rows of all."""
         groups, kept = wide_groups(model, blocks.n), np.arange(model.train.design.features)
         if not groups:
             return Span(kept)
-        arrays = [source.rows.dense() for source in blocks.sources]
+        arrays = [own.dense() for own in blocks.rows]
         A, wide = np.concatenate(arrays), []
         kept = np.setdiff1d(kept, np.concatenate(groups))
         written = [A[:, kept]]
@@ -67,13 +70,9 @@ class Span:
         stand = [np.full(U.shape[1], own[0]) for own, U in self.wide]
         return np.concatenate([self.kept, *stand])
 
-    def written(self, blocks: Blocks) -> Blocks:
-        """The same blocks with their rows in this basis."""
-        if not self.wide:
-            return blocks
-        pairs = zip(blocks.sources, self.rows, strict=True)
-        sources = [source._replace(rows=rows) for source, rows in pairs]
-        return replace(blocks, design=blocks.design.on(self.rows[0]), sources=sources)
+    def written(self, blocks: Folds) -> Folds:
+        """The same folds with their rows in this basis."""
+        return cast(Folds, blocks.on(self.rows)) if self.wide else blocks
 
     def penalty(self, model: LinearModel) -> Penalty:
         """That of a model, for x as it is laid out in this basis."""

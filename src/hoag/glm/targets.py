@@ -54,6 +54,11 @@ class Target:
         """The way from x to z on some rows."""
         return Predictor(rows, self.outputs, self.basis, self.spread)
 
+    @property
+    def offset(self) -> Any:
+        """What is added to z beside A x."""
+        return self.y[:, 1] if isinstance(self.loss, Offset) else 0.0
+
     def missing(self, weights: Array) -> npt.NDArray[Any]:
         """The classes that have no row of positive weight."""
         if self.classes is None:
@@ -64,6 +69,10 @@ class Target:
     def of_class(self, some: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which rows belong to one of these classes."""
         return np.asarray(np.isin(np.asarray(self.classes), some)[self._codes])
+
+    def terms(self, design: Any, inside: Array, outside: Array, passes: Any, held_out: Any) -> Any:
+        """The data terms of h and g for the weights of a split; None: a loss for each row."""
+        return None
 
     @property
     def _codes(self) -> npt.NDArray[np.intp]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hoag.glm.losses import Loss, LossAt, OuterLoss
 from hoag.glm.rows import Rows
+from hoag.glm.scores import AtScores, RowByRow
 from hoag.values import Array
 
 # Called with the number of passes that some work cost, and of Gram matrices.
@@ -28,8 +29,9 @@ class Design(Protocol):
     size: int
     width: int
     touches: float
-    grams: int
 
+    @property
+    def grams(self) -> int: ...
     def forward(self, x: Array) -> Array: ...
     def backward(self, r: Array) -> Array: ...
     def hessian(self, at: LossAt, weights: Array) -> Array: ...
@@ -204,6 +206,9 @@ class DataTerm:
     each with zero weight on the other's.
     """
 
+    # A sum over rows, each with a loss of its own: any part of them can be taken by itself.
+    row_by_row = True
+
     def __init__(
         self,
         design: Any,
@@ -226,6 +231,10 @@ class DataTerm:
 
     def at(self, x: Array) -> DataTermAt:
         return DataTermAt(self, x.copy())  # the caller may change his x; later results must not
+
+    def at_scores(self, z: Array) -> AtScores:
+        """The term as a function of z, for one output; nothing is charged."""
+        return RowByRow(cast(LossAt, self.loss.at(self.y, z)), self.weights)
 
     def predict(self, x: Array) -> Array:
         """z at x, which the other term of these rows may have computed already."""

@@ -16,6 +16,11 @@ and the loss itself has, for the certificate,
                        where none is known: there is no rigorous bound then
     lipschitz          a bound on ‖slope‖, or None
 
+and for criteria that count degrees of freedom
+
+    dispersion         1 where it is −log of a likelihood without a scale of its own, as for
+                       classes and counts; None where the scale is estimated, as for squares
+
 and, where it may fit a model, `convex`: whether ∂²loss/∂z² is never negative.
 
 A loss that only judges held-out rows (Brier, Huber) may bend either way, and has no more than
@@ -66,6 +71,8 @@ class Loss(OuterLoss, Protocol):
 
     @property
     def convex(self) -> bool: ...
+    @property
+    def dispersion(self) -> float | None: ...
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
 
@@ -93,6 +100,7 @@ class ScalarLoss(ABC):
     self_concordance: float = float("inf")  # not known: no rigorous bound
     lipschitz: float | None = None
     convex: bool = True
+    dispersion: float | None = None
 
     @abstractmethod
     def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...

@@ -20,6 +20,7 @@ class EachOutput:
     def __init__(self, loss: ScalarLoss) -> None:
         self.loss = loss
         self.self_concordance, self.convex = loss.self_concordance, loss.convex
+        self.dispersion = loss.dispersion
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _EachAt(self.loss, y, z)

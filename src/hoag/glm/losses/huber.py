@@ -65,6 +65,7 @@ class ConcomitantHuber:
     self_concordance = float("inf")
     lipschitz = None
     convex = True
+    dispersion = None
 
     def __init__(self, delta: float, start: float = 1.0, scale: float = 0.5) -> None:
         self.delta, self.start, self.scale = delta, start, scale

@@ -34,6 +34,7 @@ class LogLink(ABC):
     self_concordance: float = 1.0  # |loss‴| ≤ loss″, for all of them that are convex
     lipschitz: float | None = None
     convex: bool = True
+    dispersion: float | None = None  # φ is estimated, where the family has one
     takes: ClassVar[str]  # which y the family is for, in words
 
     def __init__(self, scale: float = 0.5) -> None:

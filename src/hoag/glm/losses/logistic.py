@@ -18,6 +18,7 @@ class Logistic:
     self_concordance = 1.0
     lipschitz = 1.0
     convex = True
+    dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _LogisticAt(y, z)

@@ -19,6 +19,7 @@ class Multinomial:
     self_concordance = float(np.sqrt(2.0))
     lipschitz = float(np.sqrt(2.0))
     convex = True
+    dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _MultinomialAt(y, z)

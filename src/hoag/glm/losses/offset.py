@@ -17,7 +17,7 @@ class Offset:
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
         self.self_concordance, self.lipschitz = loss.self_concordance, loss.lipschitz
-        self.convex = loss.convex
+        self.convex, self.dispersion = loss.convex, loss.dispersion
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return self.loss.at(y[:, 0], z + y[:, 1])

@@ -30,6 +30,7 @@ class Ordinal:
     self_concordance = float("inf")
     lipschitz = None
     convex = True
+    dispersion = 1.0
 
     def __init__(self, cuts: Array) -> None:
         self.cuts = cuts
@@ -42,6 +43,18 @@ def cuts(shares: Array) -> Array:
     """logit P(y > k) where a share of the rows, none of them 0, is of each class."""
     above = np.cumsum(shares[::-1])[::-1][1:]
     return np.asarray(logit(above / np.sum(shares)))
+
+
+def alone_in_class(y: npt.NDArray[Any], weights: Array) -> int | None:
+    """A row with half the weight of its class or more, where that lies between two others.
+
+    A gap d between thresholds is kept open by −W log d of the W that its class weighs, so that one
+    Newton step without a row of weight w closes it by d w/(W − w): all of it, if w is half of W.
+    """
+    y = y.astype(np.intp)
+    inner = (y > 0) & (y < y.max())
+    rows = np.flatnonzero(inner & (2 * weights >= np.bincount(y, weights)[y]) & (weights > 0))
+    return int(rows[0]) if rows.size else None
 
 
 class _OrdinalAt(PairAt):

@@ -18,6 +18,7 @@ class Poisson(LogLink):
     """scale · 2(y log(y/μ) − y + μ) with μ = exp(z), for y ≥ 0."""
 
     power = 1.0
+    dispersion = 1.0
     takes = "counts and other numbers that are not negative"
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:

@@ -18,6 +18,7 @@ class Squared:
     self_concordance = 0.0
     lipschitz = None
     convex = True
+    dispersion = None
 
     def __init__(self, scale: float = 0.5) -> None:
         self.scale = scale

@@ -1,0 +1,189 @@
+"""f(λ) = Φ(z, V) of one fit on all rows, and its exact gradient by the adjoint.
+
+    X(λ) = argmin h,   H = ∇²₁h = Σᵢ AᵢᵀCᵢAᵢ + S,   zᵢ = AᵢX,   Vᵢ = AᵢH⁻¹Aᵢᵀ
+    N = H⁻¹(Σᵢ Aᵢᵀ Φ_V,i Aᵢ)H⁻¹,   ρᵢ = ∂ tr(Cᵢ AᵢNAᵢᵀ)/∂zᵢ,   q = H⁻¹ Σᵢ Aᵢᵀ(Φ_z,i − ρᵢ)
+    pⱼ = −exp(λⱼ)(qᵀSⱼX + tr(SⱼN))
+
+No row is held out, so there is one fit and one factor for each λ; what scores there are is in
+hoag.criteria.scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.joint import ROUGH
+from hoag.criteria.pull import pull
+from hoag.criteria.row_forms import Narrow, RowForms
+from hoag.criteria.scores import Judged, LeftOut, Score, Seen
+from hoag.glm.losses import Multinomial
+from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Ridge
+from hoag.inner import Newton
+from hoag.linear import Cholesky
+from hoag.problems import Counted, Problem
+from hoag.values import (
+    EXACT,
+    ROUNDING,
+    Array,
+    Ask,
+    Cost,
+    Evaluation,
+    InnerProblemError,
+    InvalidInput,
+    Solve,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The fit at one λ: x, ∇₁h that is left there, the rows as scores see them, and H⁻¹."""
+
+    x: Array
+    left: Array
+    seen: Seen
+    inverse: Array
+    note: str = ""
+
+
+class FullFit(Criterion):
+    """A score of the fit on all training rows of a linear model; its held-out rows are not used."""
+
+    def __init__(self, problem: LinearModel, score: Score) -> None:
+        self.problem, self.score = problem, score
+
+    @property
+    def lam0(self) -> Array:
+        return self.problem.lam0
+
+    @property
+    def stands_on(self) -> Problem:
+        return self.problem
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(looks=SPACING, exact=True, blocks=np.arange(self.lam0.size))
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        raise InvalidInput("A score of one fit has no bounded slope: give C a number.")
+
+    @cached_property
+    def narrow(self) -> Narrow:
+        return Narrow.of(self.problem)
+
+    @cached_property
+    def _forms(self) -> RowForms:
+        return RowForms(self.narrow.model.train)
+
+    @cached_property
+    def _scale(self) -> float:
+        """‖∇₁h‖ at x₀: what rounding is measured by."""
+        model = self.narrow.model
+        return float(np.linalg.norm(model.at(np.array(model.x0), self.lam0).h_x))
+
+    def fitted(self, lam: Array, x: Array | None = None, tol: float = EXACT) -> Fitted:
+        """X(λ) by Newton steps from x, as `narrow` lays it out, with a factor each."""
+        model = self.narrow.model
+        start = np.zeros(model.x0.size) if x is None else x
+        newton = Newton(Cholesky(), forcing=np.inf)
+        solve = newton.solve(Counted(model), lam, start, tol * self._scale)
+        try:
+            factor = cholesky(self._settling(solve.point.hessian.matrix()), lower=True)
+        except LinAlgError:
+            raise InnerProblemError(
+                "∇²₁h is singular to rounding at lam = "
+                f"{np.array2string(lam, threshold=6)}: raise the lower bound."
+            ) from None
+        root = solve_triangular(factor, np.eye(len(factor)), lower=True).T
+        seen = Seen(model.train, model.train.predict(solve.x), self._forms.squares(root))
+        return Fitted(solve.x, solve.point.h_x, seen, root @ root.T, _note(solve))
+
+    def _settling(self, H: Array) -> Array:
+        """H, with the directions settled that nothing settles, in place.
+
+        The coefficients of a feature that is not penalised may all be shifted by the same for all
+        classes: no score sees that, and to H⁻¹ it would be all there is to see.
+        """
+        model, K = self.narrow.model, self.narrow.model.train.design.width
+        if isinstance(model.train.loss, Multinomial) and isinstance(model.penalty, Ridge):
+            size = float(np.mean(np.diag(H))) / K
+            for j in np.flatnonzero(np.all(model.groups < 0, axis=1)):
+                H[j * K : (j + 1) * K, j * K : (j + 1) * K] += size
+        return H
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Array | None) -> Evaluation:
+        before = self.problem.ledger.cost
+        found = self._judged(lam, self.fitted(lam, warm, EXACT**0.5 if ask.free else EXACT))
+        if ask.free and abs(found.value - found.g) > ROUGH * abs(found.g):
+            found = self._judged(lam, self.fitted(lam, found.warm))  # penalties are weak here
+        grad = found.grad if ask.gradient else no_gradient(lam)
+        return replace(found, grad=grad, cost=self.problem.ledger.cost - before)
+
+    def _judged(self, lam: Array, fit: Fitted) -> Evaluation:
+        judged, penalty = self.score.at(fit.seen), pull([self.narrow.model.penalty], lam)
+        q, N = self._adjoint(fit, judged)
+        change = -float(q @ fit.left)  # where x is a little off: f to second order in that
+        value = judged.value + change
+        lost = ROUNDING * (abs(value) + float(np.sum(np.abs(judged.by_V * fit.seen.V))))
+        return Evaluation(
+            lam,
+            value,
+            -penalty.forms(q[None], fit.x[None]) - penalty.traces(N),
+            g=judged.value,
+            f_error=lost + change**2 / (abs(value) or 1.0) + (abs(change) if fit.note else 0.0),
+            error=lost,
+            x=self.narrow.lifted(fit.x),
+            warm=fit.x,
+            converged=not fit.note,
+            note=fit.note,
+            folds=judged.rows,
+        )
+
+    def _adjoint(self, fit: Fitted, judged: Judged) -> tuple[Array, Array]:
+        """q and N of the formula."""
+        N = fit.inverse @ self._forms.gram(judged.by_V) @ fit.inverse
+        rho = fit.seen.turned(self._forms.forms(N))
+        back = self.narrow.model.train.backward(fit.seen.shaped(judged.by_z - rho))
+        return fit.inverse @ back, N
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """By a fresh factor, from the x that was found; ∇₁h and z are of the rows as given."""
+        before = self.problem.ledger.cost
+        start = None if found.x is None else self.narrow.within(found.x)
+        fit = self.fitted(found.lam, start)
+        x = self.narrow.lifted(fit.x)
+        left = self.narrow.within(self.problem.at(x, found.lam).h_x)
+        seen = replace(fit.seen, z=self.problem.train.predict(x))
+        known = self._judged(found.lam, replace(fit, left=left, seen=seen))
+        return replace(
+            known,
+            grad=found.grad,
+            error=found.error,
+            f_error=known.f_error + abs(known.value - found.value),
+            cost=self.problem.ledger.cost - before,
+        )
+
+    def seen(self, lam: Array) -> Seen:
+        """The rows at λ."""
+        return self.fitted(lam).seen
+
+    def degrees(self, found: Evaluation) -> float:
+        """df = Σᵢ tr(CᵢVᵢ) of the fit that was found."""
+        return self.fitted(found.lam, found.warm).seen.degrees
+
+    def predictions(self, lam: Array) -> Array:
+        """z̃ at λ, what the fit without each row predicts for it; for approximate leave-one-out."""
+        if not isinstance(self.score, LeftOut):
+            raise InvalidInput("Only approximate leave-one-out predicts rows that are left out.")
+        return self.score.predictions(self.fitted(lam).seen)
+
+
+def _note(solve: Solve) -> str:
+    if solve.converged:
+        return ""
+    return f"The fit stopped ({solve.reason}) at ‖∇₁h‖ = {solve.residual:.1e}."

@@ -1,0 +1,74 @@
+"""A linear model tuned without folds: by a score of the fit on all rows, as `cv` names it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hoag.criteria.scored import without_folds
+from hoag.criteria.scores import Cp, Information, LeftOut, OfSquares, Score
+from hoag.estimators.plateaus import Groups, group_matrix
+from hoag.estimators.task import Task
+from hoag.estimators.units import Units, auto_box, column_energies
+from hoag.glm.folds import linear_folds
+from hoag.glm.targets import Target
+from hoag.values import Array, Cost, InvalidInput, Result
+
+
+def scored_task(
+    estimator: Any, u: Units, target: Target, curvature: float, noise: float | None = None
+) -> Task:
+    """For an estimator whose cv is a word; `noise` is in the units of y as it was given."""
+    word, own = estimator.cv, type(target.loss)
+    if word != "alo" and type(target.outer) is not own:
+        raise InvalidInput(
+            f"cv={word!r} judges by the loss that is fitted, and holds out no rows for another "
+            "criterion: leave criterion as it is, or use cv='alo' or folds."
+        )
+    penalties, rows = estimator._penalties(), np.arange(u.weights.size)
+    (whole,) = linear_folds(u.rows, target, [(rows, rows[:0])], u.weights, penalties, u.log_shift)
+    variance = None if noise is None else noise / u.y_scale**2
+    criterion = without_folds(whole, word, noise=variance, unit=estimator._loss_unit)
+    energies = column_energies(u, curvature)
+    groups = Groups(group_matrix(penalties, u, target), energies, u.log_shift)
+    box, start = estimator._box(*auto_box(energies, groups.numbers, u.log_shift))
+    estimator._warn_hidden(u, curvature, box)
+
+    def models(x: Array) -> list[dict[str, Any]]:
+        return [estimator._attributes(u, target, x)]
+
+    def refit(result: Result) -> tuple[dict[str, Any], Cost]:
+        return models(result.evaluation.x)[0], Cost()
+
+    def predictions(lam: Array) -> tuple[Any, Array]:
+        kept = np.flatnonzero(u.weights > 0)
+        z = (criterion.predictions(lam) + target.offset)[kept]
+        return kept, estimator._from_predictor(np.asarray(z * u.y_scale + u.y_mean))
+
+    per_row, log_of = _units(criterion.score, estimator, u, target)
+    return Task(
+        criterion,
+        box,
+        start,
+        per_row,
+        models,
+        refit,
+        u.weights,
+        np.ones(start.size),
+        predictions=predictions if isinstance(criterion.score, LeftOut) else None,
+        groups=groups,
+        log_of=log_of,
+        degrees=criterion.degrees,
+    )
+
+
+def _units(score: Score, estimator: Any, u: Units, target: Target) -> tuple[float, float | None]:
+    """`per_row` and `log_of` of the task: losses for each row, AIC and BIC as they are."""
+    if isinstance(score, OfSquares):
+        return u.y_scale**2, float(score.observed)
+    if isinstance(score, Cp):
+        return u.y_scale**2 / score.observed, None
+    if isinstance(score, Information):
+        return 1.0, None
+    return estimator._per_row(u, target, float(u.weights.sum())), None
