@@ -81,8 +81,23 @@ OWN = ("exposure", "offset", "power", "quantile", "epsilon", "event", "strata")
 
 
 def check_options(args: argparse.Namespace, model: str) -> None:
+    """An error for options that do not go with the model, or with each other."""
+    family, kernel = FAMILIES[model], model == "kernel-ridge"
+    if kernel and args.penalties != "shared":
+        raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
+    if not kernel and args.widths != "shared":
+        raise ValueError(f"--widths is for kernel-ridge; {model} has --penalties.")
+    if kernel and args.starts is not None:
+        raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
+    if args.bounds and not args.bounds[0] <= args.bounds[1]:
+        raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
+    if args.cv == "loo" and model != "ridge":
+        raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
+    _check_own(args, model, family)
+
+
+def _check_own(args: argparse.Namespace, model: str, family: Family) -> None:
     """An error for an option that another model has, or for one that this model lacks."""
-    family = FAMILIES[model]
     for option in OWN:
         if getattr(args, option) is not None and option not in family.settings + family.columns:
             having = [name for name, f in FAMILIES.items() if option in f.settings + f.columns]

@@ -20,6 +20,8 @@ def read(frame: Any, args: Any, where: str) -> tuple[Any, str, str, str]:
     """y as an array, what it holds, the model it is for, and why: "" when that was asked for."""
     found = _kind(frame, where)
     model, why = _choose(args.model, frame, found)
+    if args.model == "auto":
+        families.check_options(args, model)
     return _values(model, families.needs(args, model), frame, found), found, model, why
 
 

@@ -99,11 +99,10 @@ def run(args: argparse.Namespace) -> int:
 
     told = _check_outputs(args)
     if args.model != "auto":
-        _check(args, args.model)
+        check_options(args, args.model)
     with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
         progress.stage(f"reading {args.file}")
         data = rows.read(args)
-        _check(args, data.model)
         progress.stage(f"tuning and refit on {data.X.shape[0]} × {data.X.shape[1]}")
         family = FAMILIES[data.model]
         judge = held_out.Judge(held_out.check_names(args.scoring, family, data.y), family)
@@ -176,21 +175,6 @@ def _check_outputs(args: argparse.Namespace) -> list[str]:
             "skops.io.load, and not with pickle or joblib."
         ]
     return []
-
-
-def _check(args: argparse.Namespace, model: str) -> None:
-    """An error for options that do not go with the model, or with each other."""
-    if model == "kernel-ridge" and args.penalties != "shared":
-        raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
-    if model != "kernel-ridge" and args.widths != "shared":
-        raise ValueError(f"--widths is for kernel-ridge; {model} has --penalties.")
-    check_options(args, model)
-    if model == "kernel-ridge" and args.starts is not None:
-        raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
-    if args.bounds and not args.bounds[0] <= args.bounds[1]:
-        raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
-    if args.cv == "loo" and model != "ridge":
-        raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
 
 
 def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Progress) -> Any:
