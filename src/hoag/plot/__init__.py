@@ -13,7 +13,8 @@ What is drawn was measured: places that were solved for, and straight lines betw
 Each has `from_estimator(estimator, X, y, ax=…)`, which returns it with `figure_` and `ax_`. X and y
 are those of `fit`; without them only what the search itself evaluated is there to be drawn.
 
-How good predictions are is drawn from these alone, best of rows that were held out, by `plot(ax)`:
+How good predictions are is drawn for rows that the model was best not fitted to; their X and y are
+given to `from_estimator`, or what was said of them to the class itself, and `plot(ax)` draws it:
 
     DevianceResidualsDisplay  what is left of counts, costs and the like, by the prediction
     TenthsDisplay             the mean that came, by the mean that was predicted, tenth by tenth

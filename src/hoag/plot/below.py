@@ -44,6 +44,22 @@ class BelowDisplay:
         self.truth, self.predicted, self.quantile = np.asarray(truth), predicted, quantile
         self.weights = np.ones(self.truth.size) if weights is None else np.asarray(weights)
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> BelowDisplay:
+        """Draw the share of rows below what a fitted QuantileRegressorCV predicts."""
+        from hoag.estimators import QuantileRegressorCV
+
+        said = style.rows(estimator, QuantileRegressorCV, X, y).predict(X)
+        return cls(y, said, estimator.quantile, sample_weight).plot(ax)
+
     def plot(self, ax: Any = None) -> BelowDisplay:
         self.ax_ = ax = style.axes(ax)
         self.figure_ = ax.figure

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 
 from hoag.plot import style
 from hoag.values import Array
@@ -43,6 +44,20 @@ class ConfusionDisplay:
         hits = [np.asarray(values)[:, None] == known for values in (truth, predicted)]
         weights = np.ones(len(hits[0])) if weights is None else np.asarray(weights)
         self.counts_ = (hits[0] * weights[:, None]).T @ hits[1]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> ConfusionDisplay:
+        """Draw the classes of rows by what a fitted classifier predicts."""
+        said = style.rows(estimator, ClassifierMixin, X, y).predict(X)
+        return cls(y, said, estimator.classes_.tolist(), sample_weight).plot(ax)
 
     def plot(self, ax: Any = None) -> ConfusionDisplay:
         self.ax_ = ax = style.axes(ax)

@@ -38,6 +38,18 @@ class DevianceResidualsDisplay:
     def __init__(self, predicted: Array, residuals: Array) -> None:
         self.predicted, self.residuals = np.asarray(predicted), np.asarray(residuals)
 
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **given: Any
+    ) -> DevianceResidualsDisplay:
+        """Draw what a fitted estimator leaves of rows; give offset or exposure, too."""
+        from hoag.estimators.positive_mean import PositiveMeanRegressor
+
+        said = style.rows(estimator, PositiveMeanRegressor, X, y).predict(X, **given)
+        y = np.asarray(y, dtype=float)
+        deviance = estimator._family(1.0).at(y, np.log(said)).value
+        return cls(said, np.sign(y - said) * np.sqrt(np.maximum(deviance, 0.0))).plot(ax)
+
     def plot(self, ax: Any = None) -> DevianceResidualsDisplay:
         self.ax_ = ax = style.axes(ax)
         self.figure_ = ax.figure
@@ -46,8 +58,8 @@ class DevianceResidualsDisplay:
         ax.plot(x[some], left[some], "o", color=style.PATH, ms=3, alpha=0.6, mew=0)
         ax.axhline(0, color=style.INK, lw=0.8)
         parts = bins(x)
-        at = [np.exp(np.log(x[part]).mean()) for part in parts]
-        mean = [left[part].mean() for part in parts]
+        at = np.array([np.exp(np.log(x[part]).mean()) for part in parts])
+        mean = np.array([left[part].mean() for part in parts])
         error = [left[part].std() / np.sqrt(part.size) for part in parts]
         ax.errorbar(at, mean, yerr=error, fmt="s-", ms=5, lw=1.2, elinewidth=1.2, color=style.BEST,
                     mec=style.INK, mew=0.6, label="mean ± standard error")  # fmt: skip

@@ -64,6 +64,16 @@ def checked(estimator: Any) -> Any:
     return estimator
 
 
+def rows(estimator: Any, kind: type, X: Any, y: Any) -> Any:
+    """The estimator, fitted and of a kind that says what is drawn, for rows that are given."""
+    if not isinstance(checked(estimator), kind):
+        name, other = kind.__name__, type(estimator).__name__
+        raise InvalidInput(f"This picture is for {name} and its like, and this is a {other}.")
+    if X is None or y is None:
+        raise InvalidInput("Give X and y, best of rows that the model was not fitted to.")
+    return estimator
+
+
 def solved(result: Result) -> list[Step]:
     """The steps whose f is known: a search may begin with a look where nothing is solved for."""
     steps = [step for step in result.trace if np.isfinite(step.evaluation.highest)]

@@ -51,6 +51,24 @@ class SurvivalDisplay:
         self.risk = np.asarray(risk)
         self.weights = np.ones(self.time.size) if weights is None else np.asarray(weights)
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> SurvivalDisplay:
+        """Draw how long rows last by the risk that a fitted CoxRegressionCV gives them."""
+        from hoag.estimators import CoxRegressionCV
+        from hoag.glm.survival import records
+
+        risk = style.rows(estimator, CoxRegressionCV, X, y).predict(X)
+        known = records(y)
+        return cls(known["time"], known["event"], risk, sample_weight).plot(ax)
+
     def plot(self, ax: Any = None) -> SurvivalDisplay:
         self.ax_ = ax = style.axes(ax)
         self.figure_ = ax.figure

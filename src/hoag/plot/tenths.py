@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import RegressorMixin
 
 from hoag.plot import style
 from hoag.plot.held_out import bins
@@ -44,6 +45,21 @@ class TenthsDisplay:
     def __init__(self, truth: Array, predicted: Array, weights: Array | None = None) -> None:
         self.truth, self.predicted = np.asarray(truth, dtype=float), np.asarray(predicted)
         self.weights = np.ones(self.truth.size) if weights is None else np.asarray(weights)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        ax: Any = None,
+        **given: Any,
+    ) -> TenthsDisplay:
+        """Draw what came of rows by what a fitted regression predicts; give offsets, too."""
+        said = style.rows(estimator, RegressorMixin, X, y).predict(X, **given)
+        return cls(y, said, sample_weight).plot(ax)
 
     def plot(self, ax: Any = None) -> TenthsDisplay:
         self.ax_ = ax = style.axes(ax)
