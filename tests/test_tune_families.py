@@ -311,6 +311,23 @@ def test_rows_that_a_family_cannot_have(case, tmp_path, capsys):
     assert told in failure(capsys, line)
 
 
+def test_a_score_that_needs_probabilities_is_told_and_not_computed(file, capsys):
+    main(arguments("svc", file, "--scoring", "accuracy,neg_log_loss", "--json"))
+    told = capsys.readouterr()
+    assert "--scoring neg_log_loss cannot be computed here" in told.err
+    assert [one["mean"] is None for one in json.loads(told.out)["scores"]] == [False, True]
+
+
+def test_a_column_may_be_called_like_an_option(frame, tmp_path, capsys):
+    columns = {"age": "power", "size": "quantile", "wind": "epsilon"}
+    table = frame[[*X_NAMES, "claims"]].rename(columns=columns)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    line = "--target claims --model poisson --penalties per-feature --bounds 0.5 2 --json"
+    main(["tune", str(tmp_path / "t.csv"), *line.split()])
+    told = json.loads(capsys.readouterr().out)["warnings"][0]
+    assert re.match(r"λ of (power|quantile|epsilon) = ", told)
+
+
 def test_help_names_the_options_with_their_models(capsys):
     with pytest.raises(SystemExit):
         main(["tune", "--help"])

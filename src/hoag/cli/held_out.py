@@ -19,6 +19,9 @@ from hoag.cli.yardsticks import Yardstick, settings, yardstick
 if TYPE_CHECKING:
     from hoag.cli.families import Family
 
+# What scorers raise that cannot judge such rows, or such a model.
+UNFIT = (ValueError, TypeError, AttributeError)
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -58,7 +61,11 @@ class Judge:
         for name, scorer in self._scorers.items():
             try:
                 value = float(scorer(model, X, y, **extra))
-            except (ValueError, TypeError) as error:  # of a scorer that cannot judge such rows
+            except (
+                ValueError,
+                TypeError,
+                AttributeError,
+            ) as error:  # of a scorer that cannot judge such rows
                 value = float("nan")
                 told = " ".join(str(error).split()).split(". ")[0].rstrip(".")
                 self.told[name] = f"--scoring {name} cannot be computed here: {told}."

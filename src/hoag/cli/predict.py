@@ -48,13 +48,12 @@ def run(args: argparse.Namespace) -> int:
     pipeline, notes = saved.load(args.model)
     kinds, family = notes["kinds"], FAMILIES[notes["model"]]
     if args.proba and not family.chances:
-        what = "has none" if family.classifies else "is for no classes"
         raise ValueError(
-            f"--proba is for classes with probabilities, and {args.model}, a {notes['model']} "
-            f"model, {what}."
+            f"--proba is for classes with probabilities, and the model of {args.model}, "
+            f"{notes['model']}, gives none."
         )
     if args.survival_at and notes["model"] != "cox":
-        raise ValueError(f"--survival-at is for cox; {args.model} is a {notes['model']} model.")
+        raise ValueError(f"--survival-at is for cox, and the model is {notes['model']}.")
     explain.check(args.explain, notes, args.model)
     text = [name for name, kind in (kinds or {}).items() if kind in ("category", "words")]
     if notes["target_kind"] == "text":

@@ -15,10 +15,7 @@ OPTIONS = {
     "sample_weight": "--weights",
     **{
         name: f"--{name}"
-        for name in (
-            *("tol", "bounds", "starts", "criterion", "penalties", "widths", "certificate"),
-            *("power", "quantile", "epsilon"),
-        )
+        for name in ("tol", "bounds", "starts", "criterion", "penalties", "widths", "certificate")
     },
     "scoring": "--scoring",
     "cv": "--cv",
@@ -28,6 +25,7 @@ RULES = (
     (r"widen bounds\b", "widen --bounds"),
     (r"scale the columns \(StandardScaler\)", "leave --no-scale out"),
     (r"Raise max_iter or tol\b", "Raise --max-iter or --tol"),
+    (r"^(power|quantile|epsilon)=(\S*?)(\.0)?:", r"--\1 \2:"),
     (r"power 0 is RidgeCV", "power 0 is --model ridge"),
     (r"\blam\b", "λ"),
 )
