@@ -28,7 +28,7 @@ def held_out_rows(page: Any, found: dict[str, Any], data: Any, tuned: Any, seen:
     kept = weights > 0
     truth, said, weights = truth[kept], said[kept], weights[kept]
     if found["model"] == "cox":
-        page.figures(_survival(truth, said, weights))
+        page.figures(_survival(found["target"], truth, said, weights))
     elif FAMILIES[found["model"]].classifies:
         page.figures(_classes(found["model"], list(np.unique(data.y)), truth, said, weights))
     elif found["criterion"] == "deviance":
@@ -96,11 +96,12 @@ def _quantiles(quantile: float, truth: Any, said: Any, weights: Any) -> list[Any
     ]  # fmt: skip
 
 
-def _survival(truth: Any, risk: Any, weights: Any) -> list[Any]:
+def _survival(name: str, truth: Any, risk: Any, weights: Any) -> list[Any]:
     from hoag.plot import SurvivalDisplay
 
     ax = figure(4.4)
     SurvivalDisplay(truth["time"], truth["event"], risk, weights).plot(ax)
+    ax.set_xlabel(name)
     return [
         (ax.figure, "How many outlast each time (Kaplan and Meier), in three groups by the risk "
                     "that models gave them which had not seen them; bands are one standard "
