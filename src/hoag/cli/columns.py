@@ -143,7 +143,7 @@ def converted(
     for name, found in kinds.items():
         values = frame[name]
         if found in (CATEGORY, WORDS):
-            parts[name] = _strings(values, "" if found == WORDS else np.nan)
+            parts[name] = strings(values, "" if found == WORDS else np.nan)
         elif found == DATE:
             parts |= dates.parts(name, values, days[name])
         elif pd.api.types.is_numeric_dtype(values.dtype):  # flags among them
@@ -153,7 +153,7 @@ def converted(
         elif kind(name, values) in (NUMBER, FLAG):
             parts[name] = pd.to_numeric(values.astype(object)).astype("float64")
         else:
-            _, value, row = _first_text(values)
+            _, value, row = first_text(values)
             raise ValueError(
                 f"Column '{name}' held numbers when the model was tuned; here row {row} "
                 f"below the header has '{value}'."
@@ -169,7 +169,7 @@ def is_too_many(distinct: int, rows: int) -> bool:
     return distinct == rows or most or distinct > MOST_CATEGORIES
 
 
-def _strings(values: Any, missing: Any) -> Any:
+def strings(values: Any, missing: Any) -> Any:
     """Text; whole numbers without a decimal point, so that 1 and 1.0 are one category."""
     import pandas as pd
 
@@ -266,7 +266,7 @@ def _check_words(name: str, values: Any, asked: str) -> None:
 def _check_numbers(name: str, values: Any) -> None:
     """An error where most of a text column are numbers: some cell is not as it was meant."""
     known = values.dropna()
-    numbers, value, row = _first_text(known)
+    numbers, value, row = first_text(known)
     if numbers < len(known) and 2 * numbers > len(known):
         raise ValueError(
             f"Column '{name}' is read as text, though {numbers} of its {len(known)} values are "
@@ -275,13 +275,19 @@ def _check_numbers(name: str, values: Any) -> None:
         )
 
 
-def _first_text(values: Any) -> tuple[int, Any, int]:
+def first_text(values: Any) -> tuple[int, Any, int]:
     """How many values are numbers, the first that is none, and its row in the file, from one."""
     import pandas as pd
 
-    known = values.dropna()
-    numeric = pd.to_numeric(known, errors="coerce").notna()
-    place = int(numeric.argmin())
-    label = known.index[place]  # rows without a target may have been left out before
-    row = int(label) if pd.api.types.is_integer(label) else values.index.get_loc(label)
-    return int(numeric.sum()), known.iloc[place], row + 1
+    numeric = pd.to_numeric(values, errors="coerce").notna()
+    words = values.notna() & ~numeric
+    return int(numeric.sum()), values.iloc[int(np.argmax(words))], row(words)
+
+
+def row(bad: Any) -> int:
+    """The row in the file, from one, of the first true value of a column."""
+    import pandas as pd
+
+    place = int(np.argmax(bad))
+    label = bad.index[place]  # rows without a target may have been left out before
+    return (int(label) if pd.api.types.is_integer(label) else place) + 1

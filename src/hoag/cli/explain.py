@@ -43,7 +43,7 @@ def reasons(
     groups = np.array([place[name] for name in notes["sources"]])
     coef = np.atleast_2d(model.coef_)
     outputs = np.zeros(X.shape[0], dtype=int)
-    if "classes_" in vars(model):
+    if "classes_" in vars(model) and notes["model"] != "ordinal":
         outputs = np.searchsorted(model.classes_, predictions)
         coef = np.vstack([-coef, coef]) if coef.shape[0] == 1 else coef
     values = [_values(frames, name) for name in sources]

@@ -9,52 +9,63 @@ two: where it is not twice its error, nothing is said to be learnt.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-Losses = Callable[[Any, Any], Any]
+from hoag.cli.yardsticks import Yardstick, settings, yardstick
+
+if TYPE_CHECKING:
+    from hoag.cli.families import Family
+
+# What scorers raise that cannot judge such rows, or such a model.
+UNFIT = (ValueError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
     """One held-out part: the truth, what the model of its fold said, and the weights of the rows.
 
-    `said` are probabilities, a column a class, or predictions.
+    `said` are probabilities, a column a class, decision values, predictions, or with a spread
+    (huber) both beside each other. `coef` are the coefficients of that fold's model.
     """
 
     truth: Any
     said: Any
     weights: Any
+    coef: Any = None
 
 
 class Judge:
     """A scorer for scikit-learn that also keeps what it saw of every fold.
 
-    names    of scikit-learn's scorers
-    classes  whether the model predicts classes
+    names   of scikit-learn's scorers, or concordance
+    family  of the model
     """
 
-    def __init__(self, names: list[str], classes: bool) -> None:
-        from sklearn.metrics import get_scorer
-
-        self.names, self.classes = names, classes
+    def __init__(self, names: list[str], family: Family) -> None:
+        self.names, self.family = names, family
         self.seen: list[Seen] = []
         self.scores: dict[str, list[float]] = {name: [] for name in names}
         self.told: dict[str, str] = {}
-        self._scorers = {name: get_scorer(name) for name in names}
+        self._scorers = {name: _scorer(name) for name in names}
 
     def __call__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
-        said = model.predict_proba(X) if self.classes else model.predict(X)
-        self.seen.append(Seen(y, said, weights))
+        said = getattr(model, self.family.says)(X)
+        if "scale_" in vars(model):
+            said = np.column_stack([said, np.full(len(y), model.scale_)])
+        self.seen.append(Seen(y, said, weights, vars(model).get("coef_")))
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
         for name, scorer in self._scorers.items():
             try:
                 value = float(scorer(model, X, y, **extra))
-            except (ValueError, TypeError) as error:  # of a scorer that cannot judge such rows
+            except (
+                ValueError,
+                TypeError,
+                AttributeError,
+            ) as error:  # of a scorer that cannot judge such rows
                 value = float("nan")
                 told = " ".join(str(error).split()).split(". ")[0].rstrip(".")
                 self.told[name] = f"--scoring {name} cannot be computed here: {told}."
@@ -62,14 +73,33 @@ class Judge:
         return {name: self.scores[name][-1] for name in self.names}
 
 
-def check_names(given: str | None, classes: bool, outputs: int) -> list[str]:
-    """The scorers that --scoring names, or the usual one; an error for one that cannot serve."""
+def _scorer(name: str) -> Any:
+    from sklearn.metrics import get_scorer, make_scorer
+
+    if name != "concordance":
+        return get_scorer(name)
+    from hoag.estimators import concordance
+
+    return make_scorer(concordance)
+
+
+def check_names(given: str | None, family: Family, y: Any) -> list[str]:
+    """The scorers that --scoring names, or the usual one; an error for one that cannot serve.
+
+    None for d2, which is what the comparison with a constant gives.
+    """
     from sklearn.metrics import get_scorer_names
 
     from hoag.cli.text import nearest
 
     if given is None:
-        return ["accuracy" if classes else "r2"]
+        return [] if family.score == "d2" else [family.score]
+    if family.score == "concordance":
+        raise ValueError(
+            "--scoring is for scikit-learn's scores, which know of no censored times; cox is told "
+            "by its concordance."
+        )
+    classes, outputs = family.classifies, len(np.unique(y)) if family.classifies else 1
     names = [name.strip() for name in given.split(",") if name.strip()]
     known = get_scorer_names()
     for name in names:
@@ -88,40 +118,55 @@ def check_names(given: str | None, classes: bool, outputs: int) -> list[str]:
     return names
 
 
-def compared(
-    judge: Judge, y: Any, weights: Any, splits: Any, criterion: str, tol: float
-) -> dict[str, Any]:
+def compared(judge: Judge, data: Any, tuned: Any, splits: Any) -> dict[str, Any]:
     """The loss of every fold, of the model and of a constant, and what is gained.
 
-    y, weights  of all rows
-    splits      training and held-out rows; None if each row was left out once
-    tol         the share of the loss that the search left; a smaller gain is none
+    splits  training and held-out rows; None if each row was left out once
     """
-    weights = np.ones(len(y)) if weights is None else weights
-    losses, constant = (_of_classes if judge.classes else _of_numbers)(criterion, y)
+    y, weights = data.y, np.ones(len(data.y)) if data.weights is None else data.weights
+    if judge.family.score == "concordance":
+        from hoag.cli.survival import losses
+
+        each = losses(judge.seen[-len(splits) :], data, weights, splits)
+        return _judgement("the same risk", *each, tuned.tol, True)
+    rule = yardstick(settings(data.model, tuned), y, bool(data.given))
     if splits is None:
         (seen,) = judge.seen[-1:]
         said = _without_each(seen.truth, seen.weights)
-        sizes, own, base = seen.weights, losses(seen.truth, seen.said), losses(seen.truth, said)
-    else:
-        parts = []
-        for (train, _), seen in zip(splits, judge.seen[-len(splits) :], strict=True):
-            said = constant(y[train], weights[train])
-            judged = np.isin(seen.truth, y[train]) if judge.classes else slice(None)
-            pair = [losses(seen.truth, each)[judged] for each in (seen.said, said)]
-            part = seen.weights[judged]
-            if part.sum() > 0:
-                parts.append((part.sum(), *(part @ each / part.sum() for each in pair)))
-        sizes, own, base = np.array(parts).T
+        own, base = rule.losses(seen.truth, seen.said), rule.losses(seen.truth, said)
+        return _judgement(rule.what, seen.weights, own, base, tuned.tol, False)
+    exposure, parts = exposures(data.given, len(y)), []
+    for (train, test), seen in zip(splits, judge.seen[-len(splits) :], strict=True):
+        constant = rule.constant(y[train], weights[train], exposure[train])
+        said = rule.said(constant, exposure[test])
+        judged = np.isin(seen.truth, y[train]) if judge.family.classifies else slice(None)
+        pair = [rule.losses(seen.truth, each)[judged] for each in (seen.said, said)]
+        part = seen.weights[judged]
+        if part.sum() > 0:
+            parts.append((part.sum(), *(part @ each / part.sum() for each in pair)))
+    sizes, own, base = np.array(parts).T
+    return _judgement(rule.what, sizes, own, base, tuned.tol, True)
+
+
+def exposures(given: dict[str, Any], n: int) -> Any:
+    """What the mean of each row is proportional to."""
+    if "offset" in given:
+        return np.exp(given["offset"])
+    return given.get("exposure", np.ones(n))
+
+
+def _judgement(
+    what: str, sizes: Any, own: Any, base: Any, tol: float, folds: bool
+) -> dict[str, Any]:
+    """The losses of parts of so much weight; a gain below the share `tol` of the loss is none."""
     gains = base - own
     gain, loss = float(sizes @ gains / sizes.sum()), float(sizes @ base / sizes.sum())
     error = standard_error(gains)
-    folds = splits is not None
     return {
         "folds": own.tolist() if folds else None,
         "standard_error": standard_error(own),
         "baseline": {
-            "what": "the shares of the classes" if judge.classes else "the mean of the target",
+            "what": what,
             "loss": loss,
             "folds": base.tolist() if folds else None,
             "gain": gain,
@@ -138,34 +183,9 @@ def standard_error(values: Any) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
 
 
-def _of_classes(criterion: str, y: Any) -> tuple[Losses, Losses]:
-    """The loss of probabilities, and the probabilities that a constant gives."""
-    classes = np.unique(y)
-
-    def losses(truth: Any, chances: Any) -> Any:
-        chances = np.broadcast_to(chances, (len(truth), len(classes)))
-        hits = truth[:, None] == classes
-        right = chances[hits]
-        if criterion == "log_loss":
-            return -np.log(np.maximum(right, np.finfo(float).tiny))
-        return (1 - right) ** 2 if len(classes) == 2 else np.sum((chances - hits) ** 2, axis=1)
-
-    def shares(y: Any, weights: Any) -> Any:
-        return weights @ (y[:, None] == classes) / weights.sum()
-
-    return losses, shares
-
-
-def _of_numbers(criterion: str, y: Any) -> tuple[Losses, Losses]:
-    """The loss of predictions, per target, and the constant."""
-    from hoag.estimators.regression import outer_loss
-
-    loss, outputs = outer_loss(criterion, y), 1 if y.ndim == 1 else y.shape[1]
-
-    def losses(truth: Any, said: Any) -> Any:
-        return loss.at(truth, np.broadcast_to(said, truth.shape)).value / outputs
-
-    return losses, lambda y, weights: weights @ y / weights.sum()
+def deviance_residuals(truth: Any, said: Any, rule: Yardstick) -> Any:
+    """sign(y − μ) √d(y, μ): what is left, each in units in which such rows vary alike."""
+    return np.sign(truth - said) * np.sqrt(np.maximum(rule.losses(truth, said), 0.0))
 
 
 def _without_each(y: Any, weights: Any) -> Any:

@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag.cli.summary import LOSSES, brief, rows, score
+from hoag.cli.families import FAMILIES
+from hoag.cli.held_out_page import figure, held_out_rows
+from hoag.cli.saved import ATTRIBUTES
+from hoag.cli.summary import brief, rows, score
+from hoag.plot.style import LOSSES
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
 NEAR = 1e-3  # a path about one place
 SOME = 100  # columns that may have a penalty each
-DEFAULTS = {"logistic": "C = 1", "ridge": "alpha = 1", "kernel-ridge": "alpha = 1, gamma = 1/p"}
 
 
 def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
@@ -34,7 +37,8 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
     page = Page(f"{target}, by {found['model']} on {Path(found['file']).name}")
     page.lead(found["baseline"]["sentence"], found["baseline"]["learnt"])
     page.text(_scores(found))
-    page.text(_against_untuned(found, tuned, data, path))
+    if FAMILIES[found["model"]].untuned is not None:
+        page.text(_against_untuned(found, tuned, data, path))
     for message in found["warnings"]:
         page.text(f"Warning: {message}")
     page.section("The loss")
@@ -43,12 +47,12 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
         page.section("The coefficients")
         if not found["baseline"]["learnt"]:
             page.text("What chance has left in them: they say nothing about the columns.")
-        _coefficients(page, tuned, data, path)
+        _coefficients(page, FAMILIES[found["model"]].adds, tuned, data, path)
     if len(found["lam"]) > 1:
         page.section("The penalties" if found["model"] != "kernel-ridge" else "The kernel")
         _penalties(page, found, tuned)
     page.section("Rows held out")
-    _held_out(page, found, data, seen)
+    held_out_rows(page, found, data, tuned, seen)
     page.section("What to do next")
     _next(page, found, data.kinds is not None)
     page.section("In numbers")
@@ -76,7 +80,7 @@ def _path(tuned: Any, data: Any) -> Any:
         return None
     flat = np.abs(tuned.lam_interval_ - tuned.lam_[:, None])[-1]
     around = max(AROUND, 1.5 * float(np.nan_to_num(flat).max()))
-    return tuned.path(data.X, data.y, data.weights, around=around, points=PLACES)
+    return tuned.path(data.X, data.y, data.weights, around=around, points=PLACES, **data.given)
 
 
 def _scores(found: dict[str, Any]) -> str:
@@ -91,19 +95,22 @@ def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) ->
     """
     from hoag.estimators.path import standard_error
 
+    untuned = FAMILIES[found["model"]].untuned
+    assert untuned is not None
+    words, lam = untuned
     plain = copy.copy(tuned)
-    plain.lam_ = np.zeros(tuned.lam_.size)
+    plain.lam_ = np.full(tuned.lam_.size, lam)
     if found["model"] == "kernel-ridge":
         plain.lam_[:-1] = -math.log(found["features"])
-    there = plain.path(data.X, data.y, data.weights, around=NEAR, points=3)
+    there = plain.path(data.X, data.y, data.weights, around=NEAR, points=3, **data.given)
     if not np.array_equal(there.lam[1], plain.lam_):
         return "An untuned model is outside the bounds that were searched."
     if here is None:
-        here = tuned.path(data.X, data.y, data.weights, around=NEAR, points=3)
+        here = tuned.path(data.X, data.y, data.weights, around=NEAR, points=3, **data.given)
     middle = here.loss.size // 2
     worse, gain = float(there.loss[1]), float(there.loss[1] - here.loss[middle])
     told = (
-        f"The {LOSSES[found['criterion']]} of an untuned model ({DEFAULTS[found['model']]}, as in "
+        f"The {LOSSES[found['criterion']]} of an untuned model ({words}, as in "
         f"scikit-learn) is {worse:.5g}"
     )
     if not found["baseline"]["learnt"]:
@@ -120,19 +127,12 @@ def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) ->
     )
 
 
-def _figure(height: float = 3.7, width: float = 5.2) -> Any:
-    """Axes of a figure of its own, without pyplot, which would keep it."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").subplots()
-
-
 def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
     from hoag.plot import CostDisplay, CriterionDisplay, held_out
 
     pictures = []
     if path is not None:
-        shown = CriterionDisplay.from_estimator(tuned, path=path, ax=_figure())
+        shown = CriterionDisplay.from_estimator(tuned, path=path, ax=figure())
         pictures.append((
             shown.figure_,
             f"The held-out loss at {path.loss.size} penalties, each solved for, with straight "
@@ -141,7 +141,7 @@ def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
         ))  # fmt: skip
     losses, baseline = found["held_out_losses"], found["baseline"]
     if losses:
-        ax = _figure()
+        ax = figure()
         name = f"held-out {LOSSES[found['criterion']]}"
         held_out.folds(ax, losses, baseline["folds"], name, "constant")
         pictures.append((
@@ -150,27 +150,27 @@ def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
             "the means.",
         ))  # fmt: skip
     if len(pictures) < 2:
-        cost = CostDisplay.from_estimator(tuned, ax=_figure())
+        cost = CostDisplay.from_estimator(tuned, ax=figure())
         pictures.append((cost.figure_, "What every step of the search had cost, and its loss."))
     page.figures(pictures)
 
 
-def _coefficients(page: Any, tuned: Any, data: Any, path: Any) -> None:
+def _coefficients(page: Any, adds: str, tuned: Any, data: Any, path: Any) -> None:
     from hoag.plot import CoefficientPathDisplay, held_out
     from hoag.plot.coefficients import coefficient_names, deviations
 
     names = coefficient_names(tuned)
     scaled = tuned.coef_ * deviations(data.X)
     many = min(14, scaled.size)
-    ax = _figure(height=max(2.2, 0.21 * many + 1.0))
+    ax = figure(height=max(2.2, 0.21 * many + 1.0))
     held_out.largest(ax, scaled, names, many)
     pictures = [(
         ax.figure,
         f"The {many} largest of {scaled.size} coefficients: what one standard deviation of the "
-        "column adds to the prediction" + (", in log odds." if "classes_" in vars(tuned) else "."),
+        f"column adds to {adds or 'the prediction'}.",
     )]  # fmt: skip
     if path is not None and path.coef is not None:
-        shown = CoefficientPathDisplay.from_estimator(tuned, data.X, path=path, ax=_figure())
+        shown = CoefficientPathDisplay.from_estimator(tuned, data.X, path=path, ax=figure())
         pictures.append((
             shown.figure_,
             "The same as the penalty grows, the mean of the folds' models. The dashed line is "
@@ -183,12 +183,12 @@ def _penalties(page: Any, found: dict[str, Any], tuned: Any) -> None:
     from hoag.plot import ContourDisplay, PenaltiesDisplay, StepsDisplay
 
     if len(found["lam"]) == 2:
-        ways = [(ContourDisplay.from_estimator(tuned, ax=_figure()).figure_,
+        ways = [(ContourDisplay.from_estimator(tuned, ax=figure()).figure_,
                  "The way of the search, with the loss where it began and ended.")]  # fmt: skip
     else:
         height = max(2.4, 0.21 * min(len(found["lam"]), 20) + 1.1)
-        strengths = PenaltiesDisplay.from_estimator(tuned, ax=_figure(height))
-        steps = StepsDisplay.from_estimator(tuned, ax=_figure())
+        strengths = PenaltiesDisplay.from_estimator(tuned, ax=figure(height))
+        steps = StepsDisplay.from_estimator(tuned, ax=figure())
         ways = [(strengths.figure_, "By strength; along the lines the loss is within tol."),
                 (steps.figure_, "As they were searched for.")]  # fmt: skip
     page.figures(ways)
@@ -206,45 +206,12 @@ def _penalties(page: Any, found: dict[str, Any], tuned: Any) -> None:
     page.table(("name", "λ", "exp(λ)", *(["plateau"] if words else [])), lines)
 
 
-def _held_out(page: Any, found: dict[str, Any], data: Any, seen: list[Any]) -> None:
-    from hoag.plot import held_out
-
-    truth, said, weights = (
-        np.concatenate([np.asarray(getattr(one, name)) for one in seen])
-        for name in ("truth", "said", "weights")
-    )
-    kept = weights > 0
-    truth, said, weights = truth[kept], said[kept], weights[kept]
-    left, right = _figure(4.2), _figure(4.2)
-    if found["model"] == "logistic":
-        classes = np.unique(data.y)
-        held_out.roc(left, truth, said, weights, list(classes))
-        held_out.calibration(right, truth, said, weights, list(classes))
-        page.figures([
-            (left.figure, "How many of a class are found, by how many others are taken for it."),
-            (right.figure, "How often it happened, by the probability that the model gave: on the "
-                           "line it means what it says."),
-        ])  # fmt: skip
-        return
-    held_out.residuals(left, truth, said)
-    caption = (
-        "What is left of the truth, by the prediction: where the squares leave the line, something "
-        "was missed."
-    )
-    if truth.ndim == 2:
-        caption += " All targets, in standard deviations."
-    pictures = [(left.figure, caption)]
-    if truth.ndim == 1:
-        held_out.truths(right, truth, said)
-        pictures.append((right.figure, "The truth, by the prediction."))
-    page.figures(pictures)
-
-
 def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     """In words that can be copied."""
     again = f"hoag tune {shlex.quote(found['file'])}"
     targets = [found["target"]] if isinstance(found["target"], str) else found["target"]
     again += "".join(f" --target {shlex.quote(one)}" for one in targets if named)
+    plain, again = again, again + _own(found)
     if not found["baseline"]["learnt"]:
         page.text(
             "Do not predict with this model: a constant does as well. The columns may say nothing "
@@ -253,17 +220,20 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
             "not."
         )
         if found["model"] == "ridge" and len(targets) == 1:
-            page.code(f"# a model that bends\n{again} --model kernel-ridge")
+            page.code(f"# a model that bends\n{plain} --model kernel-ridge")
         return
     if found["saved"]:
-        saved = shlex.quote(found["saved"])
+        line = f"hoag predict {shlex.quote(found['saved'])} FILE --out predictions.csv"
         rows = "a pandas frame with the same columns" if named else "a matrix"
-        page.text("Predict on the command line, or in Python with scikit-learn and skops alone:")
-        page.code(
-            f"hoag predict {saved} FILE --out predictions.csv\n\n"
-            f"import skops.io\nmodel = skops.io.load({found['saved']!r})\n"
-            f"model.predict(rows)  # {rows}"
-        )
+        if found["model"] in ATTRIBUTES:
+            page.text("Predict on the command line:")
+            page.code(line + (" --survival-at 1,2,5" if found["model"] == "cox" else ""))
+        else:
+            page.text("Predict on the command line, or in Python with scikit-learn and skops:")
+            page.code(
+                f"{line}\n\nimport skops.io\nmodel = skops.io.load({found['saved']!r})\n"
+                f"model.predict(rows){_exposed(found['family'])}  # {rows}"
+            )
     else:
         page.text("The model was not saved. To keep it, and to predict with it:")
         page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
@@ -271,3 +241,21 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     if linear and found["penalties"] == "shared" and found["cv"] != "loo":
         page.text("To see whether columns deserve penalties of their own:")
         page.code(f"{again} --penalties per-feature --report each.html")
+
+
+def _own(found: dict[str, Any]) -> str:
+    """The options that make this model, where it was asked for."""
+    family, known = FAMILIES[found["model"]], found["family"]
+    if found["why"]:
+        return ""
+    options = {name: known[name] for name in family.columns if name in known}
+    options |= {name: f"{known[name]:.4g}" for name in family.settings}
+    told = [f"--{name} {shlex.quote(str(value))}" for name, value in options.items()]
+    return " ".join(["", f"--model {found['model']}", *told])
+
+
+def _exposed(known: dict[str, Any]) -> str:
+    """What predictions of scikit-learn's class are multiplied with."""
+    if "exposure" in known:
+        return f" * rows[{known['exposure']!r}]"
+    return f" * numpy.exp(rows[{known['offset']!r}])" if "offset" in known else ""

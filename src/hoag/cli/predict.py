@@ -6,9 +6,11 @@ If FILE has the target, too, a line on stderr tells how good they are.
   hoag predict houses.skops new-houses.csv --out prices.csv
   hoag predict iris.skops iris --proba
   hoag predict houses.skops new-houses.csv --explain 3
+  hoag predict patients.skops new-patients.csv --survival-at 1,2,5
 
 --explain says why: what a column contributes is its coefficient times how much its value differs
-from the mean, in units of the target, or for classes in log-odds of the one that is predicted.
+from the mean, in units of the target, or for classes in log-odds of the one that is predicted; of
+poisson, gamma and tweedie models in logs of the mean, of cox in logs of the risk.
 """
 
 from __future__ import annotations
@@ -22,18 +24,15 @@ from typing import Any
 
 from hoag.cli import dialect
 
-FORMAT = 2
-NOTES = {
-    *("format", "model", "targets", "target_kind", "kinds", "days", "features", "first"),
-    *("names", "sources", "means", "missing"),
-}
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.skops", help="a model saved by hoag tune")
     parser.add_argument("file", metavar="FILE", help="the rows, as hoag tune reads them")
     parser.add_argument("--out", metavar="PREDICTIONS.csv", help="write there, print nothing")
     parser.add_argument("--proba", action="store_true", help="probabilities, a column a class")
+    parser.add_argument("--survival-at", metavar="TIMES", type=_times,
+                        help="of a cox model: the probability to outlast each of these times, "
+                             "such as 1,2,5")  # fmt: skip
     parser.add_argument("--explain", type=int, default=0, metavar="N",
                         help="also the N largest contributions to each prediction")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON in place of CSV")
@@ -41,35 +40,49 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import explain, tables
+    from hoag.cli import explain, saved, scores, tables
+    from hoag.cli.families import FAMILIES
     from hoag.report import write_whole
 
     known = dialect.given(args)
-    model, notes = load(args.model)
-    kinds = notes["kinds"]
-    if args.proba and notes["model"] != "logistic":
-        raise ValueError(f"--proba is for classes, and {args.model} is a {notes['model']} model.")
+    pipeline, notes = saved.load(args.model)
+    kinds, family = notes["kinds"], FAMILIES[notes["model"]]
+    if args.proba and not family.chances:
+        raise ValueError(
+            f"--proba is for classes with probabilities, and the model of {args.model}, "
+            f"{notes['model']}, gives none."
+        )
+    if args.survival_at and notes["model"] != "cox":
+        raise ValueError(f"--survival-at is for cox, and the model is {notes['model']}.")
     explain.check(args.explain, notes, args.model)
     text = [name for name, kind in (kinds or {}).items() if kind in ("category", "words")]
     if notes["target_kind"] == "text":
         text += notes["targets"]
     table = tables.read(args.file, text, known)
     X = _numbered(table, notes, args.model) if kinds is None else _named(table, notes, args.model)
+    given = _given(table, notes, args.model, bool(args.survival_at))
+    model = saved.predictor(pipeline, notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown categories are told by name
-        rows = model[:-1].transform(X) if kinds is not None else X
-        predictions = model[-1].predict(rows)
-        chances = model[-1].predict_proba(rows) if notes["model"] == "logistic" else None
+        rows = pipeline[:-1].transform(X) if kinds is not None else X
+        predictions = model.predict(rows)
+        chances = model.predict_proba(rows) if family.chances else None
+    if "exposure" in given:
+        predictions = predictions * given["exposure"]
     if kinds is not None:
-        _tell_unknown(model, X, table.rows, notes)
-    classes = None if chances is None else model[-1].classes_.tolist()
-    score = _score(table, notes, predictions, chances, classes)
+        _tell_unknown(pipeline, X, table.rows, notes)
+    classes = None if chances is None else model.classes_.tolist()
+    score = scores.score(table, notes, predictions, chances, classes, given)
     if score:
         told = ", ".join(f"{name} {value:.4g}" for name, value in score.items() if name != "rows")
         print(f"hoag: {told} on {score['rows']} rows with a known target", file=sys.stderr)
-    names = notes["targets"]
+    names = ["log risk"] if notes["model"] == "cox" else notes["targets"]
     frames = (table.rows, X) if kinds is not None else (None, None)
-    why = explain.reasons(model[-1], rows, predictions, frames, notes, args.explain)
+    why = explain.reasons(model, rows, predictions, frames, notes, args.explain)
+    lasting = None
+    if args.survival_at:
+        strata = given.get("strata")
+        lasting = model.predict_survival_function(rows, args.survival_at, strata=strata)
     if args.json:
         found = {
             "target": names[0] if len(names) == 1 else names,
@@ -77,12 +90,16 @@ def run(args: argparse.Namespace) -> int:
             "classes": classes,
             "probabilities": None if chances is None else chances.tolist(),
             "score": score or None,
+            **_lasting(args.survival_at, lasting),
             **({"contributions": why} if args.explain else {}),
         }
         output = json.dumps(found) + "\n"
     else:
         values, header = (chances, classes) if args.proba else (predictions, names)
         frame = tables.need("pandas").DataFrame(values, columns=header)
+        for k, when in enumerate(args.survival_at or ()):
+            assert lasting is not None
+            frame[f"survival at {when:g}"] = lasting[:, k]
         for k in range(args.explain):
             frame[f"reason {k + 1}"] = ["".join(map(explain.shown, row[k : k + 1])) for row in why]
         output = frame.to_csv(index=False, lineterminator="\n")
@@ -93,31 +110,35 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def load(path: str) -> tuple[Any, dict[str, Any]]:
-    """A pipeline and the notes of `hoag tune`; nothing but known types is made."""
-    from hoag.cli.tables import need
+def _lasting(times: Any, lasting: Any) -> dict[str, Any]:
+    return {} if lasting is None else {"times": times, "survival": lasting.tolist()}
 
-    io = need("skops.io")
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"There is no model file {path}: hoag tune … --save makes one.")
-    data = Path(path).read_bytes()
+
+def _times(value: str) -> list[float]:
     try:
-        unknown = io.get_untrusted_types(data=data)
-        model = None if unknown else io.loads(data, trusted=[])
-    except Exception as error:  # skops has no error of its own for a file that is none
-        raise ValueError(
-            f"{path} is not a model file of hoag tune, or it is damaged "
-            f"({type(error).__name__}: {error})."
-        ) from None
-    if unknown:
-        raise ValueError(
-            f"{path} holds types that are not known to be safe, and is not loaded: "
-            f"{', '.join(sorted(unknown))}."
-        )
-    notes = vars(model).get("hoag_")
-    if not isinstance(notes, dict) or notes.get("format") != FORMAT or not notes.keys() >= NOTES:
-        raise ValueError(f"{path} was not written by this version of hoag tune: tune it again.")
-    return model, notes
+        return [float(part) for part in value.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r}: give numbers, such as 1,2,5") from None
+
+
+def _given(table: Any, notes: dict[str, Any], model: str, survival: bool) -> dict[str, Any]:
+    """What the model needs for each row beside its columns: exposures, and strata if asked for."""
+    import numpy as np
+
+    from hoag.cli.rows import given_column
+
+    roles, given = notes["roles"], dict[str, Any]()
+    for option in ("exposure", "offset", *(["strata"] if survival else [])):
+        if option not in roles:
+            continue
+        if roles[option] not in table.rows.columns:
+            raise ValueError(
+                f"{table.name} lacks the column '{roles[option]}', the {option} of {model}."
+            )
+        given[option] = given_column(option, table.rows[roles[option]], table.name)
+    if "offset" in given:
+        given["exposure"] = np.exp(given.pop("offset"))
+    return given
 
 
 def _named(table: Any, notes: dict[str, Any], model: str) -> Any:
@@ -183,35 +204,3 @@ def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> 
                 filled = "are filled with the usual value"
             warn(f"Column '{name}' lacks {count} values, and lacked none in the rows that the "
                  f"model was fitted to: they {filled}.")  # fmt: skip
-
-
-def _score(
-    table: Any, notes: dict[str, Any], predictions: Any, chances: Any, classes: list[Any] | None
-) -> dict[str, Any]:
-    """How good the predictions are on the rows whose target is known; {} without any."""
-    import numpy as np
-    import pandas as pd
-    from sklearn.metrics import log_loss, r2_score
-
-    names = notes["targets"]
-    if not table.named:
-        truth = pd.DataFrame({names[0]: table.labels})
-    elif set(names) <= set(table.rows.columns):
-        truth = table.rows[names].astype(object)
-    else:
-        return {}
-    kind: Any = object
-    if notes["target_kind"] != "text":  # whatever is no number counts as not known
-        kind = float
-        truth = truth.apply(pd.to_numeric, errors="coerce").astype(kind)
-    known = truth.notna().all(axis=1).to_numpy()
-    truth, predictions = truth[known], predictions[known]
-    if len(truth) == 0 or (classes is None and len(truth) < 2):
-        return {}
-    if classes is None:
-        return {"R²": float(r2_score(truth, predictions)), "rows": len(truth)}
-    labels, truth = np.array(classes, dtype=kind), truth.iloc[:, 0].to_numpy(dtype=kind)
-    score = {"accuracy": float(np.mean(truth == predictions.astype(kind)))}
-    if set(truth) <= set(labels):
-        score["log loss"] = float(log_loss(truth, chances[known], labels=labels))
-    return {**score, "rows": len(truth)}

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+ROLES = ("exposure", "offset", "event", "strata")  # options that name a column of their own
+
 
 @dataclass(frozen=True, eq=False)
 class Data:
@@ -22,6 +24,8 @@ class Data:
     why: str
     targets: list[str]
     weights: Any = None
+    given: dict[str, Any] = field(default_factory=dict)  # what the model has of its own for rows
+    roles: dict[str, str] = field(default_factory=dict)  # options, and the columns they name
     kinds: dict[str, str] | None = None  # of the columns; svmlight has none
     days: dict[str, dict[str, Any]] = field(default_factory=dict)  # how dates are read
     columns: Any = None  # the fitted transformer that made X; svmlight has none
@@ -52,17 +56,23 @@ def read(args: argparse.Namespace) -> Data:
     if twice := [name for name in named if wanted.count(name) > 1]:
         raise ValueError(f"--target names {listed(twice)} twice: once is enough.")
     weights = tables.columns(table, [args.weights] if args.weights else [], "--weights")
+    roles = {
+        option: tables.column(table, getattr(args, option), f"--{option}").name
+        for option in ROLES
+        if getattr(args, option) is not None
+    }
     out = tables.columns(table, args.drop, "--drop")
     asked = {
         **dict.fromkeys(tables.columns(table, args.category, "--category"), columns.CATEGORY),
         **dict.fromkeys(tables.columns(table, args.text, "--text"), columns.WORDS),
     }
-    _check_roles(named, weights, out, asked)
+    _check_roles(named, weights, roles, out, asked)
     rows, told = _with_target(table.rows, named, args.missing, table.name)
-    frame = rows.drop(columns=out + named + weights)
+    frame = rows.drop(columns=out + named + weights + list(roles.values()))
     if frame.shape[1] == 0:
         raise ValueError(f"Nothing of {table.name} is left to predict the target from.")
-    values, found, model, why = targets.read(rows[named], args.model, table.name)
+    values, found, model, why = targets.read(rows[named], args, table.name)
+    own = {option: given_column(option, rows[name], table.name) for option, name in roles.items()}
     frame, known = columns.understood(frame, asked, table.codes, table.name)
     if not known.kinds:
         raise ValueError(
@@ -87,17 +97,23 @@ def read(args: argparse.Namespace) -> Data:
     dense = model == targets.KERNEL_RIDGE
     transformer = prepare.transformer(known.pieces(), lacking, not args.no_scale, dense)
     X = prepare.fitted(transformer, frame[kept])
+    own = {option: column[kept] for option, column in own.items()}
+    y = values[kept]
+    if model == "cox":
+        y = times(y, own.pop("event"))
     made = prepare.features(transformer)
     return Data(
         X,
         [name for name, _ in made],
         [source for _, source in made],
-        values[kept],
+        y,
         found,
         model,
         why,
         named,
-        _weights(rows[weights[0]], table.name)[kept] if weights else None,
+        _numbers(rows[weights[0]], "weights", table.name)[kept] if weights else None,
+        own,
+        roles,
         known.kinds,
         known.days,
         transformer,
@@ -110,12 +126,17 @@ def read(args: argparse.Namespace) -> Data:
 
 
 def _check_roles(
-    named: list[str], weights: list[str], out: list[str], asked: dict[str, str]
+    named: list[str],
+    weights: list[str],
+    roles: dict[str, str],
+    out: list[str],
+    asked: dict[str, str],
 ) -> None:
     """An error where one column is asked for as two things."""
-    roles = {"--target": named, "--weights": weights, "--drop": out, "--category or --text": asked}
+    own = {f"--{option}": [name] for option, name in roles.items()}
+    asking = {"--target": named, "--weights": weights, **own, "--drop": out}
     seen: dict[str, str] = {}
-    for option, names in roles.items():
+    for option, names in (asking | {"--category or --text": list(asked)}).items():
         for name in names:
             if name in seen:
                 raise ValueError(
@@ -167,7 +188,7 @@ def _svmlight(args: argparse.Namespace, table: Any) -> Data:
     from hoag.cli import columns, targets
     from hoag.cli.tables import need
 
-    for option in ("target", "drop", "weights", "category", "text"):
+    for option in ("target", "drop", "weights", "category", "text", *ROLES):
         if getattr(args, option):
             raise ValueError(
                 f"--{option} names a column, and {table.name} has none with a name: in an svmlight "
@@ -180,17 +201,51 @@ def _svmlight(args: argparse.Namespace, table: Any) -> Data:
         raise ValueError(f"{table.name} has labels and no features.")
     y = pd.DataFrame({"label": table.labels})
     columns.check_missing(y, f"The target in {table.name}", "remove those rows")
-    values, found, model, why = targets.read(y, args.model, table.name)
+    values, found, model, why = targets.read(y, args, table.name)
     names = [f"feature {j + table.first}" for j in range(table.rows.shape[1])]
     return Data(table.rows, names, names, values, found, model, why, ["label"], first=table.first)
 
 
-def _weights(column: Any, where: str) -> Any:
+def given_column(option: str, column: Any, where: str) -> Any:
+    """What an option's column has for each row: numbers, events, or the labels of strata."""
+    from hoag.cli import columns
+
+    if option == "strata":
+        columns.check_missing(column.to_frame(), f"The column of strata in {where}", "fill them")
+        return columns.strings(column, "").to_numpy(dtype=str)
+    values = _numbers(column, option, where)
+    bad = column <= 0 if option == "exposure" else ~column.isin((0, 1))
+    if option == "offset" or not bad.any():
+        return values
+    needed = "numbers above 0" if option == "exposure" else "1 for an event and 0 for none"
+    raise ValueError(
+        f"--{option} needs {needed}; row {columns.row(bad)} below the header has "
+        f"{column[bad].iloc[0]:g} in '{column.name}'."
+    )
+
+
+def times(y: Any, events: Any) -> Any:
+    """Times and events as Cox regression takes them."""
+    both = np.zeros(len(y), dtype=[("time", np.float64), ("event", np.bool_)])
+    both["time"], both["event"] = y, events == 1
+    if not both["event"].any():
+        raise ValueError(
+            "--event has no event: every row is censored, and there is nothing to learn."
+        )
+    return both
+
+
+def _numbers(column: Any, what: str, where: str) -> Any:
+    """The numbers of a column that has one for each row, true and false as 1 and 0."""
     from hoag.cli import columns
 
     frame = column.to_frame()
-    columns.check_missing(frame, f"The column of weights in {where}", "fill them")
-    if columns.kind(column.name, column) != columns.NUMBER:
-        raise ValueError(f"The weights, '{column.name}', are not numbers: {column.iloc[0]!r}.")
+    columns.check_missing(frame, f"The column of {what} in {where}", "fill them")
+    kinds = (columns.NUMBER, columns.FLAG) if what == "event" else (columns.NUMBER,)
+    if columns.kind(column.name, column) not in kinds:
+        _, value, at = columns.first_text(column)
+        raise ValueError(
+            f"--{what} needs numbers; row {at} below the header has '{value}' in '{column.name}'."
+        )
     columns.check_finite(frame, where)
     return column.to_numpy(dtype="float64")

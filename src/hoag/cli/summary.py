@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 
 import hoag
+from hoag.cli import facts
 from hoag.cli.columns import DATE
 from hoag.cli.held_out import standard_error
 from hoag.cli.text import listed
 from hoag.cli.words import spoken
+from hoag.plot.style import LOSSES, judged_by
 
-LOSSES = {
-    "log_loss": "log loss",
-    "brier": "Brier loss",
-    "squared_error": "squared error",
-    "huber": "Huber loss",
-}
 KINDS = {"number": ("number", "numbers"), "flag": ("flag", "flags"), "date": ("date", "dates"),
          "category": ("category", "categories"), "words": ("text", "texts")}  # fmt: skip
 FILLED = {
@@ -44,13 +40,17 @@ def summary(
 ) -> dict[str, Any]:
     """Everything, as plain numbers, text and lists."""
     result, names = tuned.result_, lam_names(tuned, data)
+    each, baseline = dict(judge.scores), compared["baseline"]
+    if not each:  # the share of a constant's loss that is explained, fold by fold
+        gains = zip(baseline["gains"], baseline["folds"], strict=True)
+        each = {"d2": [gain / loss if loss > 0 else math.nan for gain, loss in gains]}
     scores = [
         {"name": name, "mean": float(np.mean(folds)), "standard_error": standard_error(folds),
-         "folds": folds} for name, folds in judge.scores.items()
+         "folds": folds} for name, folds in each.items()
     ]  # fmt: skip
     strengths = tuned._named(tuned.lam_)
     kind = args.widths if data.model == "kernel-ridge" else args.penalties
-    baseline, many = compared["baseline"], tuned.lam_.size if kind != "shared" else 1
+    criterion, many = judged_by(tuned), tuned.lam_.size if kind != "shared" else 1
     return {
         "hoag": hoag.__version__,
         "file": args.file,
@@ -68,11 +68,12 @@ def summary(
         "scaled": data.columns is not None and not args.no_scale,
         "cv": args.cv,
         "seed": None if args.cv == "loo" else args.seed,
-        "criterion": tuned.criterion,
+        "family": facts.of(data, tuned, judge.seen),
+        "criterion": criterion,
         "held_out_loss": tuned.criterion_,
         "held_out_losses": compared["folds"],
         "held_out_loss_error": compared["standard_error"],
-        "baseline": {**baseline, "sentence": verdict(baseline, tuned.criterion, many)},
+        "baseline": {**baseline, "sentence": verdict(baseline, criterion, many)},
         "score": scores[0],
         "scores": scores,
         "lam": tuned.lam_.tolist(),
@@ -84,7 +85,7 @@ def summary(
         "gradient": result.grad.tolist(),
         "gradient_error": result.evaluation.error,
         "gradient_bound": result.evaluation.bound,
-        "tol": args.tol,
+        "tol": tuned.tol,
         "steps": tuned.n_iter_,
         "passes": result.cost.passes,
         "grams": result.cost.grams,
@@ -161,7 +162,8 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["features"] != found["columns"]:
         shape += f", {found['features']} columns of numbers made of them"
     spread = _spread(found["held_out_loss_error"])
-    loss = f"{LOSSES[found['criterion']]} {found['held_out_loss']:.5g}{spread} per row"
+    per = "event" if found["criterion"] == "partial_likelihood" else "row"
+    loss = f"{LOSSES[found['criterion']]} {found['held_out_loss']:.5g}{spread} per {per}"
     mean = f"mean of {found['cv']} folds (shuffled, seed {found['seed']}) ± its standard error"
     kernel = found["model"] == "kernel-ridge"
     kind = "" if found["penalties"] == "shared" else f", {found['penalties']} "
@@ -173,6 +175,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         *_columns(found),
         ("target", target if isinstance(target, str) else ", ".join(target)),
         ("model", found["model"] + kind + (f" ({found['why']})" if found["why"] else "")),
+        *facts.lines(found["family"]),
         *_strengths(found),
         *_plateaus(found),
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
@@ -214,7 +217,9 @@ def _spread(error: float) -> str:
 
 
 def score(score: dict[str, Any]) -> str:
-    name = {"r2": "R²", "roc_auc": "ROC AUC"}.get(score["name"], score["name"].replace("_", " "))
+    words = {"r2": "R²", "d2": "D²", "roc_auc": "ROC AUC",
+             "d2_absolute_error_score": "D² of absolute errors"}  # fmt: skip
+    name = words.get(score["name"], score["name"].replace("_", " "))
     return f"{name} {score['mean']:.4g}{_spread(score['standard_error'])}"
 
 

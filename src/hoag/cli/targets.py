@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hoag.cli.columns import DATE, FLAG, NUMBER, TEXT, check_finite, is_too_many, kind
+from hoag.cli import families
+from hoag.cli.columns import DATE, FLAG, NUMBER, TEXT, check_finite, is_too_many, kind, row
 from hoag.cli.text import listed
 
 LOGISTIC, RIDGE, KERNEL_RIDGE = "logistic", "ridge", "kernel-ridge"
@@ -15,11 +16,13 @@ LOGISTIC, RIDGE, KERNEL_RIDGE = "logistic", "ridge", "kernel-ridge"
 MOST_CLASSES = 20
 
 
-def read(frame: Any, asked: str, where: str) -> tuple[Any, str, str, str]:
+def read(frame: Any, args: Any, where: str) -> tuple[Any, str, str, str]:
     """y as an array, what it holds, the model it is for, and why: "" when that was asked for."""
     found = _kind(frame, where)
-    model, why = _choose(asked, frame, found)
-    return _values(model, frame, found), found, model, why
+    model, why = _choose(args.model, frame, found)
+    if args.model == "auto":
+        families.check_options(args, model)
+    return _values(model, families.needs(args, model), frame, found), found, model, why
 
 
 def _kind(frame: Any, where: str) -> str:
@@ -63,21 +66,27 @@ def _choose(asked: str, frame: Any, found: str) -> tuple[str, str]:
     return RIDGE, f"the target has {distinct} distinct {'whole ' if whole else ''}numbers"
 
 
-def _values(model: str, frame: Any, found: str) -> Any:
+def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     """y as an array: classes as text, truth values or whole numbers, quantities as floats."""
     name, rows = frame.columns[0], frame.shape[0]
-    if model != LOGISTIC:
+    if needed == families.ORDERED and found == TEXT:
+        raise ValueError(
+            f"--model ordinal needs classes in the order of their numbers; '{name}' is text, such "
+            f"as '{frame.iloc[0, 0]}': number its values, the lowest with 1."
+        )
+    if needed not in (families.CLASSES, families.ORDERED):
         if found == TEXT:
             raise ValueError(
                 f"--model {model} needs a target of numbers; '{name}' is text, such as "
                 f"'{frame.iloc[0, 0]}': use --model logistic."
             )
+        _check_signs(model, needed, frame[name])
         y = frame.to_numpy(dtype=np.float64)
         return y[:, 0] if y.shape[1] == 1 else y
     distinct = frame[name].nunique()
     if found == NUMBER and not _whole(frame):
         raise ValueError(
-            f"--model logistic needs classes; '{name}' has {distinct} different numbers that are "
+            f"--model {model} needs classes; '{name}' has {distinct} different numbers that are "
             "not whole: use --model ridge."
         )
     if is_too_many(distinct, rows):
@@ -88,6 +97,16 @@ def _values(model: str, frame: Any, found: str) -> Any:
     if found == TEXT:
         return frame[name].astype(str).to_numpy(dtype=object)
     return frame[name].to_numpy(dtype=bool if found == FLAG else np.int64)
+
+
+def _check_signs(model: str, needed: str, values: Any) -> None:
+    """An error that names the first number that the model cannot have."""
+    bad = values <= 0 if needed == families.POSITIVE else values < 0
+    if needed != families.NUMBERS and bad.any():
+        raise ValueError(
+            f"--model {model} needs {needed} as its target; row {row(bad)} below the header has "
+            f"{values[bad].iloc[0]:g} in '{values.name}'."
+        )
 
 
 def _whole(frame: Any) -> bool:

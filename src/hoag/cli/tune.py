@@ -6,6 +6,7 @@ standard input, or one of scikit-learn's own: breast_cancer, diabetes, digits, i
   hoag tune iris
   hoag tune houses.csv --target price --save houses.skops --report houses.html
   hoag tune patients.csv --target ill --drop id --penalties per-feature --json
+  hoag tune claims.csv --target claims --model poisson --exposure years
 
 Numbers are standardised, categories become columns of 0 and 1, dates days; what is missing is
 filled in, and said. How a text file is written (--sep, --decimal, --encoding) is found out. The
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoag.cli import dialect
+from hoag.cli.families import FAMILIES, check_options, power
 
 if TYPE_CHECKING:
     from hoag.cli.held_out import Judge
@@ -46,12 +48,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     dialect.add(data)
     data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
     model = parser.add_argument_group("model")
-    model.add_argument("--model", choices=("auto", "logistic", "ridge", "kernel-ridge"),
-                       default="auto", help="auto: logistic or ridge, by the target")  # fmt: skip
+    model.add_argument("--model", choices=("auto", *FAMILIES), default="auto",
+                       help="auto: logistic or ridge, by the target")  # fmt: skip
     model.add_argument("--penalties", choices=PENALTIES, default="shared",
                        help="which coefficients share a penalty (shared: all)")  # fmt: skip
     model.add_argument("--widths", choices=("shared", "per-feature"), default="shared",
                        help="of the kernel (kernel-ridge)")  # fmt: skip
+    for option, does in (
+            ("exposure", "what the mean is proportional to, such as years at risk "
+                         "(poisson, gamma, tweedie)"),
+            ("offset", "what is added to the log of the mean (poisson, gamma, tweedie)"),
+            ("event", "1 where the time is that of an event, 0 where it is censored (cox)"),
+            ("strata", "groups with a baseline hazard of their own (cox)")):  # fmt: skip
+        model.add_argument(f"--{option}", metavar="COLUMN", help=does)
+    model.add_argument("--power", type=power, metavar="P",
+                       help="of the mean in the variance, from 1 to 2 (1.5), or tuned "
+                            "(tweedie)")  # fmt: skip
+    model.add_argument("--quantile", type=float, metavar="Q",
+                       help="which one to predict, between 0 and 1 (0.5: the median)")  # fmt: skip
+    model.add_argument("--epsilon", type=float, metavar="E",
+                       help="how many spreads away an outlier begins (1.35; huber)")  # fmt: skip
     search = parser.add_argument_group("search")
     search.add_argument("--cv", type=_folds, default=5, metavar="N",
                         help="folds (5), or loo for a ridge regression")  # fmt: skip
@@ -62,7 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="held-out scores, such as roc_auc,accuracy")  # fmt: skip
     search.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"),
                         help="of λ, the log of the penalty (from the data)")  # fmt: skip
-    search.add_argument("--tol", type=float, default=1e-4, help="gain to stop at (1e-4)")
+    search.add_argument("--tol", type=float, help="gain to stop at (1e-4; cox 1e-5)")
     search.add_argument("--starts", type=int, metavar="N",
                         help="descents, with several penalties (2 if cheap)")  # fmt: skip
     search.add_argument("--max-iter", type=int, default=100, help="most steps (100)")
@@ -78,16 +94,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import NOT_CONVERGED, held_out, page, rows, summary, text
+    from hoag.cli import NOT_CONVERGED, held_out, page, rows, saved, summary, text
     from hoag.cli.progress import Progress
 
     told = _check_outputs(args)
+    if args.model != "auto":
+        check_options(args, args.model)
     with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
         progress.stage(f"reading {args.file}")
         data = rows.read(args)
         progress.stage(f"tuning and refit on {data.X.shape[0]} × {data.X.shape[1]}")
-        names = held_out.check_names(args.scoring, *_outputs(data))
-        judge = held_out.Judge(names, data.model == "logistic")
+        family = FAMILIES[data.model]
+        judge = held_out.Judge(held_out.check_names(args.scoring, family, data.y), family)
         tuned, seconds, warned = _fit(_estimator(args, data, judge, progress), data)
         progress.stage("comparing with a constant")
         compared = _compared(args, data, tuned, judge)
@@ -96,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         if args.save or args.report:
             progress.stage("writing")
         if args.save:
-            _save(args.save, data, tuned, found)
+            saved.write(args.save, data, tuned, found)
         if args.report:
             page.page(found, tuned, data, judge.seen).write(args.report)
     for message in found["warnings"]:
@@ -106,14 +124,6 @@ def run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         print(text.table((), summary.rows(found)))
     return 0 if tuned.result_.status.converged else NOT_CONVERGED
-
-
-def _outputs(data: Data) -> tuple[bool, int]:
-    """Whether there are classes, and how many."""
-    import numpy as np
-
-    classes = data.model == "logistic"
-    return classes, len(np.unique(data.y)) if classes else 1
 
 
 def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) -> dict[str, Any]:
@@ -126,15 +136,15 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
 
     from hoag.cli import held_out
 
-    splits = None if args.cv == "loo" else list(tuned.cv.split(data.X, data.y))
-    rest = (data.y, data.weights, splits, tuned.criterion, args.tol)
-    compared = held_out.compared(judge, *rest)
+    splits = None if args.cv == "loo" else list(tuned.cv.split(data.X, _strata(data)))
+    compared = held_out.compared(judge, data, tuned, splits)
     kind = "widths" if data.model == "kernel-ridge" else "penalties"
     one, baseline = None, compared["baseline"]
     if baseline["learnt"] and getattr(args, kind) != "shared":
-        alone = held_out.Judge([], judge.classes)
-        _fit(clone(tuned).set_params(**{kind: "shared", "scoring": alone, "callback": None}), data)
-        one = held_out.compared(alone, *rest)["baseline"]
+        alone = held_out.Judge([], judge.family)
+        again = clone(tuned).set_params(**{kind: "shared", "scoring": alone, "callback": None})
+        _fit(again, data)
+        one = held_out.compared(alone, data, again, splits)["baseline"]
         one = {name: one[name] for name in ("gain", "standard_error", "learnt")}
     learnt = baseline["learnt"] and (one is None or one["learnt"])
     return compared | {"baseline": baseline | {"one_for_all": one, "learnt": learnt}}
@@ -169,60 +179,48 @@ def _check_outputs(args: argparse.Namespace) -> list[str]:
 
 def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Progress) -> Any:
     """The estimator that the options ask for, not fitted."""
-    from hoag.cli.targets import KERNEL_RIDGE, LOGISTIC, RIDGE
-    from hoag.estimators import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+    import hoag
 
-    model = data.model
-    if model == KERNEL_RIDGE and args.penalties != "shared":
-        raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
-    if model != KERNEL_RIDGE and args.widths != "shared":
-        raise ValueError(f"--widths is for kernel-ridge; {model} has --penalties.")
-    if model == LOGISTIC and args.penalties == "per-target":
-        raise ValueError("--penalties per-target is for ridge; logistic has per-class.")
-    if model == RIDGE and args.penalties == "per-class":
-        raise ValueError("--penalties per-class is for logistic; ridge has per-target.")
-    if model == KERNEL_RIDGE and args.starts is not None:
-        raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
-    if args.bounds and not args.bounds[0] <= args.bounds[1]:
-        raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
-    if args.cv == "loo" and model != RIDGE:
-        raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
     options: dict[str, Any] = {
         "cv": None if args.cv == "loo" else _splitter(args, data),
         "scoring": judge,
         "bounds": "auto" if args.bounds is None else tuple(args.bounds),
-        "tol": args.tol,
         "max_iter": args.max_iter,
         "time_budget": args.time_budget,
         "n_jobs": args.jobs,
         "certificate": args.certificate,
         "callback": _steps(progress, args.max_iter),
     }
-    if args.criterion:
-        options["criterion"] = args.criterion
-    if model == KERNEL_RIDGE:
-        if args.widths == "per-feature" and data.columns is None:
-            raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
-        return KernelRidgeCV(widths=args.widths, **options)
-    kind = LogisticRegressionCV if model == LOGISTIC else RidgeCV
-    if args.starts is not None:
-        options["starts"] = args.starts
-    return kind(penalties=args.penalties, **options)
+    for name in ("tol", "criterion", "starts", *judge.family.settings):
+        if getattr(args, name) is not None:
+            options[name] = getattr(args, name)
+    kernel = data.model == "kernel-ridge"
+    if kernel and args.widths == "per-feature" and data.columns is None:
+        raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
+    shared = {"widths": args.widths} if kernel else {"penalties": args.penalties}
+    return getattr(hoag, judge.family.estimator)(**shared, **options)
+
+
+def _strata(data: Data) -> Any:
+    """What folds are stratified by, where they are: classes, or events."""
+    return data.y["event"].astype(int) if data.model == "cox" else data.y
 
 
 def _splitter(args: argparse.Namespace, data: Data) -> Any:
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    rows, classes = len(data.y), data.model == "logistic"
+    rows, classes = len(data.y), FAMILIES[data.model].classifies
     most = int(np.unique(data.y, return_counts=True)[1].max()) if classes else rows
+    if data.model == "cox":
+        most = int(data.y["event"].sum())
     if most < args.cv:
         whose = "the largest class has" if classes else f"{args.file} has"
         raise ValueError(
             f"--cv {args.cv} needs {args.cv} rows or more, and {whose} {most}: "
             + ("give more rows." if most < 2 else f"--cv {most} is the most.")
         )
-    kind = StratifiedKFold if classes else KFold
+    kind = StratifiedKFold if classes or data.model == "cox" else KFold
     return kind(args.cv, shuffle=True, random_state=args.seed)
 
 
@@ -241,30 +239,6 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
         warnings.simplefilter("ignore")
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
-        estimator.fit(data.X, data.y, sample_weight=data.weights)
+        estimator.fit(data.X, data.y, sample_weight=data.weights, **data.given)
     told = dict.fromkeys(str(warning.message) for warning in caught)
     return estimator, time.perf_counter() - start, list(told)
-
-
-def _save(path: str, data: Data, tuned: Any, found: dict[str, Any]) -> None:
-    """Write the columns' transformer and the model as scikit-learn's own classes, fitted."""
-    import numpy as np
-    from sklearn.pipeline import Pipeline
-
-    from hoag.cli.predict import FORMAT
-    from hoag.cli.tables import need
-    from hoag.report import write_whole
-
-    model = tuned.to_sklearn()
-    columns = [] if data.columns is None else [("columns", data.columns)]
-    pipeline = Pipeline([*columns, ("model", model)])
-    of_data = ("model", "targets", "target_kind", "kinds", "days", "first", "names", "sources")
-    of_found = ("features", "hoag", "lam", "criterion", "held_out_loss", "penalties", "missing")
-    pipeline.hoag_ = {
-        "format": FORMAT,
-        **{name: getattr(data, name) for name in of_data},
-        **{name: found[name] for name in of_found},
-        "lam_names": found["names"],
-        "means": np.asarray(data.X.mean(axis=0)).ravel().tolist(),
-    }
-    write_whole(Path(path), need("skops.io").dumps(pipeline))

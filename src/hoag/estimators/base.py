@@ -52,6 +52,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     rule: Literal["best", "1se"] = "best"
     select: Literal["criterion", "scoring"] = "criterion"
 
+    # What held-out rows are judged by, where there is no choice of a criterion.
+    _loss: ClassVar[str] = ""
+
     # Arguments of fit, with a number for each row, that are the model's and not the splitter's.
     _of_rows: ClassVar[tuple[str, ...]] = ()
 

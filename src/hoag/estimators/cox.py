@@ -84,6 +84,7 @@ class CoxRegressionCV(LinearEstimator):
     """
 
     _missing = MISSING
+    _loss = "partial_likelihood"
     _words: tuple[str, ...] = ()  # no row can be left out of a likelihood that is no sum over rows
 
     means_: Array

@@ -61,6 +61,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         LogisticRegressionCV
     """
 
+    _loss = "huber_and_spread"
     _words = ("alo", "gcv")
 
     scale_: float

@@ -63,6 +63,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
 
     _words = ("alo", "gcv")
     _sharing = ("shared", "per-class", "per-feature", "per-coefficient")
+    _loss = "squared_hinge"
 
     C_: Any
 

@@ -62,6 +62,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         LogisticRegressionCV
     """
 
+    _loss = "log_loss"
     _probable = True
 
     thresholds_: Array

@@ -33,6 +33,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     """A regression with the log link; a subclass names its family."""
 
     _of_rows = ("offset", "exposure")
+    _loss = "deviance"
 
     def _family(self, scale: float) -> LogLink:
         """The loss: `scale` times the deviance."""

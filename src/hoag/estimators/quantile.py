@@ -67,6 +67,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         LogisticRegressionCV
     """
 
+    _loss = "pinball"
     _words = ("alo",)
 
     width_: float

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.judge import Judge
 from hoag.estimators.positive_mean import PositiveMeanRegressor
+from hoag.estimators.task import Task
 from hoag.glm.losses import Gamma, InverseGaussian, LogLink, Poisson, Tweedie
 from hoag.glm.tweedie_density import likely_dispersion
 from hoag.values import Array, Box, InvalidInput, Result
@@ -147,6 +148,15 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         status = replace(known.status, sentence=why)
         self.result_ = replace(known, cost=cost, seconds=seconds, status=status)
         return self
+
+    def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
+        """At the power that was found, where it was tuned."""
+        if not isinstance(self.power, str) or "power_" not in vars(self):
+            return super()._task_of(X, y, sample_weight, params)
+        fixed = clone(self).set_params(power=self.power_)
+        fixed.n_features_in_ = self.n_features_in_
+        task: Task = fixed._task_of(X, y, sample_weight, params)
+        return task
 
     def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
         found = super()._judged(judge, result)

@@ -13,6 +13,15 @@ What is drawn was measured: places that were solved for, and straight lines betw
 Each has `from_estimator(estimator, X, y, ax=…)`, which returns it with `figure_` and `ax_`. X and y
 are those of `fit`; without them only what the search itself evaluated is there to be drawn.
 
+How good predictions are is drawn for rows that the model was best not fitted to; their X and y are
+given to `from_estimator`, or what was said of them to the class itself, and `plot(ax)` draws it:
+
+    DevianceResidualsDisplay  what is left of counts, costs and the like, by the prediction
+    TenthsDisplay             the mean that came, by the mean that was predicted, tenth by tenth
+    BelowDisplay              the share of rows below a predicted quantile, tenth by tenth
+    ConfusionDisplay          true classes against predicted ones
+    SurvivalDisplay           how many outlast each time, in three groups by their risk
+
 >>> from hoag import RidgeCV, plot
 >>> from sklearn.datasets import load_diabetes
 >>> X, y = load_diabetes(return_X_y=True)
@@ -24,20 +33,30 @@ are those of `fit`; without them only what the search itself evaluated is there 
 'λ = log α'
 """
 
+from hoag.plot.below import BelowDisplay
 from hoag.plot.coefficients import CoefficientPathDisplay
+from hoag.plot.confusion import ConfusionDisplay
 from hoag.plot.contour import ContourDisplay
 from hoag.plot.cost import CostDisplay
 from hoag.plot.criterion import CriterionDisplay
+from hoag.plot.deviance import DevianceResidualsDisplay
 from hoag.plot.penalties import PenaltiesDisplay
 from hoag.plot.steps import StepsDisplay
+from hoag.plot.survival import SurvivalDisplay
+from hoag.plot.tenths import TenthsDisplay
 from hoag.plot.tuning import TuningDisplay
 
 __all__ = [
+    "BelowDisplay",
     "CoefficientPathDisplay",
+    "ConfusionDisplay",
     "ContourDisplay",
     "CostDisplay",
     "CriterionDisplay",
+    "DevianceResidualsDisplay",
     "PenaltiesDisplay",
     "StepsDisplay",
+    "SurvivalDisplay",
+    "TenthsDisplay",
     "TuningDisplay",
 ]

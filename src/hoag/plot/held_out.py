@@ -102,10 +102,11 @@ def calibration(ax: Any, truth: Any, chances: Array, weights: Array, classes: li
     style.numbers(ax.yaxis)
 
 
-def residuals(ax: Any, truth: Array, said: Array) -> None:
+def residuals(ax: Any, truth: Array, said: Array, outside: float = 0.004) -> None:
     """What is left, by what was predicted; the means of bins say whether a bend was missed.
 
-    Several targets are together, each in units of its standard deviation.
+    Several targets are together, each in units of its standard deviation. The share `outside` of
+    rows, above and below, may be out of the picture.
     """
     unit: Any = 1.0
     if truth.ndim == 2:
@@ -116,13 +117,13 @@ def residuals(ax: Any, truth: Array, said: Array) -> None:
     some = slice(None, None, -(-left.size // POINTS))
     ax.plot(x[some], left[some], "o", color=style.PATH, ms=3, alpha=0.6, mew=0)
     ax.axhline(0, color=style.INK, lw=0.8)
-    parts = _bins(x)
+    parts = bins(x)
     at = [x[part].mean() for part in parts]
     mean = np.array([left[part].mean() for part in parts])
     error = [left[part].std() / np.sqrt(part.size) for part in parts]
     ax.errorbar(at, mean, yerr=error, fmt="s-", ms=5, lw=1.2, elinewidth=1.2, color=style.BEST,
                 mec=style.INK, mew=0.6, label="mean ± standard error")  # fmt: skip
-    low, high = np.quantile(left, (0.002, 0.998))
+    low, high = np.quantile(left, (outside / 2, 1 - outside / 2))
     room = 0.1 * (high - low) or 1.0
     ax.set_ylim(low - room, high + room)
     style.numbers(ax.xaxis)
@@ -131,18 +132,22 @@ def residuals(ax: Any, truth: Array, said: Array) -> None:
     style.legend(ax, columns=1)
 
 
-def truths(ax: Any, truth: Array, said: Array) -> None:
-    """The truth by what was predicted, of one target."""
+def truths(ax: Any, truth: Array, said: Array, outside: float = 0.0) -> None:
+    """The truth by what was predicted, of one target; `outside` as for residuals."""
     some = slice(None, None, -(-truth.size // POINTS))
     ax.plot(said[some], truth[some], "o", color=style.PATH, ms=3, alpha=0.6, mew=0)
-    ends = [min(said.min(), truth.min()), max(said.max(), truth.max())]
+    low, high = np.quantile(truth, (outside / 2, 1 - outside / 2))
+    ends = [min(said.min(), low), max(said.max(), high)]
     ax.plot(ends, ends, "-", color=style.INK, lw=0.8)
+    if outside:
+        ax.set_ylim(*(np.array(ends) + 0.03 * (ends[1] - ends[0]) * np.array([-1, 1])))
+        ax.set_xlim(ax.get_ylim())
     style.numbers(ax.xaxis)
     style.numbers(ax.yaxis)
     ax.set(xlabel="predicted", ylabel="truth")
 
 
-def _bins(values: Array) -> list[Any]:
+def bins(values: Array) -> list[Any]:
     """The rows in the order of values, in parts of about as many; equal values stay together."""
     order = np.argsort(values, kind="stable")
     ends = np.linspace(0, order.size, BINS + 1).astype(int)[1:-1]

@@ -25,6 +25,11 @@ LOSSES = {
     "brier": "Brier loss",
     "squared_error": "squared error",
     "huber": "Huber loss",
+    "deviance": "deviance",
+    "pinball": "pinball loss",
+    "huber_and_spread": "Huber loss with spread",
+    "squared_hinge": "squared hinge loss",
+    "partial_likelihood": "deviance of the partial likelihood",
 }
 
 SIZE = (5.2, 3.7)  # inches: a column of a page, and on a phone all of its width
@@ -59,15 +64,29 @@ def checked(estimator: Any) -> Any:
     return estimator
 
 
+def rows(estimator: Any, kind: type, X: Any, y: Any) -> Any:
+    """The estimator, fitted and of a kind that says what is drawn, for rows that are given."""
+    if not isinstance(checked(estimator), kind):
+        name, other = kind.__name__, type(estimator).__name__
+        raise InvalidInput(f"This picture is for {name} and its like, and this is a {other}.")
+    if X is None or y is None:
+        raise InvalidInput("Give X and y, best of rows that the model was not fitted to.")
+    return estimator
+
+
 def solved(result: Result) -> list[Step]:
     """The steps whose f is known: a search may begin with a look where nothing is solved for."""
     steps = [step for step in result.trace if np.isfinite(step.evaluation.highest)]
     return steps or list(result.trace)
 
 
+def judged_by(estimator: Any) -> str:
+    """The loss of held-out rows, as one of the words of LOSSES."""
+    return str(estimator.get_params(deep=False).get("criterion", estimator._loss))
+
+
 def loss_name(estimator: Any) -> str:
-    word = estimator.get_params(deep=False).get("criterion")
-    return f"held-out {LOSSES.get(word, 'loss')}"
+    return f"held-out {LOSSES.get(judged_by(estimator), 'loss')}"
 
 
 def feature_names(estimator: Any) -> list[str]:
@@ -115,6 +134,19 @@ def numbers(axis: Any) -> None:
     across = axis.axis_name == "x"
     points = 72 * (box.width / 55 if across else box.height / 32) / axis.axes.figure.dpi
     axis.set_major_locator(MaxNLocator(int(np.clip(points, 2, 6)), steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(number))
+
+
+def powers(axis: Any) -> None:
+    """Places on a logarithmic axis: powers of ten, with 2 and 5 times these, or round numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)
+    numbers(axis)
+    if decades > 0.8:
+        axis.set_major_locator(LogLocator(10, subs=(1.0,) if decades > 3 else (1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(number))
 
 
