@@ -70,6 +70,7 @@ check-all: lint types demo docs docs-check reproduce rivals test-all test-oldest
 rivals: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[rivals]'
 	$(BIN)/python benchmarks/own_rivals.py --seeds 1 --rows 300 --columns 40
+	$(BIN)/python benchmarks/families.py --quick
 
 # The figures of docs/benchmarks.md; needs HOAG_DATA.
 bench: .venv/ready
@@ -85,6 +86,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/growing.py
 	$(BIN)/python benchmarks/own_overhead.py
 	$(BIN)/python benchmarks/own_rivals.py
+	$(BIN)/python benchmarks/families.py
 
 clean:
 	rm -rf .venv .venv-oldest build dist demo.png reproduction

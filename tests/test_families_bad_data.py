@@ -126,6 +126,14 @@ def test_rows_that_are_fitted_perfectly_leave_a_spread_of_next_to_nothing():
     assert 0 < model.scale_ < 1e-2
 
 
+def test_fewer_rows_than_columns_leave_no_spread_and_end_in_a_number():
+    X, y, _, _ = draw("huber", n=12, p=14)
+    model = tried("huber", X, y)
+    again = model.criterion_at(model.lam_, X, y)
+    if model.result_.converged:
+        assert model.criterion_ == pytest.approx(again, rel=1e-3)
+
+
 @settings(max_examples=16, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(NAMES),

@@ -85,8 +85,17 @@ def arguments(model, file, *more):
     return [str(one) for one in ("tune", file, *line, *more)]
 
 
+FITTED: dict[str, tuple] = {}
+
+
 def expected(model, frame):
-    """The estimator fitted by hand, its y, and what it has for each row."""
+    """The estimator fitted by hand, once, its y, and what it has for each row."""
+    if model not in FITTED:
+        FITTED[model] = fitted(model, frame)
+    return FITTED[model]
+
+
+def fitted(model, frame):
     target, _, estimator, own = CASES[model]
     y = frame[target].to_numpy()
     if model == "cox":
@@ -135,7 +144,7 @@ def test_what_is_tuned_is_the_estimator(tuned, frame):
 def test_the_constant_is_the_model_with_an_endless_penalty(tuned, frame):
     model, found, _, _ = tuned
     by_hand, y, given = expected(model, frame)
-    by_hand.set_params(bounds=(-1.0, 40.0))
+    by_hand = clone(by_hand).set_params(bounds=(-1.0, 40.0))
     X = scale(frame[X_NAMES].to_numpy())
     assert found["baseline"]["loss"] == pytest.approx(
         by_hand.criterion_at(30.0, X, y, **given), rel=1e-5
@@ -166,8 +175,9 @@ def test_probabilities_reasons_and_survival(frame, file, tmp_path, capsys):
     table, _ = predicted(capsys, tmp_path / "ordinal.skops", file, "--proba", "--explain", 1)
     assert list(table.columns) == ["1", "2", "3", "4", "reason 1"]
     np.testing.assert_allclose(table.iloc[:, :4], by_hand.predict_proba(X), atol=1e-3)
-    by_hand, _, given = expected("cox", frame)
-    table, _ = predicted(capsys, tmp_path / "cox.skops", file, "--survival-at", "0.5,2")
+    by_hand, y, given = expected("cox", frame)
+    table, told = predicted(capsys, tmp_path / "cox.skops", file, "--survival-at", "0.5,2")
+    assert f"concordance {by_hand.score(X, y, **given):.4g} on 150 rows" in told
     lasting = by_hand.predict_survival_function(X, [0.5, 2.0], **given)
     assert list(table.columns) == ["log risk", "survival at 0.5", "survival at 2"]
     np.testing.assert_allclose(table.iloc[:, 1:], lasting, atol=1e-3)

@@ -41,7 +41,10 @@ def score(
         found = _of_classes(truth[:, 0], predictions.astype(kind), chances, classes, kind)
     else:
         exposure = given["exposure"][known] if "exposure" in given else np.ones(len(truth))
-        found = _of_numbers(notes, truth, predictions, exposure)
+        name, labels = notes["roles"].get("strata"), None
+        if name is not None and name in table.rows.columns:
+            labels = table.rows[name][known].astype(str)
+        found = _of_numbers(notes, truth, predictions, exposure, labels)
     return {**found, "rows": len(truth)} if found else {}
 
 
@@ -58,7 +61,7 @@ def _of_classes(
 
 
 def _of_numbers(
-    notes: dict[str, Any], truth: Any, predictions: Any, exposure: Any
+    notes: dict[str, Any], truth: Any, predictions: Any, exposure: Any, strata: Any
 ) -> dict[str, float]:
     from sklearn.metrics import d2_absolute_error_score, d2_pinball_score, r2_score
 
@@ -70,7 +73,7 @@ def _of_numbers(
         from hoag.values import InvalidInput
 
         try:
-            return {"concordance": concordance(truth, predictions)}
+            return {"concordance": concordance(truth, predictions, strata=strata)}
         except InvalidInput:  # no pair of rows, no event, or events that are no 0 and 1
             return {}
     if judged["criterion"] == "deviance":
