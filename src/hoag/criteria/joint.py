@@ -230,15 +230,18 @@ class Joint(SharedFolds[Blocks | Each]):
         A slope of ∞ takes the step as it is: values of h no longer tell. Where no step is short
         enough, x stays.
         """
-        t = np.ones(len(X))
+        t, curved = np.ones(len(X)), not self._dear
         while True:
             trial = X + t[:, None] * d
-            there = self.work.sums(trial, curved=not self._dear)
+            there = self.work.sums(trial, curved=curved)
             h_there = there.value + penalty.value(trial)
             bad = ~(h_there <= h + SUFFICIENT * t * slope) & (t > 0)
             if not np.any(bad):
                 break
+            curved = False  # shorter steps need no matrices but the last
             t = np.where(bad, np.where(t < ROUNDING, 0.0, t / 2), t)
+        if not curved and not self._dear:
+            there = self.work.sums(trial, curved=True)
         if not np.all(np.isfinite(h_there)):
             raise InnerProblemError(
                 f"The inner loss is not finite at {named(lam)}: rescale the data (features of "
