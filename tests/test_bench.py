@@ -324,6 +324,7 @@ def test_the_page_is_one_file_with_every_figure(made):
     assert all(f"(reproduction/{name}.png)" in markdown for name in figures.FIGURES)
 
 
+@pytest.mark.slow
 def test_drawing_computes_nothing(made, tmp_path, monkeypatch, capsys):
     copy = tmp_path / "copy"
     shutil.copytree(made, copy)
@@ -340,6 +341,7 @@ def test_drawing_computes_nothing(made, tmp_path, monkeypatch, capsys):
     assert (copy / picture).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
     copy = tmp_path / "copy"
     shutil.copytree(made / "rows", copy / "rows")
@@ -351,6 +353,7 @@ def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
     assert text.count("data:image/png;base64,") == 3
 
 
+@pytest.mark.slow
 def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     monkeypatch.setattr(runs, "_setting", None)
     arguments = ["reproduce", "--budget", "0.15s", "--out", str(made), "--figure", "methods"]

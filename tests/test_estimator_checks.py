@@ -43,13 +43,14 @@ PLAIN = [
     RidgeClassifierCV(cv=5),
     KernelRidgeCV(search=SEARCHES[1]),
     PoissonRegressorCV(),
-    GammaRegressorCV(),
-    TweedieRegressorCV(),
     HuberRegressorCV(),
-    QuantileRegressorCV(),
     LinearSVCCV(),
     OrdinalLogisticCV(),
 ]
+
+# What differs from one of those by its loss alone; these, and the settings at the end, are left to
+# `make test-all`.
+ALIKE = [GammaRegressorCV(), TweedieRegressorCV(), QuantileRegressorCV()]
 
 # Many penalties take many steps, and the checks are not about where the last of them ends.
 STEPS = 20
@@ -78,17 +79,21 @@ OTHERS = [
         RidgeClassifierCV(penalties=penalties, cv=cv, max_iter=STEPS)
         for penalties, cv in product(("per-class", "per-feature", "per-coefficient"), (None, 5))
     ),
-    *(
-        kind(penalties="per-feature", max_iter=STEPS)
-        for kind in (PoissonRegressorCV, HuberRegressorCV, LinearSVCCV, OrdinalLogisticCV)
-    ),
-    TweedieRegressorCV(power=3),
+    PoissonRegressorCV(penalties="per-feature", max_iter=STEPS),
     LogisticRegressionCV(criterion="brier"),
     RidgeCV(cv="gcv"),
     RidgeCV(criterion="huber"),
     RidgeCV(criterion="huber", cv=5),
     RidgeClassifierCV(criterion="huber", class_weight="balanced"),
     KernelRidgeCV(criterion="huber", cv=2),
+]
+
+LONGER = [
+    *(
+        kind(penalties="per-feature", max_iter=STEPS)
+        for kind in (HuberRegressorCV, LinearSVCCV, OrdinalLogisticCV)
+    ),
+    TweedieRegressorCV(power=3),
 ]
 
 # What a setting of the criterion, the penalties or the search can change: how rows, weights and
@@ -127,8 +132,12 @@ def shown(estimator):
 
 
 CHOSEN = [
-    pytest.param(estimator, check, id=f"{shown(estimator)}-{name_of(check)}")
-    for other in OTHERS
+    pytest.param(
+        *(estimator, check),
+        id=f"{shown(estimator)}-{name_of(check)}",
+        marks=[pytest.mark.slow] * (other in LONGER),
+    )
+    for other in [*OTHERS, *LONGER]
     for estimator, check in estimator_checks_generator(other)
     # keywords: the same check once more, on read-only memory or in float32
     if name_of(check) in DIFFERING and not check.keywords
@@ -154,6 +163,14 @@ def test_every_check_on_the_estimators_as_people_construct_them(estimator, check
         check(estimator)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::UserWarning")
+@parametrize_with_checks(ALIKE)
+def test_every_check_on_those_that_differ_by_their_loss(estimator, check):
+    with without_convergence_warnings():
+        check(estimator)
+
+
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize(("estimator", "check"), CHOSEN)
 def test_those_checks_that_a_setting_can_change(estimator, check):
@@ -163,7 +180,7 @@ def test_those_checks_that_a_setting_can_change(estimator, check):
 
 # Not among those that scikit-learn hands out.
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("estimator", [*PLAIN, *OTHERS], ids=shown)
+@pytest.mark.parametrize("estimator", [*PLAIN, *ALIKE, *OTHERS], ids=shown)
 def test_the_names_of_a_frames_columns(estimator):
     with without_convergence_warnings():
         check_dataframe_column_names_consistency(type(estimator).__name__, estimator)

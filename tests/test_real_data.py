@@ -89,6 +89,7 @@ def test_the_displayed_step_rule_stalls_far_from_the_optimum(text):
 MEMORY = {"imdb": 2.0, "20news": 2.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEMORY)
 def test_the_memory_of_a_fit(name):
     X, y = words(name)
