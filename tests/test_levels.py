@@ -268,6 +268,20 @@ def test_words_for_criteria_without_folds(kind):
         kind(cv="loo").fit(X, y)
 
 
+def test_a_penalty_for_each_coefficient_of_one_output_is_one_for_each_feature():
+    rng = np.random.default_rng(15)
+    X = rng.normal(size=(60, 3))
+    y = rng.poisson(np.exp(X[:, 0]))
+    one, other = (
+        hoag.PoissonRegressorCV(penalties=f"per-{each}").fit(X, y)
+        for each in ("coefficient", "feature")
+    )
+    np.testing.assert_array_equal(one.alpha_, other.alpha_)
+    assert one.alpha_.shape == (3,)
+    with pytest.raises(hoag.InvalidInput, match="penalties='per-class': use 'shared'"):
+        hoag.PoissonRegressorCV(penalties="per-class").fit(X, y)
+
+
 def test_akaikes_criterion_is_that_of_the_counts_themselves():
     """−2 log likelihood + 2 df, above the saturated model; not of counts over their mean."""
     rng = np.random.default_rng(13)

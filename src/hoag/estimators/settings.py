@@ -15,8 +15,8 @@ from hoag.values import Box, InvalidInput
 class WithSettings(LinearEstimator):
     """A linear model with one penalty for all slopes, each feature, or groups of features."""
 
-    # Words for `penalties`; a subclass of several outputs has one for these.
-    _sharing: tuple[str, ...] = ("shared", "per-feature")
+    # Words for `penalties`; a subclass of several outputs has more of them.
+    _sharing: tuple[str, ...] = ("shared", "per-feature", "per-coefficient")
 
     def __init__(
         self,
@@ -56,6 +56,8 @@ class WithSettings(LinearEstimator):
                 f"penalties={words!r}: use {', '.join(map(repr, self._sharing))}, an array of "
                 "group numbers, or a dict from columns to labels."
             )
+        if isinstance(words, str) and words == "per-coefficient":
+            return words if "per-class" in self._sharing else "per-feature"  # of one output
         return super()._penalties()
 
     def _grids(self) -> list[Grid]:
