@@ -131,11 +131,15 @@ def shown(estimator):
     return " ".join(repr(estimator).split())
 
 
+def _with_the_papers_search(estimator):
+    return estimator.search is not None and not isinstance(estimator, KernelRidgeCV)
+
+
 CHOSEN = [
     pytest.param(
         *(estimator, check),
         id=f"{shown(estimator)}-{name_of(check)}",
-        marks=[pytest.mark.slow] * (other in LONGER),
+        marks=[pytest.mark.slow] * (other in LONGER or _with_the_papers_search(other)),
     )
     for other in [*OTHERS, *LONGER]
     for estimator, check in estimator_checks_generator(other)
