@@ -154,7 +154,8 @@ def _shared(
         blocks = Blocks.of(models)
         return None if blocks is None else Spectral(models, blocks, plain, several)
     side = min(facts.side, facts.rows * outputs)
-    small = len(models) * facts.rows * side**2 <= CHEAP
+    levels = models[0].train.design.spread is not None  # no small space knows of them
+    small = len(models) * facts.rows * side**2 <= CHEAP or (levels and side <= FEW)
     tall = facts.rows >= 2 * sample_size(side) and side <= FEW
     if facts.side > facts.rows * outputs and facts.rows * facts.side > DECOMPOSED**2:
         return None

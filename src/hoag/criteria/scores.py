@@ -110,7 +110,10 @@ class LeftOut(Score):
         by_V = pull[:, :, None] * w[:, None, :]
         rows = weights * judged.value
         return Judged(
-            float(rows.sum()), rows, pull + seen.third(turned, Vw), 0.5 * (by_V + by_V.mT)
+            float(rows.sum()),
+            rows,
+            pull + seen.third(turned, Vw),
+            0.5 * (by_V + by_V.transpose(0, 2, 1)),
         )
 
     def predictions(self, seen: Seen) -> Array:

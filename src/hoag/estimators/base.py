@@ -266,7 +266,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             if unknown:
                 raise TypeError(
                     f"{type(self).__name__}.fit got {sorted(unknown)}: without metadata routing it "
-                    "takes X, y, sample_weight and groups. Switch routing on with "
+                    f"takes {', '.join(['X', 'y', 'sample_weight', *self._of_rows])} and groups. "
+                    "Switch routing on with "
                     "sklearn.set_config(enable_metadata_routing=True)."
                 )
             splitting, scoring = params, weight

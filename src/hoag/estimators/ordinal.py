@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
 
     _loss = "log_loss"
     _probable = True
+    _missing: ClassVar = {"to_sklearn": "scikit-learn has no model of ordered classes."}
 
     thresholds_: Array
 

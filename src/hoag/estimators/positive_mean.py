@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_tweedie_score
+from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
@@ -80,11 +81,13 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
             raise InvalidInput(
                 f"The mean of y is {mean:g}, and its logarithm no number: there is nothing to fit."
             )
-        level = 0.0
+        level = self._usual = 0.0
         if self.fit_intercept:
             _check_means(y, weights, splits)
-            exposed = 1.0 if shift is None else float(weights @ np.exp(shift)) / total
-            level = float(np.log(mean / exposed))
+            level = float(np.log(mean))
+            if shift is not None:
+                self._usual = float(logsumexp(shift, b=weights / total))
+                shift = shift - self._usual
         loss = self._family(0.5)
         y = y * np.exp(-level)
         target = positive_mean(y, loss, loss, bool(self.fit_intercept), shift)
@@ -99,7 +102,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, 1, target.basis)
-        return {"coef_": coef[0], "intercept_": float(intercept[0])}
+        return {"coef_": coef[0], "intercept_": float(intercept[0]) - self._usual}
 
     def _from_predictor(self, z: Array) -> Array:
         return self._family(0.5).mean(z)
@@ -121,9 +124,20 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         offset: Any = None,
         exposure: Any = None,
     ) -> float:
-        """D², the share of the deviance that is explained, as in scikit-learn; at most 1."""
+        """D², the share of the deviance that is explained, as in scikit-learn; at most 1.
+
+        1 − (deviance of the model)/(deviance of one rate for all rows, times their exposure).
+        """
         predicted, power = self.predict(X, offset, exposure), self._family(0.5).power
-        return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=power))
+        shift = _offset(offset, exposure, len(predicted))
+        exposed = np.ones(len(predicted)) if shift is None else np.exp(shift - shift.max())
+        y = flat(y, "y")
+        rate = np.average(y, weights=sample_weight) / np.average(exposed, weights=sample_weight)
+        model, null = (
+            mean_tweedie_deviance(y, mean, sample_weight=sample_weight, power=power)
+            for mean in (predicted, rate * exposed)
+        )
+        return float(1 - model / null) if null > 0 else float(model == 0)
 
     def _plain(self) -> Any:
         """scikit-learn's class of the plain model, made with the parameters that they share."""
@@ -163,7 +177,10 @@ def _offset(offset: Any, exposure: Any, n: int) -> Array | None:
     name = "offset" if exposure is None else "exposure"
     if offset is None and exposure is None:
         return None
-    known = flat(offset if exposure is None else exposure, name)
+    given = offset if exposure is None else exposure
+    if np.ndim(given) == 0:
+        raise InvalidInput(f"{name}={given!r}: give one number for each row.")
+    known = flat(given, name)
     if known.size != n:
         raise InvalidInput(f"{name} has {known.size} numbers; X has {n} rows.")
     if exposure is None:

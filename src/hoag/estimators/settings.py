@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from hoag.estimators.linear import LinearEstimator, alpha_grid
@@ -61,4 +62,9 @@ class WithSettings(LinearEstimator):
         return super()._penalties()
 
     def _grids(self) -> list[Grid]:
+        if self.alphas is not None and np.ndim(self.alphas) == 0:
+            raise InvalidInput(
+                f"alphas={self.alphas!r}: give several values, of which the range counts, or leave "
+                "it out; for one α there is nothing to tune."
+            )
         return alpha_grid("alphas", self.alphas)

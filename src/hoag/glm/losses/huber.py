@@ -98,6 +98,7 @@ class _ConcomitantAt(PairAt):
         u, d = self.residual / self.sigma, self.delta
         by_z = 2 * np.clip(u, -d, d)
         by_sigma = np.where(self.far, 1 - d**2, 1 - u**2) - self.kept
+        by_sigma = np.where(self.exists, by_sigma, -(NOWHERE**0.5))  # no gradient is small there
         return np.asarray(self.scale * np.stack([by_z, by_sigma], axis=1))
 
     @cached_property
