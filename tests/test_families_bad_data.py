@@ -150,3 +150,76 @@ def test_any_small_data_end_in_a_number_or_a_sentence(name, n, p, seed, scale, s
     y = y if name in CLASSES else size * y
     weights = weights * rng.integers(0, 2, n) if weighted else None
     tried(name, scale * X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e8])
+def test_the_unit_of_exposure_moves_the_intercept_and_nothing_else(unit):
+    rng = np.random.default_rng(3)
+    X, years = rng.normal(size=(80, 3)), rng.uniform(0.2, 2, 80)
+    y = rng.poisson(years * np.exp(0.5 * X[:, 0]))
+    for kind in (hoag.PoissonRegressorCV, hoag.TweedieRegressorCV):
+        one, other = (kind().fit(X, y, exposure=t * years) for t in (1.0, unit))
+        np.testing.assert_allclose(other.alpha_, one.alpha_, rtol=1e-6)
+        np.testing.assert_allclose(other.coef_, one.coef_, rtol=1e-6)
+        assert other.intercept_ + np.log(unit) == pytest.approx(one.intercept_, abs=1e-6)
+        score = other.score(X, y, exposure=unit * years)
+        assert score == pytest.approx(one.score(X, y, exposure=years), rel=1e-6)
+
+
+def test_exposure_by_itself_explains_nothing():
+    rng = np.random.default_rng(4)
+    X, years = np.zeros((200, 1)), rng.uniform(0.1, 9, 200)
+    X[0] = 1e-3
+    y = rng.poisson(years)
+    model = hoag.PoissonRegressorCV().fit(X, y, exposure=years)
+    assert abs(model.score(X, y, exposure=years)) < 0.02
+
+
+@pytest.mark.parametrize("given", [2.0, "years"])
+def test_one_exposure_for_all_rows_is_named(given):
+    X, y = np.random.default_rng(5).normal(size=(20, 2)), np.arange(20)
+    with pytest.raises(hoag.InvalidInput, match=r"exposure=.* give one number for each row"):
+        hoag.PoissonRegressorCV().fit(X, y, exposure=given)
+
+
+def test_one_alpha_is_no_range():
+    X, y = np.random.default_rng(6).normal(size=(20, 2)), np.arange(20)
+    with pytest.raises(hoag.InvalidInput, match="alphas=10: give several values"):
+        hoag.PoissonRegressorCV(alphas=10).fit(X, y)
+
+
+def test_quantiles_far_out_begin_where_they_are():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(400, 8))
+    y = X @ rng.normal(size=8) + 2 * rng.standard_t(1.5, size=400) + 3
+    model = hoag.QuantileRegressorCV(quantile=0.99).fit(X, y)
+    assert model.result_.converged
+    assert np.mean(y < model.predict(X)) == pytest.approx(0.99, abs=0.01)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_hubers_spread_stays_positive_with_fewer_rows_than_columns(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 600))
+    y = 2 * X[:, 0] + rng.standard_t(2, 60)
+    model = hoag.HuberRegressorCV().fit(X, y)
+    assert model.result_.converged
+    assert model.scale_ > 0
+    assert model.criterion_ < 3 * np.median(np.abs(y - np.median(y))) * 2
+
+
+def test_the_order_of_a_categorical_is_that_of_the_classes():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(8)
+    X, names = rng.normal(size=(150, 3)), np.array(["low", "mid", "high"])
+    codes = np.digitize(X[:, 0] + rng.normal(size=150), [-0.5, 0.5])
+    y = pandas.Series(pandas.Categorical(names[codes], categories=list(names), ordered=True))
+    numbers = hoag.OrdinalLogisticCV(class_weight="balanced").fit(X, codes)
+    model = hoag.OrdinalLogisticCV(class_weight="balanced", scoring="neg_log_loss").fit(X, y)
+    assert list(model.order_) == list(names)
+    np.testing.assert_allclose(model.coef_, numbers.coef_)
+    np.testing.assert_array_equal(model.predict(X), names[numbers.predict(X)])
+    P = model.predict_proba(X)[:, np.searchsorted(model.classes_, names)]
+    np.testing.assert_allclose(P, numbers.predict_proba(X))
+    with pytest.warns(UserWarning, match="in the order of the alphabet: high < low < mid"):
+        hoag.OrdinalLogisticCV().fit(X, names[codes])

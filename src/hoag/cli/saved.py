@@ -22,7 +22,7 @@ NOTES = {*OF_DATA, "format", "features", "means", "missing", "judged", "attribut
 
 # The fitted attributes of models that scikit-learn has no class for.
 ATTRIBUTES = {
-    "ordinal": ("coef_", "thresholds_", "classes_"),
+    "ordinal": ("coef_", "thresholds_", "classes_", "order_"),
     "cox": ("coef_", "means_", "event_times_", "baseline_cumulative_hazard_", "strata_"),
 }
 

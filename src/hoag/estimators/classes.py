@@ -60,3 +60,11 @@ class ClassReader(TunedEstimator):
                 "classifier needs two classes or more."
             )
         return weights
+
+
+def ordered_categories(y: Any) -> npt.NDArray[Any] | None:
+    """The categories of a pandas Series or Categorical that has an order, in that order."""
+    dtype = vars(type(y)).get("dtype") and y.dtype
+    if type(dtype).__name__ != "CategoricalDtype" or not dtype.ordered:
+        return None
+    return np.asarray(dtype.categories)

@@ -47,10 +47,12 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty; an array gives the group number of each feature, −1: not
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
-    cv : int, splitter, iterable or None
-        None is 5-fold, not shuffled.
+    cv : int, splitter, iterable, None, or a word: "alo", "gcv"
+        None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
+        hoag.criteria.without_folds.
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
+        is R² whatever scoring is
 
     Attributes
     ----------

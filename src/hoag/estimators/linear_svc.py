@@ -44,8 +44,9 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         Which coefficients share a penalty, as in LogisticRegressionCV.
     Cs : array of float or None
         Only the range counts, and becomes the bounds: −log C.
-    cv : int, splitter, iterable or None
-        None is 5-fold. Int, None: stratified, not shuffled.
+    cv : int, splitter, iterable, None, or a word: "alo", "gcv"
+        None is 5-fold. Int, None: stratified, not shuffled. Words are scores of one fit on all
+        rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,

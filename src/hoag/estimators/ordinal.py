@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,9 +12,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.classes import ClassReader
+from hoag.estimators.classes import ClassReader, ordered_categories
 from hoag.estimators.settings import WithSettings
-from hoag.estimators.task import Task
+from hoag.estimators.task import LEVEL, Task
 from hoag.estimators.units import Units, units
 from hoag.glm.losses.ordinal import Ordinal, probabilities
 from hoag.glm.targets import Target, binary, ordered
@@ -26,7 +27,8 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         −Σᵢ sᵢ log P(yᵢ) + ½ Σⱼ αⱼ wⱼ²,   P(y > class k) = 1/(1 + exp(θ_k − aᵢᵀw))
 
     One set of slopes, and a threshold θ_k between each two classes: proportional odds. The classes
-    are in the order of their values. The thresholds are not penalised.
+    are in the order of their values, or of an ordered pandas Categorical. The thresholds are not
+    penalised.
 
     >>> import numpy as np
     >>> from hoag import OrdinalLogisticCV
@@ -44,8 +46,9 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         Only the range counts, and becomes the bounds: log α.
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty, as in LogisticRegressionCV.
-    cv : int, splitter, iterable or None
-        None is 5-fold. Int, None: stratified, not shuffled.
+    cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic"
+        None is 5-fold. Int, None: stratified, not shuffled. Words are scores of one fit on all
+        rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
     scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
@@ -53,9 +56,10 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
 
     Attributes
     ----------
-    classes_ : array, in order
+    order_ : array, the classes in their order
+    classes_ : array, the classes in the order of their values: the columns of predict_proba
     coef_ : array (n_features,); a larger aᵢᵀw speaks for a higher class
-    thresholds_ : array (n_classes − 1,), rising
+    thresholds_ : array (n_classes − 1,), rising, between the classes of order_
     alpha_ : exp(λ); a number for "shared", else one for each group
     criterion_ : float, the mean log loss of held-out rows
     lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
@@ -66,6 +70,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
     _probable = True
     _missing: ClassVar = {"to_sklearn": "scikit-learn has no model of ordered classes."}
 
+    order_: npt.NDArray[Any]
     thresholds_: Array
 
     def __init__(
@@ -95,13 +100,36 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
+        """Tune the penalties and fit the model; `groups` for the splitter go in params.
+
+        Classes are in the order of their values, or in that of an ordered pandas Categorical.
+        """
         return self._tune(X, y, sample_weight, params)
 
+    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+        order = ordered_categories(y)
+        X, y = super()._read(X, y)
+        self.order_ = self.classes_ if order is None else order[np.isin(order, self.classes_)]
+        if order is None and self.classes_.dtype.kind in "OUS":
+            shown = " < ".join(map(str, self.classes_[:4])) + (
+                " < …" if len(self.classes_) > 4 else ""
+            )
+            warnings.warn(
+                f"The classes are text, and in the order of the alphabet: {shown}. Give numbers, "
+                "or an ordered pandas Categorical, for another order.",
+                UserWarning,
+                stacklevel=LEVEL,
+            )
+        return X, y
+
+    def _numbers(self, y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        """The place of every row's class in their order."""
+        return np.asarray(np.argsort(self.order_)[np.searchsorted(self.classes_, y)])
+
     def _task(self, X: Any, y: npt.NDArray[Any], weights: Array, splits: Any) -> Task:
-        weights = self._weighted(y, weights)
-        two = len(self.classes_) == 2
-        target = binary(y, self.classes_, True) if two else ordered(y, self.classes_)
+        weights, codes = self._weighted(y, weights), self._numbers(y)
+        known = np.arange(len(self.classes_))
+        target = binary(codes, known, True) if len(known) == 2 else ordered(codes, known)
         self._cuts = target.loss.cuts if isinstance(target.loss, Ordinal) else np.zeros(1)
         u = units(X, weights, centre=True)
         return self._linear_task(u, target, splits, curvature=0.25)
@@ -116,7 +144,8 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         return np.asarray(z.reshape(len(z), -1) + self._cuts)
 
     def _probabilities(self, z: Array) -> Array:
-        return probabilities(z)
+        """By the columns of classes_, which scikit-learn has in the order of their values."""
+        return np.asarray(probabilities(z)[:, np.argsort(self.order_)])
 
     def _scores(self, X: Any) -> Array:
         """aᵢᵀw − θ_k, (n, thresholds)."""

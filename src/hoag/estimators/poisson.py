@@ -32,15 +32,19 @@ class PoissonRegressorCV(PositiveMeanRegressor):
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty; an array gives the group number of each feature, −1: not
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
-    cv : int, splitter, iterable or None
-        None is 5-fold, not shuffled.
+    cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic"
+        None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
+        hoag.criteria.without_folds.
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
+        is D² whatever scoring is
 
     Attributes
     ----------
     coef_, intercept_ : as in scikit-learn's PoissonRegressor
-    alpha_ : exp(λ), as in PoissonRegressor; a number for "shared", else one for each group
+    alpha_ : exp(λ), as in PoissonRegressor on all rows; a number for "shared", else one for each
+        group. Folds are fitted with the same penalty on the sum of losses, α Σs of all rows, where
+        GridSearchCV has α Σs of the training rows
     criterion_ : float, the mean deviance of held-out rows
     lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
         LogisticRegressionCV

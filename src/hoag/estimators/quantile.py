@@ -48,14 +48,18 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     quantile : float
         τ, between 0 and 1.
     smoothing : float
-        β in units of the spread of y, 1.48 times its median absolute deviation.
+        β in units of the spread of y, 1.48 times its median absolute deviation. Where hardly any
+        rows lie that near to the quantile, in a far tail of few rows or with less smoothing, a fit
+        may take long, or fail and say so: give more.
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty; an array gives the group number of each feature, −1: not
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
-    cv : int, splitter, iterable or None
-        None is 5-fold, not shuffled.
+    cv : int, splitter, iterable, None, or a word: "alo"
+        None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
+        hoag.criteria.without_folds.
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
+        is D² whatever scoring is
 
     Attributes
     ----------
@@ -118,7 +122,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
         u = units(X, weights, centre=bool(self.fit_intercept))
         u = replace(u, loss_shift=-float(np.log(u.total)))
-        y, u = robust_units(y, u, bool(self.fit_intercept))
+        y, u = robust_units(y, u, bool(self.fit_intercept), float(self.quantile))
         self.width_ = float(self.smoothing) * u.y_scale
         loss = SmoothQuantile(float(self.quantile), float(self.smoothing))
         target = Target(y, loss, loss, 1, np.eye(1) if self.fit_intercept else None)
