@@ -76,6 +76,11 @@ WORDS = {
 }
 
 
+def scattered(rng, n, p, share):
+    """Sparse rows of normal numbers."""
+    return sparse.csr_matrix(rng.normal(size=(n, p)) * (rng.random((n, p)) < share))
+
+
 def data(kind, n=N, p=P, seed=0):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.8) + 0.2
@@ -380,7 +385,7 @@ def test_the_gradient_of_a_probed_f_is_exact(kind, word, penalty):
 
 def test_probes_serve_where_no_factor_is_affordable():
     rng = np.random.default_rng(0)
-    A = sparse.random(1200, 1100, 0.01, "csr", rng=rng, data_rvs=rng.standard_normal)
+    A = scattered(rng, 1200, 1100, 0.01)
     y = (A @ (3 * rng.normal(size=1100) * (rng.random(1100) < 0.1)) > rng.normal(size=1200)) * 1
     with pytest.warns(ConvergenceWarning, match="random probes"):
         fit = hoag.LogisticRegressionCV(cv="alo", bounds=(-1, 5)).fit(A, y)
@@ -401,7 +406,7 @@ def test_probes_serve_where_no_factor_is_affordable():
 def test_weak_penalties_do_not_mislead_a_look():
     """Where classes are separable, a fit that is not solved tightly says anything of f."""
     rng = np.random.default_rng(0)
-    A = sparse.random(300, 1100, 0.02, "csr", rng=rng, data_rvs=rng.standard_normal)
+    A = scattered(rng, 300, 1100, 0.02)
     y = (A @ (2 * rng.normal(size=1100) * (rng.random(1100) < 0.1)) > 0).astype(int)
     fit = hoag.LogisticRegressionCV(cv="alo").fit(A, y)
     assert fit.result_.converged
