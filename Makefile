@@ -87,6 +87,8 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/own_overhead.py
 	$(BIN)/python benchmarks/own_rivals.py
 	$(BIN)/python benchmarks/families.py
+	$(BIN)/python benchmarks/cox.py
+	$(BIN)/python benchmarks/without_folds.py
 
 clean:
 	rm -rf .venv .venv-oldest build dist demo.png reproduction
