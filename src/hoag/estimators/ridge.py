@@ -261,8 +261,9 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     cv_results_ : array (n, n_alphas) or (n, n_targets, n_alphas), with store_cv_results: squared
         errors of rows left out, times their weights, or with scoring their predictions, at each of
         alphas, or at alpha_ alone
-    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_, dof_ : as in
+    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
         LogisticRegressionCV
+    dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic" or "sure"
     """
 
     _words = ("loo", "alo", "gcv", "aic", "bic", "sure")
