@@ -22,8 +22,8 @@ class PoissonRegressorCV(PositiveMeanRegressor):
     >>> X, years = rng.normal(size=(300, 8)), rng.uniform(0.5, 2, 300)
     >>> claims = rng.poisson(years * np.exp(0.3 * X[:, 0] - 1))
     >>> model = PoissonRegressorCV().fit(X, claims, exposure=years)
-    >>> print(f"alpha = {model.alpha_:.3f}, held-out deviance {model.criterion_:.3f}")
-    alpha = 0.325, held-out deviance 0.908
+    >>> print(f"alpha = {model.alpha_:.1f}, held-out deviance {model.criterion_:.3f}")
+    alpha = 0.3, held-out deviance 0.908
 
     Parameters
     ----------
