@@ -64,7 +64,7 @@ class ClassReader(TunedEstimator):
 
 def ordered_categories(y: Any) -> npt.NDArray[Any] | None:
     """The categories of a pandas Series or Categorical that has an order, in that order."""
-    dtype = vars(type(y)).get("dtype") and y.dtype
-    if type(dtype).__name__ != "CategoricalDtype" or not dtype.ordered:
+    try:
+        return np.asarray(y.dtype.categories) if y.dtype.ordered else None
+    except AttributeError:  # a list, an array, or a Series of something else
         return None
-    return np.asarray(dtype.categories)
