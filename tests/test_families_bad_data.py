@@ -175,6 +175,19 @@ def test_exposure_by_itself_explains_nothing():
     assert abs(model.score(X, y, exposure=years)) < 0.02
 
 
+@pytest.mark.parametrize("kind", [hoag.PoissonRegressorCV, hoag.GammaRegressorCV])
+def test_no_other_rate_explains_more_than_the_one_that_scores_are_judged_by(kind):
+    rng = np.random.default_rng(9)
+    X, years = rng.normal(size=(60, 2)), rng.uniform(0.1, 9, 60)
+    y = 1.0 + rng.poisson(years)
+    model = kind().fit(X, y, exposure=years)
+    model.coef_ = np.zeros(2)
+    scores = []
+    for model.intercept_ in np.linspace(-1, 2, 301):
+        scores.append(model.score(X, y, exposure=years))
+    assert -1e-3 < max(scores) < 1e-12
+
+
 @pytest.mark.parametrize("given", [2.0, "years"])
 def test_one_exposure_for_all_rows_is_named(given):
     X, y = np.random.default_rng(5).normal(size=(20, 2)), np.arange(20)

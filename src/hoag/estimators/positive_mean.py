@@ -126,13 +126,15 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     ) -> float:
         """D², the share of the deviance that is explained, as in scikit-learn; at most 1.
 
-        1 − (deviance of the model)/(deviance of one rate for all rows, times their exposure).
+        1 − (deviance of the model)/(least deviance of one rate for all rows, times exposure).
         """
         predicted, power = self.predict(X, offset, exposure), self._family(0.5).power
         shift = _offset(offset, exposure, len(predicted))
         exposed = np.ones(len(predicted)) if shift is None else np.exp(shift - shift.max())
         y = flat(y, "y")
-        rate = np.average(y, weights=sample_weight) / np.average(exposed, weights=sample_weight)
+        # of all rates that of the least deviance: Σ s (μ^(1 − p) y − μ^(2 − p)) = 0
+        above = np.average(y * exposed ** (1 - power), weights=sample_weight)
+        rate = above / np.average(exposed ** (2 - power), weights=sample_weight)
         model, null = (
             mean_tweedie_deviance(y, mean, sample_weight=sample_weight, power=power)
             for mean in (predicted, rate * exposed)
