@@ -15,7 +15,8 @@ from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, cross_v
 from sklearn.preprocessing import scale
 
 from hoag import Box, Evaluation, LogisticRegressionCV, RidgeCV
-from hoag.estimators.plateaus import Groups, plateaus
+from hoag.estimators.plateaus import plateaus
+from hoag.estimators.sharing import Groups
 
 GROUPS = np.repeat([0, 1], 3)
 TOL = 1e-4

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         inner,
         linear,
         models,
+        penalties,
         plot,
         schedules,
         search,
@@ -65,7 +66,10 @@ _MODULES = {
         name: f"hoag.{name}"
         for name in ("criteria", "datasets", "domains", "estimators", "glm", "inner", "linear")
     },
-    **{name: f"hoag.{name}" for name in ("models", "plot", "schedules", "search", "testing")},
+    **{
+        name: f"hoag.{name}"
+        for name in ("models", "penalties", "plot", "schedules", "search", "testing")
+    },
     **{name: f"hoag.{name}" for name in ("jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
 }
@@ -132,6 +136,7 @@ __all__ = [
     "linear",
     "minimize",
     "models",
+    "penalties",
     "plan",
     "plot",
     "problem",

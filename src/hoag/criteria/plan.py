@@ -174,7 +174,7 @@ def _with_several_penalties(
     """All folds in one criterion that knows how f bends, where their factors are cheap."""
     if not models[0].train.row_by_row:
         return _compared(models, partial(plain, models), several)
-    if np.size(models[0].lam0) == 1:
+    if np.size(models[0].lam0) == 1 and isinstance(models[0].penalty, Ridge):
         return None
     if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
         return None

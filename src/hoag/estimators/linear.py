@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.names import numbered
-from hoag.estimators.plateaus import Groups, group_matrix, plateaus
+from hoag.estimators.plateaus import plateaus
 from hoag.estimators.scored import scored_task
+from hoag.estimators.sharing import Groups, Shares, Structure
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
-from hoag.estimators.units import Units, auto_box, column_energies, warn_hidden
+from hoag.estimators.units import Units, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
 from hoag.glm.targets import Target
@@ -103,15 +104,14 @@ class LinearEstimator(TunedEstimator):
         if splits is None:
             return scored_task(self, u, target, curvature)
 
+        shares = self._shares(u, target, curvature)
+
         def folds(splits: Any) -> list[LinearModel]:
-            penalties = self._penalties()
-            return linear_folds(u.rows, target, splits, u.weights, penalties, u.log_shift)
+            return linear_folds(u.rows, target, splits, u.weights, shares.penalties, u.log_shift)
 
         problems = folds(splits)
         criterion = self._plan(problems)
-        energies, least = column_energies(u, curvature), criterion.traits.least
-        groups = Groups(group_matrix(self._penalties(), u, target), energies, u.log_shift)
-        box, start = self._box(*auto_box(energies, groups.numbers, u.log_shift, least))
+        box, start = self._box(*shares.box(criterion.traits.least))
         self._warn_hidden(u, curvature, box)
         judged = np.array([p.test.weights.sum() for p in problems])
         if not np.any(judged):
@@ -129,17 +129,24 @@ class LinearEstimator(TunedEstimator):
 
         per_row = self._per_row(u, target, float(judged.sum()))
         stronger = np.ones(start.size)
-        return Task(criterion, box, start, per_row, models, refit, judged, stronger, groups=groups)
+        return Task(criterion, box, start, per_row, models, refit, judged, stronger, groups=shares)
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""
-        if isinstance(self.bounds, str) and not self._grids():
+        given = self._grids() or isinstance(self.penalties, Structure)
+        if isinstance(self.bounds, str) and not given:
             warn_hidden(u, curvature, box)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         """From the criterion to the mean loss of a held-out row, and target."""
         outputs = target.outputs if target.classes is None else 1
         return u.y_scale**2 / judged / outputs
+
+    def _shares(self, u: Units, target: Target, curvature: float) -> Shares:
+        """Which coefficients the penalties reach, in the units of the rows."""
+        if isinstance(self.penalties, Structure):
+            return self.penalties.shares(u, target, curvature)
+        return Groups.of(self._penalties(), u, target, curvature)
 
     def _penalties(self) -> Any:
         """As the models take them: a word, or an array of group numbers."""
@@ -153,6 +160,8 @@ class LinearEstimator(TunedEstimator):
 
     def _lam_names(self) -> list[str]:
         """Of each penalty: its feature, class, target, both, group or label."""
+        if isinstance(self.penalties, Structure):
+            return list(self.penalties.names)
         size, penalties = self.lam_.size, self._penalties()
         features = [str(name) for name in vars(self).get("feature_names_in_", ())]
         features = features or [f"x{j}" for j in range(self.n_features_in_)]

@@ -7,58 +7,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import Criterion
 from hoag.estimators.interval import one_by_one
-from hoag.estimators.units import Units, group_energies
-from hoag.glm.penalties import group_numbers
-from hoag.glm.targets import Target
+from hoag.estimators.sharing import Shares
 from hoag.values import Array, Ask, Box, Cost, Evaluation
 
 OFF, FREE = "switched off", "free"
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Coefficient (j, k) is in group numbers[j, k], −1 for none; energies[j] = Σᵢ sᵢ loss″ aᵢⱼ².
-
-    λ is the log of a penalty on energies once `log_shift` is added to their logs.
-    """
-
-    numbers: npt.NDArray[np.intp]
-    energies: Array
-    log_shift: float
-
-    def left(self, coef: Array, lam: Array) -> Array:
-        """Σ_{j in group} eⱼ wⱼ² over the same of all coefficients, for every group.
-
-        Or, if that is less, the square of 1/(1 + exp(λ)/e), which is the most that the penalty
-        leaves of what the group would be without it: where all groups are switched off, each may
-        be a large part of the nothing that is left.
-        """
-        largest = float(np.max(np.abs(coef), initial=0.0)) or 1.0
-        squares = self.energies[:, None] * (np.atleast_2d(coef).T / largest) ** 2
-        member = self.numbers >= 0
-        part = np.bincount(self.numbers[member], squares[member], minlength=lam.size)
-        total, _, _ = group_energies(self.energies, self.numbers)
-        shrunk = expit(np.log(total) + self.log_shift - lam) ** 2
-        return np.asarray(np.minimum(part / (float(squares.sum()) or 1.0), shrunk))
-
-    def beside_data(self, lam: Array) -> Array:
-        """λ − log e for the least column of every group: well below 0 a penalty does nothing."""
-        _, _, least = group_energies(self.energies, self.numbers)
-        return np.asarray(lam - np.log(least) - self.log_shift)
-
-
 def plateaus(
-    groups: Groups,
+    groups: Shares,
     coef: Array,
     criterion: Criterion,
     box: Box,
@@ -109,9 +73,3 @@ def _together(
             break
         chosen = chosen[: chosen.size // 2]
     return np.isin(np.arange(best.lam.size), chosen), cost
-
-
-def group_matrix(penalties: Any, u: Units, target: Target) -> npt.NDArray[np.intp]:
-    """The group of every slope, (features, outputs)."""
-    features = u.mean.size
-    return group_numbers(penalties, features, target.outputs, 0).reshape(features, target.outputs)

@@ -17,11 +17,11 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, alpha_grid
-from hoag.estimators.plateaus import Groups, group_matrix
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.scored import scored_task
+from hoag.estimators.sharing import Groups, Structure
 from hoag.estimators.task import Grid, Task
-from hoag.estimators.units import Units, auto_box, column_energies, units
+from hoag.estimators.units import Units, units
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Squared
 from hoag.glm.penalties import NAMES, Ridge
@@ -80,15 +80,14 @@ class RidgeEstimator(LinearEstimator):
         outer = outer_loss(self.criterion, y)
         basis = np.eye(outputs) if self.fit_intercept else None
         target = Target(y, Squared(0.5), outer, outputs, basis)
-        if self._leaves_one_out:
+        if splits is not None:
+            return self._linear_task(u, target, splits, curvature=1.0)
+        if self._leaves_one_out and not isinstance(self.penalties, Structure):
             return self._leave_one_out(u, target, kept)
-        if splits is None:
-            return scored_task(self, u, target, 1.0, self.noise)
-        return self._linear_task(u, target, splits, curvature=1.0)
+        return scored_task(self, u, target, 1.0, self.noise)
 
     def _leave_one_out(self, u: Units, target: Target, kept: Any) -> Task:
-        energies = column_energies(u, 1.0)
-        groups = Groups(group_matrix(self._penalties(), u, target), energies, u.log_shift)
+        groups = Groups.of(self._penalties(), u, target, 1.0)
         intercept = target.basis is not None
         floor = FREE * float(u.weights.sum()) if np.any(groups.numbers < 0) else 0.0
         loo = LeaveOneOut(
@@ -102,8 +101,7 @@ class RidgeEstimator(LinearEstimator):
         )
 
         criterion = left_out(loo, self.n_jobs)
-        bounds = auto_box(energies, groups.numbers, u.log_shift, criterion.traits.least)
-        box, start = self._box(*bounds)
+        box, start = self._box(*groups.box(criterion.traits.least))
         self._warn_hidden(u, 1.0, box)
 
         def models(x: Array) -> list[dict[str, Any]]:

@@ -8,9 +8,8 @@ import numpy as np
 
 from hoag.criteria.scored import without_folds
 from hoag.criteria.scores import Cp, Information, LeftOut, OfSquares, Score
-from hoag.estimators.plateaus import Groups, group_matrix
 from hoag.estimators.task import Task
-from hoag.estimators.units import Units, auto_box, column_energies
+from hoag.estimators.units import Units
 from hoag.glm.folds import linear_folds
 from hoag.glm.targets import Target
 from hoag.values import Array, Cost, InvalidInput, Result
@@ -21,18 +20,18 @@ def scored_task(
 ) -> Task:
     """For an estimator whose cv is a word; `noise` is in the units of y as it was given."""
     word, own = estimator.cv, type(target.loss)
+    word = "alo" if word in (None, "loo") else word  # the same for squares
     if word != "alo" and type(target.outer) is not own:
         raise InvalidInput(
             f"cv={word!r} judges by the loss that is fitted, and holds out no rows for another "
             "criterion: leave criterion as it is, or use cv='alo' or folds."
         )
-    penalties, rows = estimator._penalties(), np.arange(u.weights.size)
-    (whole,) = linear_folds(u.rows, target, [(rows, rows[:0])], u.weights, penalties, u.log_shift)
+    shares, every = estimator._shares(u, target, curvature), np.arange(u.weights.size)
+    rows, splits = u.rows, [(every, every[:0])]
+    (whole,) = linear_folds(rows, target, splits, u.weights, shares.penalties, u.log_shift)
     variance = None if noise is None else noise / u.y_scale**2
     criterion = without_folds(whole, word, noise=variance, unit=estimator._loss_unit)
-    energies = column_energies(u, curvature)
-    groups = Groups(group_matrix(penalties, u, target), energies, u.log_shift)
-    box, start = estimator._box(*auto_box(energies, groups.numbers, u.log_shift))
+    box, start = estimator._box(*shares.box())
     estimator._warn_hidden(u, curvature, box)
 
     def models(x: Array) -> list[dict[str, Any]]:
@@ -57,7 +56,7 @@ def scored_task(
         u.weights,
         np.ones(start.size),
         predictions=predictions if isinstance(criterion.score, LeftOut) else None,
-        groups=groups,
+        groups=shares,
         log_of=log_of,
         degrees=criterion.degrees,
     )

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hoag.criteria.base import Criterion
 from hoag.estimators.callbacks import HAS_CALLBACKS
-from hoag.estimators.plateaus import Groups
+from hoag.estimators.sharing import Shares
 from hoag.values import Array, Box, Cost, Evaluation, Result, Solve, Step
 
 # Statuses that the user asked for: no warning.
@@ -57,7 +57,7 @@ class Task:
     judged: Array
     stronger: Array
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
-    groups: Groups | None = None
+    groups: Shares | None = None
     log_of: float | None = None
     degrees: Callable[[Evaluation], float] | None = None
 

@@ -160,14 +160,14 @@ def group_energies(energies: Array, groups: npt.NDArray[np.intp]) -> tuple[Array
 
 
 def auto_box(
-    energies: Array, groups: npt.NDArray[np.intp], log_shift: float, weakest: float | None = None
+    sizes: tuple[Array, Array, Array], log_shift: float, weakest: float | None = None
 ) -> tuple[Box, Array]:
-    """Bounds and start for every group, from the energies of its columns; groups is (p, K).
+    """Bounds and start for every penalty, from the sum, mean and least of what it reaches.
 
     Where `weakest` is known, the log of the least energy in any direction, the lower bound is as
     far below that as the upper one is above the whole: columns may be nearly collinear.
     """
-    total, mean, least = group_energies(energies, groups)
+    total, mean, least = sizes
     upper = np.log(total) + ABOVE
     lower = np.maximum(np.log(least) - BELOW, np.log(total * ROUNDING))
     if weakest is not None:
