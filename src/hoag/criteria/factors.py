@@ -28,6 +28,11 @@ class Factor:
             raise LinAlgError("The matrix is not positive definite.")
         self.pivot = float(np.min(self._lower.diagonal() ** 2 / diagonal, initial=1.0))
 
+    @property
+    def log_det(self) -> float:
+        """log|M|."""
+        return 2.0 * float(np.sum(np.log(self._lower.diagonal())))
+
     def __call__(self, b: Array) -> Array:
         """For b of shape (size,) or (size, m)."""
         return np.asarray(dpotrs(self._lower, b, lower=1)[0])

@@ -42,12 +42,13 @@ from hoag.values import (
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The fit at one λ: x, ∇₁h that is left there, the rows as scores see them, and H⁻¹."""
+    """The fit at one λ: x, ∇₁h that is left there, the rows as scores see them, H⁻¹ and log|H|."""
 
     x: Array
     left: Array
     seen: Seen
     inverse: Array
+    log_det: float
     note: str = ""
 
 
@@ -101,7 +102,8 @@ class FullFit(Criterion):
             ) from None
         root = solve_triangular(factor, np.eye(len(factor)), lower=True).T
         seen = Seen(model.train, model.train.predict(solve.x), self._forms.squares(root))
-        return Fitted(solve.x, solve.point.h_x, seen, root @ root.T, _note(solve))
+        log_det = 2.0 * float(np.sum(np.log(np.diag(factor))))
+        return Fitted(solve.x, solve.point.h_x, seen, root @ root.T, log_det, _note(solve))
 
     def _settling(self, H: Array) -> Array:
         """H, with the directions settled that only the penalty settles, in place.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hoag.glm.penalties import Penalty, Quadratic, Ridge, by_group
+from hoag.glm.penalties import Penalty, Quadratic, Ridge, by_group, members
 from hoag.values import ROUNDING, Array
 
 
@@ -38,6 +38,13 @@ class Pull(ABC):
     @abstractmethod
     def traces(self, N: Array) -> Array:
         """exp(λⱼ) tr(SⱼN) for every j, (s,), with N of shape (size, size)."""
+
+    @abstractmethod
+    def pairs(self, M: Array, N: Array) -> Array:
+        """exp(λⱼ + λₖ) tr(SⱼMSₖN) for every j and k, (s, s), with symmetric M and N.
+
+        Which of the two stands first makes no difference: a matrix has its transpose's trace.
+        """
 
     @property
     @abstractmethod
@@ -76,6 +83,10 @@ class Shrink(Pull):
 
     def traces(self, N: Array) -> Array:
         return by_group(self._groups, self._S[0] * np.diag(N), self._n_lam)
+
+    def pairs(self, M: Array, N: Array) -> Array:
+        member = members(self._groups, self._n_lam) * self._S[0][:, None]
+        return np.asarray(member.T @ (M * N) @ member)
 
     def columns(self, X: Array) -> Array:
         found, tuned = np.zeros((*X.shape, self._n_lam)), np.flatnonzero(self._groups >= 0)
@@ -117,6 +128,17 @@ class Matrices(Pull):
     def traces(self, N: Array) -> Array:
         parts = [(term.some, term.dense) for term in self._penalty.terms]
         return self._alpha * [float(np.sum(S * N[some, some])) for some, S in parts]
+
+    def pairs(self, M: Array, N: Array) -> Array:
+        terms, s = self._penalty.terms, self._alpha.size
+        found = np.zeros((s, s))
+        for j, one in enumerate(terms):
+            left = one.dense @ M[one.some]
+            for k in range(j, s):
+                other = terms[k]
+                right = other.dense @ N[other.some, one.some]
+                found[j, k] = found[k, j] = float(np.sum(left[:, other.some] * right.T))
+        return np.outer(self._alpha, self._alpha) * found
 
     def columns(self, X: Array) -> Array:
         found = np.zeros((*X.shape, self._alpha.size))

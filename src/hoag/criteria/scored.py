@@ -7,10 +7,15 @@ from functools import partial
 import numpy as np
 
 from hoag.criteria.full_fit import FullFit
+from hoag.criteria.laplace import Laplace
+from hoag.criteria.log_det import LogDet
+from hoag.criteria.marginal import Marginal
 from hoag.criteria.plan import one_would_do, with_one_penalty
 from hoag.criteria.probed import Probed
+from hoag.criteria.row_forms import Narrow
 from hoag.criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSquares, Score
 from hoag.criteria.spectral import DECOMPOSED
+from hoag.criteria.squares_fit import SquaresFit
 from hoag.glm.basis import FEW
 from hoag.glm.losses import Loss, Ordinal, Squared
 from hoag.glm.losses.ordinal import alone_in_class
@@ -20,12 +25,15 @@ from hoag.glm.span import narrowed
 from hoag.glm.term import DataTerm
 from hoag.values import EXACT, ROUNDOFF, Array, InvalidInput
 
-WORDS = ("alo", "gcv", "aic", "bic", "sure")
+WORDS = ("alo", "gcv", "aic", "bic", "sure", "reml")
+
+# A criterion without folds.
+Scored = FullFit | SquaresFit | Probed
 
 
 def without_folds(
     problem: LinearModel, word: str = "alo", *, noise: float | None = None, unit: float = 1.0
-) -> FullFit | Probed:
+) -> Scored:
     """f(λ) by one fit on all training rows, with its exact gradient; no row is held out.
 
     problem   a linear model; its training rows, their loss and the penalty are what counts, and
@@ -36,15 +44,18 @@ def without_folds(
               "aic"  D + 2 df, with D twice the loss of all rows, above the least that any z has
               "bic"  D + log(n) df
               "sure" Σᵢ sᵢ(yᵢ − zᵢ)² + 2σ² df, for squares: Mallows' Cp, Stein's estimate of risk
+              "reml" c = −2 log p(y | λ), the coefficients integrated out: see
+                     hoag.criteria.marginal
     noise     σ² for "sure"; by default the squares that are left, over n − df, of the fit with the
               weakest penalties that leave n − df at least n/2
-    unit      for "aic" and "bic": what the loss of the problem is multiplied by to be −log of a
-              likelihood, where y was scaled
+    unit      for "aic", "bic" and "reml": what the loss of the problem is multiplied by to be −log
+              of a likelihood, where y was scaled
 
     df = Σᵢ tr(CᵢVᵢ) counts coefficients as the penalty leaves them, the intercept too. n is the
     number of rows with positive weight; for "aic", "bic" and "sure" weights are scaled to a mean of
     1. A loss whose scale is not known has D over an estimate of it, found as `noise` is; for
-    squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ. Where a factor of
+    squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is it of
+    "reml" for any loss. Where a factor of
     ∇²₁h is not affordable, Vᵢ are estimated by random probes: see `f_error` of the result.
 
     >>> import hoag
@@ -64,14 +75,55 @@ def without_folds(
         raise InvalidInput(
             "The loss is no sum over rows, of which one could be left out: use folds."
         )
-    criterion = _fit(problem, _score(problem, word, noise, unit))
-    if one_would_do(problem):
+    criterion = (
+        _marginal(problem, unit)
+        if word == "reml"
+        else _fit(problem, _score(problem, word, noise, unit))
+    )
+    if one_would_do(problem) and isinstance(criterion.score, Score) and not criterion.traits.bends:
         criterion.shared = partial(_fit, with_one_penalty(problem), criterion.score)
     return criterion
 
 
-def _fit(problem: LinearModel, score: Score) -> FullFit | Probed:
+def _of_squares(problem: LinearModel) -> bool:
+    """Whether a fit is known by its Gram matrix, and that is affordable."""
+    design = problem.train.design
+    one = isinstance(problem.train.loss, Squared) and design.outputs == 1
+    return one and design.size <= min(FEW, design.n)
+
+
+def _marginal(problem: LinearModel, unit: float) -> SquaresFit | Laplace:
+    """−2 log p(y | λ), by the Gram matrix alone for squares."""
+    train, design, penalty = problem.train, problem.train.design, Narrow.of(problem).model.penalty
+    if penalty.size > DECOMPOSED:
+        raise InvalidInput(
+            f"'reml' takes a factor of ∇²₁h, for {penalty.size} coefficients too dear: use folds."
+        )
+    if isinstance(train.loss, Squared) and design.outputs > 1:
+        raise InvalidInput(
+            f"'reml' is for one target, whose noise it estimates; y has {design.outputs}: fit them "
+            "one by one."
+        )
+    n, prior = int(np.sum(train.weights > 0)), LogDet(penalty)
+    scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
+    settled = penalty.settled if isinstance(penalty, Quadratic) else 0
+    free = penalty.size - prior.rank - settled
+    if scale is None and not free < n:
+        raise InvalidInput(
+            f"'reml': {free} coefficients have no penalty, and there are {n} rows: nothing is "
+            "left to tell the noise by. Penalise them, or use folds."
+        )
+    known = None if scale is None else 2.0 * unit * n / float(train.weights.sum()) / scale
+    marginal = Marginal(n, free, known, prior)
+    if _of_squares(problem) and design.width == 1:
+        return SquaresFit(problem, marginal)
+    return Laplace(problem, marginal)
+
+
+def _fit(problem: LinearModel, score: Score) -> Scored:
     """By factors where they are affordable, else by random probes."""
+    if isinstance(score, ByDegrees) and _of_squares(problem):
+        return SquaresFit(problem, score)
     design, size = problem.train.design, problem.train.design.slopes
     if design.n * design.features <= DECOMPOSED**2:
         size = narrowed(problem, design.n) * design.outputs

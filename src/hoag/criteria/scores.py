@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from hoag.criteria.log_det import Bent
 from hoag.glm.losses import LossAt, OuterLoss
 from hoag.glm.term import DataTerm
 from hoag.values import Array
@@ -144,10 +145,27 @@ class ByDegrees(Score):
     def of(self, deviance: float, degrees: float) -> tuple[float, float, float]:
         """F, ∂F/∂D and ∂F/∂df."""
 
+    @abstractmethod
+    def bends(self, deviance: float, degrees: float) -> tuple[float, float, float]:
+        """∂²F/∂D², ∂²F/∂D∂df and ∂²F/∂df²."""
+
     def deviance(self, seen: Seen) -> float:
         weights = seen.term.weights
-        share = self.n / float(weights.sum())
-        return self.unit * (share * float(weights @ seen.at.value) - self.least)
+        return self._deviance(float(weights @ seen.at.value), float(weights.sum()))
+
+    def _deviance(self, loss: float, weight: float) -> float:
+        return self.unit * (self.n / weight * loss - self.least)
+
+    def of_squares(self, fit: Any) -> Bent:
+        """F and its derivatives in λ, for a fit of squares as hoag.criteria.squares_fit has it."""
+        loss, degrees, share = fit.loss_bent(), fit.degrees_bent(), self.unit * self.n / fit.weight
+        D = Bent(self._deviance(loss.value, fit.weight), share * loss.grad, share * loss.hessian)
+        value, by_D, by_df = self.of(D.value, degrees.value)
+        DD, D_df, df_df = self.bends(D.value, degrees.value)
+        both = np.outer(D.grad, degrees.grad)
+        bent = by_D * D.hessian + by_df * degrees.hessian + D_df * (both + both.T)
+        bent += DD * np.outer(D.grad, D.grad) + df_df * np.outer(degrees.grad, degrees.grad)
+        return Bent(value, by_D * D.grad + by_df * degrees.grad, bent)
 
     def at(self, seen: Seen) -> Judged:
         value, by_D, by_df = self.of(self.deviance(seen), seen.degrees)
@@ -168,6 +186,12 @@ class Gcv(ByDegrees):
         value = by_D * deviance
         return value, by_D, 2.0 * value / gap / self.observed
 
+    def bends(self, deviance: float, degrees: float) -> tuple[float, float, float]:
+        gap = 1.0 - degrees / self.observed
+        by_D = self.scale / gap**2
+        twice = 2.0 * by_D / gap / self.observed
+        return 0.0, twice, 3.0 * twice * deviance / gap / self.observed
+
 
 @dataclass(frozen=True, eq=False)
 class Information(ByDegrees):
@@ -178,6 +202,9 @@ class Information(ByDegrees):
 
     def of(self, deviance: float, degrees: float) -> tuple[float, float, float]:
         return deviance / self.dispersion + self.price * degrees, 1.0 / self.dispersion, self.price
+
+    def bends(self, deviance: float, degrees: float) -> tuple[float, float, float]:
+        return 0.0, 0.0, 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +221,10 @@ class OfSquares(ByDegrees):
         value = by_D * deviance
         return value, by_D, value * self.price / self.observed
 
+    def bends(self, deviance: float, degrees: float) -> tuple[float, float, float]:
+        _, by_D, by_df = self.of(deviance, degrees)
+        return 0.0, by_D * self.price / self.observed, by_df * self.price / self.observed
+
 
 @dataclass(frozen=True, eq=False)
 class Cp(ByDegrees):
@@ -206,6 +237,9 @@ class Cp(ByDegrees):
 
     def of(self, deviance: float, degrees: float) -> tuple[float, float, float]:
         return deviance + 2.0 * self.noise * degrees, 1.0, 2.0 * self.noise
+
+    def bends(self, deviance: float, degrees: float) -> tuple[float, float, float]:
+        return 0.0, 0.0, 0.0
 
 
 def _one(C: Array) -> Array:

@@ -41,7 +41,7 @@ class LinearEstimator(TunedEstimator):
     plateaus_: npt.NDArray[np.str_]
     dof_: float
 
-    _words: tuple[str, ...] = ("alo", "gcv", "aic", "bic")
+    _words: tuple[str, ...] = ("alo", "gcv", "aic", "bic", "reml")
     _left_out_words: tuple[str, ...] = ("alo",)  # those that predict rows they leave out
 
     # What the loss is multiplied by to be that of y as it was given, not in units of its own.

@@ -264,7 +264,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic" or "sure"
     """
 
-    _words = ("loo", "alo", "gcv", "aic", "bic", "sure")
+    _words = ("loo", "alo", "gcv", "aic", "bic", "sure", "reml")
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hoag.criteria.marginal import Marginal
 from hoag.criteria.scored import without_folds
 from hoag.criteria.scores import Cp, Information, LeftOut, OfSquares, Score
 from hoag.estimators.task import Task
@@ -62,10 +63,14 @@ def scored_task(
     )
 
 
-def _units(score: Score, estimator: Any, u: Units, target: Target) -> tuple[float, float | None]:
+def _units(
+    score: Score | Marginal, estimator: Any, u: Units, target: Target
+) -> tuple[float, float | None]:
     """`per_row` and `log_of` of the task: losses for each row, AIC and BIC as they are."""
     if isinstance(score, OfSquares):
         return u.y_scale**2, float(score.observed)
+    if isinstance(score, Marginal):
+        return 1.0, float(score.n)
     if isinstance(score, Cp):
         return u.y_scale**2 / score.observed, None
     if isinstance(score, Information):

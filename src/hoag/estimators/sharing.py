@@ -214,9 +214,10 @@ class Forms(Shares):
         ]
         energies = column_energies(u, self._curvature)
         fixed = FREE * np.diag(np.full(u.mean.size, float(u.weights.sum())))
-        if target.basis is not None:
+        centred = self._given.centred if target.basis is not None else ()
+        if centred:
             means = u.rows.backward(u.weights) / u.weights.sum() + u.mean / u.c
-            for some in self._given.centred:
+            for some in centred:
                 own = means[some]
                 fixed[some, some] += self._curvature * WEIGHT * np.outer(own, own)
         whole = np.zeros((design.size, design.size))
@@ -224,7 +225,8 @@ class Forms(Shares):
         if isinstance(target.loss, Multinomial):
             alike = np.kron(np.diag(energies), np.full((K, K), 1.0 / K))
             whole[: design.slopes, : design.slopes] += alike
-        return Quadratic(design.size, terms, fixed=whole, shift=self.log_shift)
+        settled = len(centred) * K
+        return Quadratic(design.size, terms, whole, self.log_shift, settled)
 
 
 def dense(S: Any) -> Array:

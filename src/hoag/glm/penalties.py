@@ -239,6 +239,7 @@ class Quadratic(Penalty):
            for its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
            smoothness of one curve among several is
     fixed  a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for nothing
+    settled  how many directions that neither data nor Sⱼ say anything of `fixed` has settled
 
     >>> import numpy as np
     >>> from hoag import glm, testing
@@ -248,11 +249,16 @@ class Quadratic(Penalty):
     """
 
     def __init__(
-        self, size: int, terms: Sequence[Any], fixed: Any = None, shift: float = 0.0
+        self,
+        size: int,
+        terms: Sequence[Any],
+        fixed: Any = None,
+        shift: float = 0.0,
+        settled: int = 0,
     ) -> None:
         if not terms:
             raise InvalidInput("There is no term, and so no hyperparameter to tune.")
-        self.size, self.n_lam, self.shift = size, len(terms), shift
+        self.size, self.n_lam, self.shift, self.settled = size, len(terms), shift, settled
         self.terms = [_Block.of(term, size, j) for j, term in enumerate(terms)]
         self.fixed = None if fixed is None else _Block.of(fixed, size, -1)
 
