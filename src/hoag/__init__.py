@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         datasets,
         domains,
         estimators,
+        gam,
         glm,
         inner,
         linear,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from hoag.criteria.unrolled import Unrolled
     from hoag.estimators import (
         CoxRegressionCV,
+        GAMClassifierCV,
         GammaRegressorCV,
+        GAMRegressorCV,
         HuberRegressorCV,
         KernelRidgeCV,
         LinearSVCCV,
@@ -64,11 +67,11 @@ __version__ = "0.2.0.dev0"
 _MODULES = {
     **{
         name: f"hoag.{name}"
-        for name in ("criteria", "datasets", "domains", "estimators", "glm", "inner", "linear")
+        for name in ("criteria", "datasets", "domains", "estimators", "gam", "glm", "inner")
     },
     **{
         name: f"hoag.{name}"
-        for name in ("models", "penalties", "plot", "schedules", "search", "testing")
+        for name in ("linear", "models", "penalties", "plot", "schedules", "search", "testing")
     },
     **{name: f"hoag.{name}" for name in ("jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
@@ -81,7 +84,14 @@ _HOMES = {
     "hoag.criteria.plan": ("plan",),
     "hoag.criteria.unrolled": ("Unrolled",),
     "hoag.estimators": (
-        *("CoxRegressionCV", "GammaRegressorCV", "HuberRegressorCV", "KernelRidgeCV"),
+        *(
+            "CoxRegressionCV",
+            "GAMClassifierCV",
+            "GAMRegressorCV",
+            "GammaRegressorCV",
+            "HuberRegressorCV",
+            "KernelRidgeCV",
+        ),
         *("LinearSVCCV", "LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
         *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
     ),
@@ -103,6 +113,8 @@ __all__ = [
     "Criterion",
     "Domain",
     "Evaluation",
+    "GAMClassifierCV",
+    "GAMRegressorCV",
     "GammaRegressorCV",
     "HuberRegressorCV",
     "Implicit",
@@ -130,6 +142,7 @@ __all__ = [
     "datasets",
     "domains",
     "estimators",
+    "gam",
     "glm",
     "implicit",
     "inner",

@@ -7,6 +7,7 @@ True
 
 from hoag.estimators.concordance import concordance
 from hoag.estimators.cox import CoxRegressionCV
+from hoag.estimators.gam import GAMClassifierCV, GAMRegressorCV
 from hoag.estimators.gamma import GammaRegressorCV
 from hoag.estimators.huber import HuberRegressorCV
 from hoag.estimators.kernel import KernelRidgeCV
@@ -21,6 +22,8 @@ from hoag.estimators.tweedie import TweedieRegressorCV
 
 __all__ = [
     "CoxRegressionCV",
+    "GAMClassifierCV",
+    "GAMRegressorCV",
     "GammaRegressorCV",
     "HuberRegressorCV",
     "KernelRidgeCV",

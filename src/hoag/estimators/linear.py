@@ -95,6 +95,9 @@ class LinearEstimator(TunedEstimator):
                 f"none: use cv={self._left_out_words[0]!r}, or folds."
             )
 
+    def _on_refit(self, whole: LinearModel, u: Units, target: Target, x: Array, lam: Array) -> None:
+        """Told of the fit on all rows, in its own units; for those who ask more of it."""
+
     def _from_predictor(self, z: Array) -> Array:
         """What `predict`, or of a classifier `decision_function`, makes of aᵀw + b."""
         return z
@@ -125,6 +128,7 @@ class LinearEstimator(TunedEstimator):
             (whole,) = folds([(rows, rows[:0])])
             solve, cost = refitted(whole, criterion, result.evaluation)
             warn_refit(solve)
+            self._on_refit(whole, u, target, solve.x, result.lam)
             return self._attributes(u, target, solve.x), cost
 
         per_row = self._per_row(u, target, float(judged.sum()))

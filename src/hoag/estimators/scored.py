@@ -39,6 +39,7 @@ def scored_task(
         return [estimator._attributes(u, target, x)]
 
     def refit(result: Result) -> tuple[dict[str, Any], Cost]:
+        estimator._on_refit(whole, u, target, result.evaluation.x, result.lam)
         return models(result.evaluation.x)[0], Cost()
 
     def predictions(lam: Array) -> tuple[Any, Array]:

@@ -1,0 +1,255 @@
+"""What an additive model is made of: η = b + Σⱼ fⱼ, each fⱼ a term of one column or some.
+
+    smooth("age")            a curve
+    smooth("hour", cyclic=True)   a curve whose ends meet
+    tensor("lat", "lon")     a surface
+    linear("dose")           a straight line
+    category("site")         a level for each category, shrunk towards their mean
+
+Each is a recipe: `fitted` looks at the columns and makes a basis of it, hoag.gam.bases.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.gam.bases import Basis, Levels, Line, Recipe, Spline, Surface, by_levels, by_number
+from hoag.values import InvalidInput
+
+# A column is named, or numbered from 0.
+Column = str | int
+
+# Knots of a curve where nobody says how many, and of each side of a surface.
+CURVE, SIDE = 20, 7
+
+
+@dataclass(frozen=True)
+class Term(ABC):
+    """A term, before it has seen data."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that it is a function of."""
+
+    @property
+    def needs(self) -> tuple[Column, ...]:
+        """All columns that are read, that of `by` the last."""
+        by = vars(self).get("by")
+        return self.columns if by is None else (*self.columns, by)
+
+    @abstractmethod
+    def label(self, names: dict[Column, str]) -> str:
+        """As a formula has it, with the names of columns."""
+
+    @abstractmethod
+    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Basis:
+        """The basis for the columns as they are given."""
+
+    def fitted(self, names: dict[Column, str], values: list[npt.NDArray[Any]]) -> list[Basis]:
+        """The bases of this term, for the values of `needs`: several where it is by category."""
+        by, label = vars(self).get("by"), self.label(names)
+        if by is None:
+            return [self.made(label, values)]
+        basis, own = self.made(label, values[:-1]), values[-1]
+        if numeric(own):
+            return [by_number(basis, own)]
+        return by_levels(basis, own, names[by])
+
+
+@dataclass(frozen=True)
+class Smooth(Term):
+    column: Column
+    recipe: Recipe
+    by: Column | None
+    vanish: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (self.column,)
+
+    def label(self, names: dict[Column, str]) -> str:
+        return f"s({names[self.column]})"
+
+    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Spline:
+        (x,) = values
+        return Spline.of(label, numbers(x, label), self.recipe, self.vanish)
+
+
+@dataclass(frozen=True)
+class Tensor(Term):
+    sides: tuple[Smooth, ...]
+    by: Column | None
+    vanish: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(side.column for side in self.sides)
+
+    def label(self, names: dict[Column, str]) -> str:
+        return f"te({', '.join(names[side.column] for side in self.sides)})"
+
+    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Surface:
+        sides = [
+            Spline.of(label, numbers(x, label), side.recipe, False)
+            for side, x in zip(self.sides, values, strict=True)
+        ]
+        return Surface.of(label, sides, values, self.vanish)
+
+
+@dataclass(frozen=True)
+class Linear(Term):
+    column: Column
+    vanish: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (self.column,)
+
+    def label(self, names: dict[Column, str]) -> str:
+        return names[self.column]
+
+    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Line:
+        return Line.of(label, numbers(values[0], label), self.vanish)
+
+
+@dataclass(frozen=True)
+class Category(Term):
+    column: Column
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (self.column,)
+
+    def label(self, names: dict[Column, str]) -> str:
+        return names[self.column]
+
+    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Levels:
+        return Levels.of(label, values[0])
+
+
+def smooth(
+    column: Column,
+    *,
+    knots: Any = CURVE,
+    degree: int = 3,
+    order: int = 2,
+    cyclic: bool = False,
+    spacing: Literal["uniform", "quantile"] = "uniform",
+    by: Column | None = None,
+    vanish: bool = True,
+) -> Smooth:
+    """f(x) = Σₖ βₖBₖ(x), B-splines, with the penalty exp(λ) ½ Σ (Δ²β)² on how it bends.
+
+    column   its name, or its number
+    knots    how many, both ends included, or where they are, in order; at most as many as there are
+             different values
+    degree   of the pieces: 3 is cubic
+    order    what is penalised: differences of this order, so that with 2 a straight line is free
+    cyclic   the ends meet: the first knot and the last are the same place, as hours 0 and 24 are;
+             without knots of one's own, the least value and the largest are
+    spacing  "uniform", or "quantile": as many rows between any two knots, and ∫(f″)² in place of
+             differences, which mean little there
+    by       a column of numbers: f(x)·by, a coefficient that varies with x; or of categories: a
+             curve for each of them, each with its own λ
+    vanish   a second λ penalises what the first leaves free, the straight part, so that the whole
+             term can go
+
+    >>> from hoag.gam import smooth
+    >>> smooth("hour", cyclic=True, knots=25).columns
+    ('hour',)
+    """
+    if isinstance(knots, (int, np.integer)) and not knots >= 2:
+        raise InvalidInput(f"knots={knots}: a curve has two ends, so give 2 or more.")
+    if not 0 <= degree <= 5:
+        raise InvalidInput(f"degree={degree}: the pieces are of degree 0 to 5, 3 are cubic.")
+    if not 1 <= order <= 3:
+        raise InvalidInput(f"order={order}: differences of order 1, 2 or 3 are penalised.")
+    if spacing not in ("uniform", "quantile"):
+        raise InvalidInput(f"spacing={spacing!r}: use 'uniform' or 'quantile'.")
+    given = knots if isinstance(knots, (int, np.integer)) else tuple(np.ravel(knots).tolist())
+    return Smooth(column, Recipe(given, degree, order, cyclic, spacing), by, vanish)
+
+
+def tensor(
+    *columns: Column,
+    knots: Any = SIDE,
+    degree: int = 3,
+    order: int = 2,
+    cyclic: Any = False,
+    by: Column | None = None,
+    vanish: bool = True,
+) -> Tensor:
+    """f(x, z) = Σₖₗ βₖₗ Bₖ(x)Bₗ(z), a surface with a penalty along each side, whatever their units.
+
+    columns, knots, degree, order, cyclic, by, vanish   as for smooth(); knots and cyclic may be a
+             tuple, one for each column. The surface has the curves of both sides in it: no
+             smooth() of the same columns is needed beside it.
+
+    >>> from hoag.gam import tensor
+    >>> tensor("lat", "lon", knots=(7, 9)).columns
+    ('lat', 'lon')
+    """
+    if len(columns) < 2:
+        raise InvalidInput("A surface is over two columns or more: for one use smooth().")
+    many = len(columns)
+    counts = knots if isinstance(knots, (tuple, list)) else [knots] * many
+    around = cyclic if isinstance(cyclic, (tuple, list)) else [cyclic] * many
+    for name, own in (("knots", counts), ("cyclic", around)):
+        if len(own) != many:
+            raise InvalidInput(f"{name} has {len(own)} entries for {many} columns.")
+    sides = [
+        smooth(column, knots=k, degree=degree, order=order, cyclic=bool(c), vanish=False)
+        for column, k, c in zip(columns, counts, around, strict=True)
+    ]
+    return Tensor(tuple(sides), by, vanish)
+
+
+def linear(column: Column, *, vanish: bool = False) -> Linear:
+    """f(x) = βx, without a penalty; with `vanish` one that can take it away.
+
+    >>> from hoag.gam import linear
+    >>> linear("dose").columns
+    ('dose',)
+    """
+    return Linear(column, vanish)
+
+
+def category(column: Column) -> Category:
+    """f(x) = β_x, a level for each category, with the penalty exp(λ) ½ Σ (βₖ − their mean)².
+
+    Categories with few rows borrow from the others; one that was never seen has their mean.
+
+    >>> from hoag.gam import category
+    >>> category("site").columns
+    ('site',)
+    """
+    return Category(column)
+
+
+def numeric(values: npt.NDArray[Any]) -> bool:
+    """Whether a column holds numbers; what is true or false is a category."""
+    return bool(np.issubdtype(values.dtype, np.number))
+
+
+def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
+    """A column as finite numbers."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"The column of {label} holds no numbers: use category(), or turn it into numbers."
+        ) from None
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        raise InvalidInput(
+            f"The column of {label} has a NaN or an infinity in row {bad[0]}"
+            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            + ": drop or fill such rows first."
+        )
+    return found
