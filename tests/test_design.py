@@ -52,7 +52,7 @@ def test_no_collaborator_is_probed():
 
 LAYERS = (
     *("values", "operators", "problems", "linear", "inner", "glm"),
-    *("criteria", "search", "own", "jax", "torch", "estimators", "bench", "cli"),
+    *("criteria", "search", "own", "jax", "torch", "gam", "estimators", "bench", "cli"),
 )
 
 

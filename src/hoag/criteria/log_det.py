@@ -17,7 +17,6 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp
 
 from hoag.glm.penalties import Penalty, Quadratic, Ridge
 from hoag.values import ROUNDING, Array, InvalidInput
@@ -86,13 +85,16 @@ class _Common(_Part):
     """Σᵢ log Σⱼ exp(λⱼ)dⱼᵢ: the eigenvalues dⱼᵢ of matrices with the same eigenvectors, (s, r)."""
 
     def __init__(self, own: npt.NDArray[np.intp], d: Array) -> None:
-        self.own, self._d, self.rank = own, d, d.shape[1]
+        self.own, self.rank = own, d.shape[1]
+        with np.errstate(divide="ignore"):
+            self._logs = np.log(d)
 
     def at(self, lam: Array) -> Bent:
-        with np.errstate(divide="ignore"):
-            logs = lam[:, None] + np.log(self._d)
-        whole = logsumexp(logs, axis=0)
-        share = np.exp(logs - whole)
+        logs = lam[:, None] + self._logs
+        top = logs.max(axis=0)
+        each = np.exp(logs - top)
+        total = each.sum(axis=0)
+        share, whole = each / total, np.log(total) + top
         grad = share.sum(axis=1)
         return Bent(float(whole.sum()), grad, np.diag(grad) - share @ share.T)
 

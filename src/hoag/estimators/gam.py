@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from hoag.estimators.gamma import GammaRegressorCV
 from hoag.estimators.huber import HuberRegressorCV
@@ -26,7 +32,7 @@ from hoag.estimators.tweedie import TweedieRegressorCV
 from hoag.gam.additive import Additive, Part
 from hoag.gam.formula import from_formula
 from hoag.gam.table import Table
-from hoag.gam.terms import CURVE, Term
+from hoag.gam.terms import Term
 from hoag.penalties import quadratic
 from hoag.values import Array, Box, InvalidInput, Result
 
@@ -75,17 +81,23 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         table = self._table(X, reset=True)
         if y is None:
             y = self._left_side(table)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
         self.terms_ = self._terms(table)
         self._additive = Additive.of(table, self.terms_)
         model, last = self._linear_model(), []
         forms, names, centred = self._forms()
         penalties = quadratic(forms, names=names, centred=centred)
-        model.set_params(penalties=penalties, **{name: getattr(self, name) for name in _HANDED_ON})
+        settings = self.get_params(deep=False)
+        handed_on = {name: settings[name] for name in _HANDED_ON}
+        model.set_params(penalties=penalties, **handed_on)
         B = self._additive.design(table)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, B, dtype=np.float64)
         model._on_refit = lambda *seen: last.append(seen)
         model.fit(B, y, sample_weight, **params)
         del model._on_refit
-        weights = np.ones(B.shape[0]) if sample_weight is None else np.asarray(sample_weight)
+        weights = np.ones(B.shape[0]) if sample_weight is None else sample_weight
         means = np.asarray(weights @ B) / float(weights.sum())
         self._additive = replace(self._additive, means=means)
         self.model_, self._grams = model, [_gram(B, weights, means, part) for part in self._parts]
@@ -155,7 +167,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
 
     def _terms(self, table: Table) -> list[Term]:
         if self.terms is None:
-            found, constant = table.every_term(CURVE)
+            found, constant = table.every_term()
             if constant:
                 warnings.warn(
                     f"Left out, for {'they are' if len(constant) > 1 else 'it is'} constant: "
@@ -184,9 +196,8 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         if "columns" in dir(X) and not isinstance(X, np.ndarray):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return Table(X, [str(name) for name in X.columns])
-        X = validate_data(self, X, reset=reset, dtype=None, ensure_min_samples=2 if reset else 1)
-        if X.dtype.kind not in "fiub":
-            X = X.astype(object)
+        least = 2 if reset else 1
+        X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
         return Table(X, None)
 
     # ---- what is asked of a fitted model
@@ -273,7 +284,8 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
     terms : None, list of terms, or a formula
         What hoag.gam makes: smooth, tensor, linear, category; or "y ~ s(age) + te(lat, lon) + site"
         as in R's mgcv, where X has these columns. None is a curve for every column of numbers, and
-        a level for each category of the others.
+        a level for each category of the others; with as many knots as there are rows for each
+        column, 20 at most. With fewer than 5 rows for each column these are lines.
     family : {"gaussian", "poisson", "gamma", "tweedie", "inverse-gaussian", "huber", "quantile"}
         What y is like: "gaussian" has the identity as its link g, and so have "huber" and
         "quantile"; the others the logarithm. Or a linear estimator of this library with settings

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,9 +126,8 @@ class Surface(Basis):
         sizes = [side.size for side in sides]
         forms, whole = [], np.zeros((int(np.prod(sizes)),) * 2)
         for j, side in enumerate(sides):
-            S = np.eye(1)
-            for k, other in enumerate(sides):
-                S = np.kron(S, side.forms[0].S if j == k else np.eye(other.size))
+            each = [side.forms[0].S if j == k else np.eye(m) for k, m in enumerate(sizes)]
+            S = reduce(lambda one, other: np.asarray(np.kron(one, other)), each)
             forms.append(Form(f"along {j + 1}", S, True))
             whole += S / np.trace(S)
         rest = _rest(whole, "flat part") if vanish else ()
@@ -196,7 +196,7 @@ class Times(Basis):
 
     def design(self, values: Values) -> Any:
         own = values[-1]
-        factor = own.astype(np.float64) if self.level is None else own.astype(str) == self.level
+        factor = own.astype(np.float64) if self.level is None else words(own) == self.level
         scale = sparse.diags_array(np.asarray(factor, dtype=np.float64))
         return sparse.csr_matrix(scale @ self.basis.design(values[:-1]))
 
@@ -256,15 +256,22 @@ def known_levels(label: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The categories of a column, in order, as they read."""
     if x.dtype.kind == "f" and not np.all(np.isfinite(x)):
         raise InvalidInput(f"The column of {label} has a NaN: give such rows a category.")
-    levels = np.unique(x.astype(str))
+    levels = np.unique(words(x))
     if len(levels) < 2:
         raise InvalidInput(f"The column of {label} has one category only: leave it out.")
     return levels
 
 
+def words(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Categories as they read; numbers that are whole without a point."""
+    if x.dtype.kind == "f" and np.all(x == np.rint(x)):
+        x = x.astype(np.int64)
+    return x.astype(str)
+
+
 def coded(x: npt.NDArray[Any], levels: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """The number of each category, −1 where it is none of them."""
-    own = np.asarray(x).astype(str)
+    own = words(np.asarray(x))
     codes = np.searchsorted(levels, own).clip(max=len(levels) - 1)
     return np.where(levels[codes] == own, codes, -1)
 

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from hoag.gam.terms import CURVE, SIDE, Column, Term, category, linear, smooth, tensor
+from hoag.gam.terms import Column, Term, category, linear, smooth, tensor
 from hoag.values import InvalidInput
 
 _CYCLIC = ("cc", "cp")
@@ -73,15 +73,15 @@ def _term(node: ast.expr, numeric: Callable[[Column], bool], formula: str) -> Te
     options = {str(part.arg): _option(part, formula) for part in node.keywords}
     kind = node.func.id
     if kind == "s" and len(columns) == 1:
-        return smooth(columns[0], **_arguments(options, "s", formula, CURVE))
+        return smooth(columns[0], **_arguments(options, "s", formula))
     if kind in ("te", "s") and len(columns) > 1:
-        return tensor(*columns, **_arguments(options, kind, formula, SIDE))
+        return tensor(*columns, **_arguments(options, kind, formula))
     raise InvalidInput(
         f"{ast.unparse(node)!r} in {formula!r}: known are s(x), te(u, v) and names of columns."
     )
 
 
-def _arguments(options: dict[str, Any], kind: str, formula: str, usual: int) -> dict[str, Any]:
+def _arguments(options: dict[str, Any], kind: str, formula: str) -> dict[str, Any]:
     """mgcv's k, bs, by and m as ours."""
     unknown = set(options) - {"k", "bs", "by", "m"}
     if unknown:

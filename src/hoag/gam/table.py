@@ -71,12 +71,14 @@ class Table:
     def numeric(self, column: Column) -> bool:
         return numeric(self.column(column))
 
-    def every_term(self, knots: int) -> tuple[list[Term], list[str]]:
+    def every_term(self) -> tuple[list[Term], list[str]]:
         """A curve for every column of numbers, a level for each category of the others.
 
         A column of two or three different numbers is a line; one that is constant is left out, and
-        named.
+        named. Curves have as many knots as there are rows for each of them, 20 at most; with fewer
+        than 5 rows for each, all are lines.
         """
+        knots = min(self.shape[0] // max(self.shape[1], 1), 20)
         found: list[Term] = []
         constant: list[str] = []
         for j in range(self.shape[1]):
@@ -87,5 +89,6 @@ class Table:
             elif not numeric(values):
                 found.append(category(j))
             else:
-                found.append(smooth(j, knots=knots) if different > 3 else linear(j, vanish=True))
+                curved = different > 3 and knots >= 5
+                found.append(smooth(j, knots=knots) if curved else linear(j, vanish=True))
         return found, constant

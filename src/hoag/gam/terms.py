@@ -24,9 +24,6 @@ from hoag.values import InvalidInput
 # A column is named, or numbered from 0.
 Column = str | int
 
-# Knots of a curve where nobody says how many, and of each side of a surface.
-CURVE, SIDE = 20, 7
-
 
 @dataclass(frozen=True)
 class Term(ABC):
@@ -136,7 +133,7 @@ class Category(Term):
 def smooth(
     column: Column,
     *,
-    knots: Any = CURVE,
+    knots: Any = 20,
     degree: int = 3,
     order: int = 2,
     cyclic: bool = False,
@@ -178,7 +175,7 @@ def smooth(
 
 def tensor(
     *columns: Column,
-    knots: Any = SIDE,
+    knots: Any = 7,
     degree: int = 3,
     order: int = 2,
     cyclic: Any = False,
