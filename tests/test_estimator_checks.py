@@ -16,7 +16,9 @@ from sklearn.utils.estimator_checks import (
 )
 
 from hoag import (
+    GAMClassifierCV,
     GammaRegressorCV,
+    GAMRegressorCV,
     HuberRegressorCV,
     KernelRidgeCV,
     LinearSVCCV,
@@ -50,7 +52,13 @@ PLAIN = [
 
 # What differs from one of those by its loss alone; these, and the settings at the end, are left to
 # `make test-all`.
-ALIKE = [GammaRegressorCV(), TweedieRegressorCV(), QuantileRegressorCV()]
+ALIKE = [
+    GammaRegressorCV(),
+    TweedieRegressorCV(),
+    QuantileRegressorCV(),
+    GAMRegressorCV(max_iter=20),
+    GAMClassifierCV(max_iter=20),
+]
 
 # Many penalties take many steps, and the checks are not about where the last of them ends.
 STEPS = 20

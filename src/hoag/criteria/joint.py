@@ -199,7 +199,8 @@ class Joint(SharedFolds[Blocks | Each]):
                 bends = self.work.bends_at(X)
                 d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
                 spent += taken
-            slope, size = np.sum(r * d, axis=1), np.abs(h)  # −(the decrement)², but for rounding
+            slope = np.sum(r * d, axis=1)  # −(the decrement)², but for rounding
+            size = np.abs(at.value) + penalty.gross(X)
             done = np.abs(slope) <= enough * size
             noise = np.abs(slope) <= ROUNDING * size  # where values of h no longer tell
             done |= noise & (np.abs(slope) > 0.5 * last)

@@ -55,6 +55,10 @@ class Pull(ABC):
         """½ x_kᵀSx_k, (K,)."""
         return np.asarray(0.5 * np.sum(X * self.times(X), axis=1))
 
+    def gross(self, X: Array) -> Array:
+        """The same without signs, (K,): what it is rounded beside, where its summands cancel."""
+        return self.value(X)
+
 
 class Shrink(Pull):
     """Sⱼ picks the coefficients of group j; S, (K, size), holds those of group −1 a little."""
@@ -106,6 +110,9 @@ class Matrices(Pull):
     def alpha(self) -> Array:
         return self._alpha
 
+    def gross(self, X: Array) -> Array:
+        return np.asarray(0.5 * np.sum(np.abs(X) * (np.abs(X) @ np.abs(self._S)), axis=1))
+
     def roots(self) -> list[Array]:
         found = []
         for term in self._penalty.terms:
@@ -130,15 +137,16 @@ class Matrices(Pull):
         return self._alpha * [float(np.sum(S * N[some, some])) for some, S in parts]
 
     def pairs(self, M: Array, N: Array) -> Array:
-        terms, s = self._penalty.terms, self._alpha.size
-        found = np.zeros((s, s))
-        for j, one in enumerate(terms):
-            left = one.dense @ M[one.some]
-            for k in range(j, s):
-                other = terms[k]
-                right = other.dense @ N[other.some, one.some]
-                found[j, k] = found[k, j] = float(np.sum(left[:, other.some] * right.T))
-        return np.outer(self._alpha, self._alpha) * found
+        """By (SⱼM)·(SₖN)ᵀ over the coefficients of both, the rows of all j one below another."""
+        terms, size = self._penalty.terms, self._penalty.size
+        places = np.concatenate([np.arange(size)[term.some] for term in terms])
+        left = np.concatenate([term.dense @ M[term.some] for term in terms])[:, places]
+        right = left
+        if N is not M:
+            right = np.concatenate([term.dense @ N[term.some] for term in terms])[:, places]
+        first = np.cumsum([0, *(len(term.diagonal) for term in terms[:-1])])
+        sums = np.add.reduceat(np.add.reduceat(left * right.T, first, axis=0), first, axis=1)
+        return np.outer(self._alpha, self._alpha) * sums
 
     def columns(self, X: Array) -> Array:
         found = np.zeros((*X.shape, self._alpha.size))

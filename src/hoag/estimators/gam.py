@@ -90,6 +90,8 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         penalties = quadratic(forms, names=names, centred=centred)
         settings = self.get_params(deep=False)
         handed_on = {name: settings[name] for name in _HANDED_ON}
+        if isinstance(self.tol, str):
+            handed_on["tol"] = self._usual_tol(table.shape[0])
         model.set_params(penalties=penalties, **handed_on)
         B = self._additive.design(table)
         if sample_weight is not None:
@@ -127,6 +129,12 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         status = model.result_.status
         told = f"{status.sentence} {said}".strip()
         self.result_ = replace(model.result_, status=replace(status, sentence=told))
+
+    def _usual_tol(self, rows: int) -> float:
+        """A hundredth of a degree of freedom, each of which is worth about 2/n of a criterion."""
+        if self.tol != "auto":
+            raise InvalidInput(f"tol={self.tol!r}: give a positive number, or 'auto'.")
+        return min(1e-4, 0.02 / rows)
 
     @property
     def _parts(self) -> tuple[Part, ...]:
@@ -293,9 +301,9 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
     cv : "reml", "gcv", "alo", "aic", "bic", int, splitter or iterable
         How λ is chosen: the marginal likelihood, which is smooth and seldom bends too much;
         generalised cross-validation; approximate leave-one-out; or folds.
-    tol : float
-        As in LogisticRegressionCV, a share of the criterion; small, for curves are told apart by
-        little of it.
+    tol : float or "auto"
+        As in LogisticRegressionCV, a share of the criterion. "auto" is 0.02/n, what a hundredth of
+        a degree of freedom changes it by, and at most 1e-4.
     scoring, rule, search, starts, bounds, max_iter, time_budget, n_jobs, random_state, verbose,
     callback : as in LogisticRegressionCV
 
@@ -324,7 +332,7 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
         bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-6,
+        tol: float | Literal["auto"] = "auto",
         max_iter: int = 100,
         time_budget: float | None = None,
         n_jobs: int | None = None,
@@ -438,7 +446,7 @@ class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
         search: Any = None,
         starts: int | Literal["auto"] = "auto",
         bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-6,
+        tol: float | Literal["auto"] = "auto",
         max_iter: int = 100,
         time_budget: float | None = None,
         n_jobs: int | None = None,

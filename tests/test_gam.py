@@ -1,0 +1,425 @@
+"""Additive models: their bases, the fits they make, and what is said of them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline
+from scipy.linalg import null_space
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+import hoag
+from hoag import GAMClassifierCV, GAMRegressorCV
+from hoag.gam import category, from_formula, linear, smooth, tensor
+from hoag.gam.additive import Additive
+from hoag.gam.table import Table
+
+pd = pytest.importorskip("pandas")
+
+
+def truth(X):
+    """Curved, straight, and nothing."""
+    return np.sin(6 * X[:, 0]), 1.5 * X[:, 1], 0 * X[:, 2]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(size=(300, 3))
+    f = np.sum(truth(X), axis=0)
+    return X, f, f + 0.4 * rng.normal(size=300)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, _, y = data
+    return GAMRegressorCV().fit(X, y)
+
+
+def additive(X, *terms, names=None):
+    table = Table(np.asarray(X, dtype=float), names)
+    return Additive.of(table, terms), table
+
+
+# ---- bases
+
+
+def test_a_curve_takes_on_any_straight_line_and_its_penalty_does_not_see_it():
+    x = np.linspace(-3, 5, 200)[:, None]
+    for spacing in ("uniform", "quantile"):
+        made, table = additive(x**3 / 9, smooth(0, spacing=spacing, knots=9))
+        (part,) = made.parts
+        B = made.design(table).toarray()
+        np.testing.assert_allclose(B.sum(axis=1), 1.0, atol=1e-12)  # so f is known up to a constant
+        line = np.linalg.lstsq(B, x[:, 0] ** 3 / 9, rcond=None)[0]
+        np.testing.assert_allclose(B @ line, x[:, 0] ** 3 / 9, atol=1e-9)
+        bends, rest = (form.S for form in part.basis.forms)
+        size = np.linalg.norm(bends)
+        assert abs(line @ bends @ line) < 1e-9 * size * (line @ line)
+        np.testing.assert_allclose(bends @ rest, 0, atol=1e-10 * size)
+        np.testing.assert_allclose(rest @ np.ones(len(rest)), 0, atol=1e-12)
+        assert np.linalg.matrix_rank(rest) == 1
+        assert part.basis.vanishes
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_uneven_knots_are_penalised_by_the_integral_of_the_derivative(order):
+    knots = np.array([0.0, 0.1, 0.5, 0.6, 2.0])
+    made, _ = additive(np.linspace(0, 2, 30)[:, None], smooth(0, knots=knots, order=order))
+    S = made.parts[0].basis.forms[0].S
+    rng = np.random.default_rng(0)
+    beta = rng.normal(size=len(S))
+    gaps = (0.1, 1.4)
+    t = np.concatenate([knots[0] - gaps[0] * np.arange(3, 0, -1), knots])
+    t = np.concatenate([t, knots[-1] + gaps[1] * np.arange(1, 4)])
+    curve = BSpline(t, beta, 3).derivative(order)
+    grid = np.linspace(0, 2, 40001)
+    integral = np.trapezoid(curve(grid) ** 2, grid) * 2.0 ** (2 * order - 1)
+    assert beta @ S @ beta == pytest.approx(integral, rel=1e-3)
+
+
+@pytest.mark.parametrize("spacing", ["uniform", "quantile"])
+def test_the_ends_of_a_cyclic_curve_meet(spacing):
+    x = np.linspace(0, 24, 100)[:, None] ** (2 if spacing == "quantile" else 1)
+    made, _ = additive(x, smooth(0, cyclic=True, knots=9, spacing=spacing))
+    basis = made.parts[0].basis
+    low, high = x[0, 0], x[-1, 0]
+    ends = basis.design([np.array([low, high, low + 1.5, high + 1.5])]).toarray()
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-12)
+    np.testing.assert_allclose(ends[2], ends[3], atol=1e-12)
+    assert len(basis.forms) == 1  # only constants do not bend
+    np.testing.assert_allclose(basis.forms[0].S @ np.ones(basis.size), 0, atol=1e-9)
+
+
+def test_a_surface_is_made_of_products():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(40, 2))
+    made, table = additive(X, tensor(0, 1, knots=(4, 5)))
+    (part,) = made.parts
+    B = made.design(table).toarray()
+    first, second = (side.design([X[:, j]]).toarray() for j, side in enumerate(part.basis.sides))
+    np.testing.assert_allclose(B, np.einsum("ni,nj->nij", first, second).reshape(40, -1))
+    along = [form.S for form in part.basis.forms]
+    surface = rng.normal(size=(first.shape[1], second.shape[1]))
+    bends = np.diff(surface, 2, axis=0), np.diff(surface, 2, axis=1)
+    for S, bent in zip(along, bends, strict=False):
+        assert surface.ravel() @ S @ surface.ravel() == pytest.approx(np.sum(bent**2))
+    assert np.linalg.matrix_rank(along[2]) == 3  # x, z and xz
+
+
+def test_an_unknown_category_has_the_mean_of_the_others():
+    made, _ = additive(np.array([[0.0], [1], [1], [4]]), category(0))
+    rows = made.parts[0].basis.design([np.array([4.0, 7.0])]).toarray()
+    np.testing.assert_allclose(rows, [[0, 0, 1], [1 / 3, 1 / 3, 1 / 3]])
+    assert list(made.parts[0].basis.levels) == ["0", "1", "4"]
+
+
+def test_a_curve_by_numbers_and_by_category():
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 20), "s": np.arange(20.0), "k": list("ab") * 10})
+    table = Table(frame, list(frame.columns))
+    made = Additive.of(table, [smooth("x", by="s", knots=5)])
+    plain = Additive.of(table, [smooth("x", knots=5)])
+    B, C = (one.design(table).toarray() for one in (made, plain))
+    np.testing.assert_allclose(B, frame["s"].to_numpy()[:, None] * C)
+    assert not made.parts[0].basis.centred
+    assert made.parts[0].basis.vanishes
+    each = Additive.of(table, [smooth("x", by="k", knots=5), category("k")])
+    assert each.labels == ["k", "s(x)[k=a]", "s(x)[k=b]"]
+    D = each.design(table).toarray()
+    np.testing.assert_allclose(D[:, 2:9] + D[:, 9:], C)
+
+
+# ---- fits
+
+
+def explicit(model, X, y, weights=None):
+    """The fit of squares at the λ found, curves held at mean 0 by a basis without constants."""
+    table, made = Table(X, None), model._additive
+    B, weights = made.design(table).toarray(), np.ones(len(y)) if weights is None else weights
+    means = weights @ B / weights.sum()
+    Z = np.zeros((B.shape[1], 0))
+    S = np.zeros((B.shape[1],) * 2)
+    for part in made.parts:
+        own = null_space(means[None, part.columns]) if part.basis.centred else np.eye(1)
+        block = np.zeros((B.shape[1], own.shape[1]))
+        block[part.columns] = own
+        Z = np.hstack([Z, block])
+        for form, lam in zip(part.basis.forms, model.lam_[part.penalties], strict=True):
+            S[part.columns, part.columns] += np.exp(lam) * form.S
+    A = np.column_stack([B @ Z, np.ones(len(y))])
+    P = np.zeros((A.shape[1],) * 2)
+    P[:-1, :-1] = Z.T @ S @ Z
+    G = (A.T * weights) @ A
+    H = G + P
+    return A, np.linalg.solve(H, A.T @ (weights * y)), G, H
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_fit_is_that_of_curves_held_at_mean_zero(data, weighted):
+    X, _, y = data
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
+    model = GAMRegressorCV().fit(X, y, weights if weighted else None)
+    A, x, G, H = explicit(model, X, y, weights)
+    np.testing.assert_allclose(model.predict(X), A @ x, rtol=0, atol=1e-7)
+    terms = model.predict(X, terms=True)
+    np.testing.assert_allclose(weights @ terms / weights.sum(), 0, atol=1e-8)
+    np.testing.assert_allclose(terms.sum(axis=1) + model.intercept_, A @ x, atol=1e-7)
+    F = np.linalg.solve(H, G)
+    assert model.edf_.sum() + 1 == pytest.approx(np.trace(F), abs=1e-5)
+    assert model.edf_.sum() + 1 == pytest.approx(model.model_.dof_, abs=1e-5)
+    first = next(iter(model._additive.parts)).basis.size - 1
+    assert model.edf_[0] == pytest.approx(np.trace(F[:first, :first]), abs=1e-5)
+    # bands, with the weights' mean at 1 and the noise from what is left
+    scaled = weights / weights.mean()
+    left = float(scaled @ (y - A @ x) ** 2) / (len(y) - np.trace(F))
+    assert model.dispersion_ == pytest.approx(left, rel=1e-5)
+    covariance = left * weights.mean() * np.linalg.inv(H)
+    error = np.sqrt(np.einsum("ij,jk,ik->i", A, covariance, A))
+    mean, low, high = model.predict(X, interval=0.95)
+    np.testing.assert_allclose(high - mean, 1.959964 * error, rtol=1e-4)
+    np.testing.assert_allclose(mean - low, high - mean, rtol=1e-9)
+    alone = A.copy()
+    alone[:, first:-1] = 0.0
+    error = np.sqrt(np.einsum("ij,jk,ik->i", alone, covariance, alone))
+    value, low, high = model.predict(X, terms=True, interval=0.95)
+    np.testing.assert_allclose((high - value)[:, 0], 1.959964 * error, rtol=1e-4)
+
+
+@pytest.mark.parametrize("cv", ["reml", "gcv", "alo", "aic", 5])
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma"])
+def test_every_way_to_choose_finds_the_curves(data, cv, family):
+    X, f, y = data
+    rng = np.random.default_rng(0)
+    if family == "poisson":
+        y = rng.poisson(np.exp(f))
+    elif family == "gamma":
+        y = np.exp(f) * rng.gamma(5.0, 1 / 5.0, len(f))
+    cv = KFold(5, shuffle=True, random_state=0) if cv == 5 else cv
+    model = GAMRegressorCV(family=family, cv=cv).fit(X, y)
+    assert model.result_.converged
+    eta = model.predict(X, terms=True).sum(axis=1) + model.intercept_
+    assert np.sqrt(np.mean((eta - f) ** 2)) < 0.16
+    mean = eta if family == "gaussian" else np.exp(eta)
+    np.testing.assert_allclose(model.predict(X), mean, rtol=1e-9)
+    assert 4 < model.edf_[0] < 14
+    assert model.edf_[1] < 3.5
+
+
+@pytest.mark.parametrize("cv", ["reml", "gcv", KFold(5, shuffle=True, random_state=0)])
+def test_terms_at_infinity_are_named(cv):
+    words = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(200, 3))
+        y = np.sum(truth(X), axis=0) + 0.4 * rng.normal(size=200)
+        model = GAMRegressorCV(cv=cv).fit(X, y)
+        words.append(model.plateaus_)
+        for label, edf, word in zip(model.labels_, model.edf_, model.plateaus_, strict=True):
+            assert (word == "gone") == (edf < 0.02)
+            if word:
+                assert label in str(model.result_.status)
+                assert edf < 1.02
+        assert str(model.summary()).count("gone") >= np.sum(model.plateaus_ == "gone")
+    curved, straight, nothing = np.array(words).T
+    assert np.all(curved == "")
+    assert np.sum(straight == "straight") >= 2
+    assert np.all(straight != "gone")
+    assert np.sum(nothing == "gone") >= 1
+
+
+def test_the_unit_of_a_column_or_of_y_changes_nothing(data, fitted):
+    X, _, y = data
+    moved = GAMRegressorCV().fit(X * [1e3, 1e-4, 1] + [5, 0, -300], 1e4 * y - 7e4)
+    np.testing.assert_allclose(moved.edf_, fitted.edf_, atol=2e-3)
+    shown = (moved.predict(X * [1e3, 1e-4, 1] + [5, 0, -300]) + 7e4) / 1e4
+    np.testing.assert_allclose(shown, fitted.predict(X), atol=1e-4)
+    order = np.random.default_rng(0).permutation(len(y))
+    again = GAMRegressorCV().fit(X[order], y[order])
+    np.testing.assert_allclose(again.predict(X), fitted.predict(X), atol=1e-5)
+
+
+def test_beyond_the_ends_curves_go_on_straight(fitted):
+    far = np.array([[1.2, 0.5, 0.5], [1.4, 0.5, 0.5], [1.6, 0.5, 0.5]])
+    a, b, c = fitted.predict(far)
+    assert a + c == pytest.approx(2 * b)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes(data, classes):
+    X, f, _ = data
+    rng = np.random.default_rng(1)
+    noisy = 2 * f + rng.logistic(size=len(f))
+    y = np.array(["a", "b", "c"])[np.digitize(noisy, np.quantile(noisy, [0.5, 0.8][: classes - 1]))]
+    model = GAMClassifierCV().fit(X, y)
+    assert model.result_.converged
+    chance = model.predict_proba(X)
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    assert np.mean(model.classes_[chance.argmax(axis=1)] == model.predict(X)) == 1.0
+    assert model.score(X, y) > 0.6
+    eta = model.decision_function(X)
+    terms = model.decision_function(X, terms=True)
+    np.testing.assert_allclose(terms.sum(axis=1) + model.intercept_, eta, atol=1e-8)
+    if classes == 2:
+        value, low, high = model.predict_proba(X, interval=0.9)
+        assert np.all((low <= value) & (value <= high))
+        np.testing.assert_allclose(low[:, 0], 1 - high[:, 1])
+    else:
+        with pytest.raises(hoag.InvalidInput, match="one linear predictor"):
+            model.predict_proba(X, interval=0.9)
+        assert "3 classes" in str(model.summary())
+
+
+def test_exposure_is_an_offset(data):
+    X, f, _ = data
+    rng = np.random.default_rng(5)
+    years = rng.uniform(0.2, 4, len(f))
+    y = rng.poisson(years * np.exp(f))
+    model = GAMRegressorCV(family="poisson").fit(X, y, exposure=years)
+    again = GAMRegressorCV(family="poisson").fit(X, y, offset=np.log(years))
+    np.testing.assert_allclose(model.predict(X), again.predict(X), rtol=1e-6)
+    mean, low, high = model.predict(X, interval=0.95, exposure=years)
+    np.testing.assert_allclose(mean, years * model.predict(X))
+    rate = model.predict(X, interval=0.95)
+    np.testing.assert_allclose(high, years * rate[2], rtol=1e-9)
+    assert np.all(low < mean)
+    assert np.sqrt(np.mean((np.log(model.predict(X)) - f) ** 2)) < 0.15
+
+
+def test_a_frame_of_words_and_numbers():
+    rng = np.random.default_rng(2)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "age": rng.uniform(20, 80, n),
+            "site": rng.choice(["north", "south", "west"], n),
+            "dose": rng.integers(0, 3, n),
+            "kind": pd.Categorical(rng.integers(1, 4, n)),
+            "notes": [None] * n,  # that nobody asks for
+        }
+    )
+    level = {"north": 1.0, "south": -1.0, "west": 0.0}
+    f = np.sin(frame["age"] / 8) + frame["site"].map(level) + 0.3 * frame["dose"]
+    frame["y"] = f + 0.2 * rng.normal(size=n)
+    formula = GAMRegressorCV("y ~ s(age) + site + dose + kind").fit(frame)
+    terms = [smooth("age"), category("site"), linear("dose"), category("kind")]
+    model = GAMRegressorCV(terms).fit(frame.drop(columns="y"), frame["y"])
+    np.testing.assert_allclose(formula.predict(frame), model.predict(frame.drop(columns="y")))
+    assert model.labels_ == ["s(age)", "site", "dose", "kind"]
+    assert np.sqrt(np.mean((model.predict(frame.drop(columns="y")) - f) ** 2)) < 0.1
+    # of other categories the mean is predicted, which is no error
+    other = frame.drop(columns="y").assign(site="east")
+    assert np.all(np.isfinite(model.predict(other)))
+    every = GAMRegressorCV().fit(frame[["age", "site", "dose"]], frame["y"])
+    assert every.labels_ == ["s(age)", "site", "dose"]
+
+
+def test_own_estimators_as_a_family(data):
+    X, _, y = data
+    high = GAMRegressorCV(
+        [smooth(0), linear(1)], family=hoag.QuantileRegressorCV(quantile=0.9), cv=5
+    )
+    high.fit(X, y)
+    assert 0.8 < np.mean(y <= high.predict(X)) < 0.97
+    with pytest.raises(hoag.InvalidInput, match="no likelihood"):
+        high.predict(X, interval=0.9)
+
+
+def test_coverage_of_the_bands():
+    inside = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(400, 3))
+        f = np.stack(truth(X), axis=1)
+        f = f - f.mean(axis=0)
+        y = f.sum(axis=1) + 0.5 * rng.normal(size=400)
+        model = GAMRegressorCV().fit(X, y)
+        _, low, high = model.predict(X, interval=0.95)
+        inside.append(np.mean((low <= f.sum(axis=1)) & (f.sum(axis=1) <= high)))
+    assert 0.88 < np.mean(inside) < 0.995
+
+
+def test_tests_of_terms_know_nothing_from_something():
+    p = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(200, 2))
+        y = np.sin(6 * X[:, 0]) + rng.normal(size=200)
+        model = GAMRegressorCV([smooth(0), smooth(1, vanish=False)]).fit(X, y)
+        p.append(model.summary().table["p_value"])
+    p = np.array(p)
+    assert np.all(p[:, 0] < 1e-4)
+    assert np.mean(p[:, 1]) > 0.25
+    assert set(model.summary().to_frame().columns) >= {"edf", "p_value", "plateau"}
+
+
+def test_clones_and_pickles(data, fitted):
+    X, _, y = data
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    other = clone(GAMRegressorCV([smooth(0, knots=[0, 0.5, 1])], cv="gcv", tol=1e-5))
+    assert other.get_params()["cv"] == "gcv"
+    assert other.fit(X, y).edf_.size == 1
+
+
+# ---- formulas and errors
+
+
+def test_formulas_of_mgcv():
+    left, terms = from_formula('y ~ 1 + s(x, k=12, bs="cc") + te(u, v, k=c(5, 6)) + s(a, by=b) + w')
+    assert left == "y"
+    assert terms == [
+        smooth("x", knots=13, cyclic=True),
+        tensor("u", "v", knots=(3, 4)),
+        smooth("a", by="b"),
+        linear("w"),
+    ]
+    made, _ = additive(
+        np.linspace(0, 1, 50)[:, None], from_formula("s(x, k=12)")[1][0], names=["x"]
+    )
+    assert made.parts[0].basis.size == 12
+    assert from_formula("w", lambda name: False)[1] == [category("w")]
+    for wrong in ("y ~ s(x) * z", "y ~ ", "y ~ s(x, fx=True)", "y ~ log(x)", "y ~ s(x + 1)", "~ 0"):
+        with pytest.raises(hoag.InvalidInput):
+            from_formula(wrong)
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ([smooth("age")], "no column of X"),
+        ([smooth(7)], "no column of X"),
+        ([linear(0)], "nothing to tune"),
+        ([smooth(0), smooth(0)], "twice"),
+        (["s(x0)"], "is no term"),
+        ([smooth(0, knots=[1, 0])], "numbers that grow"),
+        ([smooth(2, knots=4)], "no curve"),
+    ],
+)
+def test_errors_are_sentences(terms, said):
+    X = np.random.default_rng(0).uniform(size=(30, 3))
+    X[:, 2] = X[:, 2] > 0.5
+    with pytest.raises(hoag.InvalidInput, match=said):
+        GAMRegressorCV(terms).fit(X, X[:, 0])
+
+
+def test_other_errors():
+    X = np.random.default_rng(0).uniform(size=(30, 2))
+    with pytest.raises(hoag.InvalidInput, match="family="):
+        GAMRegressorCV(family="cauchy").fit(X, X[:, 0])
+    with pytest.raises(hoag.InvalidInput, match="knots=1"):
+        smooth(0, knots=1)
+    with pytest.raises(hoag.InvalidInput, match="two columns"):
+        tensor(0)
+    frame = pd.DataFrame({"x": [0.0, np.nan, *np.arange(28)], "k": ["a", None] * 15})
+    with pytest.raises(hoag.InvalidInput, match="NaN or an infinity in row 1"):
+        GAMRegressorCV([smooth("x")]).fit(frame, X[:, 0])
+    with pytest.raises(hoag.InvalidInput, match="no category in row 1"):
+        GAMRegressorCV([category("k")]).fit(frame, X[:, 0])
+    with pytest.raises(hoag.InvalidInput, match="holds no numbers"):
+        GAMRegressorCV([smooth("k")]).fit(frame.assign(k="a"), X[:, 0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        GAMRegressorCV().fit(np.column_stack([X, np.ones(30)]), X[:, 0] + X[:, 1] ** 2)
+    assert any("Left out" in str(one.message) for one in caught)
