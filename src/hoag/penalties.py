@@ -1,4 +1,10 @@
-"""Penalties that are no groups of coefficients, for `penalties=` of the linear estimators."""
+"""Penalties that are no groups of coefficients, for `penalties=` of the linear estimators.
+
+>>> import numpy as np
+>>> import hoag
+>>> hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])
+hoag.penalties.quadratic(1 forms: level)
+"""
 
 from __future__ import annotations
 

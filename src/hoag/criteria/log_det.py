@@ -42,9 +42,7 @@ class LogDet:
         if isinstance(penalty, Ridge):
             self.shift = penalty.shift
             counts = np.bincount(penalty.groups[penalty.groups >= 0], minlength=penalty.n_lam)
-            self.parts = [
-                _Common(np.array([j]), np.ones((1, count)), 0.0) for j, count in enumerate(counts)
-            ]
+            self.parts = [_Groups(counts)]
         elif isinstance(penalty, Quadratic):
             self.shift, hair, terms = penalty.shift, 0.0, penalty.terms
             if penalty.aside is not None:
@@ -87,6 +85,17 @@ class _Part:
 
     def at(self, lam: Array) -> Bent:
         raise NotImplementedError
+
+
+class _Groups(_Part):
+    """Σⱼ rⱼλⱼ for groups of rⱼ coefficients."""
+
+    def __init__(self, counts: npt.NDArray[np.intp]) -> None:
+        self.own, self._counts, self.rank = np.arange(counts.size), counts, int(counts.sum())
+
+    def at(self, lam: Array) -> Bent:
+        flat = np.zeros((lam.size, lam.size))
+        return Bent(float(self._counts @ lam), self._counts.astype(float), flat)
 
 
 class _Common(_Part):

@@ -119,6 +119,12 @@ class Structure(ABC):
     """Penalties of a linear estimator that are no groups of its coefficients.
 
     What is given as `penalties=` then; see hoag.penalties.
+
+    >>> import numpy as np
+    >>> import hoag
+    >>> some = hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])
+    >>> isinstance(some, hoag.penalties.Structure), some.names
+    (True, ['level'])
     """
 
     names: Sequence[str]
