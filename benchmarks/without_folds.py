@@ -1,10 +1,12 @@
 """Criteria without folds: how near approximate leave-one-out is, how long it takes, and a rival.
 
-    python benchmarks/without_folds.py [--only loss seconds rival] [--problems 20]
+    python benchmarks/without_folds.py [--only loss seconds risk rival] [--problems 20]
 
 loss     of every kind of y 20 small problems: f by cv="alo" beside n fits without one row each, and
          how much of the true leave-one-out loss is lost by the λ that it chooses
 seconds  cv="alo" beside cv=5, the faster of two runs
+risk     what the λ chosen by folds, "alo", "aic", "bic" and "reml" cost on new rows, above what the
+         true coefficients do: 100 to 500 rows, 5 to 50 columns in three groups
 rival    bbai's LogisticRegression, which minimises the same criterion (pip install bbai)
 
 One thread; tables go to stdout, progress to stderr. It takes about five minutes.
@@ -13,6 +15,7 @@ One thread; tables go to stdout, progress to stderr. It takes about five minutes
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -138,6 +141,52 @@ def seconds() -> None:
         print(f"| {name} | {' | '.join(cells)} | {spent[0] / spent[1]:.1f} |", flush=True)
 
 
+def drawn(kind: str, seed: int) -> tuple[Array, Any, Any, Callable[[Any], float]]:
+    """Rows, y, groups and the risk of a fit above that of the true coefficients.
+
+    Coefficients of group k are normal with a spread that falls by 3 from group to group; in every
+    other problem two thirds of them are zero.
+    """
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(100, 501)), int(rng.integers(5, 51))
+    A, groups = rng.normal(size=(n, p)), np.arange(p) % 3
+    w = rng.normal(size=p) * 3.0**-groups * (rng.random(p) < (1 / 3 if seed % 2 else 1.0))
+    w *= 1.5 / (np.linalg.norm(w) or 1.0)
+    if kind == "squares":
+        y = A @ w + 1.5 * rng.normal(size=n)
+        return A, y, groups, lambda fit: float(np.sum((fit.coef_ - w) ** 2) + fit.intercept_**2)
+    new = rng.normal(size=(20000, p))
+    chance = 1 / (1 + np.exp(-(new @ w)))
+
+    def risk(fit: Any) -> float:
+        p = np.clip(fit.predict_proba(new)[:, 1], 1e-12, 1 - 1e-12)
+        ratio = chance * np.log(chance / p) + (1 - chance) * np.log((1 - chance) / (1 - p))
+        return float(np.mean(ratio))
+
+    return A, (A @ w > rng.logistic(size=n)).astype(int), groups, risk
+
+
+def risks(problems: int) -> None:
+    words = (5, "alo", "aic", "bic", "reml")
+    print("\n| y | penalties |" + "".join(f" {word} |" for word in words) + "\n" + "|---" * 7 + "|")
+    for kind, make in (("squares", hoag.RidgeCV), ("logistic", hoag.LogisticRegressionCV)):
+        for name in ("one", "one for each group", "one for each column"):
+            found = []
+            for seed in range(problems):
+                A, y, groups, risk = drawn(kind, seed)
+                own = {"one": "shared", "one for each group": groups}.get(name, "per-feature")
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    fits = [make(cv=word, penalties=own).fit(A, y) for word in words]
+                found.append([risk(fit) for fit in fits])
+                say(kind, name, seed, A.shape, *(f"{own:.4f}" for own in found[-1]))
+            each = np.array(found)
+            share = np.exp(np.mean(np.log(each / each[:, :1]), axis=0))
+            worst = np.max(each / each[:, :1], axis=0)
+            cells = "".join(f" {a:.2f} ({b:.1f}) |" for a, b in zip(share, worst, strict=True))
+            print(f"| {kind} | {name} |{cells}", flush=True)
+
+
 def rival() -> None:
     try:
         from bbai.glm import LogisticRegression
@@ -165,7 +214,7 @@ def rival() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", default=["loss", "seconds", "rival"])
+    parser.add_argument("--only", nargs="+", default=["loss", "seconds", "risk", "rival"])
     parser.add_argument("--problems", type=int, default=20, help="of every kind")
     args = parser.parse_args()
     with alone():
@@ -173,6 +222,8 @@ def main() -> None:
             losses_lost(args.problems)
         if "seconds" in args.only:
             seconds()
+        if "risk" in args.only:
+            risks(args.problems)
         if "rival" in args.only:
             rival()
 

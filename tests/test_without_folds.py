@@ -514,9 +514,9 @@ def test_words_that_say_nothing_get_a_sentence():
     say = pytest.raises
     with say(hoag.InvalidInput, match="no closed form for this loss. Use cv='alo'"):
         hoag.LogisticRegressionCV(cv="loo").fit(X, y)
-    with say(hoag.InvalidInput, match="use 'alo', 'gcv', 'aic', 'bic', a number of folds"):
+    with say(hoag.InvalidInput, match="use 'alo', 'gcv', 'aic', 'bic', 'reml', a number of folds"):
         hoag.LogisticRegressionCV(cv="sure").fit(X, y)
-    with say(hoag.InvalidInput, match="'bic', 'sure', a number"):
+    with say(hoag.InvalidInput, match="'bic', 'sure', 'reml', a number"):
         hoag.RidgeCV(cv="cp").fit(X, y)
     with say(hoag.InvalidInput, match="cv='alo': use a number of folds"):
         hoag.KernelRidgeCV(cv="alo").fit(X, y)

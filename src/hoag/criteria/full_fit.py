@@ -42,13 +42,18 @@ from hoag.values import (
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The fit at one λ: x, ∇₁h that is left there, the rows as scores see them, H⁻¹ and log|H|."""
+    """The fit at one λ: x, ∇₁h that is left there, the rows as scores see them, H⁻¹ and log|H|.
+
+    H is with what settles the directions that only the penalty settles: `settled` is that, for each
+    feature, zero for most models.
+    """
 
     x: Array
     left: Array
     seen: Seen
     inverse: Array
     log_det: float
+    settled: Array
     note: str = ""
 
 
@@ -93,8 +98,10 @@ class FullFit(Criterion):
         start = np.zeros(model.x0.size) if x is None else x
         newton = Newton(Cholesky(), forcing=np.inf)
         solve = newton.solve(Counted(model), lam, start, tol * self._scale)
+        H = solve.point.hessian.matrix()
+        settled = self._settling(H)
         try:
-            factor = cholesky(self._settling(solve.point.hessian.matrix()), lower=True)
+            factor = cholesky(H, lower=True)
         except LinAlgError:
             raise InnerProblemError(
                 "∇²₁h is singular to rounding at lam = "
@@ -103,21 +110,24 @@ class FullFit(Criterion):
         root = solve_triangular(factor, np.eye(len(factor)), lower=True).T
         seen = Seen(model.train, model.train.predict(solve.x), self._forms.squares(root))
         log_det = 2.0 * float(np.sum(np.log(np.diag(factor))))
-        return Fitted(solve.x, solve.point.h_x, seen, root @ root.T, log_det, _note(solve))
+        inverse = root @ root.T
+        return Fitted(solve.x, solve.point.h_x, seen, inverse, log_det, settled, _note(solve))
 
     def _settling(self, H: Array) -> Array:
-        """H, with the directions settled that only the penalty settles, in place.
+        """The directions settled that only the penalty settles, in place; by how much, (features,).
 
         Classes that share the penalty of a feature may all have its coefficient shifted by the
         same: no score sees that, it mixes with no other direction, and where penalties are weak it
         would be all that H⁻¹ shows.
         """
         model, K = self.narrow.model, self.narrow.model.train.design.width
+        added = np.zeros(model.train.design.features)
         if isinstance(model.train.loss, Multinomial) and isinstance(model.penalty, Ridge):
             for j in np.flatnonzero(np.all(model.groups == model.groups[:, :1], axis=1)):
                 own = slice(j * K, (j + 1) * K)
-                H[own, own] += float(np.trace(H[own, own])) / K
-        return H
+                added[j] = float(np.trace(H[own, own]))
+                H[own, own] += added[j] / K
+        return added
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Array | None) -> Evaluation:
         before = self.problem.ledger.cost

@@ -6,20 +6,26 @@
 with Eⱼ = exp(λⱼ)Sⱼ: the curvature of the loss moves with z, and so does the determinant. ∇f is
 exact. ∇²f is without what such moves add to it, which would take the loss's fourth derivative, and
 a Gram matrix for each λ: steps by it are a little off, and what they gain is measured.
+
+Classes may all have a coefficient shifted by the same, which no data show: of these directions H is
+the penalty alone, its determinant that of the prior, and none of both is counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from hoag.criteria.base import SPACING, Traits
+from hoag.criteria.factors import factors
 from hoag.criteria.full_fit import Fitted, FullFit
-from hoag.criteria.log_det import Bent
+from hoag.criteria.log_det import Bent, LogDet
 from hoag.criteria.marginal import Marginal
 from hoag.criteria.pull import pull
 from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Quadratic, Ridge, by_group
 from hoag.values import ROUNDING, Array, Ask, Evaluation
 
 
@@ -50,10 +56,15 @@ class Laplace(FullFit):
         turned = self.narrow.model.train.backward(seen.shaped(seen.turned(seen.V)))
         traces = penalty.traces(fit.inverse)
         bent = np.diag(traces) - penalty.pairs(fit.inverse, fit.inverse)
-        log_det = Bent(fit.log_det, traces + turned @ tangents, bent)
+        alike = self._alike(lam, fit)
+        log_det = Bent(
+            fit.log_det + alike.value,
+            traces + turned @ tangents + alike.grad,
+            bent + alike.hessian,
+        )
         found = self.score.of(lam, held, log_det)
         # Where x is a little off, log|H| is so in proportion, and h by the square of that.
-        missed = -float(turned @ (fit.inverse @ fit.left)) * found.value / self.score.n
+        missed = -float(turned @ (fit.inverse @ fit.left)) * self.score.by_c(found.value)
         lost = ROUNDING * abs(found.value) * (1.0 + abs(fit.log_det) / self.score.n)
         return Evaluation(
             lam,
@@ -68,3 +79,49 @@ class Laplace(FullFit):
             note=fit.note,
             hessian=found.hessian,
         )
+
+    def _alike(self, lam: Array, fit: Fitted) -> Bent:
+        """What log|H| lacks where the shifts of all classes are held by more than S.
+
+        log|S| − log|S + what holds them|, on these shifts.
+        """
+        penalty = self.narrow.model.penalty
+        if isinstance(penalty, Ridge):
+            some = np.flatnonzero(fit.settled) * self.narrow.model.train.design.width
+            groups, alpha = penalty.groups[some], penalty.alpha(lam)[some]
+            share = alpha / (alpha + fit.settled[fit.settled > 0])
+            grad = by_group(groups, 1.0 - share, lam.size)
+            bend = by_group(groups, share * (1.0 - share), lam.size)
+            return Bent(float(np.sum(np.log(share))), grad, -np.diag(bend))
+        if self._of_all is None:
+            return Bent(0.0, np.zeros(lam.size), np.zeros((lam.size,) * 2))
+        one, log_det = self._of_all
+        held = pull([one], lam)
+        (solve,) = factors(held.added(np.zeros((1, one.size, one.size))), lam)
+        inverse, prior = solve(np.eye(one.size)), log_det.at(lam)
+        traces = held.traces(inverse)
+        bent = prior.hessian - np.diag(traces) + held.pairs(inverse, inverse)
+        return Bent(prior.value - solve.log_det, prior.grad - traces, bent)
+
+    @cached_property
+    def _of_all(self) -> tuple[Quadratic, LogDet] | None:
+        """The penalty of what all classes have in common, where something else holds that too."""
+        penalty, design = self.narrow.model.penalty, self.narrow.model.train.design
+        assert isinstance(penalty, Quadratic)
+        if penalty.aside is None or penalty.aside.alike == 1 or penalty.fixed is None:
+            return None
+        K, slopes = penalty.aside.alike, design.slopes
+        terms = []
+        for term in penalty.terms:
+            first, last, _ = term.some.indices(slopes)
+            terms.append((slice(first // K, last // K), _common(term.dense, K)))
+        fixed = _common(penalty.fixed.dense[:slopes, :slopes], K)
+        aside = penalty.aside._replace(alike=1)
+        one = Quadratic(slopes // K, terms, fixed, penalty.shift, aside)
+        return one, LogDet(one)
+
+
+def _common(S: Array, K: int) -> Array:
+    """S on what the K outputs have in common, from (features·K, features·K)."""
+    size = len(S) // K
+    return np.asarray(S.reshape(size, K, size, K).sum(axis=(1, 3)) / K)

@@ -4,7 +4,9 @@
 
 Penalties that reach no coefficient in common are taken apart. Those that have their eigenvectors in
 common, as the two of a surface do, or a curve's bends and its straight part, are taken by their
-eigenvalues, which is exact however far apart λ are; others by a factor.
+eigenvalues, which is exact however far apart λ are; others by a factor, in a basis in which the
+large ones do not drown the small ones. What a penalty adds to all coefficients whatever λ is, a
+hair, counts where λ reaches.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hoag.glm.penalties import Penalty, Quadratic, Ridge
-from hoag.values import ROUNDING, Array, InvalidInput
+from hoag.glm.penalties import Penalty, Quadratic, Ridge, above_rounding
+from hoag.values import ROUNDING, ROUNDOFF, Array, InvalidInput
 
 
 class Bent(NamedTuple):
@@ -39,20 +41,22 @@ class LogDet:
         if isinstance(penalty, Ridge):
             self.shift = penalty.shift
             counts = np.bincount(penalty.groups[penalty.groups >= 0], minlength=penalty.n_lam)
-            self.parts = [
-                _Common(np.array([j]), np.ones((1, count))) for j, count in enumerate(counts)
-            ]
+            self.parts = [_Groups(counts)]
         elif isinstance(penalty, Quadratic):
-            self.shift = penalty.shift
-            places = [np.arange(penalty.size)[term.some] for term in penalty.terms]
+            self.shift, hair, terms = penalty.shift, 0.0, penalty.terms
+            if penalty.aside is not None:
+                hair = penalty.aside.hair
+            elif penalty.fixed is not None:  # a part of the prior that λ does not scale
+                terms = [*terms, penalty.fixed]
+            places = [np.arange(penalty.size)[term.some] for term in terms]
             for own in _connected(places, penalty.size):
                 reached = np.unique(np.concatenate([places[j] for j in own]))
                 matrices = []
                 for j in own:
                     S, inside = np.zeros((reached.size,) * 2), np.searchsorted(reached, places[j])
-                    S[np.ix_(inside, inside)] = penalty.terms[j].dense
+                    S[np.ix_(inside, inside)] = terms[j].dense
                     matrices.append(S)
-                self.parts.append(_part(own, matrices))
+                self.parts.append(_part(own, matrices, hair))
         else:
             raise InvalidInput("The determinant of a penalty is known where it is quadratic.")
 
@@ -62,13 +66,14 @@ class LogDet:
         return sum(part.rank for part in self.parts)
 
     def at(self, lam: Array) -> Bent:
-        value, grad, hessian = 0.0, np.zeros(lam.size), np.zeros((lam.size,) * 2)
+        s, whole = lam.size, np.append(lam - self.shift, 0.0)
+        value, grad, hessian = 0.0, np.zeros(s + 1), np.zeros((s + 1,) * 2)
         for part in self.parts:
-            found = part.at(lam[part.own] - self.shift)
+            found = part.at(whole[part.own])
             value += found.value
             grad[part.own] += found.grad
             hessian[np.ix_(part.own, part.own)] += found.hessian
-        return Bent(value, grad, hessian)
+        return Bent(value, grad[:s], hessian[:s, :s])
 
 
 class _Part:
@@ -81,59 +86,105 @@ class _Part:
         raise NotImplementedError
 
 
-class _Common(_Part):
-    """Σᵢ log Σⱼ exp(λⱼ)dⱼᵢ: the eigenvalues dⱼᵢ of matrices with the same eigenvectors, (s, r)."""
+class _Groups(_Part):
+    """Σⱼ rⱼλⱼ for groups of rⱼ coefficients."""
 
-    def __init__(self, own: npt.NDArray[np.intp], d: Array) -> None:
-        self.own, self.rank = own, d.shape[1]
-        with np.errstate(divide="ignore"):
-            self._logs = np.log(d)
+    def __init__(self, counts: npt.NDArray[np.intp]) -> None:
+        self.own, self._counts, self.rank = np.arange(counts.size), counts, int(counts.sum())
 
     def at(self, lam: Array) -> Bent:
-        logs = lam[:, None] + self._logs
+        flat = np.zeros((lam.size, lam.size))
+        return Bent(float(self._counts @ lam), self._counts.astype(float), flat)
+
+
+class _Common(_Part):
+    """Σᵢ log(hair + Σⱼ exp(λⱼ)dⱼᵢ), dⱼᵢ the eigenvalues of matrices with the same eigenvectors.
+
+    d is of shape (s, r).
+    """
+
+    def __init__(self, own: npt.NDArray[np.intp], d: Array, hair: float) -> None:
+        self.own, self.rank = own, d.shape[1]
+        with np.errstate(divide="ignore"):
+            self._d, self._hair = np.log(d), np.full((1, d.shape[1]), np.log(hair))
+
+    def at(self, lam: Array) -> Bent:
+        logs = np.concatenate([lam[:, None] + self._d, self._hair])
         top = logs.max(axis=0)
         each = np.exp(logs - top)
         total = each.sum(axis=0)
-        share, whole = each / total, np.log(total) + top
+        share, whole = each[:-1] / total, np.log(total) + top
         grad = share.sum(axis=1)
         return Bent(float(whole.sum()), grad, np.diag(grad) - share @ share.T)
 
 
 class _Factored(_Part):
-    """By a factor of Σⱼ exp(λⱼ)Sⱼ on the range of all of them."""
+    """By a factor of hair + Σⱼ exp(λⱼ)Sⱼ on the range of all of them."""
 
-    def __init__(self, own: npt.NDArray[np.intp], matrices: Sequence[Array]) -> None:
-        self.own, self._S, self.rank = own, list(matrices), matrices[0].shape[0]
+    def __init__(self, own: npt.NDArray[np.intp], matrices: Sequence[Array], hair: float) -> None:
+        self.own, self.rank = own, matrices[0].shape[0]
+        self._S, self._hair = [*matrices, np.eye(self.rank)], hair
 
     def at(self, lam: Array) -> Bent:
         top = float(lam.max())
-        weights = np.exp(lam - top)
-        whole = sum(w * S for w, S in zip(weights, self._S, strict=True))
+        weights = np.append(np.exp(lam - top), self._hair * np.exp(-top))
+        S = _graded(self._S, weights)
+        whole = np.sum([w * own for w, own in zip(weights, S, strict=True)], axis=0)
         scale = 1.0 / np.sqrt(np.diag(whole))
         factor = cho_factor(scale[:, None] * whole * scale, lower=True)
         value = 2 * float(np.sum(np.log(np.diag(factor[0])) - np.log(scale))) + self.rank * top
         turned = [
-            w * cho_solve(factor, scale[:, None] * S * scale)
-            for w, S in zip(weights, self._S, strict=True)
+            w * cho_solve(factor, scale[:, None] * own * scale)
+            for w, own in zip(weights[:-1], S, strict=False)
         ]
         grad = np.array([float(np.trace(M)) for M in turned])
         pairs = np.array([[float(np.sum(M * N.T)) for N in turned] for M in turned])
         return Bent(value, grad, np.diag(grad) - pairs)
 
 
-def _part(own: npt.NDArray[np.intp], matrices: Sequence[Array]) -> _Part:
+def _graded(matrices: Sequence[Array], weights: Array) -> list[Array]:
+    """The matrices in a basis in which the range of those that weigh most comes first.
+
+    Beyond their range these are zero, exactly, so that rounding of them hides nothing of the others
+    there: with a scale for each coordinate the sum has a factor, however far apart weights are.
+    """
+    S, first, size = [M.copy() for M in matrices], 0, len(matrices[0])
+    left = [j for j, w in enumerate(weights) if w > 0]
+    while True:
+        there = slice(first, size)
+        norms = {j: float(np.linalg.norm(S[j][there, there])) for j in left}
+        left = [j for j in left if norms[j] > 0]
+        most = max((weights[j] * norms[j] for j in left), default=0.0)
+        lead = [j for j in left if weights[j] * norms[j] > ROUNDOFF ** (1 / 3) * most]
+        if len(lead) == len(left):
+            return S
+        alike = np.sum([S[j][there, there] / norms[j] for j in lead], axis=0)
+        rank = int(np.sum(above_rounding(np.linalg.eigvalsh(alike))))
+        if rank == size - first:
+            return S
+        whole = np.sum([weights[j] / most * S[j][there, there] for j in lead], axis=0)
+        V = np.linalg.eigh(whole)[1][:, ::-1]
+        for j, own in enumerate(S):
+            own[:, there] = own[:, there] @ V
+            own[there] = V.T @ own[there]
+            if j in lead:
+                own[first + rank :] = own[:, first + rank :] = 0.0
+        first, left = first + rank, [j for j in left if j not in lead]
+
+
+def _part(own: npt.NDArray[np.intp], matrices: Sequence[Array], hair: float) -> _Part:
     """On the range of all matrices, by common eigenvectors where there are such."""
     # Weights that no eigenvalues of different matrices are likely to balance.
     each = [(1 + 1 / (2 + j)) * S / np.trace(S) for j, S in enumerate(matrices)]
     e, V = np.linalg.eigh(np.sum(each, axis=0))
-    V = V[:, e > ROUNDING * e[-1]]
+    V = V[:, above_rounding(e)]
     turned = [V.T @ S @ V for S in matrices]
     d = np.array([np.diag(M) for M in turned])
     apart = [np.abs(M - np.diag(np.diag(M))).max(initial=0.0) for M in turned]
-    if all(a <= ROUNDING * M.max() for a, M in zip(apart, d, strict=True)):
+    if all(a <= len(e) * ROUNDING * M.max() for a, M in zip(apart, d, strict=True)):
         sizes = d.max(axis=1)[:, None]
-        return _Common(own, np.where(d > ROUNDING * sizes, d, 0.0))
-    return _Factored(own, turned)
+        return _Common(own, np.where(d > len(e) * ROUNDING * sizes, d, 0.0), hair)
+    return _Factored(own, turned, hair)
 
 
 def _connected(places: Sequence[npt.NDArray[np.intp]], size: int) -> list[npt.NDArray[np.intp]]:

@@ -6,35 +6,63 @@
 up to a number that λ does not change; H = ∇²₁h. Coefficients that S does not reach have a flat
 prior: of squares this is the restricted likelihood, exactly. Where φ is not known, it is the best
 one, φ = P/(n − M) with M such coefficients, and c = (n − M) log P + log|H| − log|S|₊: exact for
-squares, and the extended quasi-likelihood of other deviances. f = exp(c/n) is positive, and least
-where c is.
+squares, and the extended quasi-likelihood of other deviances. L counts from the least that any
+predictions have.
+
+What is minimised is positive, and least where c is: f = exp(c/n), which is in the units of P; and
+f = log(1 + exp(c/n)) where φ is known, for c/n may be in the thousands, of large counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from hoag.criteria.log_det import Bent, LogDet
 from hoag.values import Array
 
 
+class Link(NamedTuple):
+    """c/n of an f, and its first two derivatives there."""
+
+    value: float
+    slope: float
+    bend: float
+
+    @staticmethod
+    def of(f: float, softly: bool) -> Link:
+        """log f, or log(exp(f) − 1) where f = log(1 + exp(c/n))."""
+        f = f or float(np.finfo(float).tiny)
+        rest = -float(np.expm1(-f)) if softly else f
+        slope = 1.0 / rest
+        if softly:
+            return Link(f + float(np.log(rest)), slope, (rest - 1.0) * slope * slope)
+        return Link(float(np.log(f)), slope, -slope * slope)
+
+
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """f = exp(c/n).
+    """f of c.
 
     n, free   the rows that count, and M
     unit      2/φ times what the loss is multiplied by to be −log p(y | x), with weights of mean 1;
               None where φ is not known
+    least     what of h no predictions can do without
     prior     log|S|₊
     """
 
     n: int
     free: int
     unit: float | None
+    least: float
     prior: LogDet
+
+    @property
+    def softly(self) -> bool:
+        return self.unit is not None
 
     def of(self, lam: Array, held: Bent, log_det: Bent) -> Bent:
         """f with its derivatives, from those of h and log|H|."""
@@ -43,17 +71,26 @@ class Marginal:
         value = sum(sign * part.value for sign, part in parts) / self.n
         grad = np.asarray(sum(sign * part.grad for sign, part in parts)) / self.n
         bent = np.asarray(sum(sign * part.hessian for sign, part in parts)) / self.n
-        f = float(np.exp(value))
-        return Bent(f, f * grad, f * (bent + np.outer(grad, grad)))
+        if self.softly:
+            f, slope = float(np.logaddexp(0.0, value)), float(expit(value))
+            bend = slope * float(expit(-value))
+        else:
+            f = slope = bend = float(np.exp(value))
+        return Bent(f, slope * grad, slope * bent + bend * np.outer(grad, grad))
+
+    def by_c(self, f: float) -> float:
+        """∂f/∂c."""
+        return 1.0 / (Link.of(f, self.softly).slope * self.n)
 
     def of_squares(self, fit: Any) -> Bent:
         return self.of(fit.lam, fit.held_bent(), fit.log_det_bent())
 
     def _fitted(self, held: Bent) -> Bent:
         """P/φ, or (n − M) log P, up to a number."""
+        value, grad, hessian = held.value - self.least, held.grad, held.hessian
         if self.unit is not None:
-            value, grad, hessian = held
             return Bent(self.unit * value, self.unit * grad, self.unit * hessian)
-        left, slope = self.n - self.free, held.grad / held.value
-        bent = held.hessian / held.value - np.outer(slope, slope)
-        return Bent(left * float(np.log(held.value)), left * slope, left * bent)
+        value = max(value, np.finfo(float).tiny)
+        left, slope = self.n - self.free, grad / value
+        bent = hessian / value - np.outer(slope, slope)
+        return Bent(left * float(np.log(value)), left * slope, left * bent)

@@ -54,9 +54,9 @@ def without_folds(
     df = Σᵢ tr(CᵢVᵢ) counts coefficients as the penalty leaves them, the intercept too. n is the
     number of rows with positive weight; for "aic", "bic" and "sure" weights are scaled to a mean of
     1. A loss whose scale is not known has D over an estimate of it, found as `noise` is; for
-    squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is it of
-    "reml" for any loss. Where a factor of
-    ∇²₁h is not affordable, Vᵢ are estimated by random probes: see `f_error` of the result.
+    squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is f of
+    "reml". Where a factor of ∇²₁h is not affordable, Vᵢ are estimated by random probes: see
+    `f_error` of the result.
 
     >>> import hoag
     >>> from sklearn.datasets import load_breast_cancer
@@ -99,22 +99,23 @@ def _marginal(problem: LinearModel, unit: float) -> SquaresFit | Laplace:
         raise InvalidInput(
             f"'reml' takes a factor of ∇²₁h, for {penalty.size} coefficients too dear: use folds."
         )
-    if isinstance(train.loss, Squared) and design.outputs > 1:
+    scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
+    if scale is None and design.outputs > 1:
         raise InvalidInput(
             f"'reml' is for one target, whose noise it estimates; y has {design.outputs}: fit them "
             "one by one."
         )
-    n, prior = int(np.sum(train.weights > 0)), LogDet(penalty)
-    scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
-    settled = penalty.settled if isinstance(penalty, Quadratic) else 0
-    free = penalty.size - prior.rank - settled
+    n, prior, weight = int(np.sum(train.weights > 0)), LogDet(penalty), float(train.weights.sum())
+    aside = penalty.aside if isinstance(penalty, Quadratic) else None
+    free = penalty.size - prior.rank - (0 if aside is None else aside.settled)
     if scale is None and not free < n:
         raise InvalidInput(
             f"'reml': {free} coefficients have no penalty, and there are {n} rows: nothing is "
             "left to tell the noise by. Penalise them, or use folds."
         )
-    known = None if scale is None else 2.0 * unit * n / float(train.weights.sum()) / scale
-    marginal = Marginal(n, free, known, prior)
+    known = None if scale is None else 2.0 * unit * n / weight / scale
+    least = 0.0 if isinstance(train.loss, Squared) else _least(train, n) * weight / n
+    marginal = Marginal(n, free, known, least, prior)
     if _of_squares(problem) and design.width == 1:
         return SquaresFit(problem, marginal)
     return Laplace(problem, marginal)

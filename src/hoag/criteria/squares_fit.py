@@ -1,17 +1,19 @@
 """Scores of one fit of squares, by its Gram matrix alone, with ∇f and ∇²f.
 
-    L(x) = L(0) + bᵀx + ½xᵀGx,   H = G + S,   x = −H⁻¹b,   df = tr(H⁻¹G)
-    tⱼ = dx/dλⱼ = −H⁻¹Eⱼx,   Eⱼ = exp(λⱼ)Sⱼ
+    L(x) = L₀ + bᵀ(x − x₀) + ½(x − x₀)ᵀG(x − x₀),   H = G + S,   x = x₀ − H⁻¹(b + Sx₀)
+    df = tr(H⁻¹G),   tⱼ = dx/dλⱼ = −H⁻¹Eⱼx,   Eⱼ = exp(λⱼ)Sⱼ
 
-One pass over the rows has L(0), b and G; what follows is of the size of the coefficients, whatever
-the number of rows. The fit is looked at on the rows again at the end.
+Two passes over the rows have x₀, the fit with next to no penalty, and L₀, b and G there; what
+follows is of the size of the coefficients, whatever the number of rows. From 0 the loss of a fit
+that is nearly perfect would be a difference of large numbers. The fit is looked at on the rows
+again at the end.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from hoag.criteria.pull import Pull, pull
 from hoag.criteria.scores import ByDegrees, Seen
 from hoag.glm.model import LinearModel
 from hoag.problems import Problem
-from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
+from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
 
 
 class SquaresFit(Criterion):
@@ -49,17 +51,25 @@ class SquaresFit(Criterion):
         raise InvalidInput("A score of one fit has no bounded slope: give C a number.")
 
     @cached_property
-    def _sums(self) -> tuple[float, Array, Array]:
-        """L(0), b and G."""
-        at = self.problem.train.at(np.zeros(self.problem.x0.size))
-        return at.value, at.gradient, 0.5 * (at.hessian + at.hessian.T)
+    def _sums(self) -> Sums:
+        """About the fit with a penalty on each coefficient of a hair of what the rows say of it."""
+        train, start = self.problem.train, np.zeros(self.problem.x0.size)
+        at = train.at(start)
+        G = 0.5 * (at.hessian + at.hessian.T)
+        nearly = G[None].copy()
+        nearly[0].flat[:: len(G) + 1] += EXACT * (np.diag(G) + (np.diag(G) == 0))
+        (solve,) = factors(nearly, self.lam0)
+        there = train.at(start - solve(at.gradient))
+        if not there.value <= at.value:
+            there = at
+        return Sums(there.x, there.value, there.gradient, G)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         before = self.problem.ledger.cost
         fit = self._fit(lam)
         found = self.score.of_squares(fit)
         grad = found.grad if ask.gradient else no_gradient(lam)
-        lost = ROUNDING * (abs(found.value) + abs(found.value) * self._sums[0] / fit.loss)
+        lost = ROUNDING * abs(found.value) * (1.0 + self._sums.loss / fit.loss)
         self._spend(lam.size)
         return Evaluation(
             lam,
@@ -115,23 +125,28 @@ class SquaresFit(Criterion):
         return _Fit(self._sums, weight, pull([self.problem.penalty], lam), lam)
 
 
+class Sums(NamedTuple):
+    """x₀, L₀, b and G."""
+
+    x: Array
+    loss: float
+    b: Array
+    G: Array
+
+
 class _Fit:
     """The fit at one λ, and how it moves with λ."""
 
-    def __init__(
-        self, sums: tuple[float, Array, Array], weight: float, penalty: Pull, lam: Array
-    ) -> None:
-        self.L0, self.b, self.G = sums
-        self.weight, self.lam, self.penalty = weight, lam, penalty
+    def __init__(self, sums: Sums, weight: float, penalty: Pull, lam: Array) -> None:
+        self.weight, self.lam, self.penalty, self.G = weight, lam, penalty, sums.G
         (solve,) = factors(penalty.added(self.G[None]), lam)
         self.log_det = solve.log_det
-        self.inverse = solve(np.eye(self.b.size))
+        self.inverse = solve(np.eye(sums.b.size))
         self.inverse = 0.5 * (self.inverse + self.inverse.T)
-        self.x = -solve(self.b)
-        self.loss = max(self._value(self.x), np.finfo(float).tiny)
-
-    def _value(self, x: Array) -> float:
-        return self.L0 + float(self.b @ x + 0.5 * x @ (self.G @ x))
+        away = -solve(sums.b + penalty.times(sums.x[None])[0])
+        self.x = sums.x + away
+        change = float(sums.b @ away + 0.5 * away @ (self.G @ away))
+        self.loss = max(sums.loss + change, np.finfo(float).tiny)
 
     def mended(self, x: Array, loss: float) -> _Fit:
         """The same at an x that is nearer, with the loss of the rows."""

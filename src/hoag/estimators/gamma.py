@@ -32,7 +32,7 @@ class GammaRegressorCV(PositiveMeanRegressor):
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty; an array gives the group number of each feature, −1: not
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
-    cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic"
+    cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,

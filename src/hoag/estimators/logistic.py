@@ -60,15 +60,17 @@ class LogisticRegressionCV(
         (n_features,), or of each coefficient, shape (n_features, n_classes); −1: not penalised. A
         dict gives labels to columns, by name or number: {"age": "free", "income": "money",
         "savings": "money"}; "free" is not penalised, columns that are not named share a penalty.
+        hoag.penalties.quadratic has penalties that are no groups, such as the roughness of a curve.
     Cs : int, array of float or None
         As in scikit-learn; only the range counts, and becomes the bounds: −log C.
     alphas : int, array of float or None
         As in scikit-learn 1.10, in place of Cs: C = 1/(α Σᵢ sᵢ); alpha_ is then in these units.
-    cv : int, splitter, iterable, None, "alo", "gcv", "aic" or "bic"
+    cv : int, splitter, iterable, None, "alo", "gcv", "aic", "bic" or "reml"
         None is 5-fold. Int, None: stratified, not shuffled. The words are for scores of the fit on
         all rows, without folds: see hoag.criteria.without_folds. "alo", approximate leave-one-out,
         is in the units of held-out losses, as is "gcv"; "aic" is 2 Σᵢ sᵢ loss + 2 df, "bic" has
-        log(n) df, with weights of mean 1.
+        log(n) df, with weights of mean 1; "reml" is −2 log of the likelihood of y with the
+        coefficients integrated out, up to a constant.
     fit_intercept : bool
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.

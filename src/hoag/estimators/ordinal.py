@@ -46,7 +46,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         Only the range counts, and becomes the bounds: log α.
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty, as in LogisticRegressionCV.
-    cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic"
+    cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold. Int, None: stratified, not shuffled. Words are scores of one fit on all
         rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None

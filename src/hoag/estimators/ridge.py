@@ -230,12 +230,13 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     penalties : {"shared", "per-target", "per-feature", "per-coefficient"} or array of int
         Which coefficients share a penalty; an array gives the group number of each feature, or of
         each coefficient, shape (n_features, n_targets); −1: not penalised. Or a dict from columns
-        to labels, as in LogisticRegressionCV.
-    cv : None, "loo", "gcv", "aic", "bic", "sure", int, splitter or iterable
+        to labels, or hoag.penalties.quadratic(...), as in LogisticRegressionCV.
+    cv : None, "loo", "gcv", "aic", "bic", "sure", "reml", int, splitter or iterable
         None and "loo" are leave-one-out in closed form, as is "alo"; "gcv" is generalised
         cross-validation. "aic", "bic" and "sure" (Mallows' Cp) are scores of the fit on all rows:
         see hoag.criteria.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df,
         or (Σ squares + 2σ²df)/n, the squared error that is to be expected on new y of these rows.
+        "reml", for one target, is −2 log of the restricted likelihood, up to a constant.
     noise : float or None
         The variance σ² of y about its mean, for cv="sure"; None: estimated from the fit with the
         weakest penalties that leave half of the rows' degrees of freedom.
@@ -261,7 +262,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         alphas, or at alpha_ alone
     lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
         LogisticRegressionCV
-    dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic" or "sure"
+    dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic", "sure" or
+        "reml"
     """
 
     _words = ("loo", "alo", "gcv", "aic", "bic", "sure", "reml")

@@ -60,6 +60,7 @@ def scored_task(
         predictions=predictions if isinstance(criterion.score, LeftOut) else None,
         groups=shares,
         log_of=log_of,
+        softly=isinstance(criterion.score, Marginal) and criterion.score.softly,
         degrees=criterion.degrees,
     )
 

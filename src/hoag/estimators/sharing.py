@@ -21,7 +21,14 @@ from scipy.special import expit
 from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Multinomial
-from hoag.glm.penalties import Penalties, Penalty, Quadratic, group_numbers
+from hoag.glm.penalties import (
+    Aside,
+    Penalties,
+    Penalty,
+    Quadratic,
+    above_rounding,
+    group_numbers,
+)
 from hoag.glm.targets import Target
 from hoag.values import ROUNDING, Array, Box, InvalidInput
 
@@ -112,6 +119,12 @@ class Structure(ABC):
     """Penalties of a linear estimator that are no groups of its coefficients.
 
     What is given as `penalties=` then; see hoag.penalties.
+
+    >>> import numpy as np
+    >>> import hoag
+    >>> some = hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])
+    >>> isinstance(some, hoag.penalties.Structure), some.names
+    (True, ['level'])
     """
 
     names: Sequence[str]
@@ -134,12 +147,17 @@ class Quadratics(Structure):
 
     def shares(self, u: Units, target: Target, curvature: float) -> Forms:
         features = u.mean.size
-        for (some, S), name in zip(self.forms, self.names, strict=True):
-            reached = len(range(*some.indices(features)))
-            if S.shape[0] != reached or some.indices(features)[1] > features:
+        for (some, _), name in zip(self.forms, self.names, strict=True):
+            if some.stop > features:
                 raise InvalidInput(
-                    f"The penalty {name!r} has a matrix for {S.shape[0]} columns; X has {features},"
-                    f" of which it is to reach {reached}."
+                    f"The penalty {name!r} is for columns {some.start} to {some.stop - 1}; X has "
+                    f"{features}, counted from 0."
+                )
+        for some in self.centred:
+            if some.stop > features:
+                raise InvalidInput(
+                    f"`centred` has columns {some.start} to {some.stop - 1}; X has {features}, "
+                    "counted from 0."
                 )
         return Forms(self, u, target, curvature)
 
@@ -171,7 +189,7 @@ class Forms(Shares):
         found = []
         for _, S in self._given.forms:
             d, V = np.linalg.eigh(dense(S))
-            kept = d > ROUNDING * max(float(d[-1]), 0.0)
+            kept = above_rounding(d)
             found.append((V[:, kept], d[kept]))
         return found
 
@@ -212,21 +230,24 @@ class Forms(Shares):
             (slice(some.start * K, some.stop * K), S if K == 1 else np.kron(dense(S), np.eye(K)))
             for some, S in self._given.forms
         ]
-        energies = column_energies(u, self._curvature)
-        fixed = FREE * np.diag(np.full(u.mean.size, float(u.weights.sum())))
+        hair = FREE * float(u.weights.sum())
         centred = self._given.centred if target.basis is not None else ()
-        if centred:
-            means = u.rows.backward(u.weights) / u.weights.sum() + u.mean / u.c
-            for some in centred:
-                own = means[some]
-                fixed[some, some] += self._curvature * WEIGHT * np.outer(own, own)
+        classes = isinstance(target.loss, Multinomial)
+        aside = Aside(len(centred) * K, hair, K if classes else 1)
+        if not centred and not classes:
+            flat = np.repeat([hair, 0.0], [design.slopes, design.size - design.slopes])
+            return Quadratic(design.size, terms, flat, self.log_shift, aside)
+        fixed = np.diag(np.full(u.mean.size, hair))
+        means = u.rows.backward(u.weights) / u.weights.sum() + u.mean / u.c
+        for some in centred:
+            own = means[some]
+            fixed[some, some] += self._curvature * WEIGHT * np.outer(own, own)
         whole = np.zeros((design.size, design.size))
         whole[: design.slopes, : design.slopes] = np.kron(fixed, np.eye(K))
-        if isinstance(target.loss, Multinomial):
-            alike = np.kron(np.diag(energies), np.full((K, K), 1.0 / K))
-            whole[: design.slopes, : design.slopes] += alike
-        settled = len(centred) * K
-        return Quadratic(design.size, terms, whole, self.log_shift, settled)
+        if classes:
+            energies = np.diag(column_energies(u, self._curvature))
+            whole[: design.slopes, : design.slopes] += np.kron(energies, np.full((K, K), 1.0 / K))
+        return Quadratic(design.size, terms, whole, self.log_shift, aside)
 
 
 def dense(S: Any) -> Array:

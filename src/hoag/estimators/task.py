@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hoag.criteria.base import Criterion
+from hoag.criteria.marginal import Link
 from hoag.estimators.callbacks import HAS_CALLBACKS
 from hoag.estimators.sharing import Shares
 from hoag.values import Array, Box, Cost, Evaluation, Result, Solve, Step
@@ -45,7 +46,8 @@ class Task:
     row left out; `stronger` the direction in which all penalties grow. `predictions`, for a
     criterion without folds, is λ ↦ rows and their predictions held out; `groups`, for a linear
     model, which coefficients share a penalty. `log_of` is n where the criterion is exp(c/n) and c
-    is what is told; `degrees`, of an evaluation, how many coefficients its fit is worth.
+    is what is told, or with `softly` log(1 + exp(c/n)); `degrees`, of an evaluation, how many
+    coefficients its fit is worth.
     """
 
     criterion: Criterion
@@ -59,19 +61,20 @@ class Task:
     predictions: Callable[[Array], tuple[Any, Array]] | None = None
     groups: Shares | None = None
     log_of: float | None = None
+    softly: bool = False
     degrees: Callable[[Evaluation], float] | None = None
 
     def told(self, value: float) -> float:
         """A value of the criterion as it reads outside."""
         own = self.per_row * value
-        return own if self.log_of is None else self.log_of * float(np.log(own))
+        return own if self.log_of is None else self.log_of * Link.of(own, self.softly).value
 
     def told_error(self, found: Evaluation) -> float:
         """The error of a value, as it reads outside."""
-        error = (
-            found.f_error / (found.value or 1.0) if self.log_of else self.per_row * found.f_error
-        )
-        return self.log_of * error if self.log_of else error
+        error = self.per_row * found.f_error
+        if self.log_of is None:
+            return error
+        return self.log_of * Link.of(self.per_row * found.value, self.softly).slope * error
 
     def averaged(self, x: Any) -> dict[str, Any]:
         """The mean of the folds' models: what stands in where there is no fit on all rows."""
@@ -113,10 +116,11 @@ def translated(value: Any, task: Task) -> Any:
 def _as_logarithm(found: Evaluation, task: Task) -> Evaluation:
     """c = n log f for an evaluation of f, with its derivatives and errors."""
     assert task.log_of is not None
-    scale, slope = task.log_of / (found.value or 1.0), found.grad / (found.value or 1.0)
-    bent = None
+    link = Link.of(task.per_row * found.value, task.softly)
+    scale, bent = task.log_of * link.slope * task.per_row, None
     if found.hessian is not None:
-        bent = scale * found.hessian - task.log_of * np.outer(slope, slope)
+        outer = task.per_row**2 * np.outer(found.grad, found.grad)
+        bent = scale * found.hessian + task.log_of * link.bend * outer
     return replace(
         found,
         value=task.told(found.value),

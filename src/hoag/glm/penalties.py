@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
-from hoag.values import Array, InvalidInput
+from hoag.values import ROUNDING, Array, InvalidInput
 
 Penalties = str | npt.ArrayLike
 
@@ -231,6 +231,19 @@ class RidgeAt(PenaltyAt):
         return np.asarray(x / (1.0 + step * self.alpha))
 
 
+class Aside(NamedTuple):
+    """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
+
+    settled  how many directions it settles that neither data nor other penalties say anything of
+    hair     what it adds to the diagonal for all coefficients that λ reach
+    alike    the number of outputs whose common part, which no data show, it holds; 1 for none
+    """
+
+    settled: int = 0
+    hair: float = 0.0
+    alike: int = 1
+
+
 class Quadratic(Penalty):
     """Σⱼ exp(λⱼ − shift) ½ xᵀSⱼx with Sⱼ symmetric and positive semidefinite.
 
@@ -239,7 +252,7 @@ class Quadratic(Penalty):
            for its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
            smoothness of one curve among several is
     fixed  a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for nothing
-    settled  how many directions that neither data nor Sⱼ say anything of `fixed` has settled
+    aside  what `fixed` is for where it is no prior of x; by default it is a part of that
 
     >>> import numpy as np
     >>> from hoag import glm, testing
@@ -254,11 +267,11 @@ class Quadratic(Penalty):
         terms: Sequence[Any],
         fixed: Any = None,
         shift: float = 0.0,
-        settled: int = 0,
+        aside: Aside | None = None,
     ) -> None:
         if not terms:
             raise InvalidInput("There is no term, and so no hyperparameter to tune.")
-        self.size, self.n_lam, self.shift, self.settled = size, len(terms), shift, settled
+        self.size, self.n_lam, self.shift, self.aside = size, len(terms), shift, aside
         self.terms = [_Block.of(term, size, j) for j, term in enumerate(terms)]
         self.fixed = None if fixed is None else _Block.of(fixed, size, -1)
 
@@ -343,6 +356,11 @@ class QuadraticAt(PenaltyAt):
         return np.array(
             [a * float(q[b.some] @ b.product(x)) for a, b in zip(self._alpha, self._terms)]
         )
+
+
+def above_rounding(e: Array) -> npt.NDArray[np.bool_]:
+    """Which eigenvalues of a positive semidefinite matrix, in their order, are not zero."""
+    return np.asarray(e > e.size * ROUNDING * max(float(e[-1]), 0.0)) if e.size else e > 0
 
 
 def by_group(groups: npt.NDArray[np.intp], values: Array, n_lam: int) -> Array:
