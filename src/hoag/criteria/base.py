@@ -37,6 +37,8 @@ class Traits:
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
     fewest  of how many of these a sample should be, where f on it is an estimate of f, and says how
             good a one; None where a sample only shows where f is low
+    sample  of how many rows a sample should be on which a whole descent ends near that on all rows,
+            for a share of its price; None where there is no such sample
     modelled   looks are at models of f about one x, good enough all over the box to begin by
     least   log of the least curvature of the data in any direction, in units of λ, where it is
             known: a penalty far below it does nothing
@@ -56,6 +58,7 @@ class Traits:
     together: bool = False
     rows: int | None = None
     fewest: int | None = None
+    sample: int | None = None
     modelled: bool = False
     least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))

@@ -24,8 +24,10 @@ from hoag.criteria.full_fit import Fitted, FullFit
 from hoag.criteria.log_det import Bent, LogDet
 from hoag.criteria.marginal import Marginal
 from hoag.criteria.pull import pull
+from hoag.criteria.tall import sample_size
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic, Ridge, by_group
+from hoag.glm.term import DataTerm
 from hoag.values import ROUNDING, Array, Ask, Evaluation
 
 
@@ -39,8 +41,20 @@ class Laplace(FullFit):
 
     @property
     def traits(self) -> Traits:
-        blocks = np.arange(self.lam0.size)
-        return Traits(looks=SPACING, bends=True, exact=True, blocks=blocks)
+        blocks, design = np.arange(self.lam0.size), self.problem.train.design
+        few = sample_size(design.size)
+        sample = few if self.score.n >= 2 * few else None
+        return Traits(looks=SPACING, bends=True, exact=True, blocks=blocks, sample=sample)
+
+    def _on_sample(self, rows: int, seed: int) -> Laplace:
+        """On some rows with the weights that they have: their λ are those of all rows, about."""
+        train, score = self.problem.train, self.score
+        counted = np.flatnonzero(train.weights > 0)
+        kept = np.sort(np.random.default_rng(seed).choice(counted, rows, replace=False))
+        design = train.design.on(train.design.rows.take(kept))
+        part = DataTerm(design, train.loss, train.y[kept], train.weights[kept], train.charge)
+        model = LinearModel(part, part, self.problem.penalty, self.problem.ledger)
+        return Laplace(model, replace(score, n=rows, least=score.least * rows / score.n))
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Array | None) -> Evaluation:
         found = super()._evaluate(lam, ask, warm)

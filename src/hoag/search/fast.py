@@ -141,6 +141,13 @@ class Fast(Search):
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)
         taken = 0
+        if traits.bends and traits.sample is not None and most > 1:
+            # What is left to do on all rows is to go from the sample's λ to theirs.
+            rough = newton.descend(domain, lam, 10 * ACCURACY, most - 1, traits)
+            best, taken = yield from lowest_of(rough, traits.sample)
+            limits = self.tol, self._evaluations
+            there = replace(traits, looks=None)
+            return (yield from newton.descend(domain, best.lam, *limits, there, taken=taken))
         if traits.bends and traits.rows is not None and most > 1:
             # Far from a minimum steps along the slopes end in better basins than Newton's.
             begun = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Traits
-from hoag.search.asks import ACCURACY, Asking, Look, Steps
+from hoag.search.asks import ACCURACY, Asking, Axes, Look, Steps
 from hoag.search.quasi_newton import descend
 from hoag.values import Array, Ask, Box, Evaluation
 
@@ -92,6 +92,8 @@ def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation,
             count += 1
         elif rows is None:
             answer = yield asked
+        elif isinstance(asked, Axes):
+            answer = asked.start  # no model of f on a sample
 
 
 class _Plane:
