@@ -215,7 +215,8 @@ def by_number(basis: Basis, by: npt.NDArray[Any], name: str) -> Times:
         whole = np.sum([form.S / np.trace(form.S) for form in bends], axis=0)
         forms = [*bends, *_rest(whole, "what is left", constants=True)]
     return Times(
-        *(f"{basis.label}·{name}", basis.size, tuple(forms), False, basis.kind, basis.inputs + 1), basis
+        *(f"{basis.label}·{name}", basis.size, tuple(forms), False, basis.kind, basis.inputs + 1),
+        basis,
     )
 
 
