@@ -20,7 +20,9 @@ def read(frame: Any, args: Any, where: str) -> tuple[Any, str, str, str]:
     """y as an array, what it holds, the model it is for, and why: "" when that was asked for."""
     found = _kind(frame, where)
     model, why = _choose(args.model, frame, found)
-    if args.model == "auto":
+    if args.model == families.GAM:
+        model, why = _additive(args.family, frame, found)
+    if args.model == "auto" or (args.model == families.GAM and args.family is None):
         families.check_options(args, model)
     return _values(model, families.needs(args, model), frame, found), found, model, why
 
@@ -64,6 +66,15 @@ def _choose(asked: str, frame: Any, found: str) -> tuple[str, str]:
     if whole and distinct <= MOST_CLASSES:
         return LOGISTIC, f"the target has {distinct} distinct values, all whole numbers"
     return RIDGE, f"the target has {distinct} distinct {'whole ' if whole else ''}numbers"
+
+
+def _additive(asked: str | None, frame: Any, found: str) -> tuple[str, str]:
+    """The additive model for a target: of classes or of numbers, where nobody says."""
+    if asked is not None:
+        return f"{families.GAM} {asked}", ""
+    like, why = _choose("auto", frame, found)
+    word = "classes" if like == LOGISTIC else "gaussian"
+    return f"{families.GAM} {word}", f"{why}; --family can say otherwise"
 
 
 def _values(model: str, needed: str, frame: Any, found: str) -> Any:
