@@ -187,6 +187,15 @@ def test_the_grid_and_the_room_for_its_text(model, many, shape):
     assert all(box.width > 0.5 * figure.bbox.width / columns for box in boxes)
 
 
+def test_a_curve_without_rows_under_it_is_no_measure():
+    x = np.concatenate([[0.0], RNG.uniform(9, 10, 300)])
+    y = np.where(x < 1, 0.0, np.sin(9 * x)) + 0.01 * RNG.normal(size=301)
+    model = GAMRegressorCV([smooth(0, knots=30)]).fit(x[:, None], y)
+    ax = model.plot_terms().axes_[0]
+    assert np.ptp(ax.lines[1].get_ydata()) > 10
+    assert np.ptp(ax.get_ylim()) < 4
+
+
 def test_little_is_kept_of_many_rows():
     X = RNG.uniform(size=(5000, 2))
     model = GAMRegressorCV([smooth(0, knots=4), linear(1)]).fit(X, X[:, 0] + RNG.normal(size=5000))

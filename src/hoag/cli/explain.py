@@ -89,9 +89,8 @@ def _of_terms(
         row = []
         for j in chosen:
             cells = values[j]
-            value, name = (
-                (None, model.labels[j]) if cells is None else (cells[i], model.columns[j][0])
-            )
+            name = model.labels[j] if cells is None else model.columns[j][0]
+            value = None if cells is None else cells[i]
             row.append({"column": name, "value": value, "contribution": float(own[i, j])})
         told.append(row)
     return told

@@ -16,7 +16,7 @@ from hoag.cli.families import FAMILIES, GAM, is_additive, linear, plain
 from hoag.cli.held_out_page import figure, held_out_rows
 from hoag.cli.saved import without_class
 from hoag.cli.summary import brief, rows, score, terms
-from hoag.plot.style import LOSSES
+from hoag.plot.style import LOSSES, loss_name
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
@@ -156,6 +156,9 @@ def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
         ))  # fmt: skip
     if len(pictures) < 2:
         cost = CostDisplay.from_estimator(linear(tuned), ax=figure())
+        if isinstance(found["chosen_by"], str):  # what is minimised is no loss of rows held out
+            above = cost.ax_.get_ylabel().replace(loss_name(linear(tuned)), found["chosen_by"])
+            cost.ax_.set_ylabel(above)
         pictures.append((cost.figure_, "What every step of the search had cost, and its loss."))
     page.figures(pictures)
 
@@ -268,13 +271,9 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     else:
         page.text("The model was not saved. To keep it, and to predict with it:")
         page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
-    few = found["model"] != "kernel-ridge" and found["features"] <= SOME
-    if (
-        few
-        and not is_additive(found["model"])
-        and found["penalties"] == "shared"
-        and found["cv"] != "loo"
-    ):
+    each = found["model"] == "kernel-ridge" or is_additive(found["model"])
+    few = not each and found["features"] <= SOME
+    if few and found["penalties"] == "shared" and found["cv"] != "loo":
         page.text("To see whether columns deserve penalties of their own:")
         page.code(f"{again} --penalties per-feature --report each.html")
 

@@ -88,8 +88,8 @@ def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     if needed not in (families.CLASSES, families.ORDERED):
         if found == TEXT:
             raise ValueError(
-                f"--model {model} needs a target of numbers; '{name}' is text, such as "
-                f"'{frame.iloc[0, 0]}': use --model logistic."
+                f"{_asked(model)} needs a target of numbers; '{name}' is text, such as "
+                f"'{frame.iloc[0, 0]}': use {_asked(_like(model, LOGISTIC))}."
             )
         _check_signs(model, needed, frame[name])
         y = frame.to_numpy(dtype=np.float64)
@@ -97,13 +97,13 @@ def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     distinct = frame[name].nunique()
     if found == NUMBER and not _whole(frame):
         raise ValueError(
-            f"--model {model} needs classes; '{name}' has {distinct} different numbers that are "
-            "not whole: use --model ridge."
+            f"{_asked(model)} needs classes; '{name}' has {distinct} different numbers that are "
+            f"not whole: use {_asked(_like(model, RIDGE))}."
         )
     if is_too_many(distinct, rows):
         raise ValueError(
             f"The target '{name}' has {distinct} different values in {rows} rows, too many for "
-            "classes" + ("." if found == TEXT else ": use --model ridge.")
+            "classes" + ("." if found == TEXT else f": use {_asked(_like(model, RIDGE))}.")
         )
     if found == TEXT:
         return frame[name].astype(str).to_numpy(dtype=object)
@@ -115,9 +115,22 @@ def _check_signs(model: str, needed: str, values: Any) -> None:
     bad = values <= 0 if needed == families.POSITIVE else values < 0
     if needed != families.NUMBERS and bad.any():
         raise ValueError(
-            f"--model {model} needs {needed} as its target; row {row(bad)} below the header has "
+            f"{_asked(model)} needs {needed} as its target; row {row(bad)} below the header has "
             f"{values[bad].iloc[0]:g} in '{values.name}'."
         )
+
+
+def _asked(model: str) -> str:
+    """The option that asks for a model."""
+    word = families.plain(model)
+    return f"--family {word}" if families.is_additive(model) else f"--model {word}"
+
+
+def _like(model: str, other: str) -> str:
+    """Another model of the same kind, linear or additive."""
+    if not families.is_additive(model):
+        return other
+    return f"{families.GAM} {'classes' if other == LOGISTIC else 'gaussian'}"
 
 
 def _whole(frame: Any) -> bool:

@@ -88,8 +88,8 @@ def add(parser: argparse.ArgumentParser) -> None:
                        help="how many spreads away an outlier begins (1.35; huber)")  # fmt: skip
     search = parser.add_argument_group("search")
     search.add_argument("--cv", type=_folds, metavar="N",
-                        help="folds (5), or loo for a ridge regression; a gam may have its "
-                             "penalties chosen by reml (default), gcv, alo, aic or bic")  # fmt: skip
+                        help="folds (5), or loo for ridge; of a gam what chooses penalties: "
+                             "reml (as usual), gcv, alo, aic, bic, or folds")  # fmt: skip
     search.add_argument("--seed", type=int, default=0, help="of the shuffled folds (0)")
     search.add_argument("--criterion", choices=CRITERIA,
                         help="the held-out loss (log_loss or squared_error)")  # fmt: skip

@@ -56,14 +56,20 @@ class Panel:
     unit: str = ""
 
     @property
-    def drawn(self) -> Array:
-        """Every height in it, but for rows."""
-        ends = [
-            self.values,
-            *([] if self.low is None or self.high is None else [self.low, self.high]),
-        ]
-        whole = np.concatenate([end.ravel() for end in ends])
-        return np.asarray(whole[np.isfinite(whole)])
+    def heights(self) -> Array:
+        """What the scale has to hold: f at every row, and its band at nine rows of ten.
+
+        Where there are no rows a curve may go anywhere, and is no measure for the others.
+        """
+        ends = [] if self.low is None or self.high is None else [self.low, self.high]
+        if self.kind in ("surface", "levels") or not self.rug[0].size:
+            whole = np.concatenate([end.ravel() for end in (self.values, *ends)])
+            return np.asarray(whole[np.isfinite(whole)])
+        rows = self.rug[0].astype(float)
+        found = [np.interp(rows, self.x, own) for own in self.values.T]
+        for end, q in zip(ends, (0.1, 0.9), strict=False):
+            found += [np.quantile(np.interp(rows, self.x, own), [q]) for own in end.T]
+        return np.concatenate(found)
 
 
 def panels(model: Any, j: int, seen: Seen, interval: float | None, left: Any) -> list[Panel]:

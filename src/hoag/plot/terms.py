@@ -25,7 +25,8 @@ class TermsDisplay:
 
     Curves and lines have a rug of rows below them. Surfaces are filled contours, with the rows as
     dots and white where there are none near. Categories are points with bars, by their size.
-    Terms that are gone are named under the picture.
+    Terms that are gone are named under the picture. The scale holds every curve where there are
+    rows; between rows that are far apart it may leave the picture.
 
     >>> import numpy as np
     >>> from hoag import GAMRegressorCV
@@ -254,7 +255,7 @@ def _grid(many: int) -> tuple[int, int]:
 
 def _limits(panels: list[Panel]) -> tuple[float, float]:
     """From the least to the largest, with a little room; rows may be out of it, one in fifty."""
-    ends = [panel.drawn for panel in panels]
+    ends = [panel.heights for panel in panels]
     ends += [np.quantile(panel.rows[1], [0.01, 0.99]) for panel in panels if panel.rows]
     whole = np.concatenate([*ends, [0.0]])
     low, high = float(whole.min()), float(whole.max())
