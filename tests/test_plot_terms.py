@@ -97,6 +97,10 @@ def test_every_kind_is_drawn_on_one_scale(model):
     assert words == ["north", "west", "south"]
     heights = axes["site"].containers[0].lines[0].get_ydata()
     assert np.all(np.diff(heights) > 0)
+    numbered = [ax.yaxis.get_tick_params()["labelleft"] for ax in display.axes_]
+    assert numbered == [True, False, True, True, False]  # the surface has an axis of its own
+    turned = titled(model.plot_terms(terms=["te(lat, lon)", "s(age)", "dose"]))
+    assert turned["s(age)"].yaxis.get_tick_params()["labelleft"]
     surface = axes["te(lat, lon)"]
     assert surface.get_xlabel() == "lat"
     assert surface.get_ylabel() == "lon"

@@ -170,10 +170,13 @@ class TermsDisplay:
 
     def _around(self) -> None:
         """What is said once for all panels: the scale, the classes, and what is not drawn."""
+        written = set[int]()  # rows of panels where the scale has its numbers already
         for k, (ax, panel) in enumerate(zip(self.axes_, self.panels, strict=True)):
-            alone = panel.kind == "surface" or panel.unit or not self.share_y
-            if k % self._columns and not alone:
-                ax.tick_params(labelleft=False)
+            if panel.kind == "surface" or panel.unit or not self.share_y:
+                continue
+            row = k // self._columns
+            ax.tick_params(labelleft=row not in written)
+            written.add(row)
         figure = self.figure_
         flat = [panel for panel in self.panels if panel.kind != "surface"]
         what = "" if flat else " (colours and contours)"
