@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
 import hoag
-from hoag import GAMClassifierCV, GAMRegressorCV
+from hoag import GAMClassifierCV, GAMRegressorCV, RidgeCV
 from hoag.gam import category, linear, smooth, tensor
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -220,7 +219,7 @@ def test_wrong_calls_are_told_in_sentences(model):
     ):
         with pytest.raises(hoag.InvalidInput, match=told):
             model.plot_terms(**options)
-    with pytest.raises(hoag.InvalidInput, match="this is a LinearRegression"):
-        TermsDisplay.from_estimator(LinearRegression())
+    with pytest.raises(hoag.InvalidInput, match="this is a RidgeCV"):
+        TermsDisplay.from_estimator(RidgeCV().fit(FRAME[["age"]], Y))
     with pytest.raises(hoag.InvalidInput, match="fit it first"):
         GAMRegressorCV().plot_terms()

@@ -202,10 +202,10 @@ def _checked(estimator: Any) -> Any:
     from hoag.estimators.gam import AdditiveModel
 
     name = type(estimator).__name__
+    if "result_" not in vars(estimator):
+        raise InvalidInput(f"This {name} has no terms: fit it first, with an additive model.")
     if not isinstance(estimator, AdditiveModel):
         raise InvalidInput(f"Terms are those of an additive model, and this is a {name}.")
-    if "result_" not in vars(estimator):
-        raise InvalidInput(f"This {name} has no terms yet: fit it first.")
     return estimator
 
 
