@@ -196,6 +196,16 @@ def test_wrong_options_are_told_in_a_sentence(file, capsys, options, told):
     assert told in failure(capsys, "tune", file, *target, *line)
 
 
+def test_names_that_are_none_in_python_are_quoted(frame, tmp_path):
+    named = {"age": "age, in years", "size": "body size"}
+    frame.rename(columns=named).dropna().to_csv(tmp_path / "t.csv", index=False)
+    formula = "`rent` ~ s(`age, in years`, k=5) + 'body size' + site"
+    found = json.loads(
+        run("tune", tmp_path / "t.csv", "--model", "gam", "--terms", formula, "--json")
+    )
+    assert [one["term"] for one in found["terms"]] == ["s(age, in years)", "body size", "site"]
+
+
 def test_svmlight_has_no_columns_to_name(tmp_path, capsys):
     (tmp_path / "t.svm").write_text("1 1:0.5\n0 1:0.2\n")
     assert "columns with names" in failure(capsys, "tune", tmp_path / "t.svm", "--model", "gam")
