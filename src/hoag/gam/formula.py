@@ -5,8 +5,8 @@
     x                        linear(), or category() where the column holds no numbers
 
 Python's own grammar reads the right side, so that nothing has to be installed for it, and no code
-of a formula is run. A name that is none in Python is quoted, s("body mass"), or in backticks, as in R.
-`k` is the number of coefficients, as in mgcv.
+of a formula is run. A name that is none in Python is quoted, s("body mass"), or in backticks, as in
+R. `k` is the number of coefficients, as in mgcv.
 """
 
 from __future__ import annotations
