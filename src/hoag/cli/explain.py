@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from hoag.cli.families import is_additive
+
 CELLS = 1_000_000  # of contributions at a time
 
 
@@ -38,6 +40,8 @@ def reasons(
     """
     if not count:
         return []
+    if is_additive(notes["model"]):
+        return _of_terms(model, X, predictions, frames, count)
     sources = list(dict.fromkeys(notes["sources"]))
     place = {name: j for j, name in enumerate(sources)}
     groups = np.array([place[name] for name in notes["sources"]])
@@ -62,6 +66,33 @@ def reasons(
                 value = None if cells is None else cells[i]
                 row.append({"column": sources[j], "value": value, "contribution": float(own[j])})
             told.append(row)
+    return told
+
+
+def _of_terms(
+    model: Any, X: Any, predictions: Any, frames: tuple[Any, Any], count: int
+) -> list[list[dict[str, Any]]]:
+    """The largest terms of each row, as an additive model has them: of mean 0 where it was fitted.
+
+    They add up to how a prediction differs from the intercept, before the link.
+    """
+    each = model.terms(X)
+    outputs = np.zeros(len(each), dtype=int)
+    if "classes_" in vars(model):
+        outputs = np.searchsorted(model.classes_, predictions)
+        each = np.concatenate([-each, each], axis=2) if each.shape[2] == 1 else each
+    own = each[np.arange(len(each)), :, outputs]
+    best = np.argsort(-np.abs(own), axis=1, kind="stable")[:, :count]
+    values = [_values(frames, names[0]) if len(names) == 1 else None for names in model.columns]
+    told = []
+    for i, chosen in enumerate(best):
+        row = []
+        for j in chosen:
+            cells = values[j]
+            name = model.labels[j] if cells is None else model.columns[j][0]
+            value = None if cells is None else cells[i]
+            row.append({"column": name, "value": value, "contribution": float(own[i, j])})
+        told.append(row)
     return told
 
 

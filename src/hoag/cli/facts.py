@@ -6,17 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from hoag.cli.families import linear, plain
+
 
 def of(data: Any, tuned: Any, seen: list[Any]) -> dict[str, Any]:
     """As plain numbers and text; `seen` are the rows held out."""
     found: dict[str, Any] = dict(data.roles)
-    if data.model == "tweedie":
+    model, tuned = plain(data.model), linear(tuned)
+    if model == "tweedie":
         found |= {"power": tuned.power_, "dispersion": vars(tuned).get("dispersion_")}
-    if data.model == "quantile":
+    if model == "quantile":
         below = [float(one.weights @ (one.truth < one.said)) for one in seen]
         share = sum(below) / sum(float(one.weights.sum()) for one in seen)
         found |= {"quantile": tuned.quantile, "share_below": share}
-    if data.model == "huber":
+    if model == "huber":
         outliers = int(tuned.outliers_.sum())
         found |= {"epsilon": tuned.epsilon, "spread": tuned.scale_, "outliers": outliers}
     if data.model == "ordinal":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 # What a target has to hold.
 CLASSES, ORDERED, NUMBERS = "classes", "ordered classes", "numbers"
@@ -77,12 +78,46 @@ FAMILIES = {
                   untuned=None, adds="the log of the hazard"),
 }  # fmt: skip
 
+# What --family may say of the target of an additive model, and the linear model that it is like.
+LIKE = {"gaussian": "ridge", "classes": "logistic", "poisson": "poisson", "gamma": "gamma",
+        "tweedie": "tweedie", "inverse-gaussian": "gamma", "huber": "huber",
+        "quantile": "quantile"}  # fmt: skip
+GAM, MODELS = "gam", (*FAMILIES, "gam")
+FAMILIES |= {
+    f"{GAM} {word}": replace(
+        FAMILIES[like],
+        estimator="GAMClassifierCV" if like == "logistic" else "GAMRegressorCV",
+        penalties=("shared",),
+        criteria=(),
+        untuned=None,
+    )
+    for word, like in LIKE.items()
+}
+
+# How the curves' penalties are chosen without folds.
+WITHOUT_FOLDS = ("reml", "gcv", "alo", "aic", "bic")
+
 OWN = ("exposure", "offset", "power", "quantile", "epsilon", "event", "strata")
+
+
+def is_additive(model: str) -> bool:
+    return model.partition(" ")[0] == GAM
+
+
+def plain(model: str) -> str:
+    """poisson, for poisson and gam poisson alike."""
+    return model.removeprefix(f"{GAM} ")
+
+
+def linear(tuned: object) -> Any:
+    """The linear model that an additive one is made of; others are theirs."""
+    return vars(tuned).get("model_", tuned)
 
 
 def check_options(args: argparse.Namespace, model: str) -> None:
     """An error for options that do not go with the model, or with each other."""
     family, kernel = FAMILIES[model], model == "kernel-ridge"
+    _check_additive(args, model)
     if kernel and args.penalties != "shared":
         raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
     if not kernel and args.widths != "shared":
@@ -91,16 +126,39 @@ def check_options(args: argparse.Namespace, model: str) -> None:
         raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
     if args.bounds and not args.bounds[0] <= args.bounds[1]:
         raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
+    if args.cv in WITHOUT_FOLDS and not is_additive(model):
+        raise ValueError(
+            f"--cv {args.cv} is for gam, and the model is {model}: give a number of folds."
+        )
     if args.cv == "loo" and model != "ridge":
         raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
     _check_own(args, model, family)
+
+
+def _check_additive(args: argparse.Namespace, model: str) -> None:
+    """An error for an option of additive models that others lack, or the other way round."""
+    if not is_additive(model):
+        for option in ("family", "terms"):
+            if getattr(args, option) is not None:
+                raise ValueError(f"--{option} is for gam, and the model is {model}.")
+        return
+    if args.penalties != "shared":
+        raise ValueError("--penalties is for linear models; in a gam every curve has its own.")
+    if args.widths != "shared":
+        raise ValueError("--widths is for kernel-ridge; in a gam every curve has its own penalty.")
+    if args.text:
+        raise ValueError(f"--text is for linear models, and the model is {model}: use --drop.")
+    if args.certificate != "auto":
+        raise ValueError(f"--certificate is for other models, and the model is {model}.")
+    if args.cv == "loo":
+        raise ValueError("--cv loo is for ridge; a gam has --cv alo, which is much like it.")
 
 
 def _check_own(args: argparse.Namespace, model: str, family: Family) -> None:
     """An error for an option that another model has, or for one that this model lacks."""
     for option in OWN:
         if getattr(args, option) is not None and option not in family.settings + family.columns:
-            having = [name for name, f in FAMILIES.items() if option in f.settings + f.columns]
+            having = [name for name in MODELS if name != GAM and option in _options(name)]
             raise ValueError(f"--{option} is for {_listed(having)}, and the model is {model}.")
     if args.exposure is not None and args.offset is not None:
         raise ValueError("--exposure is --offset with the logarithm taken: give one of the two.")
@@ -117,7 +175,9 @@ def _check_own(args: argparse.Namespace, model: str, family: Family) -> None:
         had = " or ".join(map(repr, family.criteria))
         raise ValueError(f"--criterion {args.criterion} is not for {model}: use {had}.")
     if args.penalties not in family.penalties:
-        having = [name for name, other in FAMILIES.items() if args.penalties in other.penalties]
+        having = [
+            name for name in MODELS if name != GAM and args.penalties in FAMILIES[name].penalties
+        ]
         own = [word for word in family.penalties if word not in SLOPES]
         raise ValueError(
             f"--penalties {args.penalties} is for {_listed(having)}; {model} has "
@@ -125,9 +185,13 @@ def _check_own(args: argparse.Namespace, model: str, family: Family) -> None:
         )
 
 
+def _options(model: str) -> tuple[str, ...]:
+    return FAMILIES[model].settings + FAMILIES[model].columns
+
+
 def needs(args: argparse.Namespace, model: str) -> str:
     """What the target has to hold; that of a Tweedie regression depends on its power."""
-    if model == "tweedie" and isinstance(args.power, float) and args.power >= 2:
+    if plain(model) == "tweedie" and isinstance(args.power, float) and args.power >= 2:
         return POSITIVE
     return FAMILIES[model].target
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.cli.families import FAMILIES
+from hoag.cli.families import FAMILIES, linear, plain
 
 # Rows that may be out of a picture where the target has outliers, and how that is said.
 OUTSIDE, FAR = 0.04, "Up to one row of 25 is further out than the picture is high."
@@ -27,15 +27,16 @@ def held_out_rows(page: Any, found: dict[str, Any], data: Any, tuned: Any, seen:
     )
     kept = weights > 0
     truth, said, weights = truth[kept], said[kept], weights[kept]
-    if found["model"] == "cox":
+    model = plain(found["model"])
+    if model == "cox":
         page.figures(_survival(found["target"], truth, said, weights))
     elif FAMILIES[found["model"]].classifies:
-        page.figures(_classes(found["model"], list(np.unique(data.y)), truth, said, weights))
+        page.figures(_classes(model, list(np.unique(data.y)), truth, said, weights))
     elif found["criterion"] == "deviance":
         page.figures(_means(data, tuned, truth, said, weights))
-    elif found["model"] == "quantile":
-        page.figures(_quantiles(tuned.quantile, truth, said, weights))
-    elif found["model"] == "huber":
+    elif model == "quantile":
+        page.figures(_quantiles(linear(tuned).quantile, truth, said, weights))
+    elif model == "huber":
         page.figures(_robust(truth, said[:, 0]))
     else:
         page.figures(_numbers(truth, said))
@@ -54,7 +55,7 @@ def _classes(model: str, classes: list[Any], truth: Any, said: Any, weights: Any
     else:
         held_out.roc(left, truth, said, weights, classes)
         first = "How many of a class are found, by how many others are taken for it."
-    if model == "logistic":
+    if model in ("logistic", "classes"):
         held_out.calibration(right, truth, said, weights, classes)
         second = ("How often it happened, by the probability that the model gave: on the line it "
                   "means what it says.")  # fmt: skip

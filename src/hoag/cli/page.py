@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag.cli.families import FAMILIES
+from hoag.cli.families import FAMILIES, GAM, is_additive, linear, plain
 from hoag.cli.held_out_page import figure, held_out_rows
-from hoag.cli.saved import ATTRIBUTES
-from hoag.cli.summary import brief, rows, score
-from hoag.plot.style import LOSSES
+from hoag.cli.saved import without_class
+from hoag.cli.summary import brief, rows, score, terms
+from hoag.plot.style import LOSSES, loss_name
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
@@ -31,8 +31,10 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
 
     from hoag.report import Page
 
-    tuned = _named(tuned, data)
-    path = _path(tuned, data)
+    additive = is_additive(found["model"])
+    if not additive:
+        tuned = _named(tuned, data)
+    path = None if additive else _path(tuned, data)
     target = found["target"] if isinstance(found["target"], str) else ", ".join(found["target"])
     page = Page(f"{target}, by {found['model']} on {Path(found['file']).name}")
     page.lead(found["baseline"]["sentence"], found["baseline"]["learnt"])
@@ -41,14 +43,17 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
         page.text(_against_untuned(found, tuned, data, path))
     for message in found["warnings"]:
         page.text(f"Warning: {message}")
+    if additive:
+        page.section("The terms")
+        _terms(page, found, tuned)
     page.section("The loss")
     _loss(page, found, tuned, path)
-    if found["model"] != "kernel-ridge":
+    if found["model"] != "kernel-ridge" and not additive:
         page.section("The coefficients")
         if not found["baseline"]["learnt"]:
             page.text("What chance has left in them: they say nothing about the columns.")
         _coefficients(page, FAMILIES[found["model"]].adds, tuned, data, path)
-    if len(found["lam"]) > 1:
+    if len(found["lam"]) > 1 and not additive:
         page.section("The penalties" if found["model"] != "kernel-ridge" else "The kernel")
         _penalties(page, found, tuned)
     page.section("Rows held out")
@@ -150,9 +155,38 @@ def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
             "the means.",
         ))  # fmt: skip
     if len(pictures) < 2:
-        cost = CostDisplay.from_estimator(tuned, ax=figure())
+        cost = CostDisplay.from_estimator(linear(tuned), ax=figure())
+        if isinstance(found["chosen_by"], str):  # what is minimised is no loss of rows held out
+            above = cost.ax_.get_ylabel().replace(loss_name(linear(tuned)), found["chosen_by"])
+            cost.ax_.set_ylabel(above)
         pictures.append((cost.figure_, "What every step of the search had cost, and its loss."))
     page.figures(pictures)
+
+
+def _terms(page: Any, found: dict[str, Any], tuned: Any) -> None:
+    from matplotlib.figure import Figure
+
+    from hoag.plot import TermsDisplay
+
+    if not found["baseline"]["learnt"]:
+        page.text("What chance has left in them: they say nothing about the columns.")
+    shown = TermsDisplay.of(tuned)
+    bands = any(panel.low is not None for panel in shown.panels)
+    page.figure(
+        shown.plot(figure=Figure()).figure_,
+        f"What each term adds to {shown.adds}, all on one scale; 0 is its mean over the rows. "
+        + ("Bands and bars are where it is with a probability of 95 %, point by point. " if bands
+           else "")
+        + "Below are the rows.",
+    )  # fmt: skip
+    page.table(*terms(found))
+    page.text(
+        "edf is how many coefficients a term is worth, of as many as its basis has: 1 is a "
+        "straight line. The p-value is that of the term being nothing, and a little too small, for "
+        "the penalties were chosen by the same rows. A term is straight, or gone, where its "
+        "penalty is infinite.",
+        "soft",
+    )
 
 
 def _coefficients(page: Any, adds: str, tuned: Any, data: Any, path: Any) -> None:
@@ -211,7 +245,7 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     again = f"hoag tune {shlex.quote(found['file'])}"
     targets = [found["target"]] if isinstance(found["target"], str) else found["target"]
     again += "".join(f" --target {shlex.quote(one)}" for one in targets if named)
-    plain, again = again, again + _own(found)
+    short, again = again, again + _own(found)
     if not found["baseline"]["learnt"]:
         page.text(
             "Do not predict with this model: a constant does as well. The columns may say nothing "
@@ -220,12 +254,12 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
             "not."
         )
         if found["model"] == "ridge" and len(targets) == 1:
-            page.code(f"# a model that bends\n{plain} --model kernel-ridge")
+            page.code(f"# models that bend\n{short} --model gam\n{short} --model kernel-ridge")
         return
     if found["saved"]:
         line = f"hoag predict {shlex.quote(found['saved'])} FILE --out predictions.csv"
         rows = "a pandas frame with the same columns" if named else "a matrix"
-        if found["model"] in ATTRIBUTES:
+        if without_class(found["model"]):
             page.text("Predict on the command line:")
             page.code(line + (" --survival-at 1,2,5" if found["model"] == "cox" else ""))
         else:
@@ -237,8 +271,9 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
     else:
         page.text("The model was not saved. To keep it, and to predict with it:")
         page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
-    linear = found["model"] != "kernel-ridge" and found["features"] <= SOME
-    if linear and found["penalties"] == "shared" and found["cv"] != "loo":
+    each = found["model"] == "kernel-ridge" or is_additive(found["model"])
+    few = not each and found["features"] <= SOME
+    if few and found["penalties"] == "shared" and found["cv"] != "loo":
         page.text("To see whether columns deserve penalties of their own:")
         page.code(f"{again} --penalties per-feature --report each.html")
 
@@ -246,12 +281,17 @@ def _next(page: Any, found: dict[str, Any], named: bool) -> None:
 def _own(found: dict[str, Any]) -> str:
     """The options that make this model, where it was asked for."""
     family, known = FAMILIES[found["model"]], found["family"]
-    if found["why"]:
+    if found["why"] and found["terms"] is None:
         return ""
     options = {name: known[name] for name in family.columns if name in known}
     options |= {name: f"{known[name]:.4g}" for name in family.settings}
+    if found["terms"] is not None:
+        options = {"family": plain(found["model"]), **options}
+        if found["formula"] is not None:
+            options["terms"] = found["formula"]
     told = [f"--{name} {shlex.quote(str(value))}" for name, value in options.items()]
-    return " ".join(["", f"--model {found['model']}", *told])
+    model = GAM if is_additive(found["model"]) else found["model"]
+    return " ".join(["", f"--model {model}", *told])
 
 
 def _exposed(known: dict[str, Any]) -> str:

@@ -40,8 +40,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import explain, saved, scores, tables
-    from hoag.cli.families import FAMILIES
+    from hoag.cli import additive, explain, saved, scores, tables
+    from hoag.cli.families import FAMILIES, is_additive
     from hoag.report import write_whole
 
     known = dialect.given(args)
@@ -64,7 +64,10 @@ def run(args: argparse.Namespace) -> int:
     model = saved.predictor(pipeline, notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown categories are told by name
-        rows = pipeline[:-1].transform(X) if kinds is not None else X
+        if is_additive(notes["model"]):
+            rows = additive.filled(X, notes["attributes"]["columns"])
+        else:
+            rows = pipeline[:-1].transform(X) if kinds is not None else X
         predictions = model.predict(rows)
         chances = model.predict_proba(rows) if family.chances else None
     if "exposure" in given:
@@ -185,17 +188,27 @@ def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
     return sparse.csr_array((rows.data, indices, rows.indptr), shape=(rows.shape[0], wanted))
 
 
+def _categories(model: Any, notes: dict[str, Any]) -> dict[str, Any]:
+    """Those that the model has seen, by column."""
+    from hoag.cli.families import is_additive
+
+    if is_additive(notes["model"]):
+        return dict(notes["attributes"]["columns"]["categories"])
+    known = model["columns"].named_transformers_.get("categories")
+    if known is None:
+        return {}
+    return dict(zip(known.feature_names_in_, known.categories_, strict=True))
+
+
 def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> None:
     """A warning for each column with values that the model has not seen, or lacks for once."""
     from hoag.cli.text import listed, warn
 
-    known = model["columns"].named_transformers_.get("categories")
-    if known is not None:
-        for name, categories in zip(known.feature_names_in_, known.categories_, strict=True):
-            new = sorted(set(frame[name].dropna()) - set(categories))
-            if new:
-                warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
-                     "count as none of its categories.")  # fmt: skip
+    for name, categories in _categories(model, notes).items():
+        new = sorted(set(frame[name].dropna()) - set(categories))
+        if new:
+            warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
+                 "count as none of its categories.")  # fmt: skip
     lacks = given[list(notes["kinds"])].isna().sum()
     for name, count in lacks[lacks > 0].items():
         if name not in notes["missing"]["columns"] or notes["missing"]["how"] != "impute":

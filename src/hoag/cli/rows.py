@@ -28,6 +28,7 @@ class Data:
     roles: dict[str, str] = field(default_factory=dict)  # options, and the columns they name
     kinds: dict[str, str] | None = None  # of the columns; svmlight has none
     days: dict[str, dict[str, Any]] = field(default_factory=dict)  # how dates are read
+    known: dict[str, Any] = field(default_factory=dict)  # of columns that are read as they are
     columns: Any = None  # the fitted transformer that made X; svmlight has none
     first: int = 0  # the index of svmlight's first feature
     dialect: str = ""  # how a text file is written
@@ -38,7 +39,7 @@ class Data:
 
 
 def read(args: argparse.Namespace) -> Data:
-    from hoag.cli import columns, dialect, prepare, tables, targets
+    from hoag.cli import additive, columns, dialect, families, prepare, tables, targets
     from hoag.cli.text import listed
 
     given = dialect.given(args)
@@ -46,7 +47,8 @@ def read(args: argparse.Namespace) -> Data:
     table = tables.read(args.file, as_text, given)
     if not table.named:
         return _svmlight(args, table)
-    wanted = args.target or ([table.target] if table.target else [])
+    wanted = args.target or additive.left_side(args.terms)
+    wanted = wanted or ([table.target] if table.target else [])
     if not wanted:
         raise ValueError(
             f"Which column is the target? Name it with --target; {table.name} has "
@@ -69,6 +71,8 @@ def read(args: argparse.Namespace) -> Data:
     _check_roles(named, weights, roles, out, asked)
     rows, told = _with_target(table.rows, named, args.missing, table.name)
     frame = rows.drop(columns=out + named + weights + list(roles.values()))
+    if args.terms is not None:
+        frame = frame[additive.used(args.terms, list(frame.columns), table.name)]
     if frame.shape[1] == 0:
         raise ValueError(f"Nothing of {table.name} is left to predict the target from.")
     values, found, model, why = targets.read(rows[named], args, table.name)
@@ -94,14 +98,20 @@ def read(args: argparse.Namespace) -> Data:
                 "the columns that lack most."
             )
     lacking = set(frame.columns[frame[kept].isna().any()])
-    dense = model == targets.KERNEL_RIDGE
-    transformer = prepare.transformer(known.pieces(), lacking, not args.no_scale, dense)
-    X = prepare.fitted(transformer, frame[kept])
+    filling: dict[str, Any] = {}
+    if families.is_additive(model):
+        transformer, filling = None, additive.columns(frame[kept], known.pieces(), lacking)
+        X = additive.filled(frame[kept], filling)
+        made = [(name, name.removesuffix(" missing")) for name in X.columns]
+    else:
+        dense = model == targets.KERNEL_RIDGE
+        transformer = prepare.transformer(known.pieces(), lacking, not args.no_scale, dense)
+        X = prepare.fitted(transformer, frame[kept])
+        made = prepare.features(transformer)
     own = {option: column[kept] for option, column in own.items()}
     y = values[kept]
     if model == "cox":
         y = times(y, own.pop("event"))
-    made = prepare.features(transformer)
     return Data(
         X,
         [name for name, _ in made],
@@ -116,6 +126,7 @@ def read(args: argparse.Namespace) -> Data:
         roles,
         known.kinds,
         known.days,
+        filling,
         transformer,
         dialect=str(table.dialect or ""),
         missing=known.missing,
@@ -194,6 +205,10 @@ def _svmlight(args: argparse.Namespace, table: Any) -> Data:
                 f"--{option} names a column, and {table.name} has none with a name: in an svmlight "
                 "file the label is the target."
             )
+    if args.model == "gam":
+        raise ValueError(
+            f"--model gam needs columns with names, and {table.name} is an svmlight file."
+        )
     pd = need("pandas")
     if not np.all(np.isfinite(table.rows.data)):
         raise ValueError(f"{table.name} has numbers that are not finite: correct them.")

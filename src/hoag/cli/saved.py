@@ -1,8 +1,9 @@
 """Model files: what `hoag tune` writes and `hoag predict` reads, of types that skops trusts.
 
-A fitted Pipeline of scikit-learn's own classes, with notes in `hoag_`. An ordinal and a Cox
-regression have no class there: the pipeline ends with the columns as numbers ("passthrough"), and
-the notes have the fitted attributes. A Tweedie regression keeps a loss that skops does not know,
+A fitted Pipeline of scikit-learn's own classes, with notes in `hoag_`. An ordinal, a Cox
+and an additive regression have no class there: the pipeline ends with the columns as numbers
+("passthrough"), and the notes have the fitted attributes, of an additive one the knots of its
+curves and what fills its columns. A Tweedie regression keeps a loss that skops does not know,
 and is written as a PoissonRegressor, whose exp(aᵀw + b) is the same mean.
 """
 
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from hoag.cli.families import is_additive
 
 FORMAT = 2
 OF_DATA = (
@@ -37,15 +40,22 @@ def write(path: str, data: Any, tuned: Any, found: dict[str, Any]) -> None:
 
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", _plain(data.model, tuned))])
-    own = [name for name in ATTRIBUTES.get(data.model, ()) if name in vars(tuned)]
+    if is_additive(data.model):
+        from hoag.cli import additive
+
+        attributes, means = {"model": additive.written(tuned), "columns": data.known}, []
+    else:
+        own = [name for name in ATTRIBUTES.get(data.model, ()) if name in vars(tuned)]
+        attributes = {name: getattr(tuned, name) for name in own}
+        means = np.asarray(data.X.mean(axis=0)).ravel().tolist()
     pipeline.hoag_ = {
         "format": FORMAT,
         **{name: getattr(data, name) for name in OF_DATA},
         **{name: found[name] for name in OF_FOUND},
         "lam_names": found["names"],
-        "means": np.asarray(data.X.mean(axis=0)).ravel().tolist(),
+        "means": means,
         "judged": settings(data.model, tuned),
-        "attributes": {name: getattr(tuned, name) for name in own},
+        "attributes": attributes,
     }
     write_whole(Path(path), need("skops.io").dumps(pipeline))
 
@@ -54,7 +64,7 @@ def _plain(model: str, tuned: Any) -> Any:
     """The last step of the pipeline."""
     from sklearn.linear_model import PoissonRegressor
 
-    if model in ATTRIBUTES:
+    if without_class(model):
         return "passthrough"
     plain = tuned.to_sklearn()
     if model != "tweedie":
@@ -64,6 +74,11 @@ def _plain(model: str, tuned: Any) -> Any:
         setattr(same, name, getattr(plain, name))
     same._base_loss = same._get_loss()
     return same
+
+
+def without_class(model: str) -> bool:
+    """Whether scikit-learn has no class for it, so that it is in the notes."""
+    return model in ATTRIBUTES or is_additive(model)
 
 
 def load(path: str) -> tuple[Any, dict[str, Any]]:
@@ -95,8 +110,12 @@ def load(path: str) -> tuple[Any, dict[str, Any]]:
 
 def predictor(pipeline: Any, notes: dict[str, Any]) -> Any:
     """What predicts from numbers: the pipeline's last step, or a model made of the notes."""
-    if notes["model"] not in ATTRIBUTES:
+    if not without_class(notes["model"]):
         return pipeline[-1]
+    if is_additive(notes["model"]):
+        from hoag.cli.additive import SavedAdditive
+
+        return SavedAdditive(notes["attributes"]["model"])
     import hoag
     from hoag.cli.families import FAMILIES
 

@@ -65,9 +65,10 @@ def _of_numbers(
 ) -> dict[str, float]:
     from sklearn.metrics import d2_absolute_error_score, d2_pinball_score, r2_score
 
+    from hoag.cli.families import plain
     from hoag.cli.yardsticks import yardstick
 
-    model, judged, y = notes["model"], notes["judged"], truth[:, 0]
+    model, judged, y = plain(notes["model"]), notes["judged"], truth[:, 0]
     if model == "cox":
         from hoag.estimators import concordance
         from hoag.values import InvalidInput

@@ -12,6 +12,7 @@ import numpy as np
 import hoag
 from hoag.cli import facts
 from hoag.cli.columns import DATE
+from hoag.cli.families import is_additive, linear
 from hoag.cli.held_out import standard_error
 from hoag.cli.text import listed
 from hoag.cli.words import spoken
@@ -39,7 +40,7 @@ def summary(
     compared: dict[str, Any],
 ) -> dict[str, Any]:
     """Everything, as plain numbers, text and lists."""
-    result, names = tuned.result_, lam_names(tuned, data)
+    result, names, core = tuned.result_, lam_names(tuned, data), linear(tuned)
     each, baseline = dict(judge.scores), compared["baseline"]
     if not each:  # the share of a constant's loss that is explained, fold by fold
         gains = zip(baseline["gains"], baseline["folds"], strict=True)
@@ -48,9 +49,9 @@ def summary(
         {"name": name, "mean": float(np.mean(folds)), "standard_error": standard_error(folds),
          "folds": folds} for name, folds in each.items()
     ]  # fmt: skip
-    strengths = tuned._named(tuned.lam_)
+    strengths = core._named(tuned.lam_)
     kind = args.widths if data.model == "kernel-ridge" else args.penalties
-    criterion, many = judged_by(tuned), tuned.lam_.size if kind != "shared" else 1
+    criterion, many = judged_by(core), tuned.lam_.size if kind != "shared" else 1
     return {
         "hoag": hoag.__version__,
         "file": args.file,
@@ -70,7 +71,10 @@ def summary(
         "seed": None if args.cv == "loo" else args.seed,
         "family": facts.of(data, tuned, judge.seen),
         "criterion": criterion,
-        "held_out_loss": tuned.criterion_,
+        "chosen_by": args.chosen_by,
+        "formula": args.terms,
+        "terms": _terms(tuned) if is_additive(data.model) else None,
+        "held_out_loss": _held_out_loss(data, tuned, compared),
         "held_out_losses": compared["folds"],
         "held_out_loss_error": compared["standard_error"],
         "baseline": {**baseline, "sentence": verdict(baseline, criterion, many)},
@@ -79,7 +83,7 @@ def summary(
         "lam": tuned.lam_.tolist(),
         "names": names,
         "lam_interval": tuned.lam_interval_.tolist(),
-        "plateaus": list(map(str, vars(tuned).get("plateaus_", [""] * tuned.lam_.size))),
+        "plateaus": list(map(str, vars(core).get("plateaus_", [""] * tuned.lam_.size))),
         "bounds": args.bounds,
         **{name.rstrip("_"): np.asarray(value).tolist() for name, value in strengths.items()},
         "gradient": result.grad.tolist(),
@@ -99,6 +103,43 @@ def summary(
     }
 
 
+def _held_out_loss(data: Any, tuned: Any, compared: dict[str, Any]) -> float:
+    """That which was minimised; where penalties were chosen otherwise, the mean of the folds."""
+    if not is_additive(data.model):
+        return float(tuned.criterion_)
+    return float(compared["baseline"]["loss"] - compared["baseline"]["gain"])
+
+
+def _terms(tuned: Any) -> list[dict[str, Any]]:
+    """The table of tuned.summary()."""
+    table = tuned.summary()
+    names = [name for name in table.table.dtype.names if name != "statistic"]
+    return [
+        {name: row[name].item() for name in names}
+        | {"statistic": float(row["statistic"]), "test": table.statistic}
+        for row in table.table
+    ]
+
+
+def terms(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table of terms."""
+
+    def small(p: float) -> str:
+        if not math.isfinite(p):
+            return "–"
+        return f"{p:.3f}" if p >= 1e-3 else f"{p:.1g}" if p > 1e-16 else "< 1e-16"
+
+    rows = [
+        [
+            *(one["term"], f"{one['edf']:.2f}", str(one["size"])),
+            f"{one['statistic']:.4g}" if math.isfinite(one["statistic"]) else "–",
+            *(small(one["p_value"]), one["plateau"] or " "),
+        ]
+        for one in found["terms"]
+    ]
+    return ["term", "edf", "of", found["terms"][0]["test"], "p-value", "at infinity"], rows
+
+
 def _grams(found: dict[str, Any]) -> str:
     grams = f"{found['grams']:.0f}"
     return "" if grams == "0" else f" and {grams} Gram {'matrix' if grams == '1' else 'matrices'}"
@@ -107,6 +148,8 @@ def _grams(found: dict[str, Any]) -> str:
 def lam_names(tuned: Any, data: Any) -> list[str]:
     """The name of every λ: of its feature, class or target."""
     size = tuned.lam_.size
+    if is_additive(data.model):
+        return [str(name) for name in linear(tuned)._lam_names()]
     if data.model == "kernel-ridge":
         each = ["log γ"] if tuned.widths == "shared" else [f"log γ of {n}" for n in data.names]
         return [*each, "log α"]
@@ -159,7 +202,7 @@ def brief(value: float, digits: int = 2) -> str:
 def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of the table."""
     shape = f"{found['rows']} × {found['columns']}"
-    if found["features"] != found["columns"]:
+    if found["features"] != found["columns"] and found["terms"] is None:
         shape += f", {found['features']} columns of numbers made of them"
     spread = _spread(found["held_out_loss_error"])
     per = "event" if found["criterion"] == "partial_likelihood" else "row"
@@ -176,12 +219,11 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("target", target if isinstance(target, str) else ", ".join(target)),
         ("model", found["model"] + kind + (f" ({found['why']})" if found["why"] else "")),
         *facts.lines(found["family"]),
-        *_strengths(found),
-        *_plateaus(found),
+        *(_strengths(found) + _plateaus(found) if found["terms"] is None else _curves(found)),
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
         ("held-out score", ", ".join(map(score, found["scores"]))),
         ("what was learnt", found["baseline"]["sentence"]),
-        ("certificate", _certificate(found)),
+        *([] if found["terms"] else [("certificate", _certificate(found))]),
         ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}, {found['steps']} "
                  f"step{'' if found['steps'] == 1 else 's'}, {found['seconds']:.2f} s"),
         ("stopped", found["sentence"]),
@@ -275,6 +317,30 @@ def _many(found: dict[str, Any]) -> list[tuple[str, str]]:
         (high, ", ".join(shown[: -SHOWN - 1 : -1])),
         (low, ", ".join(shown[:SHOWN])),
     ]
+
+
+CHOSEN = {
+    "reml": "the marginal likelihood (reml)",
+    "gcv": "generalised cross-validation (gcv)",
+    "alo": "approximate leave-one-out (alo)",
+    "aic": "AIC",
+    "bic": "BIC",
+}
+
+
+def _curves(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many terms there are, how their penalties were chosen, and which are straight or gone."""
+    each, by = found["terms"], found["chosen_by"]
+    worth = sum(one["edf"] for one in each)
+    lines = [("terms", f"{len(each)}, worth {worth:.1f} coefficients together")]
+    how = CHOSEN.get(by, f"{by} folds")
+    lines.append(("penalties", f"{len(found['lam'])}, chosen by {how}"))
+    for word in ("straight", "gone"):
+        own = [one["term"] for one in each if one["plateau"] == word]
+        if own:
+            more = f" and {len(own) - NAMED} more" if len(own) > NAMED else ""
+            lines.append((word, ", ".join(own[:NAMED]) + more))
+    return lines
 
 
 def _certificate(found: dict[str, Any]) -> str:

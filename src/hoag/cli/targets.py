@@ -20,7 +20,9 @@ def read(frame: Any, args: Any, where: str) -> tuple[Any, str, str, str]:
     """y as an array, what it holds, the model it is for, and why: "" when that was asked for."""
     found = _kind(frame, where)
     model, why = _choose(args.model, frame, found)
-    if args.model == "auto":
+    if args.model == families.GAM:
+        model, why = _additive(args.family, frame, found)
+    if args.model == "auto" or (args.model == families.GAM and args.family is None):
         families.check_options(args, model)
     return _values(model, families.needs(args, model), frame, found), found, model, why
 
@@ -66,6 +68,15 @@ def _choose(asked: str, frame: Any, found: str) -> tuple[str, str]:
     return RIDGE, f"the target has {distinct} distinct {'whole ' if whole else ''}numbers"
 
 
+def _additive(asked: str | None, frame: Any, found: str) -> tuple[str, str]:
+    """The additive model for a target: of classes or of numbers, where nobody says."""
+    if asked is not None:
+        return f"{families.GAM} {asked}", ""
+    like, why = _choose("auto", frame, found)
+    word = "classes" if like == LOGISTIC else "gaussian"
+    return f"{families.GAM} {word}", f"{why}; --family can say otherwise"
+
+
 def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     """y as an array: classes as text, truth values or whole numbers, quantities as floats."""
     name, rows = frame.columns[0], frame.shape[0]
@@ -77,8 +88,8 @@ def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     if needed not in (families.CLASSES, families.ORDERED):
         if found == TEXT:
             raise ValueError(
-                f"--model {model} needs a target of numbers; '{name}' is text, such as "
-                f"'{frame.iloc[0, 0]}': use --model logistic."
+                f"{_asked(model)} needs a target of numbers; '{name}' is text, such as "
+                f"'{frame.iloc[0, 0]}': use {_asked(_like(model, LOGISTIC))}."
             )
         _check_signs(model, needed, frame[name])
         y = frame.to_numpy(dtype=np.float64)
@@ -86,13 +97,13 @@ def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     distinct = frame[name].nunique()
     if found == NUMBER and not _whole(frame):
         raise ValueError(
-            f"--model {model} needs classes; '{name}' has {distinct} different numbers that are "
-            "not whole: use --model ridge."
+            f"{_asked(model)} needs classes; '{name}' has {distinct} different numbers that are "
+            f"not whole: use {_asked(_like(model, RIDGE))}."
         )
     if is_too_many(distinct, rows):
         raise ValueError(
             f"The target '{name}' has {distinct} different values in {rows} rows, too many for "
-            "classes" + ("." if found == TEXT else ": use --model ridge.")
+            "classes" + ("." if found == TEXT else f": use {_asked(_like(model, RIDGE))}.")
         )
     if found == TEXT:
         return frame[name].astype(str).to_numpy(dtype=object)
@@ -104,9 +115,22 @@ def _check_signs(model: str, needed: str, values: Any) -> None:
     bad = values <= 0 if needed == families.POSITIVE else values < 0
     if needed != families.NUMBERS and bad.any():
         raise ValueError(
-            f"--model {model} needs {needed} as its target; row {row(bad)} below the header has "
+            f"{_asked(model)} needs {needed} as its target; row {row(bad)} below the header has "
             f"{values[bad].iloc[0]:g} in '{values.name}'."
         )
+
+
+def _asked(model: str) -> str:
+    """The option that asks for a model."""
+    word = families.plain(model)
+    return f"--family {word}" if families.is_additive(model) else f"--model {word}"
+
+
+def _like(model: str, other: str) -> str:
+    """Another model of the same kind, linear or additive."""
+    if not families.is_additive(model):
+        return other
+    return f"{families.GAM} {'classes' if other == LOGISTIC else 'gaussian'}"
 
 
 def _whole(frame: Any) -> bool:

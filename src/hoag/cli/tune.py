@@ -7,9 +7,11 @@ standard input, or one of scikit-learn's own: breast_cancer, diabetes, digits, i
   hoag tune houses.csv --target price --save houses.skops --report houses.html
   hoag tune patients.csv --target ill --drop id --penalties per-feature --json
   hoag tune claims.csv --target claims --model poisson --exposure years
+  hoag tune houses.csv --target price --model gam --terms "s(size) + te(lat, lon) + kind"
 
 Numbers are standardised, categories become columns of 0 and 1, dates days; what is missing is
-filled in, and said. How a text file is written (--sep, --decimal, --encoding) is found out. The
+filled in, and said. A gam reads columns as they are: a curve for each of numbers, a level for
+each category. How a text file is written (--sep, --decimal, --encoding) is found out. The
 rows are shuffled before they are split into folds. Exit code 3: done, but not converged.
 """
 
@@ -22,7 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoag.cli import dialect
-from hoag.cli.families import FAMILIES, check_options, power
+from hoag.cli.families import (
+    FAMILIES,
+    GAM,
+    LIKE,
+    MODELS,
+    WITHOUT_FOLDS,
+    check_options,
+    is_additive,
+    power,
+)
 
 if TYPE_CHECKING:
     from hoag.cli.held_out import Judge
@@ -48,8 +59,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     dialect.add(data)
     data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
     model = parser.add_argument_group("model")
-    model.add_argument("--model", choices=("auto", *FAMILIES), default="auto",
-                       help="auto: logistic or ridge, by the target")  # fmt: skip
+    model.add_argument("--model", choices=("auto", *MODELS), default="auto",
+                       help="auto: logistic or ridge, by the target; gam: curves, each with its "
+                            "own penalty")  # fmt: skip
+    model.add_argument("--family", choices=tuple(LIKE),
+                       help="what the target of a gam is like (by the target: classes or "
+                            "gaussian)")  # fmt: skip
+    model.add_argument("--terms", metavar="FORMULA",
+                       help='what a gam is made of, as in mgcv: "s(age) + te(lat, lon) + site" '
+                            "(all columns)")  # fmt: skip
     model.add_argument("--penalties", choices=PENALTIES, default="shared",
                        help="which coefficients share a penalty (shared: all)")  # fmt: skip
     model.add_argument("--widths", choices=("shared", "per-feature"), default="shared",
@@ -69,8 +87,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--epsilon", type=float, metavar="E",
                        help="how many spreads away an outlier begins (1.35; huber)")  # fmt: skip
     search = parser.add_argument_group("search")
-    search.add_argument("--cv", type=_folds, default=5, metavar="N",
-                        help="folds (5), or loo for a ridge regression")  # fmt: skip
+    search.add_argument("--cv", type=_folds, metavar="N",
+                        help="folds (5), or loo for ridge; of a gam what chooses penalties: "
+                             "reml (as usual), gcv, alo, aic, bic, or folds")  # fmt: skip
     search.add_argument("--seed", type=int, default=0, help="of the shuffled folds (0)")
     search.add_argument("--criterion", choices=CRITERIA,
                         help="the held-out loss (log_loss or squared_error)")  # fmt: skip
@@ -98,8 +117,13 @@ def run(args: argparse.Namespace) -> int:
     from hoag.cli.progress import Progress
 
     told = _check_outputs(args)
-    if args.model != "auto":
+    if args.model == GAM and args.family is not None:
+        check_options(args, f"{GAM} {args.family}")
+    elif args.model not in ("auto", GAM):
         check_options(args, args.model)
+    args.chosen_by = (args.cv or WITHOUT_FOLDS[0]) if args.model == GAM else None
+    if not isinstance(args.cv, int) and args.cv != "loo":
+        args.cv = 5  # a gam without folds of its own is judged on these, too
     with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
         progress.stage(f"reading {args.file}")
         data = rows.read(args)
@@ -123,6 +147,8 @@ def run(args: argparse.Namespace) -> int:
         print(summary.as_json(found))
     elif not args.quiet:
         print(text.table((), summary.rows(found)))
+        if found["terms"]:
+            print("\n" + text.table(*summary.terms(found)))
     return 0 if tuned.result_.status.converged else NOT_CONVERGED
 
 
@@ -134,9 +160,13 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
     """
     from sklearn.base import clone
 
-    from hoag.cli import held_out
+    from hoag.cli import additive, held_out
 
-    splits = None if args.cv == "loo" else list(tuned.cv.split(data.X, _strata(data)))
+    splits = None
+    if args.cv != "loo":
+        splits = list(_splitter(args, data).split(data.X, _strata(data)))
+    if is_additive(data.model):
+        additive.judged(tuned, data, judge, splits or [])
     compared = held_out.compared(judge, data, tuned, splits)
     kind = "widths" if data.model == "kernel-ridge" else "penalties"
     one, baseline = None, compared["baseline"]
@@ -152,6 +182,8 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
 
 def _folds(value: str) -> int | str:
     if value == "loo":
+        return value
+    if value in WITHOUT_FOLDS:
         return value
     if not value.isdigit() or int(value) < 2:
         raise argparse.ArgumentTypeError(f"{value!r}: give a number of folds from 2 on, or loo")
@@ -180,7 +212,11 @@ def _check_outputs(args: argparse.Namespace) -> list[str]:
 def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Progress) -> Any:
     """The estimator that the options ask for, not fitted."""
     import hoag
+    from hoag.cli import additive
 
+    if is_additive(data.model):
+        cv = args.chosen_by if isinstance(args.chosen_by, str) else _splitter(args, data)
+        return additive.estimator(args, data, judge, cv, _steps(progress, args.max_iter, "loss"))
     options: dict[str, Any] = {
         "cv": None if args.cv == "loo" else _splitter(args, data),
         "scoring": judge,
@@ -224,10 +260,10 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
     return kind(args.cv, shuffle=True, random_state=args.seed)
 
 
-def _steps(progress: Progress, most: int) -> Any:
+def _steps(progress: Progress, most: int, what: str = "held-out loss") -> Any:
     def tell(step: Any) -> None:
         loss = step.evaluation.value
-        progress.step(f"step {step.k} of ≤ {most}, held-out loss {loss:.4g}")
+        progress.step(f"step {step.k} of ≤ {most}, {what} {loss:.4g}")
 
     return tell
 

@@ -35,10 +35,12 @@ class Yardstick:
 
 def settings(model: str, tuned: Any) -> dict[str, Any]:
     """The numbers that a loss depends on, by name; for a model file, too."""
+    from hoag.cli.families import linear, plain
     from hoag.plot.style import judged_by
 
+    model, tuned = plain(model), linear(tuned)
     found: dict[str, Any] = {"criterion": judged_by(tuned)}
-    known = {"poisson": 1.0, "gamma": 2.0}.get(model)
+    known = {"poisson": 1.0, "gamma": 2.0, "inverse-gaussian": 3.0}.get(model)
     if found["criterion"] == "deviance":
         found["power"] = tuned.power_ if known is None else known
     if model == "quantile":

@@ -31,6 +31,7 @@ from hoag.estimators.term_table import Summary, summary
 from hoag.estimators.tweedie import TweedieRegressorCV
 from hoag.gam.additive import Additive, Part
 from hoag.gam.formula import from_formula
+from hoag.gam.seen import Seen
 from hoag.gam.table import Table
 from hoag.gam.terms import Term
 from hoag.penalties import quadratic
@@ -85,6 +86,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, y)
         self.terms_ = self._terms(table)
         self._additive = Additive.of(table, self.terms_)
+        self._seen = Seen.of(table, self.terms_)
         model, last = self._linear_model(), []
         forms, names, centred = self._forms()
         penalties = quadratic(forms, names=names, centred=centred)
@@ -257,6 +259,37 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         """Each term with its degrees of freedom and an approximate test; print it to read it."""
         check_is_fitted(self)
         return summary(self)
+
+    def plot_terms(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        terms: Any = None,
+        interval: float | None = 0.95,
+        residuals: bool = False,
+        share_y: bool = True,
+        axes: Any = None,
+        **params: Any,
+    ) -> Any:
+        """Draw every term with its band; needs matplotlib.
+
+        X, y       rows to draw, by default some of those that were fitted; residuals need both
+        terms      which, by label or number; by default all but those that are gone
+        interval   the probability of the bands, point by point; None for none
+        residuals  also what is left of the rows' y, with the term added
+        share_y    one scale for all, so that sizes compare
+        axes       matplotlib axes to draw on, as many as there are panels
+        params     offset or exposure of the rows, for residuals
+
+        Returns hoag.plot.TermsDisplay, with figure_ and axes_.
+        """
+        from hoag.plot import TermsDisplay
+
+        return TermsDisplay.from_estimator(
+            self, X, y, terms=terms, interval=interval, residuals=residuals, share_y=share_y,
+            axes=axes, **params,
+        )  # fmt: skip
 
     @property
     def _family_name(self) -> str:

@@ -205,7 +205,7 @@ class Times(Basis):
         return self.basis.ends  # type: ignore[attr-defined]
 
 
-def by_number(basis: Basis, by: npt.NDArray[Any]) -> Times:
+def by_number(basis: Basis, by: npt.NDArray[Any], name: str) -> Times:
     """A coefficient that varies: with `vanish` its mean can vanish, too."""
     if not np.all(np.isfinite(by.astype(np.float64))):
         raise InvalidInput(f"The column that {basis.label} is multiplied by has a NaN.")
@@ -215,7 +215,8 @@ def by_number(basis: Basis, by: npt.NDArray[Any]) -> Times:
         whole = np.sum([form.S / np.trace(form.S) for form in bends], axis=0)
         forms = [*bends, *_rest(whole, "what is left", constants=True)]
     return Times(
-        *(f"{basis.label}·by", basis.size, tuple(forms), False, basis.kind, basis.inputs + 1), basis
+        *(f"{basis.label}·{name}", basis.size, tuple(forms), False, basis.kind, basis.inputs + 1),
+        basis,
     )
 
 

@@ -5,7 +5,8 @@
     x                        linear(), or category() where the column holds no numbers
 
 Python's own grammar reads the right side, so that nothing has to be installed for it, and no code
-of a formula is run. `k` is the number of coefficients, as in mgcv.
+of a formula is run. A name that is none in Python is quoted, s("body mass"), or in backticks, as in
+R. `k` is the number of coefficients, as in mgcv.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def from_formula(
     if not tilde:
         left, right = "", formula
     try:
-        tree = ast.parse(right.strip().replace(":", "*"), mode="eval").body
+        tree = ast.parse(right.strip().replace(":", "*").replace("`", '"'), mode="eval").body
     except SyntaxError:
         raise InvalidInput(
             f"The formula {formula!r} cannot be read: write y ~ s(x) + te(u, v) + z."
@@ -46,7 +47,7 @@ def from_formula(
     found = [term for term in terms if term is not None]
     if not found:
         raise InvalidInput(f"The formula {formula!r} has no term.")
-    return left.strip() or None, found
+    return left.strip().strip("`\"'") or None, found
 
 
 def _summands(node: ast.expr, formula: str) -> list[ast.expr]:
@@ -63,6 +64,8 @@ def _summands(node: ast.expr, formula: str) -> list[ast.expr]:
 def _term(node: ast.expr, numeric: Callable[[Column], bool], formula: str) -> Term | None:
     if isinstance(node, ast.Constant) and node.value == 1:
         return None  # the intercept, which is always there
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return linear(node.value) if numeric(node.value) else category(node.value)
     if isinstance(node, ast.Constant):
         raise InvalidInput(f"{formula!r}: there is always an intercept; leave {node.value!r} out.")
     if isinstance(node, ast.Name):

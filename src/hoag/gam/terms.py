@@ -55,7 +55,7 @@ class Term(ABC):
             return [self.made(label, values)]
         basis, own = self.made(label, values[:-1]), values[-1]
         if numeric(own):
-            return [by_number(basis, own)]
+            return [by_number(basis, own, names[by])]
         return by_levels(basis, own, names[by])
 
 

@@ -22,6 +22,10 @@ given to `from_estimator`, or what was said of them to the class itself, and `pl
     ConfusionDisplay          true classes against predicted ones
     SurvivalDisplay           how many outlast each time, in three groups by their risk
 
+The terms of an additive model are a picture of their own, `model.plot_terms()`:
+
+    TermsDisplay              a panel for each curve, surface, line and category, with bands
+
 >>> from hoag import RidgeCV, plot
 >>> from sklearn.datasets import load_diabetes
 >>> X, y = load_diabetes(return_X_y=True)
@@ -44,6 +48,7 @@ from hoag.plot.penalties import PenaltiesDisplay
 from hoag.plot.steps import StepsDisplay
 from hoag.plot.survival import SurvivalDisplay
 from hoag.plot.tenths import TenthsDisplay
+from hoag.plot.terms import TermsDisplay
 from hoag.plot.tuning import TuningDisplay
 
 __all__ = [
@@ -58,5 +63,6 @@ __all__ = [
     "StepsDisplay",
     "SurvivalDisplay",
     "TenthsDisplay",
+    "TermsDisplay",
     "TuningDisplay",
 ]
