@@ -128,7 +128,9 @@ def test_a_curve_by_numbers_and_by_category():
     each = Additive.of(table, [smooth("x", by="k", knots=5), category("k")])
     assert each.labels == ["k", "s(x)[k=a]", "s(x)[k=b]"]
     D = each.design(table).toarray()
-    np.testing.assert_allclose(D[:, 2:9] + D[:, 9:], C)
+    inside = frame["k"].to_numpy() == "a"
+    np.testing.assert_allclose(D[inside, 2:9], C[inside] - C[inside].mean(axis=0), atol=1e-12)
+    assert np.all(D[~inside, 2:9] == 0)
 
 
 # ---- fits
@@ -313,6 +315,25 @@ def test_a_frame_of_words_and_numbers():
     assert np.all(np.isfinite(model.predict(other)))
     every = GAMRegressorCV().fit(frame[["age", "site", "dose"]], frame["y"])
     assert every.labels_ == ["s(age)", "site", "dose"]
+
+
+def test_curves_by_category_have_mean_zero_in_their_own():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.uniform(size=600), "k": rng.choice(["0", "1", "2"], 600)})
+    sign = frame["k"].astype(int).to_numpy() - 1.0
+    f = 1.0 + 0.5 * sign + sign * np.sin(6 * frame["x"])
+    y = rng.poisson(np.exp(f))
+    model = GAMRegressorCV([smooth("x", by="k")], family="poisson").fit(frame, y)
+    assert model.labels_ == ["k", "s(x)[k=0]", "s(x)[k=1]", "s(x)[k=2]"]
+    terms = model.predict(frame, terms=True)
+    for j, level in enumerate("012", start=1):
+        inside = (frame["k"] == level).to_numpy()
+        assert abs(terms[inside, j].mean()) < 1e-3
+        assert np.abs(terms[~inside, j]).max() < 1e-3
+    eta = terms.sum(axis=1) + model.intercept_
+    assert np.sqrt(np.mean((eta - f) ** 2)) < 0.12
+    assert model.edf_[2] < 1
+    assert np.all((model.plateaus_ == "gone") == (model.edf_ < 0.02))
 
 
 def test_own_estimators_as_a_family(data):

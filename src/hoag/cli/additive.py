@@ -183,7 +183,8 @@ def _basis(basis: Basis) -> Notes:
         return {"kind": "levels", "levels": [str(level) for level in basis.levels]}
     if isinstance(basis, Times):
         level = None if basis.level is None else str(basis.level)
-        return {"kind": "times", "basis": _basis(basis.basis), "level": level}
+        means = None if basis.means is None else basis.means.tolist()
+        return {"kind": "times", "basis": _basis(basis.basis), "level": level, "means": means}
     if isinstance(basis, _Last):
         return {"kind": "last", "basis": _basis(basis.basis)}
     raise ValueError(f"A term of kind {type(basis).__name__} cannot be written to a file.")
@@ -206,9 +207,9 @@ def _read(label: str, notes: Notes) -> Basis:
     inner = _read(label, notes["basis"])
     if kind == "last":
         return _Last(label, inner.size, (), True, inner.kind, inner.inputs, inner)
-    return Times(
-        *(label, inner.size, (), True, inner.kind, inner.inputs + 1), inner, notes["level"]
-    )
+    means = None if notes["means"] is None else np.asarray(notes["means"])
+    shape = inner.size, (), True, inner.kind, inner.inputs + 1
+    return Times(label, *shape, inner, notes["level"], means)
 
 
 class SavedAdditive:

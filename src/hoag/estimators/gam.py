@@ -22,7 +22,6 @@ from hoag.estimators.gamma import GammaRegressorCV
 from hoag.estimators.huber import HuberRegressorCV
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.logistic import LogisticRegressionCV
-from hoag.estimators.plateaus import OFF
 from hoag.estimators.poisson import PoissonRegressorCV
 from hoag.estimators.posterior import Posterior
 from hoag.estimators.quantile import QuantileRegressorCV
@@ -59,6 +58,9 @@ _HANDED_ON = (
 
 class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     """η = b + Σⱼ fⱼ, by a linear model of the curves' bases whose penalties are the curves'."""
+
+    # Degrees of freedom that are as good as none.
+    _nothing = 0.02
 
     model_: LinearEstimator
     terms_: list[Term]
@@ -148,23 +150,24 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         return values[part.columns.start * K : part.columns.stop * K]
 
     def _word(self, part: Part) -> str:
-        """What is left of a term whose penalties are at infinity."""
-        words = self.model_.plateaus_[part.penalties]
-        if not words.size:
-            return ""
-        bends = np.array([form.bends for form in part.basis.forms])
-        if np.all(words == OFF):
-            return GONE if part.basis.vanishes else STRAIGHT
-        return STRAIGHT if np.any(bends) and np.all(words[bends] == OFF) else ""
+        """What is left of a term whose penalties leave next to nothing of what they reach."""
+        off = self._posterior.left[part.penalties] < self._nothing * self._outputs
+        bends = np.array([form.bends for form in part.basis.forms], dtype=bool)
+        if off.size and np.all(off) and part.basis.vanishes:
+            return GONE
+        return STRAIGHT if np.any(bends) and np.all(off[bends]) else ""
 
     def _named_plateaus(self) -> str:
-        """A sentence for the terms that no λ in sight bends, or leaves."""
+        """A sentence for the terms whose penalties are as good as infinite."""
         found = []
         for word in (STRAIGHT, GONE):
             own = [part.label for part, one in zip(self._parts, self.plateaus_) if one == word]
             if own:
                 found.append(f"{', '.join(own)} {'is' if len(own) == 1 else 'are'} {word}")
-        return f"At infinite penalties {' and '.join(found)}." if found else ""
+        if not found:
+            return ""
+        less = f"less than {self._nothing} degrees of freedom"
+        return f"{' and '.join(found)}: their penalties leave {less} of what they reach."
 
     def _forms(self) -> tuple[list[Any], list[str], list[slice]]:
         forms, names, centred = [], [], []
@@ -345,7 +348,8 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
     terms_ : list of terms
     labels_ : list of str, what each curve is called
     edf_ : array, how many coefficients each curve is worth
-    plateaus_ : array of str, "straight" or "gone" where penalties are at infinity, else ""
+    plateaus_ : array of str, "straight" or "gone" where penalties are as good as infinite, and
+        leave less than 0.02 degrees of freedom of what they reach; else ""
     intercept_ : float, η where every curve is at its mean
     coef_ : array, of all bases, one after another
     covariance_ : array, of coef_ and the intercept before curves are centred, given y

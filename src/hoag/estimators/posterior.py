@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoag.criteria.factors import factors
+from hoag.criteria.pull import pull
 from hoag.criteria.scored import _loss
 from hoag.estimators.units import WEIGHT, Units
 from hoag.glm.losses import Logistic, LogLink, Multinomial, Offset, Squared
 from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Quadratic
 from hoag.values import Array
 
 
@@ -27,6 +29,8 @@ class Posterior:
 
     covariance   (size, size)
     shares       diag(F), (size,), and what F² has there: how far they are from a plain fit
+    left         rank Sⱼ − exp(λⱼ) tr(SⱼH⁻¹), (s,): the degrees of freedom that each penalty leaves
+                 of those it reaches
     dispersion   φ, and whether it was estimated
     rows         n
     likely       whether the loss is −log of a likelihood of y, up to φ; else there are no bands
@@ -35,6 +39,7 @@ class Posterior:
     covariance: Array
     shares: Array
     twice: Array
+    left: Array
     dispersion: float
     rows: int
     estimated: bool
@@ -54,6 +59,10 @@ class Posterior:
         inverse = 0.5 * (inverse + inverse.T)
         F = inverse @ G
         shares, twice = np.diag(F).copy(), np.einsum("ij,ji->i", F, F)
+        penalty = whole.penalty
+        assert isinstance(penalty, Quadratic)
+        ranks = [np.linalg.matrix_rank(term.dense, hermitian=True) for term in penalty.terms]
+        left = np.asarray(ranks) - pull([penalty], lam).traces(inverse)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))
         likelihood = rows / WEIGHT * unit * u.y_scale**2  # from h to −log p(y | x), with φ = 1
@@ -67,4 +76,4 @@ class Posterior:
         covariance = known / likelihood * scale[:, None] * inverse * scale
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         likely = issubclass(own, (Squared, Logistic, Multinomial, LogLink))
-        return Posterior(covariance, shares, twice, float(known), rows, estimated, likely)
+        return Posterior(covariance, shares, twice, left, float(known), rows, estimated, likely)

@@ -241,6 +241,8 @@ class Forms(Shares):
         means = u.rows.backward(u.weights) / u.weights.sum() + u.mean / u.c
         for some in centred:
             own = means[some]
+            if abs(float(own.sum())) <= ROUNDING**0.5 * float(np.abs(own).sum()):
+                own = np.full(own.size, 1.0 / (own.size * u.c))  # the constant is 0 in every row
             fixed[some, some] += self._curvature * WEIGHT * np.outer(own, own)
         whole = np.zeros((design.size, design.size))
         whole[: design.slopes, : design.slopes] = np.kron(fixed, np.eye(K))

@@ -189,16 +189,24 @@ class Levels(Basis):
 
 @dataclass(frozen=True, eq=False)
 class Times(Basis):
-    """f(x)·s, with s the column of `by`, or whether it is of one level."""
+    """f(x)·s, with s the column of `by`; or on the rows of one level, where f has mean 0 then.
+
+    The mean of a level is for the term of levels that stands beside it: `means` are those of B over
+    its rows.
+    """
 
     basis: Basis
     level: Any = None
+    means: Array | None = None
 
     def design(self, values: Values) -> Any:
-        own = values[-1]
-        factor = own.astype(np.float64) if self.level is None else words(own) == self.level
-        scale = sparse.diags_array(np.asarray(factor, dtype=np.float64))
-        return sparse.csr_matrix(scale @ self.basis.design(values[:-1]))
+        B, own = self.basis.design(values[:-1]), values[-1]
+        if self.level is None:
+            return sparse.csr_matrix(sparse.diags_array(own.astype(np.float64)) @ B)
+        inside = np.flatnonzero(words(own) == self.level)
+        block = B[inside].toarray() - self.means
+        places = np.repeat(inside, self.size), np.tile(np.arange(self.size), inside.size)
+        return sparse.csr_matrix((block.ravel(), places), shape=(len(own), self.size))
 
     @property
     def ends(self) -> Any:
@@ -220,16 +228,16 @@ def by_number(basis: Basis, by: npt.NDArray[Any], name: str) -> Times:
     )
 
 
-def by_levels(basis: Basis, by: npt.NDArray[Any], name: str) -> list[Basis]:
+def by_levels(basis: Basis, values: Values, by: npt.NDArray[Any], name: str) -> list[Basis]:
     """A curve for each category, and a level for each, which the curves do not have."""
     found: list[Basis] = [Levels.of(name, by)]
     found[0] = _last(found[0], basis.inputs)
     for level in known_levels(name, by):
         label = f"{basis.label}[{name}={level}]"
-        own = Times(
-            *(label, basis.size, basis.forms, True, basis.kind, basis.inputs + 1, basis, level)
-        )
-        found.append(own)
+        inside = np.flatnonzero(words(by) == level)
+        means = np.asarray(basis.design([x[inside] for x in values]).mean(axis=0)).ravel()
+        shape = basis.size, basis.forms, True, basis.kind, basis.inputs + 1
+        found.append(Times(label, *shape, basis, level, means))
     return found
 
 

@@ -46,11 +46,13 @@ class Table:
         words = "cat" in str(own.dtype).lower() or "enum" in str(own.dtype).lower()
         if words or values.dtype == bool:
             return self._without_gaps(values, column).astype(str)
-        if values.dtype == object:
+        if values.dtype == object and not any(isinstance(value, str) for value in values):
             try:
                 return values.astype(np.float64)
             except (TypeError, ValueError):
-                return self._without_gaps(values, column).astype(str)
+                pass
+        if values.dtype == object:
+            return self._without_gaps(values, column).astype(str)
         return values
 
     def _without_gaps(self, values: npt.NDArray[Any], column: Column) -> npt.NDArray[Any]:

@@ -56,7 +56,7 @@ class Term(ABC):
         basis, own = self.made(label, values[:-1]), values[-1]
         if numeric(own):
             return [by_number(basis, own, names[by])]
-        return by_levels(basis, own, names[by])
+        return by_levels(basis, values[:-1], own, names[by])
 
 
 @dataclass(frozen=True)
