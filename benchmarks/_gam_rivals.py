@@ -154,7 +154,7 @@ class Mgcv(NamedTuple):
             _write(folder / "rows.csv", ["y", *names], np.column_stack([rows.y, rows.X]))
             _write(folder / "fresh.csv", names, fresh)
             told = (self.engine, family, self.criterion, str(self.select).upper(), formula)
-            command = ["Rscript", str(SCRIPT), place, *told, *map(repr, self.sp)]
+            command = ["Rscript", str(SCRIPT), place, *told, *(repr(float(s)) for s in self.sp)]
             run(command, self.limit)
             return self.read(folder, len(names))
 

@@ -22,7 +22,9 @@ saved <- function(what, name) write.csv(what, file.path(folder, name), row.names
 
 clock <- system.time({
   model <- if (engine == "gam") {
-    gam(formula, family = family, data = rows, method = method, select = select, sp = sp)
+    # With a known dispersion GCV.Cp would be UBRE, another criterion; scale = -1 makes it GCV.
+    gam(formula, family = family, data = rows, method = method, select = select, sp = sp,
+        scale = if (method == "GCV.Cp") -1 else 0)
   } else {
     bam(formula, family = family, data = rows, method = method, select = select, sp = sp,
         discrete = engine == "discrete", nthreads = 1)
@@ -31,7 +33,8 @@ clock <- system.time({
 asked <- list(model, fresh, se.fit = TRUE)
 if (engine != "gam") asked$discrete <- FALSE
 link <- do.call(predict, c(asked, type = "link"))
-terms <- do.call(predict, c(asked, type = "terms"))
+# "iterms": a term's standard error is that of the term and the intercept together, as ours is.
+terms <- do.call(predict, c(asked, type = "iterms"))
 saved(data.frame(link$fit, link$se.fit, terms$fit, terms$se.fit), "fit.csv")
 each <- model$smooth
 saved(data.frame(sp = if (is.null(model$full.sp)) model$sp else model$full.sp,
