@@ -125,6 +125,7 @@ def statsmodels(basis: int = 20) -> Method:
         ones = np.ones((len(rows.y), 1))
         kind = getattr(families, kinds[family])()
         model = GLMGam(rows.y, ones, smoother=splines, family=kind)
+        model.fit()  # select_penweight reads a scale that only a fit leaves
         alphas, *_ = model.select_penweight(method="minimize")
         model.alpha = list(alphas)
         found = model.fit()

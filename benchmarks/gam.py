@@ -165,7 +165,7 @@ def truth(args: argparse.Namespace, store: Store) -> None:
             where = (f"truth {rows}", family, "correlated" if correlated else "independent")
             found = _every_seed(args, store, where, rows, seeds, bool(correlated))
             least = [
-                min(f["error"] for f in of_seed.values() if "error" in f)
+                min((f["error"] for f in of_seed.values() if "error" in f), default=np.inf)
                 for of_seed in _by_seed(found, seeds)
             ]
             for name, fits in found.items():
