@@ -88,6 +88,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/own_rivals.py
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/cox.py
+	$(BIN)/python benchmarks/gam.py
 	$(BIN)/python benchmarks/without_folds.py
 
 clean:
