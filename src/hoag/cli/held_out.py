@@ -128,13 +128,13 @@ def compared(judge: Judge, data: Any, tuned: Any, splits: Any) -> dict[str, Any]
         from hoag.cli.survival import losses
 
         each = losses(judge.seen[-len(splits) :], data, weights, splits)
-        return _judgement("the same risk", *each, tuned.tol, True)
+        return _judgement("the same risk", *each, tol_of(tuned), True)
     rule = yardstick(settings(data.model, tuned), y, bool(data.given))
     if splits is None:
         (seen,) = judge.seen[-1:]
         said = _without_each(seen.truth, seen.weights)
         own, base = rule.losses(seen.truth, seen.said), rule.losses(seen.truth, said)
-        return _judgement(rule.what, seen.weights, own, base, tuned.tol, False)
+        return _judgement(rule.what, seen.weights, own, base, tol_of(tuned), False)
     exposure, parts = exposures(data.given, len(y)), []
     for (train, test), seen in zip(splits, judge.seen[-len(splits) :], strict=True):
         constant = rule.constant(y[train], weights[train], exposure[train])
@@ -145,7 +145,7 @@ def compared(judge: Judge, data: Any, tuned: Any, splits: Any) -> dict[str, Any]
         if part.sum() > 0:
             parts.append((part.sum(), *(part @ each / part.sum() for each in pair)))
     sizes, own, base = np.array(parts).T
-    return _judgement(rule.what, sizes, own, base, tuned.tol, True)
+    return _judgement(rule.what, sizes, own, base, tol_of(tuned), True)
 
 
 def exposures(given: dict[str, Any], n: int) -> Any:
@@ -192,3 +192,8 @@ def _without_each(y: Any, weights: Any) -> Any:
     """The mean of all other rows."""
     own = weights if y.ndim == 1 else weights[:, None]
     return (weights @ y - own * y) / (weights.sum() - own)
+
+
+def tol_of(tuned: Any) -> float:
+    """The tolerance that was searched with; of an additive model that of what it is made of."""
+    return float(vars(tuned).get("model_", tuned).tol)

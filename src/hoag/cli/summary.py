@@ -13,7 +13,7 @@ import hoag
 from hoag.cli import facts
 from hoag.cli.columns import DATE
 from hoag.cli.families import is_additive, linear
-from hoag.cli.held_out import standard_error
+from hoag.cli.held_out import standard_error, tol_of
 from hoag.cli.text import listed
 from hoag.cli.words import spoken
 from hoag.plot.style import LOSSES, judged_by
@@ -89,7 +89,7 @@ def summary(
         "gradient": result.grad.tolist(),
         "gradient_error": result.evaluation.error,
         "gradient_bound": result.evaluation.bound,
-        "tol": tuned.tol,
+        "tol": tol_of(tuned),
         "steps": tuned.n_iter_,
         "passes": result.cost.passes,
         "grams": result.cost.grams,

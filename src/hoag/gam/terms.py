@@ -27,7 +27,12 @@ Column = str | int
 
 @dataclass(frozen=True)
 class Term(ABC):
-    """A term, before it has seen data."""
+    """A term, before it has seen data.
+
+    >>> from hoag.gam import Term, smooth
+    >>> isinstance(smooth("age"), Term)
+    True
+    """
 
     @property
     @abstractmethod
