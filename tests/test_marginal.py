@@ -548,3 +548,40 @@ def test_where_it_says_nothing_there_is_a_sentence():
     column = hoag.RidgeCV(cv="reml").fit(A, y[:, None])
     assert column.alpha_ == hoag.RidgeCV(cv="reml").fit(A, y).alpha_
     assert column.best_score_ == -column.criterion_
+
+
+@pytest.mark.parametrize("word", ["reml", "gcv", "aic"])
+@pytest.mark.parametrize("forms", [True, False])
+def test_along_an_axis_a_fit_of_squares_is_known_exactly(word, forms):
+    rng = np.random.default_rng(4)
+    A, weights = rng.normal(size=(60, 6)), rng.uniform(0.5, 2, 60)
+    y = A @ rng.normal(size=6) + rng.normal(size=60)
+    D = np.diff(np.eye(6), 2, axis=0)
+    penalties = np.array([0, 0, 1, 1, 2, -1])
+    if forms:
+        penalties = Quadratic(7, [(slice(0, 6), D.T @ D), (slice(2, 5), np.eye(3))])
+    problem = hoag.models.ridge(
+        A, y, A, y, intercept=True, sample_weight=weights, penalties=penalties
+    )
+    criterion = hoag.criteria.without_folds(problem, word)
+    lam = rng.normal(size=problem.lam0.size)
+    places = lam[:, None] + np.array([-6.0, -1.0, 0.0, 2.0, 9.0])
+    along, _ = criterion.axes(criterion.evaluate(lam), places)
+    for j, row in enumerate(places):
+        each = [criterion.value(np.where(np.arange(lam.size) == j, at, lam)).value for at in row]
+        np.testing.assert_allclose(along[j], each, rtol=1e-11)
+
+
+def test_along_an_axis_other_losses_are_known_about():
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(80, 4))
+    y = (A @ rng.normal(size=4) + rng.logistic(size=80) > 0).astype(int)
+    problem = hoag.models.logistic(A, y, A, y, intercept=True, penalties=np.arange(4))
+    criterion = hoag.criteria.without_folds(problem, "reml")
+    lam = rng.normal(size=4)
+    near = lam[:, None] + np.array([-0.1, 0.0, 0.1])
+    along, _ = criterion.axes(criterion.evaluate(lam), near)
+    for j, row in enumerate(near):
+        each = [criterion.value(np.where(np.arange(4) == j, at, lam)).value for at in row]
+        np.testing.assert_allclose(along[j], each, rtol=1e-3)
+        assert along[j, 1] == pytest.approx(each[1], rel=1e-10)

@@ -14,10 +14,11 @@ the penalty alone, its determinant that of the prior, and none of both is counte
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
+from hoag.criteria.along import along_axes
 from hoag.criteria.base import SPACING, Traits
 from hoag.criteria.factors import factors
 from hoag.criteria.full_fit import Fitted, FullFit
@@ -28,7 +29,7 @@ from hoag.criteria.tall import sample_size
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic, Ridge, by_group
 from hoag.glm.term import DataTerm
-from hoag.values import ROUNDING, Array, Ask, Evaluation
+from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation
 
 
 class Laplace(FullFit):
@@ -93,6 +94,17 @@ class Laplace(FullFit):
             note=fit.note,
             hessian=found.hessian,
         )
+
+    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+        """With the curvature of the loss as it is at the fit: a model of f, not f itself."""
+        before, fit = self.problem.ledger.cost, self.fitted(found.lam, found.warm)
+        penalty = pull([self.narrow.model.penalty], found.lam)
+        h = float(fit.seen.term.weights @ fit.seen.at.value)
+        h += float(penalty.value(fit.x[None])[0])
+        log_det = fit.log_det + self._alike(found.lam, fit).value
+        value = partial(self.score.along, found.lam, h, log_det)
+        values = along_axes(fit.x, fit.inverse, penalty, found.lam, places, value)
+        return values, self.problem.ledger.cost - before
 
     def _alike(self, lam: Array, fit: Fitted) -> Bent:
         """What log|H| lacks where the shifts of all classes are held by more than S.

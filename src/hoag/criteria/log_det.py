@@ -75,6 +75,20 @@ class LogDet:
             hessian[np.ix_(part.own, part.own)] += found.hessian
         return Bent(value, grad[:s], hessian[:s, :s])
 
+    def along(self, lam: Array, j: int, places: Array) -> Array:
+        """The value where λⱼ alone is another, (L,)."""
+        whole = np.append(lam - self.shift, 0.0)
+        total = np.zeros(places.size)
+        for part in self.parts:
+            if j not in part.own:
+                total += part.at(whole[part.own]).value
+                continue
+            for k, place in enumerate(places):
+                other = whole.copy()
+                other[j] = place - self.shift
+                total[k] += part.at(other[part.own]).value
+        return total
+
 
 class _Part:
     """Some penalties that reach coefficients in common."""

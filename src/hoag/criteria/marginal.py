@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from hoag.criteria.along import Changes
 from hoag.criteria.log_det import Bent, LogDet
 from hoag.values import Array
 
@@ -84,6 +85,20 @@ class Marginal:
 
     def of_squares(self, fit: Any) -> Bent:
         return self.of(fit.lam, fit.held_bent(), fit.log_det_bent())
+
+    def along_squares(self, fit: Any, j: int, places: Array, moved: Changes) -> Array:
+        """f where λⱼ alone is another, (L,)."""
+        return self.along(fit.lam, fit.held, fit.log_det, j, places, moved)
+
+    def along(
+        self, lam: Array, held: float, log_det: float, j: int, places: Array, moved: Changes
+    ) -> Array:
+        """The same, from h and log|H| at λ and how they change."""
+        none = np.zeros(0)
+        fits = [self._fitted(Bent(h, none, none)).value for h in held + moved.held]
+        priors = self.prior.along(lam, j, places)
+        c = (np.array(fits) + log_det + moved.log_det - priors) / self.n
+        return np.asarray(np.logaddexp(0.0, c) if self.softly else np.exp(c))
 
     def _fitted(self, held: Bent) -> Bent:
         """P/φ, or (n − M) log P, up to a number."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from hoag.criteria.along import Changes
 from hoag.criteria.log_det import Bent
 from hoag.glm.losses import LossAt, OuterLoss
 from hoag.glm.term import DataTerm
@@ -155,6 +156,11 @@ class ByDegrees(Score):
 
     def _deviance(self, loss: float, weight: float) -> float:
         return self.unit * (self.n / weight * loss - self.least)
+
+    def along_squares(self, fit: Any, j: int, places: Array, moved: Changes) -> Array:
+        """F where λⱼ alone is another, (L,)."""
+        pairs = zip(fit.loss + moved.loss, fit.degrees + moved.degrees, strict=True)
+        return np.array([self.of(self._deviance(L, fit.weight), df)[0] for L, df in pairs])
 
     def of_squares(self, fit: Any) -> Bent:
         """F and its derivatives in λ, for a fit of squares as hoag.criteria.squares_fit has it."""

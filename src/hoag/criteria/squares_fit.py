@@ -12,11 +12,12 @@ again at the end.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hoag.criteria.along import along_axes
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.factors import factors
 from hoag.criteria.log_det import Bent
@@ -83,6 +84,14 @@ class SquaresFit(Criterion):
             tangents=fit.tangents if ask.hessian else None,
             cost=self.problem.ledger.cost - before,
         )
+
+    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+        """Exact: H⁻¹ at one λ says what f is wherever one penalty alone is another."""
+        before, fit = self.problem.ledger.cost, self._fit(found.lam)
+        self._spend(found.lam.size)
+        value = partial(self.score.along_squares, fit)
+        values = along_axes(fit.x, fit.inverse, fit.penalty, found.lam, places, value)
+        return values, self.problem.ledger.cost - before
 
     def _spend(self, s: int) -> None:
         """A factor and an inverse, by their operations beside those of a Gram matrix."""
@@ -157,6 +166,11 @@ class _Fit:
     def degrees(self) -> float:
         return float(np.sum(self.inverse * self.G))
 
+    @property
+    def held(self) -> float:
+        """h = L(x) + ½xᵀSx."""
+        return self.loss + float(self.penalty.value(self.x[None])[0])
+
     @cached_property
     def pulled(self) -> Array:
         """Eⱼx, (size, s)."""
@@ -181,8 +195,7 @@ class _Fit:
     def held_bent(self) -> Bent:
         """L(x) + ½xᵀSx and its derivatives: ½xᵀEⱼx, and δⱼₖ½xᵀEⱼx + xᵀEⱼtₖ."""
         half = 0.5 * self.x @ self.pulled
-        value = self.loss + float(self.penalty.value(self.x[None])[0])
-        return Bent(value, half, np.diag(half) + self.pulled.T @ self.tangents)
+        return Bent(self.held, half, np.diag(half) + self.pulled.T @ self.tangents)
 
     def degrees_bent(self) -> Bent:
         """df, −tr(EⱼN) and tr(EⱼH⁻¹EₖN) + tr(EₖH⁻¹EⱼN) − δⱼₖtr(EⱼN), with N = H⁻¹GH⁻¹."""
