@@ -167,7 +167,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         if not found:
             return ""
         less = f"less than {self._nothing} degrees of freedom"
-        return f"{' and '.join(found)}: their penalties leave {less} of what they reach."
+        return f"{' and '.join(found)}: the penalties leave {less} of what they reach."
 
     def _forms(self) -> tuple[list[Any], list[str], list[slice]]:
         forms, names, centred = [], [], []
