@@ -13,12 +13,14 @@ import numpy.typing as npt
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from hoag.criteria.affine import Loads
+from hoag.criteria.base import Criterion
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.names import numbered
 from hoag.estimators.plateaus import plateaus
 from hoag.estimators.scored import scored_task
-from hoag.estimators.sharing import Groups, Shares, Structure
+from hoag.estimators.sharing import Groups, Moved, Shares, Structure
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, warn_hidden
 from hoag.glm.folds import linear_folds
@@ -46,6 +48,9 @@ class LinearEstimator(TunedEstimator):
 
     # What the loss is multiplied by to be that of y as it was given, not in units of its own.
     _loss_unit: float = 1.0
+
+    # The way from what was moved to λ, where a search does not move λ itself.
+    _loads: Loads | None = None
 
     # Of the default search; an estimator of one's own need not have it.
     starts: int | Literal["auto"] = "auto"
@@ -110,9 +115,7 @@ class LinearEstimator(TunedEstimator):
             return linear_folds(u.rows, target, splits, u.weights, shares.penalties, u.log_shift)
 
         problems = folds(splits)
-        criterion = self._plan(problems)
-        box, start = self._box(*shares.box(criterion.traits.least))
-        self._warn_hidden(u, curvature, box)
+        moved = self._moved(shares, self._plan(problems), u, curvature)
         judged = np.array([p.test.weights.sum() for p in problems])
         if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")
@@ -123,13 +126,27 @@ class LinearEstimator(TunedEstimator):
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
             rows = np.arange(u.weights.size)
             (whole,) = folds([(rows, rows[:0])])
-            solve, cost = refitted(whole, criterion, result.evaluation)
+            solve, cost = refitted(whole, moved.criterion, result.evaluation)
             warn_refit(solve)
             return self._attributes(u, target, solve.x), cost
 
         per_row = self._per_row(u, target, float(judged.sum()))
-        stronger = np.ones(start.size)
-        return Task(criterion, box, start, per_row, models, refit, judged, stronger, groups=shares)
+        about = (per_row, models, refit, judged, moved.stronger)
+        return Task(moved.criterion, moved.box, moved.start, *about, groups=shares)
+
+    def _moved(
+        self,
+        shares: Shares,
+        criterion: Criterion,
+        u: Units,
+        curvature: float,
+    ) -> Moved:
+        """What a search moves, and within which bounds; the way to λ is kept."""
+        box, start = self._box(*shares.box(criterion.traits.least))
+        self._warn_hidden(u, curvature, box)
+        moved = shares.over(criterion, box, start)
+        self._loads = moved.loads
+        return moved
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""
@@ -187,7 +204,7 @@ class LinearEstimator(TunedEstimator):
     def _named(self, lam: Array) -> dict[str, Any]:
         """exp(λ): a number, or an array in the order of the groups, or in the shape of coef_."""
         with np.errstate(over="ignore"):
-            alpha = np.exp(lam)
+            alpha = np.exp(lam if self._loads is None else self._loads.lam(lam))
         penalties = self._penalties()
         if isinstance(penalties, str) and penalties == "shared":
             return {"alpha_": float(alpha[0])}

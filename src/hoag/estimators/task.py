@@ -170,6 +170,8 @@ def warn_about(task: Task, result: Result, tol: float, grids: list[Grid], bounde
     auto = np.array([grid is None and not bounded for grid in given])
     worth = np.where(auto, tol * abs(best.value), 0.0)
     open_ = box.lower < box.upper
+    if task.groups is not None:  # what side information does is bounded by the penalties' own box
+        open_ &= task.stronger > 0
     low = np.flatnonzero(open_ & (best.lam <= box.lower) & (best.grad > worth))
     high = np.flatnonzero(open_ & (best.lam >= box.upper) & (best.grad < -worth))
     at = [(j, "lower") for j in low] + [(j, "upper") for j in high]
