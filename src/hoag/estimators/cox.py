@@ -97,6 +97,7 @@ class CoxRegressionCV(LinearEstimator):
         self,
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         ties: Literal["breslow", "efron"] = "breslow",
         cv: Any = None,
         scoring: Any = None,
@@ -116,6 +117,7 @@ class CoxRegressionCV(LinearEstimator):
         callback: Any = None,
     ) -> None:
         self.penalties = penalties
+        self.shrink = shrink
         self.ties = ties
         self.cv = cv
         self.scoring = scoring

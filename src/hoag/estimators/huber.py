@@ -75,6 +75,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         *,
         epsilon: float = 1.35,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -162,6 +162,7 @@ class LogisticRegressionCV(
         *,
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         Cs: Any = None,
         cv: Any = None,
         fit_intercept: bool = True,
@@ -194,6 +195,7 @@ class LogisticRegressionCV(
         multi_class: Literal["auto", "multinomial", "deprecated"] = "auto",
     ) -> None:
         self.penalties = penalties
+        self.shrink = shrink
         self.Cs = Cs
         self.cv = cv
         self.fit_intercept = fit_intercept

@@ -83,6 +83,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         quantile: float = 0.5,
         smoothing: float = 0.05,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -279,6 +279,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         *,
         penalties: Literal["shared", "per-target", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         criterion: Literal["squared_error", "huber"] = "squared_error",
@@ -305,6 +306,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     ) -> None:
         self.alphas = alphas
         self.penalties = penalties
+        self.shrink = shrink
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.criterion = criterion

@@ -74,6 +74,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         *,
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -98,6 +99,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
     ) -> None:
         self.alphas = alphas
         self.penalties = penalties
+        self.shrink = shrink
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight

@@ -45,7 +45,9 @@ class Task:
     row left out; `stronger` the direction in which all penalties grow. `predictions`, for a
     criterion without folds, is λ ↦ rows and their predictions held out; `groups`, for a linear
     model, which coefficients share a penalty. `log_of` is n where the criterion is exp(c/n) and c
-    is what is told; `degrees`, of an evaluation, how many coefficients its fit is worth.
+    is what is told; `degrees`, of an evaluation, how many coefficients its fit is worth. `lost`
+    is what every row that is held out loses at the x of an evaluation; `plain` takes off an
+    evaluation what was added to the criterion for the search.
     """
 
     criterion: Criterion
@@ -60,6 +62,8 @@ class Task:
     groups: Shares | None = None
     log_of: float | None = None
     degrees: Callable[[Evaluation], float] | None = None
+    lost: Callable[[Any], Array] | None = None
+    plain: Callable[[Evaluation], Evaluation] | None = None
 
     def told(self, value: float) -> float:
         """A value of the criterion as it reads outside."""
@@ -82,6 +86,8 @@ class Task:
 def translated(value: Any, task: Task) -> Any:
     """An evaluation, a step or a result in the user's units; solutions stay behind."""
     if isinstance(value, Evaluation):
+        if task.plain is not None:
+            return translated(task.plain(value), replace(task, plain=None))
         if task.log_of is not None:
             return _as_logarithm(value, task)
         return replace(

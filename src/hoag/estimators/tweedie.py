@@ -82,6 +82,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         *,
         power: float | Literal["tuned"] = 1.5,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,
