@@ -1,4 +1,4 @@
-"""Penalties that are more than groups of coefficients, for `penalties=` of the linear estimators."""
+"""Penalties that are more than groups of coefficients, for `penalties=` of linear estimators."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import _get_feature_names
 
 from hoag.estimators.loadings import LEVEL, FromFeatures
 from hoag.estimators.sharing import Quadratics, Structure, dense
@@ -94,7 +95,8 @@ def from_features(Z: Any, *, groups: Any = None) -> FromFeatures:
     >>> bool(model.lam_[1] < 0)  # larger effects are penalised less
     True
     """
-    names = [str(name) for name in Z.columns] if hasattr(Z, "columns") else None
+    named = _get_feature_names(Z)
+    names = None if named is None else [str(name) for name in named]
     try:
         rows = Z.toarray() if sparse.issparse(Z) else np.asarray(Z, dtype=float)
     except (TypeError, ValueError):
@@ -143,7 +145,7 @@ def _standardised(rows: Array, names: Sequence[str]) -> Array:
             "Some columns of the side information of from_features follow from the others: leave "
             "them out, or each of several would have any share of one effect."
         )
-    return Z
+    return np.asarray(Z)
 
 
 def _group_numbers(groups: Any, size: int) -> Any:

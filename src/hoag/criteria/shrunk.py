@@ -80,4 +80,5 @@ class Shrunk(Wrapped):
     def _along(self, lam: Array, places: Array) -> Array:
         """What is added where one λⱼ is moved to each of its places, (s, L)."""
         t, d = places - lam[:, None], (lam - lam.mean())[:, None]
-        return self.added(lam) + self.strength * (d * t + 0.5 * (1 - 1.0 / lam.size) * t**2)
+        more = d * t + 0.5 * (1 - 1.0 / lam.size) * t**2
+        return np.asarray(self.added(lam) + self.strength * more)

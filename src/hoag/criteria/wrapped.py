@@ -78,5 +78,6 @@ class Wrapped(Criterion):
 def unwrapped(criterion: Criterion, found: Evaluation) -> tuple[Criterion, Evaluation]:
     """The criterion inside all wrappers, and what it had found."""
     while isinstance(criterion, Wrapped):
-        criterion, found = criterion.inner, criterion.within(found)
+        found = criterion.within(found)
+        criterion = criterion.inner
     return criterion, found

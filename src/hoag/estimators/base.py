@@ -81,7 +81,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()
-        for name in ("scores_", "refit_cost_", "dof_", "shrink_", *self._missing):  # of an earlier fit
+        earlier = ("scores_", "refit_cost_", "dof_", "shrink_")
+        for name in (*earlier, *self._missing):  # of an earlier fit
             self.__dict__.pop(name, None)
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -132,9 +133,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         return self
 
     def _task_on(self, data: Data) -> Task:
-        return self._task(data.X, data.y, data.weights, data.splits, **data.given)
+        task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)
+        return task
 
-    def _searched(self, task: Task, search: Search, data: Data, on_step: Any) -> tuple[Task, Result]:
+    def _searched(
+        self, task: Task, search: Search, data: Data, on_step: Any
+    ) -> tuple[Task, Result]:
         """What the search found, and the task with what it minimised."""
         found = search.minimize(task.criterion, task.box, task.start, on_step, self.certificate)
         return task, found

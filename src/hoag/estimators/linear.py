@@ -77,7 +77,9 @@ class LinearEstimator(TunedEstimator):
             return Fast(self.tol, self.max_iter, self.time_budget, self.starts)
         return super()._search()
 
-    def _searched(self, task: Task, search: Search, data: Data, on_step: Any) -> tuple[Task, Result]:
+    def _searched(
+        self, task: Task, search: Search, data: Data, on_step: Any
+    ) -> tuple[Task, Result]:
         if self.shrink is None:
             return super()._searched(task, search, data, on_step)
         if self._loads is not None:

@@ -29,8 +29,7 @@ from hoag.criteria.affine import Affine, Loads
 from hoag.criteria.base import Criterion, Traits
 from hoag.criteria.shrunk import Shrunk
 from hoag.estimators.task import Task
-from hoag.search import Fast, Search
-from hoag.search import newton, quasi_newton
+from hoag.search import Fast, Search, newton, quasi_newton
 from hoag.search.asks import ACCURACY, Look, Steps
 from hoag.search.run import Run
 from hoag.values import (
@@ -122,7 +121,7 @@ class Choice:
 
     tau: float
     sentence: str
-    cost: Cost = Cost()
+    cost: Cost
 
 
 class Part:
@@ -184,9 +183,7 @@ def _frequent(y: Any) -> bool:
     return int(np.unique(y, return_counts=True)[1].min()) >= 3
 
 
-def chosen(
-    parts: Sequence[Part], search: Onward, deadline: float, taus: Sequence[float]
-) -> Choice:
+def chosen(parts: Sequence[Part], search: Onward, deadline: float, taus: Sequence[float]) -> Choice:
     """The τ with the least loss on rows put aside, if it is below that of one penalty for all.
 
     By more than its standard error over rows, that is. τ falls, and each tuning goes on from the
@@ -241,8 +238,8 @@ def _gain(one: Array, other: Array) -> tuple[float, float]:
 class Shrinkage:
     """A search with penalties drawn to their mean: what is tuned, judged, minimised and told.
 
-    whole    the task on all rows, and `rows` that it judges
-    again    makes the task of other splits, or of fewer rows
+    whole    the task on all rows
+    rows     how many it judges
     search   the one that was asked for; None: the default one
     """
 
@@ -261,16 +258,18 @@ class Shrinkage:
     def run(
         self, shrink: Any, parts: Callable[[Fast], Iterator[Part]], on_step: Any
     ) -> tuple[Task, Result, float]:
-        """The task with what is minimised, the result, and τ."""
+        """The task with what is minimised, the result, and τ; `parts` are for choosing it."""
         start, box = time.perf_counter(), self.whole.box
         rough = Fast(self._rough, self.max_iter, self.time_budget)
         one = Shared.of(self.whole.criterion, box, rough)
-        choice = Choice(np.inf if shrink == "auto" else float(shrink), "")
+        choice = Choice(np.inf if shrink == "auto" else float(shrink), "", Cost())
         if shrink == "auto":
-            onward = Onward(self._rough, self.max_iter, self.time_budget)
             # Half of the time, if that is limited, is for what follows.
-            left = np.inf if self.time_budget is None else self.time_budget / 2
-            choice = chosen(list(parts(rough)), onward, start + left, self.taus)
+            left = None if self.time_budget is None else self.time_budget / 2
+            each = None if left is None else left / (2 * len(self.taus))
+            aside = list(parts(Fast(self._rough, self.max_iter, each)))
+            onward = Onward(self._rough, self.max_iter, each)
+            choice = chosen(aside, onward, start + (np.inf if left is None else left), self.taus)
         elif choice.tau == np.inf:
             choice = replace(choice, sentence="shrink=inf: one penalty for all.")
         spent = one.result.cost + choice.cost
@@ -295,9 +294,7 @@ class Shrinkage:
         """To what share of itself f is minimised where τ are compared."""
         return max(self.tol, ACCURACY)
 
-    def _final(
-        self, one: Shared, tau: float, seconds: float, on_step: Any
-    ) -> tuple[Task, Result]:
+    def _final(self, one: Shared, tau: float, seconds: float, on_step: Any) -> tuple[Task, Result]:
         task, box = self.whole, self.whole.box
         left = None if self.time_budget is None else max(self.time_budget - seconds, 0.0)
         if tau == np.inf:
@@ -311,4 +308,3 @@ class Shrinkage:
             task = replace(task, criterion=shrunk, plain=shrunk.plain)
         found = search.minimize(task.criterion, box, one.lam, on_step, self.certificate)
         return task, found
-
