@@ -254,6 +254,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     store_cv_results : bool
         For leave-one-out: keep `cv_results_`.
     gcv_mode, store_cv_values : scikit-learn's, and do nothing
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
@@ -266,7 +267,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     cv_results_ : array (n, n_alphas) or (n, n_targets, n_alphas), with store_cv_results: squared
         errors of rows left out, times their weights, or with scoring their predictions, at each of
         alphas, or at alpha_ alone
-    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
+    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic" or "sure"
     """
