@@ -108,12 +108,16 @@ class LinearEstimator(TunedEstimator):
         every, other = np.arange(len(y)), copy.copy(self)  # tasks leave notes on their estimator
         for aside, left in put_aside(data.splits, y, stratified):
             others = np.setdiff1d(every, aside)
+            if not np.any(data.weights[aside] > 0) or not np.any(data.weights[others] > 0):
+                continue
             if left is None:
                 weights = np.where(np.isin(every, aside), 0.0, data.weights)
                 tuned, count = data._replace(weights=weights), int(np.sum(weights > 0))
             else:
-                count = int(np.sum(data.weights[_held_out(left)] > 0))
+                count = int(np.sum(data.weights[_held_out(left)] > 0)) if left else 0
                 tuned = data._replace(splits=left)
+            if not count:
+                continue
             judged = other._task_on(data._replace(splits=[(others, aside)]))
             yield Part(other._task_on(tuned), judged, box, count, search)
 

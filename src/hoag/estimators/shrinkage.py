@@ -166,9 +166,8 @@ def put_aside(
     if len(tests) >= parts and times.max() == 1:
         aside = [np.concatenate(tests[k::parts]) for k in range(parts)]
     else:
-        draw = (StratifiedKFold if stratified and _frequent(y) else KFold)(
-            3, shuffle=True, random_state=0
-        )
+        kind = StratifiedKFold if stratified and _frequent(y) else KFold
+        draw = kind(3, shuffle=True, random_state=0)
         aside = [test for _, test in draw.split(np.zeros(n), y if stratified else None)]
     for rows in aside:
         if splits is None:
@@ -179,8 +178,8 @@ def put_aside(
 
 
 def _frequent(y: Any) -> bool:
-    """Whether every class has a row for each third."""
-    return int(np.unique(y, return_counts=True)[1].min()) >= 3
+    """Whether y is classes, and every one has a row for each third."""
+    return np.ndim(y) == 1 and int(np.unique(y, return_counts=True)[1].min()) >= 3
 
 
 def chosen(parts: Sequence[Part], search: Onward, deadline: float, taus: Sequence[float]) -> Choice:
@@ -190,7 +189,7 @@ def chosen(parts: Sequence[Part], search: Onward, deadline: float, taus: Sequenc
     last; it ends where the loss is above the least by twice the standard error of that.
     """
     known: dict[float, Array] = {}
-    for tau in (np.inf, *taus):
+    for tau in (np.inf, *taus) if parts else ():
         if known and time.perf_counter() >= deadline:
             break
         try:
@@ -207,7 +206,8 @@ def chosen(parts: Sequence[Part], search: Onward, deadline: float, taus: Sequenc
     one = known.get(np.inf)
     cost = sum((part.cost for part in parts), Cost())
     if one is None:
-        return Choice(np.inf, f"No loss could be computed on rows put aside: {ONE_SERVES}.", cost)
+        why = f"By shrink='auto' {ONE_SERVES}: no loss could be computed on rows put aside."
+        return Choice(np.inf, why, cost)
     tau, best = min(known.items(), key=lambda pair: float(np.sum(pair[1])))
     gain, error = _gain(one, best)
     total = float(np.sum(one)) or 1.0
@@ -305,6 +305,13 @@ class Shrinkage:
         search = self.search or Fast(self.tol, self.max_iter, left, starts)
         if tau > 0:
             shrunk = Shrunk(task.criterion, tau * one.unit(self.rows))
-            task = replace(task, criterion=shrunk, plain=shrunk.plain)
+            task = replace(
+                task,
+                criterion=shrunk,
+                plain=shrunk.plain,
+                refit=lambda result: self.whole.refit(
+                    replace(result, evaluation=shrunk.within(result.evaluation))
+                ),
+            )
         found = search.minimize(task.criterion, box, one.lam, on_step, self.certificate)
         return task, found
