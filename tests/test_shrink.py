@@ -362,3 +362,12 @@ def test_diabetes_with_penalties_of_their_own_is_no_worse_than_one():
         for m in (model, hoag.RidgeCV().fit(A[:300], y[:300]))
     ]
     assert losses[0] < 1.01 * losses[1]
+
+
+def test_wide_groups_are_judged_on_rows_that_no_fold_trains_on():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 200))
+    y = (A[:, :100].sum(axis=1) + rng.normal(size=30) > 0).astype(int)
+    groups = np.repeat([0, 1], 100)
+    model = hoag.LogisticRegressionCV(penalties=groups, cv=5, shrink="auto").fit(A, y)
+    assert model.lam_.shape == (2,)
