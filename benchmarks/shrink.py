@@ -1,6 +1,6 @@
 """Many penalties, one, and what lies between: the loss on rows that nobody tuned or trained on.
 
-    HOAG_DATA=<folder> python benchmarks/shrink.py                all, 40 minutes
+    HOAG_DATA=<folder> python benchmarks/shrink.py                all, a quarter of an hour
     python benchmarks/shrink.py diabetes noise                    some of them, by how they begin
     python benchmarks/shrink.py --seeds 2 --quick                 fewer seeds, and no large data
 
