@@ -1,4 +1,4 @@
-"""Penalties that are no groups of coefficients, for `penalties=` of the linear estimators.
+"""Penalties that are more than groups of coefficients, for `penalties=` of linear estimators.
 
 >>> import numpy as np
 >>> import hoag
@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import _get_feature_names
 
+from hoag.estimators.loadings import LEVEL, FromFeatures
 from hoag.estimators.sharing import Quadratics, Structure, dense
-from hoag.values import ROUNDING, InvalidInput
+from hoag.values import ROUNDING, Array, InvalidInput
 
-__all__ = ["Structure", "quadratic"]
+__all__ = ["Structure", "from_features", "quadratic"]
 
 
 def quadratic(
@@ -58,6 +60,97 @@ def quadratic(
         for own in held:
             _check_centred(own, some, S, name)
     return Quadratics(checked, known, held)
+
+
+def from_features(Z: Any, *, groups: Any = None) -> FromFeatures:
+    """log α = α₀ + Zα: penalties that what is known of the features explains.
+
+    Z        one row for each feature, or for each group, and a column for each thing that is known
+             of it, such as how often a word occurs: an array, or a DataFrame, whose column names
+             become those of α. Columns are centred and scaled to a mean square of 1 here
+    groups   group numbers of the features, (n_features,), or of the coefficients, −1 for those
+             without a penalty, where Z has a row for each group
+
+    A few α are tuned in place of a penalty for each feature: `lam_`, `lam_interval_` and
+    `penalties_` are of α, "level" first, by which all penalties have the same; `alpha_` has the
+    penalties of the features, as with "per-feature". `bounds` are those of log α of a feature:
+    beyond them it is clipped.
+
+    >>> import numpy as np
+    >>> import hoag
+    >>> rng = np.random.default_rng(0)
+    >>> sizes = rng.choice([0.1, 1.0, 10.0], size=40)  # how large each effect may be
+    >>> X = rng.normal(size=(80, 40))
+    >>> y = X @ (sizes * rng.normal(size=40)) + 5 * rng.normal(size=80)
+    >>> model = hoag.RidgeCV(penalties=hoag.penalties.from_features(np.log(sizes))).fit(X, y)
+    >>> model.penalties_["name"].tolist(), model.alpha_.shape
+    (['level', 'z0'], (40,))
+    >>> bool(model.lam_[1] < 0)  # larger effects are penalised less
+    True
+    """
+    named = _get_feature_names(Z)
+    names = None if named is None else [str(name) for name in named]
+    try:
+        rows = Z.toarray() if sparse.issparse(Z) else np.asarray(Z, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "The side information of from_features has entries that are no numbers: encode them, "
+            "such as by pandas.get_dummies(Z, drop_first=True)."
+        ) from None
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or not len(rows):
+        raise InvalidInput(
+            f"The side information of from_features has shape {rows.shape}: give a row for each "
+            "feature and a column for each thing that is known of it."
+        )
+    names = [f"z{j}" for j in range(rows.shape[1])] if names is None else names
+    if LEVEL in names:
+        raise InvalidInput(
+            f"A column of from_features is called {LEVEL!r}, which is what all penalties have in "
+            "common: give it another name."
+        )
+    numbers = None if groups is None else _group_numbers(groups, len(rows))
+    return FromFeatures(_standardised(rows, names), names, numbers)
+
+
+def _standardised(rows: Array, names: Sequence[str]) -> Array:
+    """Every column with mean 0 and mean square 1; none may follow from the others."""
+    bad = np.argwhere(~np.isfinite(rows))
+    if len(bad):
+        i, j = bad[0]
+        raise InvalidInput(
+            f"The side information {names[j]!r} is {rows[i, j]} for feature {i}: all of it must be "
+            "finite numbers."
+        )
+    largest = np.max(np.abs(rows), axis=0, initial=0.0)
+    Z = rows / np.where(largest > 0, largest, 1.0)
+    Z = Z - Z.mean(axis=0)
+    spread = np.sqrt(np.mean(Z**2, axis=0))
+    constant = np.flatnonzero(spread <= ROUNDING)
+    if constant.size:
+        raise InvalidInput(
+            f"The side information {names[constant[0]]!r} is the same for all features: what they "
+            f"have in common is the {LEVEL} already, so leave it out."
+        )
+    Z = Z / spread
+    if Z.shape[1] and np.linalg.matrix_rank(Z) < Z.shape[1]:
+        raise InvalidInput(
+            "Some columns of the side information of from_features follow from the others: leave "
+            "them out, or each of several would have any share of one effect."
+        )
+    return np.asarray(Z)
+
+
+def _group_numbers(groups: Any, size: int) -> Any:
+    numbers = np.asarray(groups)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise InvalidInput("groups of from_features are not whole numbers.")
+    if int(numbers.max(initial=-1)) + 1 != size:
+        raise InvalidInput(
+            f"from_features got {size} rows of side information for groups numbered up to "
+            f"{int(numbers.max(initial=-1))}: give one row for each group."
+        )
+    return numbers.astype(np.intp)
 
 
 def _columns(some: Any, name: str) -> slice:

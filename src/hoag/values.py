@@ -565,6 +565,11 @@ class Box(Domain):
     def sides(self, size: int) -> tuple[Array, Array]:
         return self.lower, self.upper
 
+    def line(self, direction: Array) -> Box:
+        """Where t may be for some coordinate of t·d to be in the box, for a d of zeros and ones."""
+        own = direction > 0
+        return Box(float(self.lower[own].min()), float(self.upper[own].max()), size=1)
+
     def sample(self, rng: np.random.Generator, n: int) -> Array:
         """n points drawn uniformly, shape (n, s)."""
         return rng.uniform(self.lower, self.upper, size=(n, self.size))

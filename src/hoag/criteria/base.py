@@ -44,6 +44,8 @@ class Traits:
             known: a penalty far below it does nothing
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
             is looked over, so that a width for each of a hundred features is one axis
+    alike   the direction in which all penalties grow alike, shape (s,); None where λ are penalties
+            themselves: (1, …, 1)
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -62,6 +64,7 @@ class Traits:
     modelled: bool = False
     least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    alike: Array | None = None
 
 
 class Criterion(ABC):

@@ -21,6 +21,7 @@ from hoag.criteria.implicit import Implicit
 from hoag.criteria.joint import Joint
 from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
+from hoag.criteria.wrapped import unwrapped
 from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
 from hoag.glm.each import Each
@@ -268,6 +269,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     From the folds' solutions; but by factors from 0, so that what is left of the folds' errors does
     not show.
     """
+    criterion, found = unwrapped(criterion, found)
     if isinstance(criterion, Spectral):
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:

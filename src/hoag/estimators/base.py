@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,16 @@ from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
+
+
+class Data(NamedTuple):
+    """What fit was given, as it is read: rows, their weights, splits, and the model's own."""
+
+    X: Any
+    y: Any
+    weights: Array
+    splits: Any
+    given: dict[str, Any]
 
 
 class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,7 +81,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()
-        for name in ("scores_", "refit_cost_", "dof_", *self._missing):  # of an earlier fit
+        earlier = ("scores_", "refit_cost_", "dof_", "shrink_")
+        for name in (*earlier, *self._missing):  # of an earlier fit
             self.__dict__.pop(name, None)
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -80,7 +91,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         given, params = self._given(params)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
         search = self._search()
-        task = self._task(X, y, weights, splits, **given)
+        data = Data(X, y, weights, splits, given)
+        task = self._task_on(data)
         listeners = Listeners(
             self,
             {"X": X, "y": y},
@@ -95,9 +107,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
         with self._threads(splits):
             try:
-                result = search.minimize(
-                    task.criterion, task.box, task.start, on_step, self.certificate
-                )
+                task, result = self._searched(task, search, data, on_step)
             except BaseException as error:
                 if isinstance(error.__dict__.get("result"), Result):
                     error.result = translated(error.result, task)  # type: ignore[attr-defined]
@@ -121,6 +131,17 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         listeners.finish(fitted)
         warn_about(task, least, self.tol, self._grids(), not isinstance(self.bounds, str))
         return self
+
+    def _task_on(self, data: Data) -> Task:
+        task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)
+        return task
+
+    def _searched(
+        self, task: Task, search: Search, data: Data, on_step: Any
+    ) -> tuple[Task, Result]:
+        """What the search found, and the task with what it minimised."""
+        found = search.minimize(task.criterion, task.box, task.start, on_step, self.certificate)
+        return task, found
 
     def _ruled(self, judge: Judge, result: Result) -> tuple[Result, Evaluation, dict[str, Any]]:
         """The result, told what the rule did; the evaluation that it chooses; and scores."""

@@ -64,7 +64,7 @@ class CoxRegressionCV(LinearEstimator):
         Stop when the criterion can fall by no more than this share of itself. Much of it, about
         twice the log of how many are at risk, no penalty changes: hence a tenth of what other
         estimators ask for.
-    select, rule, search, starts, bounds, max_iter, time_budget, refit, n_jobs, certificate,
+    shrink, select, rule, search, starts, bounds, max_iter, time_budget, refit, n_jobs, certificate,
     random_state, verbose, callback : as in LogisticRegressionCV
 
     Attributes
@@ -79,7 +79,7 @@ class CoxRegressionCV(LinearEstimator):
     baseline_cumulative_hazard_, baseline_survival_ : arrays (n_times,), or (n_strata, n_times), of
         a row at the means, by Breslow's estimator
     strata_ : array of the labels of strata, where they were given
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 
@@ -97,6 +97,7 @@ class CoxRegressionCV(LinearEstimator):
         self,
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         ties: Literal["breslow", "efron"] = "breslow",
         cv: Any = None,
         scoring: Any = None,
@@ -116,6 +117,7 @@ class CoxRegressionCV(LinearEstimator):
         callback: Any = None,
     ) -> None:
         self.penalties = penalties
+        self.shrink = shrink
         self.ties = ties
         self.cv = cv
         self.scoring = scoring

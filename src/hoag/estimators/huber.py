@@ -50,6 +50,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     cv : int, splitter, iterable, None, or a word: "alo", "gcv"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
         is R² whatever scoring is
@@ -59,7 +60,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     coef_, intercept_, scale_, outliers_ : as in scikit-learn's HuberRegressor
     alpha_ : exp(λ), as in HuberRegressor; a number for "shared", else one for each group
     criterion_ : float, the mean of σ + σ H(r/σ) of held-out rows, in the units of y
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 
@@ -75,6 +76,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         *,
         epsilon: float = 1.35,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +15,15 @@ import numpy.typing as npt
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from hoag.criteria.affine import Loads
+from hoag.criteria.base import Criterion
 from hoag.criteria.plan import refitted
-from hoag.estimators.base import TunedEstimator
+from hoag.estimators.base import Data, TunedEstimator
 from hoag.estimators.names import numbered
 from hoag.estimators.plateaus import plateaus
 from hoag.estimators.scored import scored_task
-from hoag.estimators.sharing import Groups, Shares, Structure
+from hoag.estimators.sharing import Groups, Moved, Shares, Structure
+from hoag.estimators.shrinkage import Part, Shrinkage, check_shrink, put_aside
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, warn_hidden
 from hoag.glm.folds import linear_folds
@@ -47,12 +52,20 @@ class LinearEstimator(TunedEstimator):
     # What the loss is multiplied by to be that of y as it was given, not in units of its own.
     _loss_unit: float = 1.0
 
+    # The way from what was moved to λ, where a search does not move λ itself.
+    _loads: Loads | None = None
+
     # Of the default search; an estimator of one's own need not have it.
     starts: int | Literal["auto"] = "auto"
+
+    # How far several penalties are drawn to their mean; likewise.
+    shrink: float | Literal["auto"] | None = None
+    shrink_: float
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_starts(self.starts)
+        check_shrink(self.shrink)
         if self.search is not None and self.starts not in (1, "auto"):
             raise InvalidInput(
                 f"Both search and starts={self.starts} are given, and starts is for the default "
@@ -63,6 +76,50 @@ class LinearEstimator(TunedEstimator):
         if self.search is None:
             return Fast(self.tol, self.max_iter, self.time_budget, self.starts)
         return super()._search()
+
+    def _searched(
+        self, task: Task, search: Search, data: Data, on_step: Any
+    ) -> tuple[Task, Result]:
+        if self.shrink is None:
+            return super()._searched(task, search, data, on_step)
+        if self._loads is not None:
+            raise InvalidInput(
+                "shrink is for penalties of their own, and from_features tunes a few numbers in "
+                "their place: leave one of the two out."
+            )
+        if task.box.size == 1:
+            raise InvalidInput(
+                f"shrink={self.shrink!r} draws several penalties to their mean, and there is one: "
+                "give penalties='per-feature', or groups, or leave shrink out."
+            )
+        weights, splits = data.weights, data.splits
+        held_out = np.arange(weights.size) if splits is None else _held_out(splits)
+        asked = None if self.search is None else search
+        limits = (self.tol, self.max_iter, self.time_budget, self.starts, self.certificate)
+        rows = int(np.sum(weights[held_out] > 0))
+        task, found, self.shrink_ = Shrinkage(task, rows, asked, *limits).run(
+            self.shrink, partial(self._put_aside, data, task.box), on_step
+        )
+        return task, found
+
+    def _put_aside(self, data: Data, box: Box, search: Fast) -> Iterator[Part]:
+        """Tasks on some of the rows, each with one that judges on the others."""
+        y, stratified = self._split_by(data.y)
+        every, other = np.arange(len(y)), copy.copy(self)  # tasks leave notes on their estimator
+        for aside, left in put_aside(data.splits, y, stratified):
+            others = np.setdiff1d(every, aside)
+            if not np.any(data.weights[aside] > 0) or not np.any(data.weights[others] > 0):
+                continue
+            if left is None:
+                weights = np.where(np.isin(every, aside), 0.0, data.weights)
+                tuned, count = data._replace(weights=weights), int(np.sum(weights > 0))
+            else:
+                count = int(np.sum(data.weights[_held_out(left)] > 0)) if left else 0
+                tuned = data._replace(splits=left)
+            if not count:
+                continue
+            judged = other._task_on(data._replace(splits=[(others, aside)]))
+            yield Part(other._task_on(tuned), judged, box, count, search)
 
     def _closed(
         self, task: Task, result: Result, chosen: Evaluation
@@ -113,9 +170,7 @@ class LinearEstimator(TunedEstimator):
             return linear_folds(u.rows, target, splits, u.weights, shares.penalties, u.log_shift)
 
         problems = folds(splits)
-        criterion = self._plan(problems)
-        box, start = self._box(*shares.box(criterion.traits.least))
-        self._warn_hidden(u, curvature, box)
+        moved = self._moved(shares, self._plan(problems), u, curvature)
         judged = np.array([p.test.weights.sum() for p in problems])
         if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")
@@ -126,14 +181,35 @@ class LinearEstimator(TunedEstimator):
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
             rows = np.arange(u.weights.size)
             (whole,) = folds([(rows, rows[:0])])
-            solve, cost = refitted(whole, criterion, result.evaluation)
+            solve, cost = refitted(whole, moved.criterion, result.evaluation)
             warn_refit(solve)
             self._on_refit(whole, u, target, solve.x, result.lam)
             return self._attributes(u, target, solve.x), cost
 
         per_row = self._per_row(u, target, float(judged.sum()))
-        stronger = np.ones(start.size)
-        return Task(criterion, box, start, per_row, models, refit, judged, stronger, groups=shares)
+
+        def lost(x: Any) -> Array:
+            """Of every row, in the order of X; more than once held out, the sum."""
+            each = [p.test.weights * p.test.at(part).loss.value for p, part in zip(problems, x)]
+            return np.asarray(np.sum(each, axis=0))
+
+        about = (per_row, models, refit, judged, moved.stronger)
+        by_row = lost if problems[0].test.row_by_row else None
+        return Task(moved.criterion, moved.box, moved.start, *about, groups=shares, lost=by_row)
+
+    def _moved(
+        self,
+        shares: Shares,
+        criterion: Criterion,
+        u: Units,
+        curvature: float,
+    ) -> Moved:
+        """What a search moves, and within which bounds; the way to λ is kept."""
+        box, start = self._box(*shares.box(criterion.traits.least))
+        self._warn_hidden(u, curvature, box)
+        moved = shares.over(criterion, box, start)
+        self._loads = moved.loads
+        return moved
 
     def _warn_hidden(self, u: Units, curvature: float, box: Box) -> None:
         """Where the bounds come from the data: say which columns they hide."""
@@ -191,7 +267,7 @@ class LinearEstimator(TunedEstimator):
     def _named(self, lam: Array) -> dict[str, Any]:
         """exp(λ): a number, or an array in the order of the groups, or in the shape of coef_."""
         with np.errstate(over="ignore"):
-            alpha = np.exp(lam)
+            alpha = np.exp(lam if self._loads is None else self._loads.lam(lam))
         penalties = self._penalties()
         if isinstance(penalties, str) and penalties == "shared":
             return {"alpha_": float(alpha[0])}
@@ -203,6 +279,11 @@ class LinearEstimator(TunedEstimator):
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
+
+
+def _held_out(splits: Any) -> npt.NDArray[np.intp]:
+    """The rows that some split holds out."""
+    return np.unique(np.concatenate([np.asarray(test, dtype=np.intp) for _, test in splits]))
 
 
 def check_grid(name: str, grid: Any) -> Array:

@@ -49,6 +49,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
@@ -58,7 +59,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
     alpha_, C_ : exp(λ) and exp(−λ); a number for "shared", the shape of coef_ for
         "per-coefficient", else one for each group
     criterion_ : float, the mean squared hinge loss of held-out rows, summed over classes
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 
@@ -73,6 +74,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         *,
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         Cs: Any = None,
         fit_intercept: bool = True,
         cv: Any = None,

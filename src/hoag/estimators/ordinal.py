@@ -51,6 +51,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
+    shrink : as in LogisticRegressionCV
     scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
     certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
@@ -62,7 +63,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
     thresholds_ : array (n_classes − 1,), rising, between the classes of order_
     alpha_ : exp(λ); a number for "shared", else one for each group
     criterion_ : float, the mean log loss of held-out rows
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 
@@ -78,6 +79,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         alphas: Any = None,
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         class_weight: Any = None,
         scoring: Any = None,

@@ -35,6 +35,7 @@ class PoissonRegressorCV(PositiveMeanRegressor):
     cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
         is D² whatever scoring is
@@ -46,7 +47,7 @@ class PoissonRegressorCV(PositiveMeanRegressor):
         group. Folds are fitted with the same penalty on the sum of losses, α Σs of all rows, where
         GridSearchCV has α Σs of the training rows
     criterion_ : float, the mean deviance of held-out rows
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 

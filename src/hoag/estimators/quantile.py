@@ -57,6 +57,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     cv : int, splitter, iterable, None, or a word: "alo"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
         is D² whatever scoring is
@@ -67,7 +68,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     alpha_ : exp(λ); a number for "shared", else one for each group
     width_ : float, β in the units of y
     criterion_ : float, the mean of ρ of held-out rows, in the units of y
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 
@@ -83,6 +84,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         quantile: float = 0.5,
         smoothing: float = 0.05,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.apart import left_out
 from hoag.criteria.leave_one_out import LeaveOneOut
+from hoag.criteria.wrapped import unwrapped
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
@@ -19,7 +20,7 @@ from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, alpha_grid
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.scored import scored_task
-from hoag.estimators.sharing import Groups, Structure
+from hoag.estimators.sharing import Groups, Shares
 from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import Units, units
 from hoag.glm.folds import FREE
@@ -82,12 +83,14 @@ class RidgeEstimator(LinearEstimator):
         target = Target(y, Squared(0.5), outer, outputs, basis)
         if splits is not None:
             return self._linear_task(u, target, splits, curvature=1.0)
-        if self._leaves_one_out and not isinstance(self.penalties, Structure):
-            return self._leave_one_out(u, target, kept)
+        shares = self._shares(u, target, 1.0)
+        if self._leaves_one_out and shares.groups is not None:
+            return self._leave_one_out(u, target, kept, shares, shares.groups)
         return scored_task(self, u, target, 1.0, self.noise)
 
-    def _leave_one_out(self, u: Units, target: Target, kept: Any) -> Task:
-        groups = Groups.of(self._penalties(), u, target, 1.0)
+    def _leave_one_out(
+        self, u: Units, target: Target, kept: Any, shares: Shares, groups: Groups
+    ) -> Task:
         intercept = target.basis is not None
         floor = FREE * float(u.weights.sum()) if np.any(groups.numbers < 0) else 0.0
         loo = LeaveOneOut(
@@ -101,8 +104,7 @@ class RidgeEstimator(LinearEstimator):
         )
 
         criterion = left_out(loo, self.n_jobs)
-        box, start = self._box(*groups.box(criterion.traits.least))
-        self._warn_hidden(u, 1.0, box)
+        moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:
             tail = loo.share @ loo.y - loo.mean @ x
@@ -110,19 +112,24 @@ class RidgeEstimator(LinearEstimator):
             return [self._attributes(u, target, whole)]
 
         def predictions(lam: Array) -> tuple[Any, Array]:
-            return kept, np.asarray(loo.predictions(lam) * u.y_scale + u.y_mean)
+            own = lam if moved.loads is None else moved.loads.lam(lam)
+            return kept, np.asarray(loo.predictions(own) * u.y_scale + u.y_mean)
+
+        def refit(result: Result) -> tuple[dict[str, Any], Cost]:
+            found = unwrapped(moved.criterion, result.evaluation)[1]
+            return models(criterion.solution(found)[0])[0], Cost()
 
         return Task(
-            self._plan(criterion),
-            box,
-            start,
+            moved.criterion,
+            moved.box,
+            moved.start,
             self._per_row(u, target, float(u.weights.sum())),
             models,
-            lambda result: (models(criterion.solution(result.evaluation)[0])[0], Cost()),
+            refit,
             u.weights,
-            np.ones(start.size),
+            moved.stronger,
             predictions=predictions,
-            groups=groups,
+            groups=shares,
         )
 
     def _penalties(self) -> Any:
@@ -248,6 +255,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     store_cv_results : bool
         For leave-one-out: keep `cv_results_`.
     gcv_mode, store_cv_values : scikit-learn's, and do nothing
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
@@ -260,7 +268,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     cv_results_ : array (n, n_alphas) or (n, n_targets, n_alphas), with store_cv_results: squared
         errors of rows left out, times their weights, or with scoring their predictions, at each of
         alphas, or at alpha_ alone
-    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_ : as in
+    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic", "sure" or
         "reml"
@@ -274,6 +282,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         *,
         penalties: Literal["shared", "per-target", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         criterion: Literal["squared_error", "huber"] = "squared_error",
@@ -300,6 +309,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     ) -> None:
         self.alphas = alphas
         self.penalties = penalties
+        self.shrink = shrink
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.criterion = criterion

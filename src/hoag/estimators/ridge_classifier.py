@@ -53,6 +53,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         its RidgeClassifier does not, so that a row of weight two is two rows.
         Multiplies sample_weight, so it counts in training and in the criterion.
     store_cv_values : scikit-learn 1.6's, and does nothing
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
 
@@ -61,7 +62,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
     coef_, intercept_, classes_ : as in scikit-learn's RidgeClassifierCV
     alpha_ : exp(λ); a number for "shared", one for each class or group, or the shape of coef_
     best_score_, cv_results_, lam_, criterion_, lam_interval_, plateaus_, result_, scores_,
-    n_iter_ : as in RidgeCV
+    n_iter_, shrink_ : as in RidgeCV
     """
 
     _per_output = "per-class"
@@ -74,6 +75,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         *,
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -98,6 +100,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
     ) -> None:
         self.alphas = alphas
         self.penalties = penalties
+        self.shrink = shrink
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight

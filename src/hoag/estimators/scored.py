@@ -9,11 +9,12 @@ import numpy as np
 from hoag.criteria.marginal import Marginal
 from hoag.criteria.scored import without_folds
 from hoag.criteria.scores import Cp, Information, LeftOut, OfSquares, Score
+from hoag.criteria.wrapped import unwrapped
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units
 from hoag.glm.folds import linear_folds
 from hoag.glm.targets import Target
-from hoag.values import Array, Cost, InvalidInput, Result
+from hoag.values import Array, Cost, Evaluation, InvalidInput, Result
 
 
 def scored_task(
@@ -32,8 +33,7 @@ def scored_task(
     (whole,) = linear_folds(rows, target, splits, u.weights, shares.penalties, u.log_shift)
     variance = None if noise is None else noise / u.y_scale**2
     criterion = without_folds(whole, word, noise=variance, unit=estimator._loss_unit)
-    box, start = estimator._box(*shares.box())
-    estimator._warn_hidden(u, curvature, box)
+    moved = estimator._moved(shares, criterion, u, curvature)
 
     def models(x: Array) -> list[dict[str, Any]]:
         return [estimator._attributes(u, target, x)]
@@ -44,24 +44,28 @@ def scored_task(
 
     def predictions(lam: Array) -> tuple[Any, Array]:
         kept = np.flatnonzero(u.weights > 0)
-        z = (criterion.predictions(lam) + target.offset)[kept]
+        own = lam if moved.loads is None else moved.loads.lam(lam)
+        z = (criterion.predictions(own) + target.offset)[kept]
         return kept, estimator._from_predictor(np.asarray(z * u.y_scale + u.y_mean))
+
+    def degrees(found: Evaluation) -> float:
+        return float(criterion.degrees(unwrapped(moved.criterion, found)[1]))
 
     per_row, log_of = _units(criterion.score, estimator, u, target)
     return Task(
-        criterion,
-        box,
-        start,
+        moved.criterion,
+        moved.box,
+        moved.start,
         per_row,
         models,
         refit,
         u.weights,
-        np.ones(start.size),
+        moved.stronger,
         predictions=predictions if isinstance(criterion.score, LeftOut) else None,
         groups=shares,
         log_of=log_of,
         softly=isinstance(criterion.score, Marginal) and criterion.score.softly,
-        degrees=criterion.degrees,
+        degrees=degrees,
     )
 
 

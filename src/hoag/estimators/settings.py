@@ -24,6 +24,7 @@ class WithSettings(LinearEstimator):
         alphas: Any = None,
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -18,6 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import expit
 
+from hoag.criteria.affine import Loads
+from hoag.criteria.base import Criterion
 from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Multinomial
@@ -41,6 +43,19 @@ class Sizes(NamedTuple):
     least: Array
 
 
+class Moved(NamedTuple):
+    """A criterion of what a search moves, its box, where to start, and how all penalties grow.
+
+    `loads` is the way from there to λ, where a search does not move λ itself.
+    """
+
+    criterion: Criterion
+    box: Box
+    start: Array
+    stronger: Array
+    loads: Loads | None = None
+
+
 class Shares(ABC):
     """Penalties in the units of the rows; λ counts from there once `log_shift` is added.
 
@@ -48,6 +63,15 @@ class Shares(ABC):
     """
 
     log_shift: float
+
+    @property
+    def groups(self) -> Groups | None:
+        """The groups of coefficients that share a penalty; None where there are no such groups."""
+        return None
+
+    def over(self, criterion: Criterion, box: Box, start: Array) -> Moved:
+        """What a search moves, for a criterion of λ and the box that λ has."""
+        return Moved(criterion, box, start, np.ones(start.size))
 
     @property
     @abstractmethod
@@ -100,6 +124,10 @@ class Groups(Shares):
         return Groups(numbers, column_energies(u, curvature), u.log_shift)
 
     @property
+    def groups(self) -> Groups:
+        return self
+
+    @property
     def penalties(self) -> Penalties:
         return self.numbers
 
@@ -116,7 +144,7 @@ class Groups(Shares):
 
 
 class Structure(ABC):
-    """Penalties of a linear estimator that are no groups of its coefficients.
+    """Penalties of a linear estimator that are not given as groups of its coefficients.
 
     What is given as `penalties=` then; see hoag.penalties.
 

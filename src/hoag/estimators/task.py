@@ -47,7 +47,8 @@ class Task:
     criterion without folds, is λ ↦ rows and their predictions held out; `groups`, for a linear
     model, which coefficients share a penalty. `log_of` is n where the criterion is exp(c/n) and c
     is what is told, or with `softly` log(1 + exp(c/n)); `degrees`, of an evaluation, how many
-    coefficients its fit is worth.
+    coefficients its fit is worth. `lost` is what every row that is held out loses at the x of an
+    evaluation; `plain` takes off an evaluation what was added to the criterion for the search.
     """
 
     criterion: Criterion
@@ -63,6 +64,8 @@ class Task:
     log_of: float | None = None
     softly: bool = False
     degrees: Callable[[Evaluation], float] | None = None
+    lost: Callable[[Any], Array] | None = None
+    plain: Callable[[Evaluation], Evaluation] | None = None
 
     def told(self, value: float) -> float:
         """A value of the criterion as it reads outside."""
@@ -85,6 +88,8 @@ class Task:
 def translated(value: Any, task: Task) -> Any:
     """An evaluation, a step or a result in the user's units; solutions stay behind."""
     if isinstance(value, Evaluation):
+        if task.plain is not None:
+            return translated(task.plain(value), replace(task, plain=None))
         if task.log_of is not None:
             return _as_logarithm(value, task)
         return replace(
@@ -174,6 +179,8 @@ def warn_about(task: Task, result: Result, tol: float, grids: list[Grid], bounde
     auto = np.array([grid is None and not bounded for grid in given])
     worth = np.where(auto, tol * abs(best.value), 0.0)
     open_ = box.lower < box.upper
+    if task.groups is not None:  # what side information does is bounded by the penalties' own box
+        open_ &= task.stronger > 0
     low = np.flatnonzero(open_ & (best.lam <= box.lower) & (best.grad > worth))
     high = np.flatnonzero(open_ & (best.lam >= box.upper) & (best.grad < -worth))
     at = [(j, "lower") for j in low] + [(j, "upper") for j in high]

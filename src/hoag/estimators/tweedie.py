@@ -55,6 +55,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
     cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
+    shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
         is D² whatever scoring is
@@ -68,7 +69,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         group. Folds are fitted with the same penalty on the sum of losses, α Σs of all rows, where
         GridSearchCV has α Σs of the training rows
     criterion_ : float, the mean deviance of held-out rows, of power power_
-    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_ : as in
+    lam_, lam_min_, lam_interval_, plateaus_, penalties_, result_, scores_, n_iter_, shrink_ : as in
         LogisticRegressionCV
     """
 
@@ -82,6 +83,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         *,
         power: float | Literal["tuned"] = 1.5,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -96,7 +96,7 @@ class Gathered:
         return r.reshape(len(r), -1)
 
     def _keep(self, product: Array, used: npt.NDArray[np.intp]) -> None:
-        self._slopes[:, used] += product.reshape(len(product), used.size, -1)
+        self._slopes[:, used] += product.reshape(len(product), used.size, self._design.outputs)
 
     @property
     def flat(self) -> Array:

@@ -108,10 +108,12 @@ class Fast(Search):
 
         What is returned is never worse: should the search have gone astray, it is that λ.
         """
-        line = Box(float(domain.lower.min()), float(domain.upper.max()), size=1)
+        alike = criterion.traits.alike
+        alike = np.ones(domain.size) if alike is None else alike
+        line = domain.line(alike)
         rough = Fast(10 * ACCURACY, self.max_iter or 1, self.time_budget)
         one = rough.minimize(shared, line, line.project(np.zeros(1)), certificate="none")
-        start = domain.project(np.full(domain.size, one.lam[0]))
+        start = domain.project(one.lam[0] * alike)
         left = None if self.time_budget is None else max(self.time_budget - one.seconds, 0.0)
         run = Run(criterion, on_step, left, certificate)
         run.cost = one.cost
