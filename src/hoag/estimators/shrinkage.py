@@ -6,11 +6,11 @@ f₀ is the loss of the best shared penalty and n the number of rows that it jud
 off the mean by one costs as much as half the loss of τ rows. τ = 0 leaves all penalties free, and
 τ = ∞ is one for all.
 
-What f itself says of τ is no guide, nor are some folds for others: rows that are held out in one
-fold train in all others, so that a penalty that is fitted to how some rows happen to agree with the
-rest does well on the rest, too. So τ is judged on rows that had no part in tuning: rows are put
-aside, λ(τ) is tuned on the others by the same criterion, and the fit of the others at λ(τ) is
-judged on those that were put aside; and each row is so once.
+What f itself says of τ misled on some data, and so did some folds judging others (docs/design.md):
+rows that are held out in one fold train in all others, so that a penalty that is fitted to how some
+rows happen to agree with the rest may do well on the rest, too. So τ is judged on rows that had no
+part in tuning: rows are put aside, λ(τ) is tuned on the others by the same criterion, and the fit
+of the others at λ(τ) is judged on those that were put aside; and each row is so once.
 """
 
 from __future__ import annotations
