@@ -179,6 +179,9 @@ def test_every_check_on_the_estimators_as_people_construct_them(estimator, check
 @pytest.mark.filterwarnings("default::UserWarning")
 @parametrize_with_checks(ALIKE)
 def test_every_check_on_those_that_differ_by_their_loss(estimator, check):
+    curves = isinstance(estimator, (GAMClassifierCV, GAMRegressorCV))
+    if curves and name_of(check) == "check_sample_weight_equivalence_on_dense_data":
+        pytest.skip("the marginal likelihood counts rows, and takes weights with mean 1")
     with without_convergence_warnings():
         check(estimator)
 
