@@ -308,6 +308,10 @@ def test_a_frame_of_words_and_numbers():
     terms = [smooth("age"), category("site"), linear("dose"), category("kind")]
     model = GAMRegressorCV(terms).fit(frame.drop(columns="y"), frame["y"])
     np.testing.assert_allclose(formula.predict(frame), model.predict(frame.drop(columns="y")))
+    fewer = frame[["kind", "dose", "site", "age"]]  # no more than is asked for, in any order
+    np.testing.assert_array_equal(formula.predict(fewer), formula.predict(frame))
+    with pytest.raises(hoag.InvalidInput, match="'dose', which is no column of X"):
+        formula.predict(frame.drop(columns="dose"))
     assert model.labels_ == ["s(age)", "site", "dose", "kind"]
     assert np.sqrt(np.mean((model.predict(frame.drop(columns="y")) - f) ** 2)) < 0.1
     # of other categories the mean is predicted, which is no error

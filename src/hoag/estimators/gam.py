@@ -83,7 +83,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         table = self._table(X, reset=True)
         if y is None:
-            y = self._left_side(table)
+            y = self._left_side(X)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         self.terms_ = self._terms(table)
@@ -195,18 +195,39 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
             return from_formula(self.terms, table.numeric)[1]
         return [self.terms] if isinstance(self.terms, Term) else list(self.terms)
 
-    def _left_side(self, table: Table) -> Any:
+    def _named_columns(self) -> list[str] | None:
+        """The columns of all terms, each once; None where some are numbered, or none is given."""
+        given = self.terms
+        if given is None:
+            return None
+        if isinstance(given, str):
+            given = from_formula(given)[1]
+        terms = [given] if isinstance(given, Term) else list(given)
+        names = [name for term in terms if isinstance(term, Term) for name in term.needs]
+        words = [name for name in names if isinstance(name, str)]
+        return list(dict.fromkeys(words)) if len(words) == len(names) else None
+
+    def _left_side(self, X: Any) -> Any:
         left = from_formula(self.terms)[0] if isinstance(self.terms, str) else None
         if left is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; or give "
                 "a formula with a left side, 'y ~ s(x)', and X that has the column y."
             )
-        return table.column(left)
+        if "columns" not in dir(X):
+            raise InvalidInput(f"X is no frame, and has no column {left!r}: give y.")
+        return Table(X, [str(name) for name in X.columns]).column(left)
 
     def _table(self, X: Any, reset: bool) -> Table:
-        """X, checked; of a frame only the columns that are asked for."""
+        """X, checked; of a frame only the columns that are asked for, by whatever terms name them.
+
+        So a frame may have others, the target among them, and in any order.
+        """
         if "columns" in dir(X) and not isinstance(X, np.ndarray):
+            names = self._named_columns()
+            if names is not None:
+                whole = Table(X, [str(name) for name in X.columns])
+                X = X[[X.columns[whole.place(name)] for name in names]]
             validate_data(self, X, reset=reset, skip_check_array=True)
             return Table(X, [str(name) for name in X.columns])
         least = 2 if reset else 1
