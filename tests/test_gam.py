@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.interpolate import BSpline
 from scipy.linalg import null_space
 from sklearn.base import clone
@@ -110,7 +111,7 @@ def test_a_surface_is_made_of_products():
 
 
 def test_an_unknown_category_has_the_mean_of_the_others():
-    made, _ = additive(np.array([[0.0], [1], [1], [4]]), category(0))
+    made, _ = additive(np.array([[0.0], [1], [1], [4], [4], [0]]), category(0))
     rows = made.parts[0].basis.design([np.array([4.0, 7.0])]).toarray()
     np.testing.assert_allclose(rows, [[0, 0, 1], [1 / 3, 1 / 3, 1 / 3]])
     assert list(made.parts[0].basis.levels) == ["0", "1", "4"]
@@ -314,9 +315,12 @@ def test_a_frame_of_words_and_numbers():
         formula.predict(frame.drop(columns="dose"))
     assert model.labels_ == ["s(age)", "site", "dose", "kind"]
     assert np.sqrt(np.mean((model.predict(frame.drop(columns="y")) - f) ** 2)) < 0.1
-    # of other categories the mean is predicted, which is no error
+    # of other categories the mean is predicted, which is told, and what it may be off by
     other = frame.drop(columns="y").assign(site="east")
-    assert np.all(np.isfinite(model.predict(other)))
+    with pytest.warns(UserWarning, match="400 of 400 rows have a category of site"):
+        _, low, high = model.predict(other, interval=0.95)
+    known = model.predict(frame.drop(columns="y"), interval=0.95)
+    assert np.all(high - low > 3 * (known[2] - known[1]))
     every = GAMRegressorCV().fit(frame[["age", "site", "dose"]], frame["y"])
     assert every.labels_ == ["s(age)", "site", "dose"]
 
@@ -338,6 +342,72 @@ def test_curves_by_category_have_mean_zero_in_their_own():
     assert np.sqrt(np.mean((eta - f) ** 2)) < 0.12
     assert model.edf_[2] < 1
     assert np.all((model.plateaus_ == "gone") == (model.edf_ < 0.02))
+
+
+def test_what_a_column_may_hold():
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pd.DataFrame({"x": rng.uniform(size=n), "flag": rng.uniform(size=n) < 0.5})
+    y = frame["x"] + 3 * frame["flag"] + 0.3 * rng.normal(size=n)
+    frame["when"] = pd.date_range("2020-01-01", periods=n)
+    frame["id"] = [f"u{k}" for k in range(n)]
+    with pytest.warns(UserWarning, match="Left out, as constant or with a category .*: id"):
+        model = GAMRegressorCV().fit(frame, y)
+    assert model.labels_ == ["s(x)", "flag", "s(when)"]
+    assert model.edf_[2] < 5
+    with pytest.raises(hoag.InvalidInput, match="200 categories for 200 rows"):
+        GAMRegressorCV("id").fit(frame, y)
+    plain = GAMRegressorCV("s(x) + flag").fit(frame, y)
+    for other in (frame["flag"].astype(int), frame["flag"].astype(str).str.lower()):
+        again = plain.predict(frame.assign(flag=other))
+        np.testing.assert_array_equal(again, plain.predict(frame))
+    with pytest.raises(hoag.InvalidInput, match="NaN or an infinity in row 0"):
+        plain.predict(frame.assign(x=np.nan))
+
+
+def test_warnings_of_what_cannot_be_told():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 1)), rng.normal(size=300)
+    x[3] = 1e6
+    with pytest.warns(UserWarning, match="between two of the 20 knots of s\\(x0\\): no curve"):
+        GAMRegressorCV().fit(x, y)
+    with pytest.raises(hoag.InvalidInput, match="y is constant"):
+        GAMRegressorCV().fit(rng.normal(size=(50, 1)), np.ones(50))
+    wide = rng.normal(size=(30, 50))
+    with pytest.warns(UserWarning, match="the noise is fitted with the rest"):
+        GAMRegressorCV().fit(wide, rng.normal(size=30))
+
+
+@pytest.mark.parametrize("shape", [0.5, 5.0])
+def test_the_dispersion_of_costs(shape):
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(400, 1))
+        y = np.exp(np.sin(6 * X[:, 0])) * rng.gamma(shape, 1 / shape, 400)
+        found.append(GAMRegressorCV(family="gamma").fit(X, y).dispersion_)
+    assert np.mean(found) == pytest.approx(1 / shape, rel=0.2)
+
+
+def test_positive_numbers_with_a_heavy_tail():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    f = np.sin(6 * X[:, 0])
+    y = rng.wald(np.exp(f), 5)
+    for cv in ("reml", "aic"):
+        model = GAMRegressorCV(family="inverse-gaussian", cv=cv).fit(X, y)
+        assert model.result_.converged
+        assert np.sqrt(np.mean((np.log(model.predict(X)) - f) ** 2)) < 0.2
+
+
+def test_offsets_where_there_are_none(data):
+    X, _, y = data
+    with pytest.raises(hoag.InvalidInput, match="offset is for families with the logarithm"):
+        GAMRegressorCV().fit(X, y, offset=y)
+    assert GAMRegressorCV().fit(X, y).model_.cv == "reml"
+    assert GAMRegressorCV([smooth(0)], family="huber").fit(X, y).model_.cv == 5
+    with sklearn.config_context(enable_metadata_routing=True):
+        GAMRegressorCV(family="poisson").set_fit_request(exposure=True)
 
 
 def test_own_estimators_as_a_family(data):
@@ -405,7 +475,17 @@ def test_formulas_of_mgcv():
     )
     assert made.parts[0].basis.size == 12
     assert from_formula("w", lambda name: False)[1] == [category("w")]
-    for wrong in ("y ~ s(x) * z", "y ~ ", "y ~ s(x, fx=True)", "y ~ log(x)", "y ~ s(x + 1)", "~ 0"):
+    more = from_formula('s(u, v, k=30) + factor(g) + s(h, bs="re") + s(x, k=-1)')[1]
+    assert more == [tensor("u", "v", knots=3), category("g"), category("h"), smooth("x")]
+    for wrong in (
+        "y ~ s(x) - 1",
+        "y ~ s(x) * z",
+        "y ~ ",
+        "y ~ s(x, fx=True)",
+        "y ~ log(x)",
+        "y ~ s(x + 1)",
+        "~ 0",
+    ):
         with pytest.raises(hoag.InvalidInput):
             from_formula(wrong)
 

@@ -139,6 +139,7 @@ def test_counts_with_exposure(frame, file, tmp_path):
     assert 0 < told["score"]["D²"] < 1
 
 
+@pytest.mark.filterwarnings("ignore:1 of 3 rows have a category:UserWarning")
 def test_classes_in_words_and_what_is_printed(frame, file, tmp_path, capsys):
     line = ("tune", file, "--target", "kind", "--model", "gam", "--terms", "s(age, k=6) + site")
     said = run(*line, "--save", tmp_path / "m.skops")

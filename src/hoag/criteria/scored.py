@@ -17,7 +17,7 @@ from hoag.criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSqu
 from hoag.criteria.spectral import DECOMPOSED
 from hoag.criteria.squares_fit import SquaresFit
 from hoag.glm.basis import FEW
-from hoag.glm.losses import Loss, Ordinal, Squared
+from hoag.glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag.glm.losses.ordinal import alone_in_class
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic, Ridge
@@ -235,8 +235,11 @@ def _least(train: DataTerm, n: int) -> float:
     """Σᵢ s̃ᵢ min over z of loss(yᵢ, z), with s̃ of mean 1: by Newton steps for every row at once.
 
     Where the minimum is at infinity, as for classes, the steps go there until nothing is gained.
+    Deviances are 0 where they are least.
     """
     loss, K, rows = _loss(train), train.design.width, train.design.n
+    if isinstance(loss.loss if isinstance(loss, Offset) else loss, LogLink):
+        return 0.0
     shape = (rows,) if K == 1 else (rows, K)
     z = np.zeros(shape)
     least = loss.at(train.y, z).value

@@ -129,7 +129,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         for name, value in (scored | self._judged(judge, result)).items():
             setattr(self, name, value)
         listeners.finish(fitted)
-        warn_about(task, least, self.tol, self._grids(), not isinstance(self.bounds, str))
+        bounded = not isinstance(self.bounds, str)
+        what = "criterion" if self._scores_one_fit else "held-out loss"
+        warn_about(task, least, self.tol, self._grids(), bounded, names, what)
         return self
 
     def _task_on(self, data: Data) -> Task:
@@ -301,6 +303,11 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _split_by(self, y: Any) -> tuple[Any, bool]:
         """What splitters see of y, and whether a number of folds is stratified by it."""
         return y, is_classifier(self)
+
+    @property
+    def _scores_one_fit(self) -> bool:
+        """Whether the criterion is a score of one fit, and no row is held out, or left out."""
+        return isinstance(self.cv, str) and self.cv not in ("alo", "loo")
 
     def _closed_form(self) -> bool:
         """Whether the criterion needs no splits."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -85,6 +86,8 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         if y is None:
             y = self._left_side(X)
         y = column_or_1d(y, warn=True)
+        if len(y) > 1 and np.all(y == y[0]):
+            raise InvalidInput("y is constant: there is no curve to fit, nor noise to judge it by.")
         check_consistent_length(X, y)
         self.terms_ = self._terms(table)
         self._additive = Additive.of(table, self.terms_)
@@ -93,7 +96,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         forms, names, centred = self._forms()
         penalties = quadratic(forms, names=names, centred=centred)
         settings = self.get_params(deep=False)
-        handed_on = {name: settings[name] for name in _HANDED_ON}
+        handed_on = {name: settings[name] for name in _HANDED_ON} | {"cv": self._chosen_cv(model)}
         if isinstance(self.tol, str):
             handed_on["tol"] = self._usual_tol(table.shape[0])
         model.set_params(penalties=penalties, **handed_on)
@@ -109,7 +112,26 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         self.model_, self._grams = model, [_gram(B, weights, means, part) for part in self._parts]
         self._read_off(last[0])
         self._explained = self._share_explained(B, y, sample_weight, params)
+        self._warn_of_noise()
         return self
+
+    def _chosen_cv(self, model: Any) -> Any:
+        """The marginal likelihood where there is one, and nobody says otherwise; else folds."""
+        if self.cv is None:
+            return "reml" if "reml" in model._words else 5
+        return self.cv
+
+    def _warn_of_noise(self) -> None:
+        """Where curves are worth as much as there are rows, nothing is left to tell them by."""
+        rows, degrees = self._posterior.rows, self._posterior.degrees / self._outputs
+        if degrees > 0.9 * rows:
+            warnings.warn(
+                f"The terms are worth {degrees:.1f} degrees of freedom, for {rows} rows: the noise "
+                "is fitted with the rest, and no test or band means anything. Use fewer terms or "
+                "knots, or judge them by folds, cv=5.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _read_off(self, last: tuple[Any, ...]) -> None:
         """The fitted attributes, from the linear model's."""
@@ -119,6 +141,9 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         self.intercept_ = model.intercept_ + (shift[0] if np.ndim(model.coef_) == 1 else shift)
         for name in ("lam_", "lam_interval_", "criterion_", "alpha_", "n_iter_", "penalties_"):
             setattr(self, name, vars(model).get(name))
+        self.__dict__.pop("scores_", None)
+        if "scores_" in vars(model):
+            self.scores_ = vars(model)["scores_"]
         if "classes_" in vars(model):
             self.classes_ = vars(model)["classes_"]
         self.labels_ = self._additive.labels
@@ -183,7 +208,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
             found, constant = table.every_term()
             if constant:
                 warnings.warn(
-                    f"Left out, for {'they are' if len(constant) > 1 else 'it is'} constant: "
+                    f"Left out, as constant or with a category for every other row: "
                     f"{', '.join(constant)}.",
                     UserWarning,
                     stacklevel=4,
@@ -214,6 +239,8 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} requires y to be passed, but the target y is None; or give "
                 "a formula with a left side, 'y ~ s(x)', and X that has the column y."
             )
+        if "(" in left:
+            raise InvalidInput(f"The left side, {left!r}, is no column: compute it, and give y.")
         if "columns" not in dir(X):
             raise InvalidInput(f"X is no frame, and has no column {left!r}: give y.")
         return Table(X, [str(name) for name in X.columns]).column(left)
@@ -238,15 +265,39 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
 
     def _predictor(self, X: Any, interval: float | None) -> tuple[Any, Array, Array | None]:
         """B, η without an offset, and its standard error where an interval is asked for."""
-        check_is_fitted(self)
-        B = self._additive.design(self._table(X, reset=False))
+        table, B = self._design(X)
         z = np.asarray(B @ np.atleast_2d(self.coef_).T + self.model_.intercept_)
         z = z[:, 0] if z.shape[1] == 1 else z
         if interval is None:
             return B, z, None
         self._check_interval(interval)
         rows = np.hstack([B.toarray(), np.ones((B.shape[0], 1))])
-        return B, z, np.sqrt(_forms(rows, self.covariance_))
+        square = _forms(rows, self.covariance_)
+        for part in self._parts:
+            square += self._of_strangers(part, table)
+        return B, z, np.sqrt(square)
+
+    def _design(self, X: Any) -> tuple[Table, Any]:
+        """The columns that are asked for, and B; levels that were not fitted are told."""
+        check_is_fitted(self)
+        table = self._table(X, reset=False)
+        for part in self._parts:
+            strange = part.basis.strange(table.values(part.term))
+            if np.any(strange):
+                warnings.warn(
+                    f"{int(strange.sum())} of {strange.size} rows have a category of {part.label} "
+                    "that was not there in fit: the mean of the others is taken for it.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return table, self._additive.design(table)
+
+    def _of_strangers(self, part: Part, table: Table) -> Array:
+        """How much a level that was not there may be off the mean of the others, squared."""
+        strange = part.basis.strange(table.values(part.term))
+        if not np.any(strange):
+            return np.zeros(strange.size)
+        return np.where(strange, self._posterior.spreads[part.penalties.start], 0.0)
 
     def _by_term(self, X: Any, interval: float | None) -> Any:
         """fⱼ of every row, (n, terms), or with classes (n, terms, classes); and bands about it.
@@ -254,8 +305,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         A band is that of fⱼ and the intercept together: of fⱼ alone it would have no width where a
         straight line crosses 0.
         """
-        check_is_fitted(self)
-        B = self._additive.design(self._table(X, reset=False))
+        table, B = self._design(X)
         rows = [self._additive.centred_rows(part, B) for part in self._parts]
         coef = np.atleast_2d(self.coef_)
         pairs = list(zip(rows, self._parts, strict=True))
@@ -268,6 +318,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         level = float(np.append(self._additive.means, 1.0) @ base)
         for own, part in pairs:
             square = _forms(own, self.covariance_[part.columns, part.columns])
+            square = square + self._of_strangers(part, table)
             errors.append(np.sqrt(np.maximum(level + 2 * own @ base[part.columns] + square, 0.0)))
         return _band(values, np.stack(errors, axis=1), interval)
 
@@ -355,9 +406,11 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         What y is like: "gaussian" has the identity as its link g, and so have "huber" and
         "quantile"; the others the logarithm. Or a linear estimator of this library with settings
         of its own, such as hoag.QuantileRegressorCV(quantile=0.9).
-    cv : "reml", "gcv", "alo", "aic", "bic", int, splitter or iterable
+    cv : None, "reml", "gcv", "alo", "aic", "bic", int, splitter or iterable
         How λ is chosen: the marginal likelihood, which is smooth and seldom bends too much;
-        generalised cross-validation; approximate leave-one-out; or folds.
+        generalised cross-validation; approximate leave-one-out; or folds. None is "reml", and five
+        folds for "huber" and "quantile", which are no likelihoods. criterion_ is that of the words,
+        see hoag.criteria.without_folds: of "reml" it is known up to a number that depends on y.
     tol : float or "auto"
         As in LogisticRegressionCV, a share of the criterion. "auto" is 0.02/n, what a hundredth of
         a degree of freedom changes it by, and at most 1e-4.
@@ -384,7 +437,7 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         terms: Any = None,
         *,
         family: Any = "gaussian",
-        cv: Any = "reml",
+        cv: Any = None,
         scoring: Any = None,
         rule: Literal["best", "1se"] = "best",
         search: Any = None,
@@ -414,13 +467,22 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the curves.
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        **params: Any,
+    ) -> Self:
+        """Tune the penalties and fit the curves; `groups` for the splitter go in params.
 
-        offset or exposure of families with the logarithm as their link, and `groups` for the
-        splitter, go in params. With a formula that has a left side y may be left out.
+        offset and exposure are for families with the logarithm as their link. With a formula that
+        has a left side y may be left out.
         """
-        return self._tune(X, y, sample_weight, params)
+        return self._tune(X, y, sample_weight, params | self._offsets(offset, exposure))
 
     def _linear_model(self) -> Any:
         if isinstance(self.family, LinearEstimator):
@@ -443,15 +505,22 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         return f"{'R²' if isinstance(self.model_, RidgeCV) else 'D²'} {share:.3f}"
 
     def predict(
-        self, X: Any, *, terms: bool = False, interval: float | None = None, **params: Any
+        self,
+        X: Any,
+        offset: Any = None,
+        exposure: Any = None,
+        *,
+        terms: bool = False,
+        interval: float | None = None,
     ) -> Any:
-        """The mean of y; offset or exposure go in params.
+        """The mean of y, for rows with an offset or exposure where these were fitted.
 
         terms     fⱼ of every row in place of it, (n, terms), each of mean 0 over the rows that were
                   fitted: with intercept_ they add up to g(E y)
         interval  0.95, say: (prediction, lower, upper), a band for the mean of y, or for each fⱼ,
                   point by point; not for single y
         """
+        params = self._offsets(offset, exposure)
         if terms:
             if params:
                 raise InvalidInput("terms=True: offsets are no part of the terms.")
@@ -469,11 +538,28 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         ends = [ratio * self.model_._from_predictor(end) for end in (low, high)]
         return mean, *ends
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> float:
         """R² of squares, else the share of the deviance that is explained, D²."""
-        check_is_fitted(self)
-        B = self._additive.design(self._table(X, reset=False))
-        return float(self.model_.score(B, y, sample_weight, **params))
+        own = self._offsets(offset, exposure)
+        return float(self.model_.score(self._design(X)[1], y, sample_weight, **own))
+
+    def _offsets(self, offset: Any, exposure: Any) -> dict[str, Any]:
+        """Those that are given, for families that have such."""
+        found = {"offset": offset, "exposure": exposure}
+        found = {name: value for name, value in found.items() if value is not None}
+        if found and not set(found) <= set(self._linear_model()._of_rows):
+            raise InvalidInput(
+                f"{next(iter(found))} is for families with the logarithm as their link, and "
+                f"family={self._family_name!r} has another: subtract it from y."
+            )
+        return found
 
 
 class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
@@ -497,7 +583,7 @@ class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
         self,
         terms: Any = None,
         *,
-        cv: Any = "reml",
+        cv: Any = None,
         class_weight: Any = None,
         scoring: Any = None,
         rule: Literal["best", "1se"] = "best",
@@ -544,6 +630,8 @@ class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
     def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> str:
         codes = np.searchsorted(self.classes_, np.asarray(y))
         chance = np.clip(self.model_.predict_proba(B), np.finfo(float).tiny, 1.0)
+        each = compute_sample_weight(self.class_weight, np.asarray(y))
+        sample_weight = each if sample_weight is None else each * sample_weight
         loss = np.average(-np.log(chance[np.arange(codes.size), codes]), weights=sample_weight)
         share = np.bincount(codes, sample_weight)
         share = share[share > 0] / share.sum()
@@ -564,8 +652,7 @@ class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The likeliest class."""
-        check_is_fitted(self)
-        return np.asarray(self.model_.predict(self._additive.design(self._table(X, reset=False))))
+        return np.asarray(self.model_.predict(self._design(X)[1]))
 
     def predict_proba(self, X: Any, *, interval: float | None = None) -> Any:
         """The probability of each class; with `interval` (probability, lower, upper)."""

@@ -3,8 +3,8 @@
     H = ∇²₁h = G + S,   cov(x) = φH⁻¹,   F = H⁻¹G,   edf = tr(F) over the coefficients of a term
 
 The penalty read as a prior, N(0, φS⁻¹), the coefficients have about this distribution given y. φ is
-1 where the loss is −log of a likelihood, else the deviance over n − edf. n counts rows, and weights
-are taken with mean 1, so that their unit says nothing.
+1 where the loss is −log of a likelihood, else Pearson's Σ(y − μ)²/V(μ) over n − edf. n counts rows,
+and weights are taken with mean 1, so that their unit says nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hoag.estimators.units import WEIGHT, Units
 from hoag.glm.losses import Logistic, LogLink, Multinomial, Offset, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic
+from hoag.glm.term import DataTermAt
 from hoag.values import Array
 
 
@@ -31,6 +32,7 @@ class Posterior:
     shares       diag(F), (size,), and what F² has there: how far they are from a plain fit
     left         rank Sⱼ − exp(λⱼ) tr(SⱼH⁻¹), (s,): the degrees of freedom that each penalty leaves
                  of those it reaches
+    spreads      φ/exp(λⱼ), (s,): the variance of what a penalty draws to 0, read as a prior
     dispersion   φ, and whether it was estimated
     rows         n
     likely       whether the loss is −log of a likelihood of y, up to φ; else there are no bands
@@ -40,6 +42,7 @@ class Posterior:
     shares: Array
     twice: Array
     left: Array
+    spreads: Array
     dispersion: float
     rows: int
     estimated: bool
@@ -65,15 +68,38 @@ class Posterior:
         left = np.asarray(ranks) - pull([penalty], lam).traces(inverse)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))
-        likelihood = rows / WEIGHT * unit * u.y_scale**2  # from h to −log p(y | x), with φ = 1
         known = None if isinstance(loss, Squared) else _loss(whole.train).dispersion
-        estimated = known is None
-        if known is None:
-            known = 2 * likelihood * point.train.value / max(rows - float(shares.sum()), 1.0)
+        likelihood = rows / WEIGHT * unit  # from h to −log p(y | x), in units of y²
+        if known is None:  # in the units of h
+            phi = _pearson(point.train) / max(rows - float(shares.sum()), 1.0)
+        else:
+            phi = known / likelihood
         slopes = whole.train.design.slopes
         scale = np.full(x.size, u.y_scale)
         scale[:slopes] /= u.c
-        covariance = known / likelihood * scale[:, None] * inverse * scale
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
-        likely = issubclass(own, (Squared, Logistic, Multinomial, LogLink))
-        return Posterior(covariance, shares, twice, left, float(known), rows, estimated, likely)
+        return Posterior(
+            phi * scale[:, None] * inverse * scale,
+            shares,
+            twice,
+            left,
+            phi * (u.y_scale / u.c) ** 2 / pull([penalty], lam).alpha,
+            float(phi * likelihood * u.y_scale**2) if known is None else known,
+            rows,
+            known is None,
+            issubclass(own, (Squared, Logistic, Multinomial, LogLink)),
+        )
+
+
+def _pearson(at: DataTermAt) -> float:
+    """Σᵢ sᵢ(yᵢ − μᵢ)²/V(μᵢ), with V = 1 for squares and μ^power with the log link.
+
+    The deviance in its place is too large by half where y is as skew as exponential.
+    """
+    loss, y, z = at.term.loss, at.term.y, at.term.predict(at.x)
+    if isinstance(loss, Offset):
+        loss, y, z = loss.loss, y[:, 0], z + y[:, 1]
+    if not isinstance(loss, LogLink):
+        return 2 * at.value
+    mean = loss.mean(z)
+    return float(at.term.weights @ ((y - mean) ** 2 / mean**loss.power))

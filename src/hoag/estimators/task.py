@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -163,7 +163,15 @@ def _of_coefficients(found: Evaluation, task: Task) -> Any:
     return tuple(np.stack(each, axis=-1) for each in zip(*along, strict=True))
 
 
-def warn_about(task: Task, result: Result, tol: float, grids: list[Grid], bounded: bool) -> None:
+def warn_about(
+    task: Task,
+    result: Result,
+    tol: float,
+    grids: list[Grid],
+    bounded: bool,
+    names: Sequence[str] = (),
+    what: str = "held-out loss",
+) -> None:
     """Say that the search did not converge, or which bound it ran into.
 
     A bound from the data is no news where moving on would gain less than `tol`; one that somebody
@@ -195,12 +203,13 @@ def warn_about(task: Task, result: Result, tol: float, grids: list[Grid], bounde
         extreme, name = "largest" if larger else "smallest", grid.name.removesuffix("s")
         where = f"{name} = {value:.4g}, the {extreme} of {grid.name}, is chosen{others}"
     else:
-        where = f"lam_[{j}] = {best.lam[j]:.4g} is on its {side} bound{others}"
+        called = f" ({names[int(j)]})" if len(names) > 1 else ""
+        where = f"lam_[{j}] = {best.lam[j]:.4g}{called} is on its {side} bound{others}"
     advice = "give bounds=(lower, upper), in log units"
     if bounded or grid is not None:
         advice = f"widen {grid.name if grid is not None else 'bounds'}"
     warnings.warn(
-        f"{where}, and the held-out loss still falls beyond it: the best value is "
+        f"{where}, and the {what} still falls beyond it: the best value is "
         f"{'larger' if larger else 'smaller'}. To look there, {advice}.",
         UserWarning,
         stacklevel=LEVEL,

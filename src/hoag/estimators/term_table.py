@@ -101,8 +101,9 @@ def summary(model: Any) -> Summary:
         intercept = f"intercept {level:.4g} ± {error:.2g}, "
     spread = f"dispersion {posterior.dispersion:.4g}, " if estimated else ""
     told = f"{intercept}{spread}{model._explained}, {posterior.degrees:.1f} degrees of freedom"
+    cv = model.model_.cv
     return Summary(
-        f"{type(model).__name__}, {model._family_name}, {posterior.rows} rows, cv={model.cv!r}",
+        f"{type(model).__name__}, {model._family_name}, {posterior.rows} rows, cv={cv!r}",
         table,
         "F" if estimated else "χ²",
         (told, model.result_.status.sentence),

@@ -7,6 +7,7 @@ rows that were fitted, and the intercept has the rest. No column is dropped for 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -53,6 +54,10 @@ class Basis:
     def design(self, values: Values) -> Any:
         """B for some rows, CSR."""
         raise NotImplementedError
+
+    def strange(self, values: Values) -> npt.NDArray[np.bool_]:
+        """Which rows have a category that was not there in fit."""
+        return np.zeros(len(values[0]), dtype=bool)
 
     @property
     def vanishes(self) -> bool:
@@ -111,7 +116,7 @@ class Spline(Basis):
         return Spline(label, size, forms, True, "curve", 1, splines, ends)
 
     def design(self, values: Values) -> Any:
-        x = np.asarray(values[0], dtype=np.float64)
+        x = numbers(values[0], self.label)
         return sparse.csr_matrix(self.splines.transform(x[:, None]))
 
 
@@ -159,7 +164,7 @@ class Line(Basis):
         return Line(label, 1, forms, False, "line", 1, mean, spread)
 
     def design(self, values: Values) -> Any:
-        x = np.asarray(values[0], dtype=np.float64)
+        x = numbers(values[0], self.label)
         return sparse.csr_matrix(((x - self.mean) / self.spread)[:, None])
 
 
@@ -175,6 +180,10 @@ class Levels(Basis):
         L = len(levels)
         forms = (Form("", np.eye(L) - 1.0 / L, False),)
         return Levels(label, L, forms, True, "levels", 1, levels)
+
+    def strange(self, values: Values) -> npt.NDArray[np.bool_]:
+        """Which rows have a level that was not there."""
+        return coded(values[-1], self.levels) < 0
 
     def design(self, values: Values) -> Any:
         codes = coded(values[0], self.levels)
@@ -250,6 +259,9 @@ class _Last(Basis):
     def design(self, values: Values) -> Any:
         return self.basis.design(values[-1:])
 
+    def strange(self, values: Values) -> npt.NDArray[np.bool_]:
+        return self.basis.strange(values[-1:])
+
     @property
     def levels(self) -> Any:
         return self.basis.levels  # type: ignore[attr-defined]
@@ -261,11 +273,32 @@ def _last(basis: Basis, inputs: int) -> _Last:
     )
 
 
+def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
+    """A column as finite numbers."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"The column of {label} holds no numbers: use category(), or turn it into numbers."
+        ) from None
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        raise InvalidInput(
+            f"The column of {label} has a NaN or an infinity in row {bad[0]}"
+            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            + ": drop or fill such rows first."
+        )
+    return found
+
+
 def known_levels(label: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The categories of a column, in order, as they read."""
-    if x.dtype.kind == "f" and not np.all(np.isfinite(x)):
-        raise InvalidInput(f"The column of {label} has a NaN: give such rows a category.")
     levels = np.unique(words(x))
+    if 2 * len(levels) > len(x):
+        raise InvalidInput(
+            f"The column of {label} has {len(levels)} categories for {len(x)} rows: what they add "
+            "cannot be told from noise. Leave it out, or make fewer of them."
+        )
     if len(levels) < 2:
         raise InvalidInput(f"The column of {label} has one category only: leave it out.")
     return levels
@@ -273,6 +306,8 @@ def known_levels(label: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def words(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Categories as they read; numbers that are whole without a point."""
+    if x.dtype.kind == "f" and not np.all(np.isfinite(x)):
+        raise InvalidInput("A column of categories has a NaN: give such rows a category.")
     if x.dtype.kind == "f" and np.all(x == np.rint(x)):
         x = x.astype(np.int64)
     return x.astype(str)
@@ -281,6 +316,9 @@ def words(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def coded(x: npt.NDArray[Any], levels: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """The number of each category, −1 where it is none of them."""
     own = words(np.asarray(x))
+    if set(levels) <= {"False", "True"}:  # as other tables write it
+        also = {"0": "False", "1": "True", "false": "False", "true": "True"}
+        own = np.array([also.get(word, word) for word in own])
     codes = np.searchsorted(levels, own).clip(max=len(levels) - 1)
     return np.where(levels[codes] == own, codes, -1)
 
@@ -308,6 +346,14 @@ def _knots(label: str, x: Array, recipe: Recipe) -> Array:
         knots = np.unique(np.quantile(x, np.linspace(0, 1, many)))
     else:
         knots = np.linspace(different[0], different[-1], many)
+        fullest = float(np.histogram(x, knots)[0].max()) / x.size
+        if many > 4 and fullest > 0.9:
+            warnings.warn(
+                f"{fullest:.0%} of the rows are between two of the {many} knots of {label}: no "
+                "curve is seen there. Use spacing='quantile', or transform the column.",
+                UserWarning,
+                stacklevel=2,
+            )
     if recipe.cyclic and many <= recipe.degree:
         raise InvalidInput(
             f"{label} is cyclic, with {many} knots: pieces of degree {recipe.degree} need "

@@ -53,6 +53,11 @@ def from_formula(
 def _summands(node: ast.expr, formula: str) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*_summands(node.left, formula), *_summands(node.right, formula)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        raise InvalidInput(
+            f"{formula!r}: nothing can be taken away; there is always an intercept, and a term "
+            "that is not wanted is left out."
+        )
     if isinstance(node, ast.BinOp):
         raise InvalidInput(
             f"In {formula!r} terms are added, with +: for a surface write te(u, v), for a "
@@ -75,12 +80,19 @@ def _term(node: ast.expr, numeric: Callable[[Column], bool], formula: str) -> Te
     columns = [_column(part, formula) for part in node.args]
     options = {str(part.arg): _option(part, formula) for part in node.keywords}
     kind = node.func.id
+    if kind in ("category", "factor", "linear") and len(columns) == 1 and not options:
+        return linear(columns[0]) if kind == "linear" else category(columns[0])
+    if kind == "s" and len(columns) == 1 and options.get("bs") == "re":
+        return category(columns[0])
     if kind == "s" and len(columns) == 1:
         return smooth(columns[0], **_arguments(options, "s", formula))
     if kind in ("te", "s") and len(columns) > 1:
+        if kind == "s" and isinstance(options.get("k"), int) and options["k"] > 0:
+            options["k"] = round(options["k"] ** (1 / len(columns)))  # of s(u, v) k is of all
         return tensor(*columns, **_arguments(options, kind, formula))
     raise InvalidInput(
-        f"{ast.unparse(node)!r} in {formula!r}: known are s(x), te(u, v) and names of columns."
+        f"{ast.unparse(node)!r} in {formula!r}: known are s(x), te(u, v), factor(x) and names of "
+        "columns; what else is wanted is computed before."
     )
 
 
@@ -100,6 +112,8 @@ def _arguments(options: dict[str, Any], kind: str, formula: str) -> dict[str, An
     cyclic = around if around is not None else bases in _CYCLIC
     if cyclic:
         found["cyclic"] = cyclic
+    if isinstance(options.get("k"), int) and options["k"] < 0:
+        del options["k"]  # mgcv's word for its default
     if "k" in options:
         found["knots"] = _knots(options["k"], cyclic)
     if "by" in options:
@@ -132,6 +146,8 @@ def _option(part: ast.keyword, formula: str) -> Any:
         return node.id
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return ast.literal_eval(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "c":
         return tuple(_option(ast.keyword(part.arg, one), formula) for one in node.args)
     raise InvalidInput(f"{part.arg}={ast.unparse(node)} in {formula!r}: give a number or a word.")

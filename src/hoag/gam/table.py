@@ -37,12 +37,15 @@ class Table:
         return self.names[place] if self.names is not None else f"x{place}"
 
     def column(self, column: Column) -> npt.NDArray[Any]:
-        """Its values: numbers, or words for what is no number."""
+        """Its values: numbers, days for dates, or words for what is neither."""
         place = self.place(column)
         if not self._frame:
             return np.asarray(self._X[:, place])
         own = self._X[self._X.columns[place]]
         values = np.asarray(own.to_numpy())
+        if values.dtype.kind in "mM":
+            since = values - np.datetime64(0, "D") if values.dtype.kind == "M" else values
+            return np.where(np.isnat(values), np.nan, since / np.timedelta64(1, "D"))
         words = "cat" in str(own.dtype).lower() or "enum" in str(own.dtype).lower()
         if words or values.dtype == bool:
             return self._without_gaps(values, column).astype(str)
@@ -77,8 +80,9 @@ class Table:
         """A curve for every column of numbers, a level for each category of the others.
 
         A column of two or three different numbers is a line; one that is constant is left out, and
-        named. Curves have as many knots as there are rows for each of them, 20 at most; with fewer
-        than 5 rows for each, all are lines.
+        named, and so is one of words with a category for every other row, or more. Curves have as
+        many knots as there are rows for each of them, 20 at most; with fewer than 5 rows for each,
+        all are lines.
         """
         knots = min(self.shape[0] // max(self.shape[1], 1), 20)
         found: list[Term] = []
@@ -86,7 +90,7 @@ class Table:
         for j in range(self.shape[1]):
             values = self.column(j)
             different = np.unique(values).size
-            if different < 2:
+            if different < 2 or (not numeric(values) and 2 * different > len(values)):
                 constant.append(self.name(j))
             elif not numeric(values):
                 found.append(category(j))

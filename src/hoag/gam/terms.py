@@ -18,7 +18,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hoag.gam.bases import Basis, Levels, Line, Recipe, Spline, Surface, by_levels, by_number
+from hoag.gam.bases import (
+    Basis,
+    Levels,
+    Line,
+    Recipe,
+    Spline,
+    Surface,
+    by_levels,
+    by_number,
+    numbers,
+)
 from hoag.values import InvalidInput
 
 # A column is named, or numbered from 0.
@@ -237,21 +247,3 @@ def category(column: Column) -> Category:
 def numeric(values: npt.NDArray[Any]) -> bool:
     """Whether a column holds numbers; what is true or false is a category."""
     return bool(np.issubdtype(values.dtype, np.number))
-
-
-def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
-    """A column as finite numbers."""
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"The column of {label} holds no numbers: use category(), or turn it into numbers."
-        ) from None
-    bad = np.flatnonzero(~np.isfinite(found))
-    if bad.size:
-        raise InvalidInput(
-            f"The column of {label} has a NaN or an infinity in row {bad[0]}"
-            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
-            + ": drop or fill such rows first."
-        )
-    return found

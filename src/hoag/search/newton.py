@@ -266,7 +266,7 @@ class _Descent:
         return None
 
     def _ended(self, reason: str, now: Evaluation, gain: float) -> _End:
-        left = f"the loss can still fall by about {gain / _size(now):.1e} of itself"
+        left = f"the loss can still fall by about {max(gain, 0.0) / _size(now):.1e} of itself"
         why = {
             "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
             "asked for.",
