@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtri
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -86,7 +86,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         if y is None:
             y = self._left_side(X)
         y = column_or_1d(y, warn=True)
-        if len(y) > 1 and np.all(y == y[0]):
+        if not is_classifier(self) and len(y) > 1 and np.all(y == y[0]):
             raise InvalidInput("y is constant: there is no curve to fit, nor noise to judge it by.")
         check_consistent_length(X, y)
         self.terms_ = self._terms(table)
@@ -547,8 +547,8 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         exposure: Any = None,
     ) -> float:
         """R² of squares, else the share of the deviance that is explained, D²."""
-        own = self._offsets(offset, exposure)
-        return float(self.model_.score(self._design(X)[1], y, sample_weight, **own))
+        own, (_, B) = self._offsets(offset, exposure), self._design(X)
+        return float(self.model_.score(B, y, sample_weight, **own))
 
     def _offsets(self, offset: Any, exposure: Any) -> dict[str, Any]:
         """Those that are given, for families that have such."""
@@ -652,7 +652,8 @@ class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The likeliest class."""
-        return np.asarray(self.model_.predict(self._design(X)[1]))
+        _, B = self._design(X)
+        return np.asarray(self.model_.predict(B))
 
     def predict_proba(self, X: Any, *, interval: float | None = None) -> Any:
         """The probability of each class; with `interval` (probability, lower, upper)."""
