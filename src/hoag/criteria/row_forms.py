@@ -17,7 +17,7 @@ from scipy import sparse
 
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
-from hoag.glm.rows import ArrayRows
+from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows
 from hoag.glm.span import Span, wide_groups
 from hoag.glm.term import DataTerm
 from hoag.values import Array
@@ -47,6 +47,10 @@ class RowForms:
         """AᵢGAᵢᵀ for every row, (n, K, K), with G = FFᵀ: none is below zero by rounding."""
         parts, found = self._parts(self.layout @ root), []
         for rows in self._blocks():
+            if len(parts) == 1:
+                T = rows @ parts[0]
+                found.append(np.einsum("ij,ij->i", T, T)[:, None, None])
+                continue
             T = np.stack([rows @ part for part in parts], axis=1)
             found.append(np.matmul(T, T.transpose(0, 2, 1)))
         return np.concatenate(found)
@@ -78,12 +82,23 @@ class RowForms:
     def _blocks(self) -> Iterator[Any]:
         """[A, 1], some rows at a time."""
         self._spend()
+        if self.design.n * self.design.features <= 4 * BLOCK_ENTRIES:
+            yield self._few
+            return
         for _, block in self.design.rows.blocks():
             one = np.ones((block.shape[0], 1))
-            if sparse.issparse(block):
-                yield sparse.hstack([block, one]).tocsr()
-            else:
-                yield np.hstack([block, one])
+            filled = sparse.issparse(block) and 10 * block.nnz > block.shape[0] * block.shape[1]
+            block = block.toarray() if filled else block
+            yield (
+                sparse.hstack([block, one]).tocsr()
+                if sparse.issparse(block)
+                else np.hstack([block, one])
+            )
+
+    @cached_property
+    def _few(self) -> Array:
+        """[A, 1] as an array, of so few rows that they are kept at hand."""
+        return np.hstack([self.design.rows.dense(), np.ones((self.design.n, 1))])
 
     def _spend(self) -> None:
         K = self.design.width

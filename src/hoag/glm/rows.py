@@ -185,7 +185,7 @@ class ArrayRows(Rows):
     @cached_property
     def _for_gram(self) -> Any:
         """A, as an array where it is small: sparse products are all overhead there."""
-        few = self.is_sparse and self.shape[0] * self.shape[1] <= BLOCK_ENTRIES
+        few = self.is_sparse and self.shape[0] * self.shape[1] <= 4 * BLOCK_ENTRIES
         return self.A.toarray() if few else self.A
 
     @cached_property
