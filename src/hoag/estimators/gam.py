@@ -385,15 +385,15 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
 
     >>> import numpy as np
     >>> from hoag import GAMRegressorCV
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.uniform(size=(300, 3))
     >>> y = np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=300)
     >>> model = GAMRegressorCV().fit(X, y)
     >>> for label, edf, word in zip(model.labels_, model.edf_, model.plateaus_):
     ...     print(f"{label} {edf:.1f}", word or "curved")
-    s(x0) 8.1 curved
+    s(x0) 7.9 curved
     s(x1) 1.0 straight
-    s(x2) 0.4 straight
+    s(x2) 0.0 gone
 
     Parameters
     ----------
