@@ -210,3 +210,9 @@ def test_names_that_are_none_in_python_are_quoted(frame, tmp_path):
 def test_svmlight_has_no_columns_to_name(tmp_path, capsys):
     (tmp_path / "t.svm").write_text("1 1:0.5\n0 1:0.2\n")
     assert "columns with names" in failure(capsys, "tune", tmp_path / "t.svm", "--model", "gam")
+
+
+def test_what_is_no_likelihood_is_chosen_by_folds(file):
+    line = ("tune", file, "--target", "rent", "--model", "gam", "--family", "huber", "--json")
+    found = json.loads(run(*line, "--terms", "s(age, k=6)", "--missing", "drop"))
+    assert found["chosen_by"] == 5

@@ -121,7 +121,8 @@ def run(args: argparse.Namespace) -> int:
         check_options(args, f"{GAM} {args.family}")
     elif args.model not in ("auto", GAM):
         check_options(args, args.model)
-    args.chosen_by = (args.cv or WITHOUT_FOLDS[0]) if args.model == GAM else None
+    usual = 5 if args.family in ("huber", "quantile") else WITHOUT_FOLDS[0]  # no likelihoods
+    args.chosen_by = (args.cv or usual) if args.model == GAM else None
     if not isinstance(args.cv, int) and args.cv != "loo":
         args.cv = 5  # a gam without folds of its own is judged on these, too
     with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
