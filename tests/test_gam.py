@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from scipy.integrate import trapezoid
 from scipy.interpolate import BSpline
 from scipy.linalg import null_space
 from sklearn.base import clone
@@ -77,7 +78,7 @@ def test_uneven_knots_are_penalised_by_the_integral_of_the_derivative(order):
     t = np.concatenate([t, knots[-1] + gaps[1] * np.arange(1, 4)])
     curve = BSpline(t, beta, 3).derivative(order)
     grid = np.linspace(0, 2, 40001)
-    integral = np.trapezoid(curve(grid) ** 2, grid) * 2.0 ** (2 * order - 1)
+    integral = trapezoid(curve(grid) ** 2, grid) * 2.0 ** (2 * order - 1)
     assert beta @ S @ beta == pytest.approx(integral, rel=1e-3)
 
 
