@@ -199,7 +199,7 @@ class TermsDisplay:
 
 
 def _checked(estimator: Any) -> Any:
-    from hoag.estimators.gam import AdditiveModel
+    from hoag.estimators.additive import AdditiveModel
 
     name = type(estimator).__name__
     if "result_" not in vars(estimator):
