@@ -17,7 +17,7 @@ from scipy import sparse
 
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
-from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows
+from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, filled
 from hoag.glm.span import Span, wide_groups
 from hoag.glm.term import DataTerm
 from hoag.values import Array
@@ -87,13 +87,11 @@ class RowForms:
             return
         for _, block in self.design.rows.blocks():
             one = np.ones((block.shape[0], 1))
-            filled = sparse.issparse(block) and 10 * block.nnz > block.shape[0] * block.shape[1]
-            block = block.toarray() if filled else block
-            yield (
-                sparse.hstack([block, one]).tocsr()
-                if sparse.issparse(block)
-                else np.hstack([block, one])
-            )
+            block = block.toarray() if filled(block) else block
+            if sparse.issparse(block):
+                yield sparse.hstack([block, one]).tocsr()
+            else:
+                yield np.hstack([block, one])
 
     @cached_property
     def _few(self) -> Array:

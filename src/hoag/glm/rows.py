@@ -217,13 +217,18 @@ def _column_slices(n: int, columns: int) -> Iterator[slice]:
         yield slice(start, min(start + width, columns))
 
 
-def gram(A: Any, d: Array, filled: float = 0.1) -> Array:
-    """Aᵀ diag(d) A; of sparse rows that are more than so `filled` by arrays of some at a time.
+def filled(A: Any, share: float = 0.1) -> bool:
+    """Whether sparse rows have so many entries that arrays of some at a time are faster.
 
-    A basis of splines has four entries in twenty: 100 000×176 took 0.96 s by sparse products, and
-    0.15 s so. At a twentieth sparse products take half the time of arrays.
+    A basis of splines has four entries in twenty: a Gram matrix of 100 000×176 took 0.96 s by
+    sparse products, and 0.15 s by arrays. At a twentieth sparse products take half the time.
     """
-    if sparse.issparse(A) and A.nnz > filled * A.shape[0] * A.shape[1]:
+    return bool(sparse.issparse(A) and A.nnz > share * A.shape[0] * A.shape[1])
+
+
+def gram(A: Any, d: Array) -> Array:
+    """Aᵀ diag(d) A."""
+    if filled(A):
         total, height = np.zeros((A.shape[1],) * 2), max(1, int(4 * BLOCK_ENTRIES) // A.shape[1])
         for start in range(0, A.shape[0], height):
             stop = min(start + height, A.shape[0])
