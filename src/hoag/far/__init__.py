@@ -1,0 +1,6 @@
+"""Rows that are not one array in memory: in files, in pieces that somebody makes, on workers."""
+
+from hoag.far.engine import Engine, Local
+from hoag.far.piece import Piece, Source
+
+__all__ = ["Engine", "Local", "Piece", "Source"]
