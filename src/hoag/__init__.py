@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         RidgeCV,
         TweedieRegressorCV,
     )
+    from hoag.far.blocks import blocks
     from hoag.own.implicit import implicit
     from hoag.own.plain import problem
     from hoag.own.scales import Scale
@@ -95,6 +96,7 @@ _HOMES = {
         *("LinearSVCCV", "LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
         *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
     ),
+    "hoag.far.blocks": ("blocks",),
     "hoag.own.implicit": ("implicit",),
     "hoag.own.plain": ("problem",),
     "hoag.own.scales": ("Scale",),
@@ -137,6 +139,7 @@ __all__ = [
     "Traits",
     "TweedieRegressorCV",
     "Unrolled",
+    "blocks",
     "check_problem",
     "criteria",
     "datasets",

@@ -97,7 +97,7 @@ def fetch(file: File, progress: Progress | None = None) -> Path:
     target = cache() / file.name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target.with_name(f".{file.name}.lock")):
+        with locked(target.with_name(f".{file.name}.lock")):
             if not target.is_file():  # else another process was faster
                 part = target.with_name(f"{file.name}.part")
                 _receive_from_any(file, part, progress)
@@ -181,7 +181,7 @@ def _receive(address: str, file: File, part: Path, progress: Progress | None) ->
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """One process, and one thread, at a time; the system frees the lock of one that dies."""
     with open(path, "a") as file:
         if sys.platform == "win32":

@@ -1,0 +1,116 @@
+"""What the first pass over a stream finds out: sizes, moments, categories, whether all is well."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hoag.far.checks import check
+from hoag.far.matrices import digest
+from hoag.far.moments import Moments
+from hoag.far.raw import Raw, Stream
+from hoag.far.svmlight import Svmlight
+from hoag.far.tables import Tables
+from hoag.values import InvalidInput
+
+
+class Tally:
+    """Counts of all pieces that were added; `summary` is plain data, for a file."""
+
+    def __init__(self, stream: Stream, features: int | None) -> None:
+        self.stream, self.asked = stream, features
+        self.tables = stream if isinstance(stream, Tables) else None
+        self.moments = Moments(0)
+        self.heights = list[int]()
+        self.sparse: bool | None = None
+        self.weighted = False
+        self.whole = self.tables is not None and self.tables.whole
+        self.least = 1  # the least index of a feature, 1 if none is below
+        self.digest = hashlib.blake2b(digest_size=16)
+
+    def add(self, raw: Raw) -> None:
+        check(raw, self.stream.gaps, bool(self.stream.target))
+        is_sparse = bool(sparse.issparse(raw.X))
+        self._check_alike(raw, is_sparse)
+        self.sparse = is_sparse
+        self.moments.widened(raw.X.shape[1])
+        X = raw.X
+        if is_sparse and X.shape[1] < self.moments.mean.size:
+            parts = (X.data, X.indices, X.indptr)
+            X = sparse.csr_matrix(parts, shape=(X.shape[0], self.moments.mean.size))
+        if raw.y.shape[0]:
+            self.moments.add(X, raw.weight)
+        if is_sparse and X.nnz:
+            self.least = min(self.least, int(X.indices.min()))
+        if self.tables is not None and raw.codes is not None:
+            for own, codes in zip(self.tables.levels, raw.codes.T, strict=True):
+                own.count(codes)
+        self.weighted |= raw.weight is not None
+        self.whole = self.whole and bool(np.all(raw.y == np.round(raw.y)))
+        self.heights.append(len(raw.y))
+        if not self.stream.paths:
+            self.digest.update(digest(raw).encode())
+
+    def _check_alike(self, raw: Raw, is_sparse: bool) -> None:
+        if self.sparse is None:
+            return
+        if is_sparse != self.sparse:
+            raise InvalidInput(
+                f"X in {raw.where.row(0)} is {'sparse' if is_sparse else 'dense'}, unlike the "
+                "pieces before it: make them alike."
+            )
+        d = self.moments.mean.size
+        if raw.X.shape[1] != d and not isinstance(self.stream, Svmlight):
+            raise InvalidInput(
+                f"X has {raw.X.shape[1]} columns in {raw.where.row(0)}, and {d} before it: all "
+                "pieces need the same."
+            )
+
+    def summary(self) -> dict[str, Any]:
+        if not sum(self.heights):
+            raise InvalidInput(f"There are no rows: {self.stream.kind} gave nothing to read.")
+        d, first = self.moments.mean.size, 0
+        if isinstance(self.stream, Svmlight) and self.stream.width is None:
+            first = self.least
+            d = self._width(d - first)
+        known: dict[str, Any] = {
+            "rows": sum(self.heights), "heights": self.heights, "features": d, "first": first,
+            "sparse": bool(self.sparse), "weighted": self.weighted, "whole": self.whole,
+            "digest": self.digest.hexdigest(),
+        }  # fmt: skip
+        if self.tables is not None:
+            own = self.tables.levels
+            known |= {
+                "numbers": self.tables.numbers, "flags": self.tables.flags,
+                "categories": {levels.name: list(levels.codes) for levels in own},
+                "counts": {levels.name: levels.counts.tolist() for levels in own},
+                "lacking": {levels.name: levels.missing for levels in own},
+            }  # fmt: skip
+        return known
+
+    def _width(self, seen: int) -> int:
+        if self.asked is None:
+            return max(seen, 0)
+        if seen > self.asked:
+            raise InvalidInput(
+                f"features={self.asked}, and the files have {seen}: give at least as many."
+            )
+        return self.asked
+
+    def columns(self, summary: dict[str, Any]) -> Moments:
+        """The moments of the columns that X has in the end."""
+        found = Moments.of(self.moments.arrays()[:, summary["first"] :])
+        found.widened(summary["features"])
+        return found
+
+
+def tallied(stream: Stream, pieces: Iterable[Raw], features: int | None) -> Tally:
+    """All of it, without keeping anything."""
+    tally = Tally(stream, features)
+    for raw in pieces:
+        tally.add(raw)
+    return tally

@@ -1,0 +1,710 @@
+"""hoag.blocks: every format gives the rows that NumPy, pandas and scikit-learn read in memory."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pickle
+import shutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+import hoag
+from hoag import far
+from hoag.far.moments import Moments
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
+
+FEW = settings(max_examples=12, deadline=None)
+
+
+def joined(source):
+    """All rows of a source as (X, y, weight), dense; each piece is read twice and is the same."""
+    found = []
+    for i in range(source.pieces):
+        piece, again = source.read(i), source.read(i)
+        dense = [p.X.toarray() if sparse.issparse(p.X) else p.X for p in (piece, again)]
+        assert dense[0].tobytes() == dense[1].tobytes()
+        assert piece.y.tobytes() == again.y.tobytes()
+        assert source.read(i, rows=False).y.tobytes() == piece.y.tobytes()
+        found.append((dense[0], piece.y, piece.weights))
+    return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+
+
+def same(source, X, y, weight=None, rtol=0.0):
+    found = joined(source)
+    X = X.toarray() if sparse.issparse(X) else X
+    np.testing.assert_allclose(found[0], X, rtol=rtol, atol=rtol)
+    np.testing.assert_array_equal(found[1], y)
+    np.testing.assert_array_equal(found[2], np.ones(len(y)) if weight is None else weight)
+    assert source.features == X.shape[1]
+    assert source.n in (None, len(y))
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(257, 5)), rng.integers(0, 3, 257), rng.uniform(0, 2, 257)
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(1)
+    n = 300
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(5, 2, n),
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "b": rng.integers(0, 100, n),
+            "flag": rng.uniform(size=n) < 0.3,
+            "w": rng.uniform(0.5, 2, n),
+            "y": rng.choice(["no", "yes"], n),
+        }
+    )
+    table.loc[::7, "a"] = np.nan
+    table.loc[::11, "colour"] = None
+    return table
+
+
+def written(frame, path):
+    kind = path.suffix.lstrip(".")
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, path, row_group_size=77)
+    elif kind in ("arrow", "feather"):
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table, max_chunksize=61)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+    return path
+
+
+TABLES = ("t.parquet", "t.arrow", "t.csv", "t.tsv", "t.csv.gz")
+
+
+# ---- arrays
+
+
+@FEW
+@given(
+    n=st.integers(1, 40),
+    d=st.integers(1, 4),
+    rows=st.integers(1, 17),
+    dtype=st.sampled_from(["f8", "f4", "i4", "u1", "?", ">f8"]),
+    order=st.sampled_from("CF"),
+    seed=st.integers(0, 99),
+)
+def test_npy_files_and_arrays_give_their_rows(tmp_path_factory, n, d, rows, dtype, order, seed):
+    folder = tmp_path_factory.mktemp("npy")
+    rng = np.random.default_rng(seed)
+    X = np.asarray(rng.integers(0, 9, (n, d)), dtype=dtype, order=order)
+    y, weight = rng.normal(size=n), rng.uniform(size=n)
+    paths = [folder / f"{name}.npy" for name in "Xyw"]
+    for path, values in zip(paths, (X, y, weight), strict=True):
+        np.save(path, values)
+    np.savez(folder / "all.npz", X=X, y=y, weight=weight)
+    kept = np.float32 if dtype == "f4" else np.float64
+    for data in (tuple(paths), (X, y, weight), (np.load(paths[0], mmap_mode="r"), y, weight)):
+        source = hoag.blocks(data, rows=rows)
+        same(source, X, y, weight)
+        assert source.read(0).X.dtype == kept
+        assert source.pieces == -(-n // rows)
+        assert source.cached is None
+    same(hoag.blocks(folder / "all.npz", rows=rows), X, y, weight)
+    same(hoag.blocks(paths[0], paths[1], weight=paths[2], rows=rows), X, y, weight)
+    assert hoag.blocks(tuple(paths), dtype=np.float32).read(0).X.dtype == np.float32
+
+
+def test_several_npy_files_follow_each_other(tmp_path, rows):
+    X, y, _ = rows
+    for k, part in enumerate((slice(0, 100), slice(100, 100), slice(100, 257))):
+        np.save(tmp_path / f"X{k}.npy", X[part])
+        np.save(tmp_path / f"y{k}.npy", y[part])
+    source = hoag.blocks(tmp_path / "X*.npy", tmp_path / "y*.npy", rows=60)
+    same(source, X, y)
+    assert source.pieces == 2 + 3
+    with pytest.raises(hoag.InvalidInput, match="3 files of X and 1 of y"):
+        hoag.blocks(tmp_path / "X*.npy", y)
+
+
+def test_pieces_have_about_16_mb():
+    X = np.zeros((10**6, 5))
+    source = hoag.blocks((X, np.zeros(10**6)))
+    assert source.read(0).X.nbytes == pytest.approx(2**24, rel=0.01)
+    assert source.read(0).X.base is not None  # a view
+    assert source.nbytes == X.nbytes + 8 * 10**6
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_sparse_npz_by_its_rows(tmp_path, packed, rows, monkeypatch):
+    X = sparse.random(200, 30, 0.1, format="csr", random_state=0)
+    y = rows[1][:200]
+    sparse.save_npz(tmp_path / "X.npz", X, compressed=packed)
+    np.save(tmp_path / "y.npy", y)
+    monkeypatch.setattr("hoag.far.matrices.PIECE_BYTES", 1000)
+    source = hoag.blocks(tmp_path / "X.npz", tmp_path / "y.npy")
+    assert source.pieces > 5
+    same(source, X, y)
+    assert sparse.issparse(source.read(0).X)
+    assert (source.cached is not None) == packed
+    same(hoag.blocks((X, y), rows=33), X, y)
+    sparse.save_npz(tmp_path / "C.npz", X.tocsc(), compressed=packed)
+    with pytest.raises(hoag.InvalidInput, match="csc"):
+        hoag.blocks(tmp_path / "C.npz", y)
+
+
+def test_compressed_npz_is_cached_or_parsed(tmp_path, rows):
+    X, y, weight = rows
+    np.savez_compressed(tmp_path / "all.npz", X=X, label=y, weight=weight)
+    source = hoag.blocks(tmp_path / "all.npz", "label", rows=50)
+    same(source, X, y, weight)
+    assert source.cached.path.parent == tmp_path / ".hoag-blocks"
+    source = hoag.blocks(tmp_path / "all.npz", "label", rows=50, cache=None)
+    same(source, X, y, weight)
+    assert source.cached is None
+    assert "at every pass" in repr(source)
+
+
+def test_npy_files_that_cannot_be_read(tmp_path, rows):
+    X, y, _ = rows
+    path = tmp_path / "X.npy"
+    np.save(path, X)
+    with pytest.raises(hoag.InvalidInput, match="257 rows and y has the shape \\(3,\\)"):
+        hoag.blocks(path, y[:3])
+    with pytest.raises(hoag.InvalidInput, match="y is missing"):
+        hoag.blocks(path)
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(hoag.InvalidInput, match="cut off"):
+        hoag.blocks(path, y)
+    path.write_bytes(b"nothing")
+    with pytest.raises(hoag.InvalidInput, match=r"X\.npy cannot be read"):
+        hoag.blocks(path, y)
+    np.save(path, np.array([["a"]]))
+    with pytest.raises(hoag.InvalidInput, match="needs numbers"):
+        hoag.blocks(path, y[:1])
+    with pytest.raises(hoag.InvalidInput, match=r"no file .*Z\.npy.*Did you mean"):
+        hoag.blocks(tmp_path / "Z.npy", y)
+
+
+def test_numbers_that_are_not_finite_are_named(rows):
+    X, y, weight = rows
+    X[123, 2] = np.nan
+    source = hoag.blocks((X, y), rows=50)
+    source.read(0)
+    with pytest.raises(hoag.InvalidInput, match="X is nan in row 124 of X, column 2"):
+        source.read(2)
+    X[123, 2], target = 0.0, y.astype(float)
+    target[7] = np.inf
+    with pytest.raises(hoag.InvalidInput, match="y is inf in row 8 of"):
+        hoag.blocks((X, target)).read(0, rows=False)
+    weight[1] = -1
+    with pytest.raises(hoag.InvalidInput, match="weight is -1 in row 2 of"):
+        hoag.blocks((X, y, weight)).read(0)
+    S = sparse.csr_matrix(np.eye(4))
+    S.data[2] = np.inf
+    with pytest.raises(hoag.InvalidInput, match="X is inf in row 3 of X, column 2"):
+        hoag.blocks((S, np.ones(4))).read(0)
+
+
+# ---- pieces of one's own
+
+
+def test_a_sequence_is_asked_for_what_is_needed(rows):
+    X, y, weight = rows
+
+    class Lazy:
+        asked = ()
+
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            self.asked = (*self.asked, i)
+            part = slice(100 * i, 100 * i + 100)
+            return X[part], y[part], weight[part]
+
+    lazy = Lazy()
+    source = hoag.blocks(lazy)
+    assert lazy.asked == (0,)
+    same(source, X, y, weight)
+    assert source.cached is None
+    assert source.fingerprint() == hoag.blocks(Lazy()).fingerprint()
+    whole = [(X[:100], y[:100]), (sparse.csr_matrix(X[100:]), y[100:])]
+    same(hoag.blocks(whole[:1]), X[:100], y[:100])
+    with pytest.raises(hoag.InvalidInput, match="Piece 1 has 4 columns and piece 0 has 5"):
+        hoag.blocks([(X, y), (X[:, :4], y)]).read(1)
+    with pytest.raises(hoag.InvalidInput, match="empty"):
+        hoag.blocks([])
+
+
+def test_iterables_are_kept_while_the_source_lives(rows):
+    X, y, _ = rows
+    calls = []
+
+    def begin():
+        calls.append(1)
+        for start, stop in ((0, 3), (3, 3), (3, 200), (200, 257)):
+            yield X[start:stop], y[start:stop]
+
+    source = hoag.blocks(begin)
+    same(source, X, y)
+    assert len(calls) == 1
+    assert source.pieces == 4
+    assert "an iterable" in repr(source)
+    assert source.fingerprint() == hoag.blocks(begin).fingerprint()
+    folder = source.cached.path
+    assert folder.exists()
+    del source
+    gc.collect()
+    assert not folder.exists()
+    source = hoag.blocks(begin, cache=None)
+    same(source, X, y)
+    assert len(calls) > 3
+
+
+def test_what_is_used_up_is_refused(rows):
+    X, y, _ = rows
+    with pytest.raises(hoag.InvalidInput, match="generator can be gone through only once"):
+        hoag.blocks((X, y) for _ in range(3))
+    once = iter([(X, y), (X, y)])
+    source = hoag.blocks(lambda: once, cache=None)
+    with pytest.raises(hoag.InvalidInput, match="used up after one pass"):
+        source.read(0)
+    with pytest.raises(hoag.InvalidInput, match="no rows"):
+        hoag.blocks(lambda: once)
+    with pytest.raises(hoag.InvalidInput, match=r"Piece 0 is ndarray: give \(X, y\)"):
+        hoag.blocks(lambda: iter([X]))
+    with pytest.raises(hoag.InvalidInput, match="4 columns in row 1 of piece 1, and 5 before"):
+        hoag.blocks(lambda: iter([(X, y), (X[:, :4], y)]))
+    with pytest.raises(hoag.InvalidInput, match="frame is in memory"):
+        hoag.blocks(pd.DataFrame(X))
+    with pytest.raises(hoag.InvalidInput, match="int is nothing"):
+        hoag.blocks(3)
+
+
+# ---- svmlight
+
+
+@FEW
+@given(
+    n=st.integers(1, 20), d=st.integers(1, 30), zero=st.booleans(), seed=st.integers(0, 99),
+    size=st.sampled_from([100, 2**24]), packed=st.booleans(),
+)  # fmt: skip
+def test_svmlight_in_pieces(tmp_path_factory, n, d, zero, seed, size, packed):
+    folder = tmp_path_factory.mktemp("svm")
+    X = sparse.random(n, d, 0.3, format="csr", random_state=seed)
+    y = np.random.default_rng(seed).integers(-1, 2, n).astype(float)
+    path = folder / "t.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=zero)
+    first = 1 if not zero or not X.nnz or X.indices.min() > 0 else 0
+    expected, labels = load_svmlight_file(str(path), n_features=d + 1, zero_based=True)
+    expected = expected[:, first : (expected.indices.max() + 1 if X.nnz else first)]
+    if packed:
+        import gzip
+
+        path = folder / "t.svm.gz"
+        path.write_bytes(gzip.compress((folder / "t.svm").read_bytes()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hoag.far.svmlight.PIECE_BYTES", size)
+        for cache in ("auto", None):
+            source = hoag.blocks(path, cache=cache)
+            same(source, expected, labels)
+            same(source.like(path), expected, labels)
+            wide = hoag.blocks(path, features=d + 5, cache=cache)
+            assert wide.read(0).X.shape[1] == wide.features == d + 5
+
+
+def test_svmlight_that_is_none(tmp_path):
+    path = tmp_path / "t.svm"
+    path.write_text("1 1:2\n1 1:2 3:1\n-1 abc\n")
+    with pytest.raises(hoag.InvalidInput, match="row 3 starts with '-1 abc'"):
+        hoag.blocks(path)
+    assert not list((tmp_path / ".hoag-blocks").glob("*/"))
+    path.write_text("1 1:2\n1 1:2 3:1\n")
+    with pytest.raises(hoag.InvalidInput, match="features=2, and the files have 3"):
+        hoag.blocks(path, features=2)
+    source = hoag.blocks(path)
+    (tmp_path / "new.svm").write_text("1 4:1\n")
+    with pytest.raises(hoag.InvalidInput, match="row 1 has the feature 4, and there are 3"):
+        source.like(tmp_path / "new.svm")
+    path.write_text("")
+    with pytest.raises(hoag.InvalidInput, match="no rows"):
+        hoag.blocks(path)
+
+
+# ---- tables
+
+
+def as_the_command_line(frame, standardise):
+    from hoag.cli import columns, prepare
+
+    X = frame.drop(columns=["y", "w"])
+    kinds = {name: columns.kind(name, values) for name, values in X.items()}
+    kinds = {name: columns.CATEGORY if k == columns.TEXT else k for name, k in kinds.items()}
+    lacking = set(X.columns[X.isna().any()])
+    made = prepare.transformer(kinds, lacking, standardise, dense=True)
+    encoded = prepare.fitted(made, columns.converted(X, kinds, {}, "t"))
+    return encoded, [name for name, _ in prepare.features(made)]
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("standardise", [False, True])
+@pytest.mark.parametrize("cache", ["auto", None])
+def test_tables_are_encoded_as_the_command_line_does(tmp_path, frame, name, standardise, cache):
+    path = written(frame, tmp_path / name)
+    X, names = as_the_command_line(frame, standardise)
+    columns = ["a", "colour", "b", "flag"]
+    source = hoag.blocks(path, "y", columns=columns, rows=64, cache=cache, standardise=standardise)
+    assert source.names == names
+    same(source, X, frame.y.to_numpy(str), rtol=1e-13)
+    assert source.pieces == 5
+    assert json.loads(json.dumps(source.encoding)) == source.encoding
+    weighed = hoag.blocks(path, "y", weight="w", rows=64, cache=cache)
+    assert weighed.names == names
+    np.testing.assert_array_equal(joined(weighed)[2], frame.w)
+    known = frame.a.notna()
+    expected = np.average(frame.a[known], weights=frame.w[known])
+    assert weighed.encoding["means"][0] == pytest.approx(expected, rel=1e-13)
+
+
+@FEW
+@given(
+    n=st.integers(1, 50), rows=st.integers(1, 20), group=st.integers(1, 30), seed=st.integers(0, 9)
+)
+def test_row_groups_of_any_size_become_pieces(tmp_path_factory, n, rows, group, seed):
+    import pyarrow.parquet as pq
+
+    folder = tmp_path_factory.mktemp("groups")
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"a": rng.normal(size=n).astype("f4"), "b": rng.integers(0, 9, n)})
+    table["y"] = rng.normal(size=n)
+    pq.write_table(pa.Table.from_pandas(table), folder / "t.parquet", row_group_size=group)
+    source = hoag.blocks(folder / "t.parquet", "y", rows=rows)
+    assert [source.read(i).rows for i in range(source.pieces - 1)] == [rows] * (source.pieces - 1)
+    same(source, table[["a", "b"]].to_numpy(float), table.y.to_numpy())
+
+
+def test_many_categories_are_sparse(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=400), "city": rng.integers(0, 30, 400)})
+    table["y"] = rng.integers(0, 2, 400)
+    path = written(table, tmp_path / "t.csv")
+    source = hoag.blocks(path, "y", categories=["city"], dtype=np.float32, rows=100)
+    X = source.read(0).X
+    assert sparse.issparse(X)
+    assert X.dtype == np.float32
+    assert X.has_sorted_indices
+    same(source, np.c_[table.x.astype("f4"), pd.get_dummies(table.city.astype(str))], table.y)
+    assert source.read(0).y.dtype == np.int64
+    assert (
+        source.encoding["counts"]["city"]
+        == table.city.astype(str).value_counts().sort_index().tolist()
+    )
+    assert sum(source.read(i).X.nnz for i in range(4)) == 800
+
+
+def test_new_rows_with_the_encoding_of_others(tmp_path, frame):
+    path = written(frame, tmp_path / "t.parquet")
+    source = hoag.blocks(path, "y", columns=["a", "colour", "b"], standardise=True)
+    new = pd.DataFrame(
+        {"colour": ["pink", "red", None], "b": [1, None, 3], "a": [5.0, 6.0, None], "z": [0, 0, 0]}
+    )
+    for name in ("new.csv", "new.parquet"):
+        other = source.like(written(new, tmp_path / name))
+        assert other.names == source.names
+        piece = other.read(0)
+        assert np.isnan(piece.y).all()
+        mean, scale = (np.array(source.encoding[key]) for key in ("means", "scales"))
+        dense = dict(zip(source.names, piece.X.T, strict=True))
+        np.testing.assert_allclose(dense["a"], [*((new.a[:2] - mean[0]) / scale[0]), 0.0])
+        np.testing.assert_allclose(dense["b"][1], 0.0, atol=1e-15)
+        np.testing.assert_array_equal(dense["a missing"], [0, 0, 1])
+        np.testing.assert_array_equal(dense["colour_red"], [0, 1, 0])
+        np.testing.assert_array_equal(dense["colour missing"], [0, 0, 1])
+        assert not any(dense[f"colour_{colour}"][0] for colour in ("red", "green", "blue"))
+    assert other.fingerprint() != source.fingerprint()
+    with pytest.raises(hoag.InvalidInput, match="no column 'b'"):
+        source.like(written(new.drop(columns="b"), tmp_path / "less.csv"))
+
+
+def test_several_files_and_the_first_one_empty(tmp_path, frame):
+    for k, part in enumerate((frame[:0], frame[:100], frame[100:])):
+        written(part, tmp_path / f"part{k}.csv")
+    source = hoag.blocks(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
+    X = frame[["a", "b"]].assign(gap=frame.a.isna()).fillna({"a": frame.a.mean()})
+    same(source, X.to_numpy(float), frame.y.to_numpy(str), rtol=1e-14)
+    assert source.pieces == 2
+    written(frame.assign(b="text"), tmp_path / "part3.csv")
+    with pytest.raises(hoag.InvalidInput, match=r"part3\.csv has 'text' in line 2, in column 3"):
+        hoag.blocks(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
+    for k in (1, 2):
+        written(frame.assign(b="text" if k == 2 else 1), tmp_path / f"p{k}.parquet")
+    with pytest.raises(hoag.InvalidInput, match=r"a category in .*p2\.parquet"):
+        hoag.blocks(str(tmp_path / "p*.parquet"), "y", columns=["a", "b"])
+
+
+def test_csv_as_others_write_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes('größe;"y"\n1,5;ja\n?;nein\n2,5;"a\nb"\n'.encode("cp1252"))
+    source = hoag.blocks(path, "y", dialect={"na": ["?"]})
+    same(source, np.array([[1.5, 0], [2, 1], [2.5, 0]]), ["ja", "nein", "a\nb"])
+    assert source.names == ["größe", "größe missing"]
+    path.write_text("a,y\n1,2\n1,2,3\n")
+    with pytest.raises(
+        hoag.InvalidInput, match=r"t\.csv cannot be read as CSV: line 3: Expected 2"
+    ):
+        hoag.blocks(path, "y")
+    path.write_text("")
+    with pytest.raises(hoag.InvalidInput, match="is empty: the first line"):
+        hoag.blocks(path, "y")
+    path.write_text("a,y\n")
+    with pytest.raises(hoag.InvalidInput, match="no rows"):
+        hoag.blocks(path, "y")
+
+
+def test_a_whole_target_that_is_not_whole_later(tmp_path):
+    y = np.arange(100000.0)
+    y[-1] = 0.5
+    pd.DataFrame({"x": y, "y": [*map(str, range(99999)), "0.5"]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    same(hoag.blocks(tmp_path / "t.csv", "y"), y[:, None], y)
+
+
+def test_tables_that_cannot_be_used(tmp_path, frame):
+    path = written(frame, tmp_path / "t.parquet")
+    for call, told in (
+        ({}, "Which column is the target.*'colour'"),
+        ({"target": "colours"}, r"no column 'colours'\. Did you mean 'colour'\? Its"),
+        ({"target": "y", "columns": ["a", "y"]}, "'y' cannot be the target"),
+        ({"target": "y", "columns": "a"}, "give a list of columns"),
+        ({"target": "y", "categories": "a"}, "give 'auto' or a list"),
+        ({"target": "y", "dtype": int}, "np.float32 or np.float64"),
+        ({"target": "y", "rows": 0}, "at least one"),
+        ({"target": "y", "dialect": {"seperator": ","}}, "'seperator', and knows"),
+        ({"target": "a"}, "target 'a' is missing in row 1 of"),
+    ):
+        with pytest.raises(hoag.InvalidInput, match=told):
+            hoag.blocks(path, **call)
+    frame["b"] = np.where(np.arange(300) == 40, np.inf, 1.0)
+    with pytest.raises(hoag.InvalidInput, match=r"X is inf in row 41 of .*t\.parquet"):
+        hoag.blocks(written(frame, path), "y")
+    frame["b"], frame["when"] = 1, pd.Timestamp("2020-01-01")
+    with pytest.raises(hoag.InvalidInput, match=r"'when' of .* holds timestamp"):
+        hoag.blocks(written(frame, path), "y")
+    many = pd.DataFrame({"id": [f"r{k}" for k in range(1200)], "y": 1})
+    with pytest.raises(hoag.InvalidInput, match="'id' has more than 1000 different values"):
+        hoag.blocks(written(many, path), "y")
+    assert hoag.blocks(path, "y", categories=["id"]).features == 1200
+    path.write_bytes(b"PAR1 nothing")
+    with pytest.raises(hoag.InvalidInput, match=r"t\.parquet cannot be read as Parquet"):
+        hoag.blocks(path, "y")
+    (tmp_path / "t.xls").write_text("")
+    with pytest.raises(hoag.InvalidInput, match="not a kind of file"):
+        hoag.blocks(tmp_path / "t.xls", "y")
+    with pytest.raises(hoag.InvalidInput, match="is a folder"):
+        hoag.blocks(tmp_path, "y")
+    (tmp_path / "t.svm").write_text("1 1:1")
+    with pytest.raises(hoag.InvalidInput, match="Files of one kind"):
+        hoag.blocks([path, tmp_path / "t.svm"], "y")
+
+
+# ---- the cache
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often a piece was parsed."""
+    from hoag.far.tables import Tables
+
+    calls, before = [], Tables._raw
+
+    def raw(self, *args):
+        calls.append(1)
+        return before(self, *args)
+
+    monkeypatch.setattr(Tables, "_raw", raw)
+    return calls
+
+
+def test_a_cache_is_used_again_until_the_file_changes(tmp_path, frame, counted):
+    path = written(frame, tmp_path / "t.csv")
+    first = hoag.blocks(path, "y", rows=100)
+    assert len(counted) == 3
+    assert first.cached.path.is_dir()
+    assert first.cached.bytes == sum(
+        f.stat().st_size for f in first.cached.path.iterdir() if f.name != "manifest.json"
+    )
+    assert "parsed once from CSV" in repr(first)
+    again = hoag.blocks(path, "y", rows=100, standardise=True)
+    assert len(counted) == 3
+    assert again.cached == first.cached
+    assert again.encoding["means"] == first.encoding["means"]
+    assert again.fingerprint() != first.fingerprint()
+    assert hoag.blocks(path, "y", rows=100).fingerprint() == first.fingerprint()
+    hoag.blocks(path, "y", rows=100, dtype=np.float32)
+    assert len(counted) == 6
+    written(frame[:250], path)
+    assert hoag.blocks(path, "y", rows=100).n == 250
+    assert len(counted) == 9
+
+
+@pytest.mark.parametrize("harm", ["half", "cut", "manifest", "gone", "version", "stray"])
+def test_a_damaged_cache_is_made_again(tmp_path, frame, counted, harm):
+    path = written(frame, tmp_path / "t.csv")
+    source = hoag.blocks(path, "y", rows=100, cache=tmp_path / "c")
+    expected, folder = joined(source), source.cached.path
+    manifest = folder / "manifest.json"
+    if harm == "half":
+        manifest.unlink()
+        shutil.copytree(folder, folder.with_name(folder.name + ".part"))
+    elif harm == "cut":
+        (folder / "000001.X.npy").write_bytes(b"")
+    elif harm == "manifest":
+        manifest.write_text(manifest.read_text()[:50])
+    elif harm == "gone":
+        (folder / "000002.y.npy").unlink()
+    elif harm == "version":
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": "0"}))
+    else:
+        (folder / "stray").write_text("")
+    before = len(counted)
+    found = joined(hoag.blocks(path, "y", rows=100, cache=tmp_path / "c"))
+    assert len(counted) == before + 3
+    for one, other in zip(found, expected, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert {p.suffix for p in (tmp_path / "c").iterdir()} == {"", ".lock"}
+
+
+def test_an_error_leaves_no_half_a_cache(tmp_path, frame):
+    frame.loc[290, "y"] = None
+    path = written(frame, tmp_path / "t.parquet")
+    with pytest.raises(hoag.InvalidInput, match="missing in row 291 of"):
+        hoag.blocks(path, "y", rows=100)
+    assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
+
+
+def test_where_a_cache_goes(tmp_path, frame, monkeypatch):
+    path = written(frame, tmp_path / "t.csv")
+    monkeypatch.setenv("HOAG_CACHE", str(tmp_path / "user"))
+    monkeypatch.setattr("hoag.far.cache._writable", lambda folder: False)
+    source = hoag.blocks(path, "y")
+    assert source.cached.path.parent == tmp_path / "user" / "blocks"
+    assert not (tmp_path / ".hoag-blocks").exists()
+
+
+def test_no_package_no_table(tmp_path, frame, monkeypatch):
+    path = written(frame, tmp_path / "t.parquet")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
+    with pytest.raises(ImportError, match="pip install pyarrow"):
+        hoag.blocks(path, "y")
+
+
+# ---- one pass
+
+
+@FEW
+@given(
+    cuts=st.lists(st.integers(0, 500), max_size=6), offset=st.sampled_from([0.0, 1e8, -3e5]),
+    weighted=st.booleans(), holes=st.booleans(), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_streamed_moments_are_those_of_memory(cuts, offset, weighted, holes, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(500, 3)) * [1.0, 1e-3, 50.0] + offset
+    X[:, 2] = np.where(seed % 2, X[:, 2], offset + 0.1)  # at times one value only
+    weight = rng.uniform(0, 3, 500) if weighted else None
+    if holes:
+        X[rng.uniform(size=X.shape) < 0.2] = np.nan
+        X[:50, 0] = np.nan
+    moments = Moments(3)
+    ends = [0, *sorted(cuts), 500]
+    for start, stop in pairwise(ends):
+        moments.add(X[start:stop], None if weight is None else weight[start:stop])
+    for j in range(3):
+        known = ~np.isnan(X[:, j])
+        w = np.ones(500) if weight is None else weight
+        x0 = X[known, j][0]
+        z = X[known, j] - x0  # exact: the mean of X itself would be off by its rounding
+        mean = np.average(z, weights=w[known])
+        deviation = np.sqrt(np.average((z - mean) ** 2, weights=w[known]))
+        np.testing.assert_allclose(moments.means[j], x0 + mean, rtol=1e-12)
+        constant = X[known, j].min() == X[known, j].max()
+        np.testing.assert_allclose(moments.scales[j], 1 if constant else deviation, rtol=1e-12)
+        assert (moments.least[j], moments.most[j]) == (X[known, j].min(), X[known, j].max())
+        assert moments.missing[j] == (~known).sum()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_arrays_are_standardised(rows, dtype):
+    X, y, weight = rows
+    X = X + np.array([0, 1, 10, 100, 1000])
+    centre = np.average(X, axis=0, weights=weight)
+    scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight))
+    source = hoag.blocks((X.astype(dtype), y, weight), rows=50, standardise=True)
+    tol = 1e-12 if dtype == np.float64 else 2e-4
+    same(source, ((X - centre) / scale).astype(dtype), y, weight, rtol=tol)
+    assert source.read(0).X.dtype == dtype
+    S = sparse.random(257, 20, 0.2, format="csr", random_state=0)
+    source = hoag.blocks((S, y), rows=50, standardise=True)
+    same(source, S.toarray() / S.toarray().std(axis=0), y, rtol=1e-12)
+    assert sparse.issparse(source.read(0).X)
+    new = source.like((S[:10], y[:10]))
+    np.testing.assert_array_equal(new.read(0).X.toarray(), source.read(0).X[:10].toarray())
+    assert np.isnan(source.like((S[:10],)).read(0).y).all()
+    with pytest.raises(hoag.InvalidInput, match="X has 3 columns"):
+        source.like((S[:, :3], y)).read(0)
+
+
+def test_nothing_is_read_that_need_not_be(tmp_path, rows, monkeypatch):
+    X, y, _ = rows
+    np.save(tmp_path / "X.npy", X)
+    monkeypatch.setattr("hoag.far.arrays.OnDisk.take", lambda *args: pytest.fail("was read"))
+    source = hoag.blocks(tmp_path / "X.npy", y, rows=10)
+    assert (source.pieces, source.n, source.features) == (26, 257, 5)
+
+
+def test_fingerprints_tell_data_apart(tmp_path, rows):
+    X, y, _ = rows
+    told = {hoag.blocks((X, y)).fingerprint(), hoag.blocks((X + 1, y)).fingerprint()}
+    told |= {hoag.blocks((X, y + 1)).fingerprint(), hoag.blocks((X, y), rows=9).fingerprint()}
+    assert len(told) == 4
+    big = np.zeros((3 * 10**6, 4))
+    before = hoag.blocks((big, big[:, 0])).fingerprint()
+    big[-1] = 1
+    assert hoag.blocks((big, big[:, 0])).fingerprint() != before
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
+def test_sources_go_to_other_processes(tmp_path, frame, rows, name):
+    path = written(frame, tmp_path / name)
+    X, y, _ = rows
+    np.save(tmp_path / "X.npy", X)
+    for source in (
+        hoag.blocks(path, "y", rows=90),
+        hoag.blocks(path, "y", rows=90, cache=None),
+        hoag.blocks(tmp_path / "X.npy", y),
+        hoag.blocks((X, y)),
+    ):
+        other = pickle.loads(pickle.dumps(source))
+        assert other.fingerprint() == source.fingerprint()
+        for one, two in zip(joined(source), joined(other), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_an_engine_reads_ahead(tmp_path, frame):
+    path = written(frame, tmp_path / "t.parquet")
+    source = hoag.blocks(path, "y", rows=32, standardise=True)
+    engine = far.Local(source)
+    total = engine.total(lambda piece: piece.X.sum(axis=0))
+    assert total[0] == pytest.approx(0, abs=1e-10)
+    assert engine.names[0] == "a"
