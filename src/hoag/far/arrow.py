@@ -34,11 +34,13 @@ class File(ABC):
     """One file of columns.
 
     schema          their names and types
+    empty           there are no rows
     tables(names)   the columns of these names, some rows at a time
     """
 
     kind: str
     schema: Any
+    empty: bool
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,6 +68,7 @@ class Parquet(File):
 
     def _schema(self) -> Any:
         with reading(self.path, self.kind), self._open() as file:
+            self.empty = file.metadata.num_rows == 0
             return file.schema_arrow
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
@@ -91,7 +94,8 @@ class Arrow(File):
                 yield reader, reader
 
     def _schema(self) -> Any:
-        with reading(self.path, self.kind), self._open() as (reader, _):
+        with reading(self.path, self.kind), self._open() as (reader, batches):
+            self.empty = not any(batch.num_rows for batch in batches)
             return reader.schema
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
@@ -112,14 +116,14 @@ class Separated(File):
     def _stream(self) -> Any:
         return PACKED.get(self.path.suffix.lower(), open)(self.path, "rb")
 
-    def _reader(self, file: Any, names: list[str] | None, block: int) -> Any:
+    def _reader(self, file: Any, names: list[str] | None) -> Any:
         csv = need("pyarrow.csv", self.kind)
         usual = csv.ConvertOptions().null_values
         return csv.open_csv(
             file,
-            csv.ReadOptions(block_size=block, encoding=self.dialect.encoding,
+            csv.ReadOptions(block_size=self.block, encoding=self.dialect.encoding,
                             column_names=self.header, skip_rows=1),
-            csv.ParseOptions(delimiter=self.dialect.sep, newlines_in_values=True),
+            csv.ParseOptions(delimiter=self.dialect.sep, newlines_in_values=self.quoted),
             csv.ConvertOptions(column_types=self.types, include_columns=names,
                                null_values=[*usual, *self.dialect.na], strings_can_be_null=True,
                                decimal_point=self.dialect.decimal, timestamp_parsers=[]),
@@ -138,8 +142,12 @@ class Separated(File):
             self.dialect, self.header = seen.dialect, seen.header
             if not self.header:
                 raise InvalidInput(f"{self.path} is empty: the first line must name the columns.")
-            with self._stream() as file, self._reader(file, None, SAMPLE) as reader:
+            # Cells with line breaks in them slow the reading down: only where there are quotes.
+            self.quoted = b'"' in start[start.find(b"\n") :]
+            self.block = max(SAMPLE, 16 * start.find(b"\n"))  # lines have to fit into a block
+            with self._stream() as file, self._reader(file, None) as reader:
                 found = reader.schema
+                self.empty = next(reader, None) is None
         self.whole = {each.name for each in found if pa.types.is_integer(each.type)}
         for each in found:
             if each.name in self.whole or pa.types.is_null(each.type):
@@ -155,7 +163,7 @@ class Separated(File):
         self.schema = pa.schema(list(self.types.items()))
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        with self._stream() as file, self._reader(file, names, 16 * SAMPLE) as reader:
+        with self._stream() as file, self._reader(file, names) as reader:
             yield from reader
 
 

@@ -183,7 +183,7 @@ class Blocks(Source):
     def read(self, i: int, rows: bool = True) -> Piece:
         raw = self._reader.read(i, rows)
         self._check(i, raw)
-        X = self._encoder.encoded(raw) if rows else None
+        X = self._encoder.encoded(raw, self._reader.own) if rows else None
         return Piece(X, raw.y.astype(np.int64) if self._whole else raw.y, raw.weight)
 
     def like(self, data: Any, target: Any = None, weight: Any = None) -> Blocks:

@@ -42,7 +42,7 @@ class Cache(NamedTuple):
 class Cached(Reader):
     """The pieces of such a folder."""
 
-    checked = True
+    checked = own = True
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder, self.summary = folder, manifest["summary"]

@@ -17,7 +17,7 @@ class Cursor(Reader):
     checked = True
 
     def __init__(self, stream: Stream, tally: Tally) -> None:
-        self.stream, self.summary = stream, tally.summary()
+        self.stream, self.summary, self.own = stream, tally.summary(), bool(stream.paths)
         stream.settled(self.summary)
         self.moments = tally.columns(self.summary)
         self.heights = self.summary["heights"]

@@ -86,7 +86,8 @@ class Encoder:
             # Codes −1 and −2 are the last places: missing, and unknown, which is nowhere.
             self.tables.append(np.array([*(where[level] for level in orders[name]), -1, last]))
 
-    def encoded(self, raw: Raw) -> Any:
+    def encoded(self, raw: Raw, own: bool) -> Any:
+        """The X of a model; in the place of the raw one where that is nobody else's, `own`."""
         if self.named:
             return self._table(raw)
         X = raw.X
@@ -99,10 +100,12 @@ class Encoder:
         if sparse.issparse(X):
             data = (X.data / self.scales[X.indices]).astype(X.dtype, copy=False)
             return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-        return ((X - self.means) / self.scales).astype(X.dtype, copy=False)
+        out = X if own else np.empty(X.shape, X.dtype)
+        np.subtract(X, self.means, out=out, casting="same_kind")
+        return np.divide(out, self.scales, out=out, casting="same_kind")
 
     def _table(self, raw: Raw) -> Any:
-        """Numbers are the reader's own array, and changed in place."""
+        """The rows of a table; their numbers are always the reader's own array."""
         X, gaps = raw.X, None
         if X.size and np.isnan(X.sum()):
             gaps = np.isnan(X)
@@ -127,17 +130,22 @@ class Encoder:
         return out
 
     def _sparse(self, X: Array, missing: Array, ones: list[npt.NDArray[Any]]) -> Any:
-        """CSR of rows that have an entry for each number and category, but for those that are 0."""
+        """CSR of rows that have an entry for each number and each category that is known."""
         m, width = len(X), X.shape[1] + missing.shape[1]
         columns = np.empty((m, width + len(ones)), dtype=np.int32)
         values = np.ones((m, width + len(ones)), dtype=X.dtype)
         columns[:, :width] = np.arange(width)
         values[:, : X.shape[1]], values[:, X.shape[1] : width] = X, missing
         for j, at in enumerate(ones, start=width):
-            columns[:, j], values[:, j] = at, at >= 0
-        kept = values != 0
-        ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
-        parts = (values[kept], columns[kept], ends)
+            columns[:, j] = at
+        if not missing.shape[1] and all(at.min(initial=0) >= 0 for at in ones):
+            ends = np.arange(m + 1, dtype=np.int32) * np.int32(columns.shape[1])
+            parts = (values.ravel(), columns.ravel(), ends)
+        else:
+            kept = columns >= 0
+            kept[:, X.shape[1] : width] = missing != 0
+            ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
+            parts = (values[kept], columns[kept], ends)
         return sparse.csr_matrix(parts, shape=(m, self.features))
 
 

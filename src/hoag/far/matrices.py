@@ -30,6 +30,7 @@ class Dense(Reader):
         if len(X.shape) != 2:
             raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
         self.X, self.sides, self.facts, self.slow = X, sides, facts, X.slow
+        self.own = not isinstance(X, InMemory)
         self.dtype = number_type(X.dtype, dtype, X.name)
         sides.check(X.shape[0], X.name)
         self.features, self.rows = X.shape[1], X.shape[0]
@@ -94,6 +95,7 @@ class Joined(Reader):
                 )
         self.readers, self.sparse, self.features = readers, first.sparse, first.features
         self.slow = any(reader.slow for reader in readers)
+        self.own = all(reader.own for reader in readers)
         self.ends = list(accumulate(reader.pieces for reader in readers))
         self.pieces = self.ends[-1]
         self.rows = sum(reader.rows or 0 for reader in readers)

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.far.files import stamp
+from hoag.glm.rows import BLOCK_ENTRIES
 from hoag.values import Array
 
-# The rows of a piece have about so many bytes. Buffers above 32 MB are given back to the system at
-# every read and zeroed again by it, which halves the speed; 16 MB stay below with a copy or two.
-PIECE_BYTES = 16 * 2**20
+# The rows of a piece have about so many bytes: 20 blocks of float64, 16 MB. Buffers above 32 MB are
+# given back to the system at every read and zeroed again by it, which halves the speed.
+PIECE_BYTES = int(20 * 8 * BLOCK_ENTRIES)
 
 
 class Where(NamedTuple):
@@ -49,6 +50,7 @@ class Reader(ABC):
     rows    how many rows all pieces have; None before somebody went through them
     nbytes  what one pass reads; None likewise
     checked the numbers were looked at when they were written
+    own     the arrays that it gives are nobody else's, and may be changed
     """
 
     pieces: int
@@ -56,6 +58,7 @@ class Reader(ABC):
     rows: int | None = None
     nbytes: int | None = None
     checked: bool = False
+    own: bool = False
     sparse: bool = False
     slow: bool = False
 

@@ -77,16 +77,11 @@ class Tables(Stream):
 
     def _first(self) -> File:
         """The first file that has rows, for only these say what columns hold."""
-        files = [opened(self.paths[0], self.dialect)]
-        for path in self.paths[1:] if self._is_empty(files[0]) else ():
-            files.append(opened(path, self.dialect))
-            if not self._is_empty(files[-1]):
+        for path in self.paths:
+            file = opened(path, self.dialect)
+            if not file.empty:
                 break
-        return files[-1]
-
-    def _is_empty(self, file: File) -> bool:
-        names = [str(name) for name in file.schema.names]
-        return not names or next(file.tables(names[:1], 1), None) is None
+        return file
 
     def _kinds(self, file: File, used: list[str], known: dict[str, Any] | None) -> dict[str, str]:
         if known is not None:
