@@ -449,7 +449,7 @@ def test_several_files_and_the_first_one_empty(tmp_path, frame):
         hoag.blocks(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
     for k in (1, 2):
         written(frame.assign(b="text" if k == 2 else 1), tmp_path / f"p{k}.parquet")
-    with pytest.raises(hoag.InvalidInput, match=r"a category in .*p2\.parquet"):
+    with pytest.raises(hoag.InvalidInput, match=r"'b' holds a number .* text in .*p2\.parquet"):
         hoag.blocks(str(tmp_path / "p*.parquet"), "y", columns=["a", "b"])
 
 
@@ -708,3 +708,68 @@ def test_an_engine_reads_ahead(tmp_path, frame):
     total = engine.total(lambda piece: piece.X.sum(axis=0))
     assert total[0] == pytest.approx(0, abs=1e-10)
     assert engine.names[0] == "a"
+
+
+def test_an_encoding_that_was_saved_reads_new_rows(tmp_path, frame):
+    source = hoag.blocks(written(frame, tmp_path / "t.parquet"), "y", standardise=True)
+    saved = json.loads(json.dumps(source.encoding))
+    gone = frame.assign(flag=None).drop(columns="y")[:20]
+    new = hoag.blocks(written(gone, tmp_path / "new.csv"), encoding=saved)
+    assert new.names == source.names
+    expected = source.read(0).X[:20].copy()
+    expected[:, source.names.index("flag")] = round(frame.flag.mean())
+    np.testing.assert_allclose(new.read(0).X, expected, rtol=1e-12, atol=1e-12)
+    path = written(frame.assign(b="text"), tmp_path / "bad.csv")
+    with pytest.raises(hoag.InvalidInput, match=r"'b' holds a number .* text in .*bad\.csv"):
+        hoag.blocks(path, encoding=saved)
+
+
+def test_names_that_would_be_alike_are_told_apart(tmp_path):
+    table = pd.DataFrame({"a_b": [1.0, 2.0], "a": ["b", "c"], "y": [0, 1]})
+    source = hoag.blocks(written(table, tmp_path / "t.parquet"), "y")
+    assert source.names == ["numbers__a_b", "categories__a_b", "categories__a_c"]
+
+
+def test_more_features_than_were_seen_have_a_cache_of_their_own(tmp_path):
+    path = tmp_path / "t.svm"
+    path.write_text("1 1:2 3:1\n0 2:1\n")
+    for features in (None, 7, None, 3):
+        assert hoag.blocks(path, features=features).features == (features or 3)
+    with pytest.raises(hoag.InvalidInput, match="features=4, and X has 3 columns"):
+        hoag.blocks((np.eye(3), [0, 1, 1]), features=4)
+
+
+def test_new_rows_of_an_archive_without_y(tmp_path, rows):
+    X, y, _ = rows
+    np.savez_compressed(tmp_path / "all.npz", X=X, y=y)
+    np.savez_compressed(tmp_path / "new.npz", X=X[:9])
+    source = hoag.blocks(tmp_path / "all.npz", standardise=True)
+    new = source.like(tmp_path / "new.npz").read(0)
+    np.testing.assert_array_equal(new.X, source.read(0).X[:9])
+    assert np.isnan(new.y).all()
+
+
+def test_a_full_disk_is_said(tmp_path, frame, monkeypatch):
+    import errno
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = written(frame, tmp_path / "t.csv")
+    monkeypatch.setattr("hoag.far.cache.np.save", full)
+    with pytest.raises(OSError, match=r"no room for the cache .* cache=None"):
+        hoag.blocks(path, "y")
+    assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
+
+
+def test_standardising_leaves_the_array_of_somebody_as_it_was(rows):
+    X, y, _ = rows
+    before = X.copy()
+    for source in (
+        hoag.blocks((X, y), standardise=True),
+        hoag.blocks([(X, y)], standardise=True),
+        hoag.blocks(lambda: iter([(X, y)]), standardise=True, cache=None),
+    ):
+        for _ in range(2):
+            np.testing.assert_allclose(source.read(0).X.std(axis=0), 1)
+        np.testing.assert_array_equal(X, before)

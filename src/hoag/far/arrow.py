@@ -126,7 +126,7 @@ class Separated(File):
             csv.ParseOptions(delimiter=self.dialect.sep, newlines_in_values=self.quoted),
             csv.ConvertOptions(column_types=self.types, include_columns=names,
                                null_values=[*usual, *self.dialect.na], strings_can_be_null=True,
-                               decimal_point=self.dialect.decimal, timestamp_parsers=[]),
+                               decimal_point=self.dialect.decimal),
         )  # fmt: skip
 
     def _schema(self) -> Any:

@@ -37,6 +37,7 @@ def blocks(
     categories: Any = "auto",
     features: int | None = None,
     dialect: Mapping[str, Any] | None = None,
+    encoding: dict[str, Any] | None = None,
 ) -> Blocks:
     """Rows that need not fit into memory, in pieces that are read when they are needed.
 
@@ -94,6 +95,9 @@ def blocks(
     dialect : dict
         How CSV files are written, where that is not found out: sep, decimal, encoding, and na, a
         list of words that stand for a missing value.
+    encoding : dict
+        That of other blocks, for new rows: their columns, means and categories are used, and
+        standardise and columns say nothing. y may be missing then.
     """
     if rows is not None and rows < 1:
         raise InvalidInput(f"rows={rows}: a piece has at least one.")
@@ -103,8 +107,9 @@ def blocks(
         raise InvalidInput(f"categories='{categories}': give 'auto' or a list of columns.")
     if isinstance(columns, str):
         raise InvalidInput(f"columns='{columns}': give a list of columns.")
-    asked = Asked(target, weight, columns, rows, dtype, categories, _dialect(dialect))
-    return Blocks(data, asked, cache, standardise, features)
+    asked = Asked(target, weight, columns, rows, dtype, categories, features, _dialect(dialect),
+                  encoding)  # fmt: skip
+    return Blocks(data, asked, cache, standardise)
 
 
 class Blocks(Source):
@@ -124,27 +129,19 @@ class Blocks(Source):
     array([[0., 0., 1.]])
     """
 
-    def __init__(
-        self, data: Any, asked: Asked, cache: Any, standardise: bool, features: int | None
-    ) -> None:
+    def __init__(self, data: Any, asked: Asked, cache: Any, standardise: bool) -> None:
         self._asked, self._cache, self._standardise = asked, cache, standardise
         found = understood(data, asked)
-        if features is not None and not isinstance(found, Stream) and found.features != features:
-            raise InvalidInput(f"features={features}, and X has {found.features} columns.")
-        self._gaps, self._target = False, True
         self._kind = found.kind if isinstance(found, Stream) else ""
         if isinstance(found, Stream):
-            self._gaps, self._target = found.gaps, bool(found.target)
-            known = features if asked.known is None else None
             if cache is None or cache is False:
-                self._reader: Reader = Cursor(found, tallied(found, found, known))
+                self._reader: Reader = Cursor(found, tallied(found))
             else:
-                self._reader = kept(found, cache, known)
+                self._reader = kept(found, cache)
                 found.settled(self._reader.summary)
             self._fingerprint = found.fingerprint
         else:
             self._reader, self._fingerprint = found, found.fingerprint
-            self._target = asked.known is None
         self._seen: set[int] | None = None if self._reader.checked else set()
         summary, moments = self._first_pass()
         self.encoding: dict[str, Any] = asked.known or encodings.made(summary, moments, standardise)
@@ -154,6 +151,8 @@ class Blocks(Source):
         self.pieces, self.features = self._reader.pieces, self._encoder.features
         self.names = encodings.names_out(self.encoding)
         self.n, self.nbytes = self._reader.rows, self._reader.nbytes
+        if asked.features not in (None, self.features):
+            raise InvalidInput(f"features={asked.features}, and X has {self.features} columns.")
 
     def _first_pass(self) -> tuple[dict[str, Any], Moments | None]:
         """What is known of all rows; those that need no cache are gone through to standardise."""
@@ -171,7 +170,7 @@ class Blocks(Source):
 
     def _check(self, i: int, raw: Any) -> None:
         if self._seen is not None and i not in self._seen:
-            check(raw, target=self._target)
+            check(raw, target=self._asked.known is None)
             if raw.X is not None:
                 self._seen.add(i)
 
@@ -192,10 +191,10 @@ class Blocks(Source):
         Categories that are new have a 0 in every column. y is nan where there is none.
         """
         asked = replace(
-            self._asked, known=self.encoding,
+            self._asked, known=self.encoding, features=None,
             target=self._sides(target, self._asked.target),
             weight=self._sides(weight, self._asked.weight))  # fmt: skip
-        return Blocks(data, asked, self._cache, self._standardise, None)
+        return Blocks(data, asked, self._cache, self._standardise)
 
     def _sides(self, given: Any, before: Any) -> Any:
         """The name of the same column, but no other data's array."""

@@ -7,6 +7,7 @@ moments.npy     see hoag.far.moments
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -73,20 +74,20 @@ class Cached(Reader):
         return str(self.summary["digest"])
 
 
-def kept(stream: Stream, cache: Any, features: int | None) -> Cached:
+def kept(stream: Stream, cache: Any) -> Cached:
     """The stream's pieces from its folder, which is written where there is none that fits."""
     folder = place(stream, cache)
     if not stream.paths:  # nobody can tell whether an iterable still gives the same
-        found = _written(stream, folder, features)
+        found = _written(stream, folder)
         weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
         return found
     with locked(folder.with_name(f"{folder.name}.lock")):
-        found_before = opened(folder, stream.fingerprint(), features)
+        found_before = opened(folder, stream.fingerprint())
         if found_before is not None:
             return found_before
         with _whole(folder) as part:
-            _written(stream, part, features)
-    again = opened(folder, stream.fingerprint(), features)
+            _written(stream, part)
+    again = opened(folder, stream.fingerprint())
     assert again is not None, folder
     return again
 
@@ -107,12 +108,11 @@ def place(stream: Stream, cache: Any) -> Path:
     return asked / key
 
 
-def opened(folder: Path, fingerprint: str, features: int | None) -> Cached | None:
+def opened(folder: Path, fingerprint: str) -> Cached | None:
     """What an earlier run wrote, if it is whole, and of these data as they are now."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         same = (manifest["version"], manifest["fingerprint"]) == (VERSION, fingerprint)
-        same = same and features in (None, manifest["summary"]["features"])
         sizes = {entry.name: entry.stat().st_size for entry in os.scandir(folder)}
         sizes.pop("manifest.json")
         return Cached(folder, manifest) if same and sizes == manifest["files"] else None
@@ -138,15 +138,21 @@ def _whole(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _written(stream: Stream, folder: Path, features: int | None) -> Cached:
-    tally = Tally(stream, features)
+def _written(stream: Stream, folder: Path) -> Cached:
+    tally = Tally(stream)
     try:
         for i, raw in enumerate(stream):
             tally.add(raw)
             _write(folder, i, raw)
         summary = tally.summary()
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(
+                error.errno,
+                f"There is no room for the cache of blocks in {folder.parent} "
+                f"({error.strerror}): choose another folder by cache=, or cache=None",
+            ) from error
         raise
     if summary["first"]:
         for path in folder.glob("*.indices.npy"):

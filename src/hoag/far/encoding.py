@@ -53,10 +53,15 @@ def names_out(encoding: dict[str, Any]) -> list[str] | None:
         return None
     names = [*encoding["numbers"], *encoding["flags"]]
     names += [f"{names[j]} missing" for j in np.flatnonzero(encoding["missing"])]
+    kinds = ["numbers"] * len(encoding["numbers"]) + ["flags"] * len(encoding["flags"])
+    kinds += ["missing"] * (len(names) - len(kinds))
     for name, levels in encoding["categories"].items():
         names += [f"{name}_{level}" for level in levels]
         names += [f"{name} missing"] if encoding["lacking"][name] else []
-    return names
+    if len(set(names)) == len(names):
+        return names
+    kinds += ["categories"] * (len(names) - len(kinds))
+    return [f"{kind}__{name}" for kind, name in zip(kinds, names, strict=True)]
 
 
 class Encoder:
@@ -76,7 +81,7 @@ class Encoder:
         flags = np.arange(k + f) >= k
         self.means = np.where(flags, 0.0, self.means)
         self.scales = np.where(flags, 1.0, self.scales)
-        self.tables = list[npt.NDArray[np.int64]]()
+        self.tables = list[npt.NDArray[np.int32]]()
         at = k + f + self.lacking.size
         for name, levels in encoding["categories"].items():
             where = {level: at + j for j, level in enumerate(levels)}
@@ -84,7 +89,9 @@ class Encoder:
             last = at if encoding["lacking"][name] else -1
             at += 1 if encoding["lacking"][name] else 0
             # Codes −1 and −2 are the last places: missing, and unknown, which is nowhere.
-            self.tables.append(np.array([*(where[level] for level in orders[name]), -1, last]))
+            self.tables.append(
+                np.array([*(where[level] for level in orders[name]), -1, last], dtype=np.int32)
+            )
 
     def encoded(self, raw: Raw, own: bool) -> Any:
         """The X of a model; in the place of the raw one where that is nobody else's, `own`."""
@@ -107,7 +114,7 @@ class Encoder:
     def _table(self, raw: Raw) -> Any:
         """The rows of a table; their numbers are always the reader's own array."""
         X, gaps = raw.X, None
-        if X.size and np.isnan(X.sum()):
+        if np.isnan(X.sum(dtype=np.float64)):  # tables have no infinities, or sums beyond these
             gaps = np.isnan(X)
             X[gaps] = np.broadcast_to(self.fill, X.shape)[gaps]
         if self.standardise:

@@ -45,6 +45,7 @@ class Asked:
     rows: int | None = None
     dtype: Any = None
     categories: Any = "auto"
+    features: int | None = None
     dialect: Dialect = field(default_factory=Dialect)
     known: dict[str, Any] | None = None
 
@@ -98,11 +99,11 @@ def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
                       asked.rows, asked.dtype, asked.dialect, asked.known)  # fmt: skip
     if kind == "svmlight":
         _check_no_names(asked)
-        return Svmlight(paths, asked.rows, asked.dtype, asked.known)
+        return Svmlight(paths, asked.rows, asked.dtype, asked.features, asked.known)
     if kind == "npy":
         return _parts((paths, asked.target, asked.weight), asked)
     _check_no_names(asked, ("columns",))
-    return _usable([_archive(path, asked) for path in paths], paths)
+    return _usable([_archive(path, asked) for path in paths], paths, asked)
 
 
 def _kind(path: Path) -> str:
@@ -126,7 +127,7 @@ def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
         raise InvalidInput(
             "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
         )
-    if not (_is_path(X) or isinstance(X, list)):
+    if not (_is_path(X) or (isinstance(X, list) and all(map(_is_path, X)))):
         sides = Sides(_one(y, "y"), _one(weight, "weight"))
         return in_memory(X, sides, asked.rows, asked.dtype, _facts(X, y, weight, asked))
     paths = found(X)
@@ -139,6 +140,7 @@ def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
             for i, path in enumerate(paths)
         ],
         paths,
+        asked,
     )
 
 
@@ -172,13 +174,17 @@ def _archive(path: Path, asked: Asked) -> Reader:
     return Dense(own["X"], sides, asked.rows, asked.dtype, facts)
 
 
-def _usable(readers: list[Reader], paths: list[Path]) -> Reader | Stream:
+def _usable(readers: list[Reader], paths: list[Path], asked: Asked) -> Reader | Stream:
     """The readers of several files as one; as a stream, where their rows are compressed."""
     filled = [reader for reader in readers if reader.pieces] or readers[:1]
     reader = filled[0] if len(filled) == 1 else Joined(filled)
     if not reader.pieces:
         raise InvalidInput(f"There are no rows in {listed(paths)}.")
-    return Passing(reader, "compressed .npz", paths) if reader.slow else reader
+    if not reader.slow:
+        return reader
+    names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
+    options = (names, asked.rows, str(asked.dtype))
+    return Passing(reader, paths, options, target=asked.known is None)
 
 
 def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwise | None:

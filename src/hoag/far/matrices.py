@@ -151,6 +151,7 @@ class Sides:
 
     def take(self, start: int, stop: int) -> tuple[npt.NDArray[Any], Array | None]:
         y = self.y.take(start, stop) if self.y else np.full(stop - start, np.nan)
+        y = y if y.dtype.isnative else y.astype(y.dtype.newbyteorder("="))
         weight = self.weight.take(start, stop).astype(np.float64) if self.weight else None
         return y, weight
 
@@ -158,12 +159,19 @@ class Sides:
 class Passing(Stream):
     """A reader whose pieces are cheap one after another only, as a stream."""
 
-    def __init__(self, reader: Reader, kind: str, paths: Sequence[Path]) -> None:
-        self.reader, self.kind, self.paths = reader, kind, paths
+    kind = "compressed .npz"
+
+    def __init__(
+        self, reader: Reader, paths: Sequence[Path], options: tuple[Any, ...], target: bool
+    ) -> None:
+        self.reader, self.paths, self.target, self._options = reader, paths, target, options
 
     @property
     def options(self) -> tuple[Any, ...]:
-        return ([self.reader.fingerprint()],)
+        return self._options
+
+    def fingerprint(self) -> str:
+        return self.reader.fingerprint()
 
     def __iter__(self) -> Iterator[Raw]:
         return iter(self.reader)

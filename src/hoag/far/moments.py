@@ -73,7 +73,8 @@ class Moments:
             self.most = np.append(self.most, np.full(more, -np.inf) if ends is None else ends)
 
     def _add_dense(self, X: Array, weight: Array | None) -> None:
-        gaps = np.isnan(X) if np.isnan(X.sum()) else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = np.isnan(X) if np.isnan(X.sum()) else None
         fresh = self.weight == 0
         if gaps is None:
             self.shift = np.where(fresh, X[0], self.shift)

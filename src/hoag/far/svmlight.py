@@ -26,13 +26,15 @@ class Svmlight(Stream):
     kind = "svmlight"
 
     def __init__(
-        self, paths: Sequence[Path], rows: int | None, dtype: Any, known: dict[str, Any] | None
-    ) -> None:
+        self, paths: Sequence[Path], rows: int | None, dtype: Any, features: int | None,
+        known: dict[str, Any] | None,
+    ) -> None:  # fmt: skip
         self.paths, self.rows, self.dtype = paths, rows, np.dtype(dtype or np.float64)
         self.width: int | None = None
         self.shift = 0
         if known is not None:
             self.settled(known)
+        self.asked, self.given = features, (features, self.width, self.shift)
 
     def settled(self, summary: dict[str, Any]) -> None:
         super().settled(summary)
@@ -41,7 +43,7 @@ class Svmlight(Stream):
 
     @property
     def options(self) -> tuple[Any, ...]:
-        return self.rows, self.dtype.name
+        return self.rows, self.dtype.name, self.given
 
     def __iter__(self) -> Iterator[Raw]:
         for path in self.paths:

@@ -122,12 +122,10 @@ class Tables(Stream):
         if isinstance(file, Separated):
             file.read_as(forced)
         for name in [*self.numbers, *self.flags]:
-            if (found := self._kind(file, name)) == CATEGORY or (
-                found != self.kinds[name] and self.kinds[name] == FLAG
-            ):
+            if self._kind(file, name) == CATEGORY:
                 raise InvalidInput(
-                    f"Column '{name}' holds a {self.kinds[name]} in each row of the first file, "
-                    f"and a {found} in {file.path}: make them alike, or take all for categories by "
+                    f"Column '{name}' holds a {self.kinds[name]} for each row of the files before, "
+                    f"and text in {file.path}: make them alike, or take all for categories by "
                     f"categories=['{name}']."
                 )
         start = 0

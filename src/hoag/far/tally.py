@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from hoag.values import InvalidInput
 class Tally:
     """Counts of all pieces that were added; `summary` is plain data, for a file."""
 
-    def __init__(self, stream: Stream, features: int | None) -> None:
-        self.stream, self.asked = stream, features
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
         self.tables = stream if isinstance(stream, Tables) else None
         self.moments = Moments(0)
         self.heights = list[int]()
@@ -76,7 +75,7 @@ class Tally:
         d, first = self.moments.mean.size, 0
         if isinstance(self.stream, Svmlight) and self.stream.width is None:
             first = self.least
-            d = self._width(d - first)
+            d = _width(d - first, self.stream.asked)
         known: dict[str, Any] = {
             "rows": sum(self.heights), "heights": self.heights, "features": d, "first": first,
             "sparse": bool(self.sparse), "weighted": self.weighted, "whole": self.whole,
@@ -92,15 +91,6 @@ class Tally:
             }  # fmt: skip
         return known
 
-    def _width(self, seen: int) -> int:
-        if self.asked is None:
-            return max(seen, 0)
-        if seen > self.asked:
-            raise InvalidInput(
-                f"features={self.asked}, and the files have {seen}: give at least as many."
-            )
-        return self.asked
-
     def columns(self, summary: dict[str, Any]) -> Moments:
         """The moments of the columns that X has in the end."""
         found = Moments.of(self.moments.arrays()[:, summary["first"] :])
@@ -108,9 +98,16 @@ class Tally:
         return found
 
 
-def tallied(stream: Stream, pieces: Iterable[Raw], features: int | None) -> Tally:
+def tallied(stream: Stream) -> Tally:
     """All of it, without keeping anything."""
-    tally = Tally(stream, features)
-    for raw in pieces:
+    tally = Tally(stream)
+    for raw in stream:
         tally.add(raw)
     return tally
+
+
+def _width(seen: int, asked: int | None) -> int:
+    """How many features svmlight files have."""
+    if asked is not None and seen > asked:
+        raise InvalidInput(f"features={asked}, and the files have {seen}: give at least as many.")
+    return max(seen, 0) if asked is None else asked
