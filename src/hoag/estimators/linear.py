@@ -19,13 +19,15 @@ from hoag.criteria.affine import Loads
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import Data, TunedEstimator
+from hoag.estimators.column import Column, InMemory
 from hoag.estimators.names import numbered
 from hoag.estimators.plateaus import plateaus
+from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Moved, Shares, Structure
 from hoag.estimators.shrinkage import Part, Shrinkage, check_shrink, put_aside
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
-from hoag.estimators.units import Units, warn_hidden
+from hoag.estimators.units import Units, units, warn_hidden
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
 from hoag.glm.targets import Target
@@ -154,6 +156,18 @@ class LinearEstimator(TunedEstimator):
 
     def _on_refit(self, whole: LinearModel, u: Units, target: Target, x: Array, lam: Array) -> None:
         """Told of the fit on all rows, in its own units; for those who ask more of it."""
+
+    def _reading(self, column: Column) -> Reading:
+        """How y is read."""
+        raise NotImplementedError
+
+    def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
+        return self._task_by(self._reading(InMemory(y, weights)), X, y, weights, splits)
+
+    def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
+        """For rows in memory."""
+        u = units(X, reading.weights(y, weights), reading.centre)
+        return self._linear_task(reading.units(u), reading.target(y), splits, reading.curvature)
 
     def _from_predictor(self, z: Array) -> Array:
         """What `predict`, or of a classifier `decision_function`, makes of aᵀw + b."""
