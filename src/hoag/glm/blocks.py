@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 from hoag.glm.chunks import At, Chunk, Gathered, Part, gather
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
+from hoag.glm.moments import Moments
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams
 from hoag.glm.term import Predictor, picked
 from hoag.problems import Ledger
@@ -134,6 +135,33 @@ class Blocks:
         for source in self.sources:
             for block, some, A in source.rows.parts(source.labels):
                 yield Part(block, A, source.y[some], source.weights[some])
+
+    @property
+    def centre(self) -> tuple[Array, Array]:
+        """The mean of all a and y; 0 for a where rows are sparse."""
+        p, K = self.design.features, self.design.outputs
+        a, y, total, sparse = np.zeros(p), np.zeros(K), 0.0, False
+        for part in self.parts():
+            sparse = sparse or issparse(part.A)
+            a += part.A.T @ part.weights
+            y += part.weights @ part.y.reshape(-1, K)
+            total += float(part.weights.sum())
+        return np.zeros(p) if sparse else a / total, y / total
+
+    def less(self, a: Array, y: Array) -> Iterator[Part]:
+        """The rows less some centre."""
+        moved = bool(np.any(a))
+        for part in self.parts():
+            A = part.A - a if moved else part.A
+            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
+
+    def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
+        """Those of every block, about some centre."""
+        made = [Moments.none(self.design.features, self.design.outputs)] * self.train.shape[1]
+        for part in self.less(a, y):
+            made[part.block] = made[part.block].plus(Moments.of(part))
+        self.ledger.charge(grams=1.0)
+        return tuple(made)
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> Blocks:
         """The same rows with some of their targets, and what is spent on them counted apart."""
