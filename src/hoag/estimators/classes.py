@@ -9,9 +9,11 @@ import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from hoag.estimators.base import TunedEstimator
 from hoag.estimators.column import Column
+from hoag.estimators.far_column import FarColumn
+from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.reading import ClassWeights
+from hoag.far.engine import Engine
 from hoag.values import InvalidInput
 
 
@@ -41,7 +43,7 @@ def class_weights(
     return None if class_weight is None else ClassWeights(classes, each)
 
 
-class ClassReader(TunedEstimator):
+class ClassReader(LinearEstimator):
     """An estimator of one label for each row."""
 
     class_weight: Any
@@ -52,6 +54,11 @@ class ClassReader(TunedEstimator):
         check_classification_targets(y)
         self._know(np.unique(y))
         return X, y
+
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        super()._know_far(engine, column)
+        check_classification_targets(column.classes)
+        self._know(column.classes)
 
     def _know(self, classes: npt.NDArray[Any]) -> None:
         """Keep the classes of y."""

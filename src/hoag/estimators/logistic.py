@@ -241,7 +241,7 @@ class LogisticRegressionCV(
         self.multi_class = multi_class
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 

@@ -104,7 +104,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         self._keep(locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params.
 
         Classes are in the order of their values, or in that of an ordered pandas Categorical.

@@ -46,7 +46,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         offset: Any = None,

@@ -108,7 +108,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         self._keep(locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 

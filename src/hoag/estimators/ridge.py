@@ -19,6 +19,7 @@ from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column, InMemory, OfRows, Weigh
 from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
+from hoag.estimators.far_column import FarColumn
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, alpha_grid
 from hoag.estimators.reading import Reading
@@ -27,6 +28,7 @@ from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Shares
 from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import Units, units
+from hoag.far.engine import Engine
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Squared
 from hoag.glm.penalties import NAMES, Ridge
@@ -169,7 +171,7 @@ class RidgeEstimator(LinearEstimator):
         elif self._scoring is None and self._closed_form():
             weights = self._weighted(judge.y, judge.weights)
             found["best_score_"] = -float(result.value * judge.task.per_row * weights.mean())
-        elif self._scoring is None:
+        elif self._scoring is None and judge.X is not None:
             models = zip(judge.splits, judge.task.models(result.x), strict=True)
             scores = [
                 self._plain_score(judge.y[test], judge.X[test] @ m["coef_"].T + m["intercept_"])
@@ -205,6 +207,11 @@ class RidgeEstimator(LinearEstimator):
         These take longer than all the rest of a small fit.
         """
         raise NotImplementedError
+
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        super()._know_far(engine, column)
+        shape = column.nothing.shape
+        self._flat, self._column = len(shape) == 1 or shape[1] == 1, len(shape) == 2
 
     @property
     def _numbers(self) -> OfRows:
@@ -350,7 +357,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         self.noise = noise
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 

@@ -20,7 +20,9 @@ from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import class_weights
 from hoag.estimators.column import Column, OfRows, Weigh
+from hoag.estimators.far_column import FarColumn
 from hoag.estimators.ridge import RidgeEstimator
+from hoag.far.engine import Engine
 from hoag.values import Array, Box, InvalidInput
 
 
@@ -125,7 +127,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         self.store_cv_values = store_cv_values
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
@@ -134,6 +136,13 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         self._know(y)
         return X, y if self._multilabel else column_or_1d(y, warn=True)
+
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        super()._know_far(engine, column)
+        if column.nothing.ndim > 1:
+            raise InvalidInput("Several labels for each row need the rows in memory.")
+        check_classification_targets(column.classes)
+        self._know(column.classes)
 
     def _know(self, y: npt.NDArray[Any]) -> None:
         """Keep the classes: all that y shows."""
