@@ -20,8 +20,6 @@ from hoag import far
 from hoag.far.moments import Moments
 
 pd = pytest.importorskip("pandas")
-pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow.parquet")
 
 FEW = settings(max_examples=12, deadline=None)
 
@@ -75,6 +73,7 @@ def frame():
 
 
 def written(frame, path):
+    pa = pytest.importorskip("pyarrow")
     kind = path.suffix.lstrip(".")
     table = pa.Table.from_pandas(frame, preserve_index=False)
     if kind == "parquet":
@@ -382,8 +381,8 @@ def test_tables_are_encoded_as_the_command_line_does(tmp_path, frame, name, stan
     n=st.integers(1, 50), rows=st.integers(1, 20), group=st.integers(1, 30), seed=st.integers(0, 9)
 )
 def test_row_groups_of_any_size_become_pieces(tmp_path_factory, n, rows, group, seed):
-    import pyarrow.parquet as pq
-
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     folder = tmp_path_factory.mktemp("groups")
     rng = np.random.default_rng(seed)
     table = pd.DataFrame({"a": rng.normal(size=n).astype("f4"), "b": rng.integers(0, 9, n)})
@@ -454,6 +453,7 @@ def test_several_files_and_the_first_one_empty(tmp_path, frame):
 
 
 def test_csv_as_others_write_it(tmp_path):
+    pytest.importorskip("pyarrow")
     path = tmp_path / "t.csv"
     path.write_bytes('größe;"y"\n1,5;ja\n?;nein\n2,5;"a\nb"\n'.encode("cp1252"))
     source = hoag.blocks(path, "y", dialect={"na": ["?"]})
@@ -473,6 +473,7 @@ def test_csv_as_others_write_it(tmp_path):
 
 
 def test_a_whole_target_that_is_not_whole_later(tmp_path):
+    pytest.importorskip("pyarrow")
     y = np.arange(100000.0)
     y[-1] = 0.5
     pd.DataFrame({"x": y, "y": [*map(str, range(99999)), "0.5"]}).to_csv(
@@ -773,3 +774,14 @@ def test_standardising_leaves_the_array_of_somebody_as_it_was(rows):
         for _ in range(2):
             np.testing.assert_allclose(source.read(0).X.std(axis=0), 1)
         np.testing.assert_array_equal(X, before)
+
+
+def test_another_folder_is_no_matter(tmp_path, rows, monkeypatch):
+    X, y, _ = rows
+    np.save(tmp_path / "X.npy", X)
+    np.savez_compressed(tmp_path / "all.npz", X=X, y=y)
+    monkeypatch.chdir(tmp_path)
+    sources = hoag.blocks("X.npy", y), hoag.blocks("all.npz", cache="c")
+    monkeypatch.chdir(tmp_path.parent)
+    for source in sources:
+        same(source, X, y)

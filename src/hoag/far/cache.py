@@ -94,7 +94,7 @@ def kept(stream: Stream, cache: Any) -> Cached:
 
 def place(stream: Stream, cache: Any) -> Path:
     """The folder: beside the data if that can be written to, else with the user's other caches."""
-    asked = None if cache in ("auto", True) else Path(cache).expanduser()
+    asked = None if cache in ("auto", True) else Path(cache).expanduser().absolute()
     if not stream.paths:
         if asked is not None:
             asked.mkdir(parents=True, exist_ok=True)

@@ -15,16 +15,19 @@ from hoag.values import InvalidInput
 
 
 def found(given: Any) -> list[Path]:
-    """The files of a path, a pattern or a list of these, those of a pattern sorted."""
+    """The files of a path, a pattern or a list of these, those of a pattern sorted.
+
+    Their paths are absolute: rows may be read from another folder, or by another process.
+    """
     names = given if isinstance(given, (list, tuple)) else [given]
     paths = list[Path]()
     for name in map(os.fspath, names):
         path = Path(name).expanduser()
         matches = sorted(glob.glob(str(path), recursive=True)) if glob.has_magic(name) else []
         if path.exists() and not path.is_dir():
-            paths.append(path)
+            paths.append(path.absolute())
         elif matches:
-            paths += [Path(match) for match in matches if not os.path.isdir(match)]
+            paths += [Path(match).absolute() for match in matches if not os.path.isdir(match)]
         elif path.is_dir():
             raise InvalidInput(
                 f"{name} is a folder: say which files in it, such as '{path / '*.parquet'}'."
