@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         RidgeCV,
         TweedieRegressorCV,
     )
+    from hoag.far.memory import MemoryPlan, plan_memory
     from hoag.own.implicit import implicit
     from hoag.own.plain import problem
     from hoag.own.scales import Scale
@@ -73,7 +74,7 @@ _MODULES = {
         name: f"hoag.{name}"
         for name in ("linear", "models", "penalties", "plot", "schedules", "search", "testing")
     },
-    **{name: f"hoag.{name}" for name in ("jax", "torch")},
+    **{name: f"hoag.{name}" for name in ("dask", "far", "jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
 }
 _HOMES = {
@@ -95,6 +96,7 @@ _HOMES = {
         *("LinearSVCCV", "LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
         *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
     ),
+    "hoag.far.memory": ("MemoryPlan", "plan_memory"),
     "hoag.own.implicit": ("implicit",),
     "hoag.own.plain": ("problem",),
     "hoag.own.scales": ("Scale",),
@@ -123,6 +125,7 @@ __all__ = [
     "KernelRidgeCV",
     "LinearSVCCV",
     "LogisticRegressionCV",
+    "MemoryPlan",
     "OrdinalLogisticCV",
     "PoissonRegressorCV",
     "QuantileRegressorCV",
@@ -151,6 +154,7 @@ __all__ = [
     "models",
     "penalties",
     "plan",
+    "plan_memory",
     "plot",
     "problem",
     "schedules",
