@@ -105,8 +105,15 @@ class Cluster:
                 Holder, name, threads, key=name, actor=True, workers=[address], pure=False
             )  # fmt: skip
         jobs = {a: asyncio.ensure_future(told(partial(value, f))) for a, f in futures.items()}
-        if jobs:
-            await asyncio.wait(jobs.values(), timeout=self.patience)
+        if (
+            jobs
+        ):  # a new worker imports hoag first; who comes long after the first is not waited for
+            long = max(self.patience, 30.0)
+            _, late = await asyncio.wait(jobs.values(), timeout=long, return_when="FIRST_COMPLETED")
+            if late:
+                await asyncio.wait(
+                    late, timeout=self.patience + 5.0 if len(late) < len(jobs) else 0
+                )
         found = {}
         for address, future in futures.items():
             jobs[address].cancel()

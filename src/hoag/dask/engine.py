@@ -163,7 +163,10 @@ class Workers(Engine):
                 orders[address] = Order(call, mine, together, key, prepare, keep)
         hands = self.cluster.hands
         answers, lost = self.cluster.ask(
-            {address: partial(hands[address].actor.run, order) for address, order in orders.items()}
+            {
+                address: partial(hands[address].actor.run, pickle.dumps(order, protocol=5))
+                for address, order in orders.items()
+            }
         )
         done: list[int] = []
         failures = []

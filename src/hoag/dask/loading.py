@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
 from time import monotonic, sleep
@@ -10,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import distributed
+from dask.optimization import cull
 
 from hoag.dask.cluster import Cluster, ClusterLost, told, value, why
 from hoag.dask.holder import NotHere, keep
@@ -116,13 +118,19 @@ class Loader:
         ]
 
     def _homes(self, pieces: Sequence[int]) -> dict[int, list[str]]:
-        """The workers that have the blocks of X already."""
-        blocks = {i: self.recipes.X[i].key for i in pieces}
-        kept = distributed.futures_of([self.recipes.X[i] for i in pieces])
+        """The workers that have most of what the blocks of X are made of."""
+        blocks = [self.recipes.X[i] for i in pieces]
+        kept = {future.key: future for future in distributed.futures_of(blocks)}
         if not kept:
             return {}
-        who = self.cluster.client.who_has(kept)
-        return {i: list(who[key]) for i, key in blocks.items() if who.get(key)}
+        who = self.cluster.client.who_has(list(kept.values()))
+        graph = dict(blocks[0].__dask_graph__())
+        homes = {}
+        for i, block in zip(pieces, blocks):
+            needed, _ = cull(graph, [block.key])
+            count = Counter(a for key in needed if key in kept for a in who.get(key, ()))
+            homes[i] = [address for address, n in count.items() if n == max(count.values())]
+        return homes
 
 
 async def came(futures: Sequence[Any]) -> list[Any]:

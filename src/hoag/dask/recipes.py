@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import dask
 import dask.array as da
 import numpy as np
+from distributed import futures_of
 
 from hoag.dask.block import counted, made
 from hoag.values import InvalidInput
@@ -47,7 +48,7 @@ def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
             )
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         features, rows = X.shape[1], known(X)
-        blocks = list(X.to_delayed().ravel())
+        blocks = delayed_blocks(X)
         dense = isinstance(X._meta, np.ndarray)
     elif is_frame(X):
         numeric(X)
@@ -89,7 +90,7 @@ def aligned(y: Any, name: str, rows: Rows) -> list[Any]:
             y = y.rechunk(dict.fromkeys(range(1, y.ndim), -1))
         mine = known(y)
         if y.numblocks[0] == len(rows.blocks) and (mine is None or rows.known is None):
-            return list(y.to_delayed().ravel())
+            return delayed_blocks(y)
         if mine is None:
             raise InvalidInput(
                 f"{name} has {y.numblocks[0]} blocks of unknown sizes and X has "
@@ -97,7 +98,7 @@ def aligned(y: Any, name: str, rows: Rows) -> list[Any]:
             )
         same_rows(name, sum(mine), rows)
         y = y if mine == rows.counted else y.rechunk({0: tuple(rows.counted)})
-        return list(y.to_delayed().ravel())
+        return delayed_blocks(y)
     y = np.asarray(y)
     same_rows(name, len(y), rows)
     ends = np.cumsum(rows.counted)
@@ -113,6 +114,11 @@ def known(a: Any) -> list[int] | None:
     """The rows of every block of a dask array; None where dask does not know them."""
     sizes = a.chunks[0]
     return None if any(math.isnan(n) for n in sizes) else [int(n) for n in sizes]
+
+
+def delayed_blocks(a: Any) -> list[Any]:
+    """The blocks of a dask array. Optimised graphs lose hold of what is kept on workers."""
+    return list(a.to_delayed(optimize_graph=not futures_of(a)).ravel())
 
 
 def is_frame(X: Any) -> bool:
