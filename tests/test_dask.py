@@ -150,9 +150,8 @@ def test_bits_do_not_tell_who_holds_what(two):
             there.cluster.hire()
             a, b = there.cluster.hands
             for address, share in ((a, sorted(left)), (b, sorted(set(range(6)) - left))):
-                futures = there.loader._sent(address, share)
-                two.gather(futures)
-                there.loader.held[address] = set(share)
+                _, loads = there.loader._sent(address, share)
+                there.loader._take({address: share}, {address: loads})
             same(there.total(partial(normal, v=V)), first)
 
 
@@ -417,7 +416,7 @@ def test_a_cluster_that_vanishes_is_told():
         with pytest.raises(ClusterLost, match="No worker of the cluster is left") as caught:
             there.total(partial(normal, v=V))
         assert "call fit with the same checkpoint" in str(caught.value)
-    with pytest.raises(ClusterLost, match="The scheduler does not answer"):
+    with pytest.raises(ClusterLost, match="The client is closed"):
         there.total(partial(normal, v=V))
     there.close()
 

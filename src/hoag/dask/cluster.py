@@ -72,6 +72,8 @@ class Cluster:
         return found
 
     async def _workers(self) -> dict[str, int]:
+        if self.client.scheduler is None:
+            raise ClusterLost(why("The client is closed"))
         try:
             return dict(await asyncio.wait_for(self.client.nthreads(), self.patience))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
+import cloudpickle
+import dask
 import distributed
 from dask.optimization import cull
 
@@ -92,8 +95,19 @@ class Loader:
         cluster = self.cluster
         level = {a: sum(self.sizes[i] for i in self.held.get(a, ())) for a in cluster.hands}
         shares = placed(orphans, self.sizes, self._homes(orphans), level)
-        loads = {address: self._sent(address, share) for address, share in shares.items()}
-        answers, lost = cluster.ask({a: partial(came, futures) for a, futures in loads.items()})
+        sent = {address: self._sent(address, share) for address, share in shares.items()}
+        try:
+            self._take(shares, {address: loads for address, (_, loads) in sent.items()})
+        finally:
+            for futures in sent.values():
+                for future in (*futures[0], *futures[1]):
+                    future.release()
+
+    def _take(
+        self, shares: Mapping[str, Sequence[int]], loads: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Notes who has what, when it is there."""
+        answers, lost = self.cluster.ask({a: partial(came, each) for a, each in loads.items()})
         for address, outcomes in answers.items():
             held = self.held.setdefault(address, set())
             for i, (found, error) in zip(shares[address], outcomes):
@@ -106,13 +120,19 @@ class Loader:
                     held.add(i)
         self.drop(lost)
 
-    def _sent(self, address: str, share: Sequence[int]) -> list[Any]:
+    def _sent(self, address: str, share: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """Tasks that make these pieces near a worker, and tasks on it that keep them."""
         client, name = self.cluster.client, self.cluster.hands[address].name
         tag = uuid4().hex
         recipes = [self.recipes.piece(i, name=f"hoag-piece-{tag}-{i}") for i in share]
-        pieces = client.compute(recipes, workers=[address], allow_other_workers=True)
-        return [
+        if self.cluster.hung and not distributed.futures_of(recipes):
+            # parts of the graph may be on a worker that hangs: nobody but this one is asked
+            pieces = [
+                client.submit(alone, packed_graph(each), workers=[address]) for each in recipes
+            ]
+        else:
+            pieces = client.compute(recipes, workers=[address], allow_other_workers=True)
+        return pieces, [
             client.submit(keep, name, i, piece, key=f"hoag-keep-{tag}-{i}", workers=[address])
             for i, piece in zip(share, pieces)
         ]
@@ -131,6 +151,18 @@ class Loader:
             count = Counter(a for key in needed if key in kept for a in who.get(key, ()))
             homes[i] = [address for address, n in count.items() if n == max(count.values())]
         return homes
+
+
+def packed_graph(recipe: Any) -> bytes:
+    """All that this needs, and nothing else, in a form that dask does not look into."""
+    needed, _ = cull(dict(recipe.__dask_graph__()), [recipe.key])
+    found: bytes = cloudpickle.dumps((dict(needed), recipe.key), protocol=5)
+    return found
+
+
+def alone(graph: bytes) -> Any:
+    """A graph, computed here and now."""
+    return dask.get(*pickle.loads(graph))
 
 
 async def came(futures: Sequence[Any]) -> list[Any]:
