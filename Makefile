@@ -10,7 +10,7 @@ export HOAG_DATA
 	$(PYTHON) -m venv .venv
 	# This build of torch has a version for processors alone: nothing for graphics cards comes along.
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs,jax,torch]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs,jax,torch,dask]'
 	touch $@ .venv/demo-ready
 
 # What the demo needs and nothing else, for people who want to see it first.
@@ -22,7 +22,7 @@ export HOAG_DATA
 demo: .venv/demo-ready
 	$(BIN)/python examples/demo.py
 
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --quiet
 test: .venv/ready
 	$(PYTEST) -m 'not slow'
 
@@ -59,7 +59,7 @@ docs-check: .venv/ready
 	touch $@
 
 test-oldest: .venv-oldest/ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --quiet
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist loadgroup --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
 check-all: lint types demo docs docs-check reproduce rivals test-all test-oldest

@@ -12,6 +12,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from on_workers import (
+    Centred,
+    clients,
+    fail,
+    fail_unreadably,
+    holders,
+    normal,
+    number,
+    slowly,
+    states,
+)
 from scipy import sparse
 
 import hoag
@@ -76,17 +87,6 @@ def blocks(X, y, weight=None, sizes=(31, 50, 1, 40, 41, 40)):
         da.from_array(y, chunks=70),
         None if weight is None else da.from_array(weight, chunks=(sizes,)),
     )
-
-
-def normal(piece, v):
-    """XᵀW(Xv − y), the weighted loss, and the rows."""
-    rest = piece.X @ v - piece.y
-    return piece.X.T @ (piece.weights * rest), float(piece.weights @ rest**2), piece.rows
-
-
-def slowly(piece, v, seconds):
-    time.sleep(seconds)
-    return normal(piece, v)
 
 
 def here(engine):
@@ -256,19 +256,6 @@ def test_nothing_is_left_after_close(two):
     until(lambda: len(two.run_on_scheduler(clients)) == 1)
 
 
-def holders():
-    import gc
-
-    from hoag.dask.holder import _holders
-
-    gc.collect()
-    return len(_holders)
-
-
-def clients(dask_scheduler):
-    return [name for name in dask_scheduler.clients if not name.startswith("fire-and-forget")]
-
-
 def until(true, seconds=10):
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
@@ -277,28 +264,6 @@ def until(true, seconds=10):
 
 
 # ---------------------------------------------------------------- prepared states, failing calls
-
-
-class Centred:
-    """X − mean; counts how often it is pickled, and writes a line whenever it is called."""
-
-    pickled = 0
-
-    def __init__(self, log):
-        self.log = log
-
-    def __call__(self, i, piece):
-        with self.log.open("a") as file:
-            file.write(f"{i}\n")
-        return i, piece.X - piece.X.mean(axis=0)
-
-    def __reduce__(self):
-        Centred.pickled += 1
-        return Centred, (self.log,)
-
-
-def number(state):
-    return state[0] + 0 * np.ones(3)
 
 
 def test_what_prepares_is_sent_once_and_the_two_last_are_kept(two, tmp_path):
@@ -314,28 +279,6 @@ def test_what_prepares_is_sent_once_and_the_two_last_are_kept(two, tmp_path):
         assert Centred.pickled == 2 * 4  # to each of two workers; `second` was dropped for `third`
         kept = two.run(states)
         assert all(len(keys) == 2 for keys in kept.values())
-
-
-def states():
-    from hoag.dask.holder import _holders
-
-    (holder,) = _holders.values()
-    return sorted(holder.states)
-
-
-def fail(piece):
-    if piece.rows == 40:
-        raise KeyError("no such thing")
-    return piece.rows
-
-
-class Unreadable(Exception):
-    def __init__(self, a, b):
-        super().__init__(f"{a} and {b}")
-
-
-def fail_unreadably(piece):
-    raise Unreadable(1, 2)
 
 
 def test_what_a_call_raises_comes_through(two):

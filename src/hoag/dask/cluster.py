@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -107,15 +108,7 @@ class Cluster:
                 Holder, name, threads, key=name, actor=True, workers=[address], pure=False
             )  # fmt: skip
         jobs = {a: asyncio.ensure_future(told(partial(value, f))) for a, f in futures.items()}
-        if (
-            jobs
-        ):  # a new worker imports hoag first; who comes long after the first is not waited for
-            long = max(self.patience, 30.0)
-            _, late = await asyncio.wait(jobs.values(), timeout=long, return_when="FIRST_COMPLETED")
-            if late:
-                await asyncio.wait(
-                    late, timeout=self.patience + 5.0 if len(late) < len(jobs) else 0
-                )
+        await self._came(jobs)
         found = {}
         for address, future in futures.items():
             jobs[address].cancel()
@@ -126,6 +119,18 @@ class Cluster:
             else:
                 future.release()
         return found
+
+    async def _came(self, jobs: Mapping[str, asyncio.Future[Any]]) -> None:
+        """Waits for new holders: for the first as long as a new worker may take to import hoag,
+        for others `patience` more, for workers that the scheduler drops no longer."""
+        waiting, end = dict(jobs), monotonic() + max(self.patience, 30.0)
+        while waiting and monotonic() < end:
+            await asyncio.wait(waiting.values(), timeout=min(0.5, self.patience / 4))
+            there = await self._workers()
+            left = {a: job for a, job in waiting.items() if not job.done() and a in there}
+            if len(left) < len(waiting):
+                end = monotonic() + self.patience + 5.0
+            waiting = left
 
     def ask(self, jobs: Mapping[str, Job]) -> tuple[dict[str, Any], set[str]]:
         """What some workers answered, and who of them is lost: an exception means the worker."""
