@@ -85,7 +85,7 @@ class Ledger:
 
     @property
     def _own(self) -> list[float]:
-        return self._accounts.setdefault(get_ident(), [0.0] * 4)
+        return self._accounts.setdefault(get_ident(), [0.0] * 5)
 
     def charge(
         self,
@@ -93,18 +93,20 @@ class Ledger:
         held_out: float = 0.0,
         kernels: float = 0.0,
         grams: float = 0.0,
+        reads: float = 0.0,
     ) -> None:
         own = self._own
         own[0] += passes
         own[1] += held_out
         own[2] += kernels
         own[3] += grams
+        own[4] += reads
 
     @property
     def cost(self) -> Cost:
         """Of what this thread has asked for so far."""
-        passes, held_out, kernels, grams = self._own
-        return Cost(passes, held_out, kernels, grams=grams)
+        passes, held_out, kernels, grams, reads = self._own
+        return Cost(passes, held_out, kernels, grams=grams, reads=reads)
 
 
 class Problem(ABC):

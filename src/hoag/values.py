@@ -6,7 +6,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,11 +68,12 @@ class Cost:
     `held_out` counts the same over the held-out rows, `kernels` the kernel matrices built, and
     `certificate` is the part of `passes` that went into measuring the gradient's error. `grams`
     counts matrices Aᵀ diag(s) A over all rows, with factors of them by their operations beside
-    those: a matrix product, which on few columns takes no longer than a few passes.
+    those: a matrix product, which on few columns takes no longer than a few passes. `reads` counts
+    how often rows that are not in memory were gone through: one read may serve many passes.
 
     >>> import hoag
     >>> hoag.Cost(passes=3) + hoag.Cost(passes=1, grams=2)
-    Cost(passes=4, held_out=0.0, kernels=0.0, certificate=0.0, grams=2.0)
+    Cost(passes=4, held_out=0.0, kernels=0.0, certificate=0.0, grams=2.0, reads=0.0)
     """
 
     passes: float = 0.0
@@ -80,24 +81,15 @@ class Cost:
     kernels: float = 0.0
     certificate: float = 0.0
     grams: float = 0.0
+    reads: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.passes + other.passes,
-            self.held_out + other.held_out,
-            self.kernels + other.kernels,
-            self.certificate + other.certificate,
-            self.grams + other.grams,
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Cost(*(own + theirs for own, theirs in pairs))
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(
-            self.passes - other.passes,
-            self.held_out - other.held_out,
-            self.kernels - other.kernels,
-            self.certificate - other.certificate,
-            self.grams - other.grams,
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Cost(*(own - theirs for own, theirs in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,6 +354,7 @@ class Result:
         known = "" if np.isnan(error) else f", known to ± {error:.1e}"
         bound = f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
         grams = f", {cost.grams:.0f} Gram matrices" if cost.grams >= 0.5 else ""
+        grams += f", {cost.reads:.0f} reads of all rows" if cost.reads >= 0.5 else ""
         lines = {
             "lam": lam + many,
             "loss": f"{self.value:.8g} ± {found.f_error:.1e}",

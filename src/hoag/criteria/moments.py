@@ -1,10 +1,8 @@
-"""Squares of rows, summed: all that ridge regression needs of tall data."""
+"""The moments of blocks of rows: folds add them up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property, reduce
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,63 +10,10 @@ from scipy.sparse import issparse
 
 from hoag.glm.blocks import Blocks
 from hoag.glm.chunks import Part
-from hoag.glm.rows import gram
+from hoag.glm.moments import Moments
 from hoag.glm.span import Span
 from hoag.operators import Inverse
 from hoag.values import Array
-
-
-class Moments(NamedTuple):
-    """Sums over some rows."""
-
-    gram: Array  # Σ sᵢ aᵢaᵢᵀ, (r, r)
-    cross: Array  # Σ sᵢ aᵢyᵢᵀ, (r, T)
-    squares: Array  # Σ sᵢ yᵢ², (T,)
-    a: Array  # Σ sᵢ aᵢ
-    y: Array  # Σ sᵢ yᵢ
-    total: float  # Σ sᵢ
-
-    @staticmethod
-    def of(part: Part) -> Moments:
-        A, y, s = part.A, part.y, part.weights
-        if issparse(A):
-            square, sy = gram(A, s), s[:, None] * y
-            cross = np.asarray(A.T @ np.column_stack([sy, s]))
-        else:
-            root = np.sqrt(s)[:, None]
-            B = root * A
-            square, cross = B.T @ B, B.T @ np.column_stack([root * y, root])
-        squares = np.einsum("i,ij,ij->j", s, y, y)
-        return Moments(square, cross[:, :-1], squares, cross[:, -1], s @ y, float(s.sum()))
-
-    def plus(self, other: Moments) -> Moments:
-        return Moments(
-            self.gram + other.gram,
-            self.cross + other.cross,
-            self.squares + other.squares,
-            self.a + other.a,
-            self.y + other.y,
-            self.total + other.total,
-        )
-
-    def only(self, targets: npt.NDArray[np.intp]) -> Moments:
-        """For some of the targets."""
-        return self._replace(
-            cross=self.cross[:, targets], squares=self.squares[targets], y=self.y[targets]
-        )
-
-    def about(self, mean: Array, level: Array) -> Moments:
-        """The same of aᵢ − mean and yᵢ − level."""
-        a, y, n = self.a, self.y, self.total
-        moved = np.outer(a, mean)
-        return Moments(
-            self.gram - moved - moved.T + n * np.outer(mean, mean),
-            self.cross - np.outer(a, level) - np.outer(mean, y) + n * np.outer(mean, level),
-            self.squares - 2 * level * y + n * level**2,
-            a - n * mean,
-            y - n * level,
-            n,
-        )
 
 
 class BlockMoments:
@@ -94,37 +39,15 @@ class BlockMoments:
         p, K = design.features, design.outputs
         if design.Q is None:
             return np.zeros(p), np.zeros(K)
-        a, y, total, sparse = np.zeros(p), np.zeros(K), 0.0, False
-        for part in self.blocks.parts():
-            sparse = sparse or issparse(part.A)
-            a += part.A.T @ part.weights
-            y += part.weights @ part.y.reshape(-1, K)
-            total += float(part.weights.sum())
-        return np.zeros(p) if sparse else a / total, y / total
-
-    def parts(self) -> Iterator[Part]:
-        """Rows less the centre."""
-        a, y = self.centre
-        moved = bool(np.any(a))
-        for part in self.blocks.parts():
-            A = part.A - a if moved else part.A
-            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
+        return self.blocks.centre
 
     @cached_property
     def of_blocks(self) -> list[Moments]:
-        made: dict[int, Moments] = {}
-        for part in self.parts():
-            own = Moments.of(part)
-            made[part.block] = made[part.block].plus(own) if part.block in made else own
-        self.blocks.ledger.charge(grams=1.0)
-        return [made[b] for b in sorted(made)]
+        return list(self.blocks.moments(*self.centre))
 
     def sum(self, members: npt.NDArray[np.bool_]) -> Moments:
         """Those of some blocks together."""
-        p, K = self.blocks.design.features, self.blocks.design.outputs
-        zeros = Moments(
-            np.zeros((p, p)), np.zeros((p, K)), np.zeros(K), np.zeros(p), np.zeros(K), 0.0
-        )
+        zeros = Moments.none(self.blocks.design.features, self.blocks.design.outputs)
         return reduce(Moments.plus, (self.of_blocks[b] for b in np.flatnonzero(members)), zeros)
 
     def trained(self, members: npt.NDArray[np.bool_]) -> tuple[Moments, Array, Array]:
@@ -173,7 +96,7 @@ class BlockMoments:
     @cached_property
     def _arrays(self) -> list[tuple[Array, Array, Array]]:
         gathered: list[list[Part]] = [[] for _ in range(self.blocks.train.shape[1])]
-        for part in self.parts():
+        for part in self.blocks.less(*self.centre):
             A = part.A.toarray() if issparse(part.A) else part.A
             gathered[part.block].append(part._replace(A=A))
         return [

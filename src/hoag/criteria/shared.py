@@ -117,7 +117,7 @@ class SharedFolds(Criterion, Generic[Folds]):
 
     def _covers(self, whole: LinearModel) -> bool:
         """Whether the folds use all rows of the model that is fitted last."""
-        total = float(whole.train.weights.sum())
+        total = whole.train.total_weight
         return abs(float(self.blocks.weights.sum()) - total) <= EXACT * total
 
     def _closed(

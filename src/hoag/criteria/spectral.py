@@ -93,7 +93,8 @@ class Spectral(SharedFolds[Blocks]):
                     f[some] += value
                     p[some] += slope
                     lost[some] += ROUNDING * size + fold.rounding(alphas[some]) * np.abs(value)
-        cost = Cost(grams=self._spent().grams / len(lams))
+        spent = self._spent()
+        cost = Cost(grams=spent.grams / len(lams), reads=spent.reads / len(lams))
         return [
             Evaluation(
                 lam,
@@ -178,11 +179,16 @@ class Spectral(SharedFolds[Blocks]):
         if (k, False) not in self._folds:
             self._folds[k, False] = self._by_gram(k)
         fold = self._folds[k, False]
-        if fold.rounding(alpha) <= GRAM_ERROR:
+        if fold.rounding(alpha) <= GRAM_ERROR or not self._at_hand:
             return fold
         if (k, True) not in self._folds:
             self._folds[k, True] = self._by_rows(k)
         return self._folds[k, True]
+
+    @property
+    def _at_hand(self) -> bool:
+        """Whether the rows themselves can be decomposed."""
+        return self.blocks.here or self.blocks.n * self._design.features <= DECOMPOSED**2
 
     def _members(self, k: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         blocks = self.blocks

@@ -22,11 +22,13 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.compatible import Compatible
+from hoag.estimators.far import adopt
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
 from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
+from hoag.far.engine import Engine
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
@@ -84,15 +86,26 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         earlier = ("scores_", "refit_cost_", "dof_", "shrink_")
         for name in (*earlier, *self._missing):  # of an earlier fit
             self.__dict__.pop(name, None)
+        engine = adopt(X, y, sample_weight)
+        if engine is not None:
+            task, reads = self._far_task(engine, params)
+            data = Data(None, None, np.empty(0), (), {})
+            return self._tuned(task, data, {}, Cost(reads=reads))
         X, y = self._read(X, y)
         if self._scoring is not None:
             self._scorer()  # a wrong name is an error before the work, not after it
         weights = _row_weights(sample_weight, X)
         given, params = self._given(params)
         splits, scoring_params = self._splits(X, y, sample_weight, params)
-        search = self._search()
         data = Data(X, y, weights, splits, given)
-        task = self._task_on(data)
+        return self._tuned(self._task_on(data), data, scoring_params)
+
+    def _tuned(
+        self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
+    ) -> Self:
+        """Search, choose, fit, report; `before` is what reading the rows has cost."""
+        X, y, weights, splits, given = data
+        search = self._search()
         listeners = Listeners(
             self,
             {"X": X, "y": y},
@@ -118,6 +131,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             judge = Judge(self, X, y, weights, splits, task, scoring_params, given)
             least, (result, chosen, scored) = result, self._ruled(judge, result)
             result, fitted = self._closed(task, result, chosen)
+        result = replace(result, cost=result.cost + (before or Cost()))
         self.result_ = translated(result, task)
         self.lam_, self.criterion_ = self.result_.lam, self.result_.value
         for name, value in fitted.items():
@@ -133,6 +147,13 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         what = "criterion" if self._scores_one_fit else "held-out loss"
         warn_about(task, least, self.tol, self._grids(), bounded, names, what)
         return self
+
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+        """What is searched where rows are elsewhere, and how often they were read for it."""
+        raise InvalidInput(
+            f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
+            "sparse matrix."
+        )
 
     def _task_on(self, data: Data) -> Task:
         task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)
@@ -235,6 +256,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
         """What `fit` would search, for data that are given again."""
         reader = clone(self)
+        engine = adopt(X, y, sample_weight)
+        if engine is not None:
+            far: Task = reader._far_task(engine, params)[0]
+            return far
         X, y = reader._read(X, y)
         if X.shape[1] != vars(self).get("n_features_in_", X.shape[1]):
             raise InvalidInput(

@@ -9,33 +9,41 @@ import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from hoag.estimators.base import TunedEstimator
-from hoag.values import Array, InvalidInput
+from hoag.estimators.column import Column
+from hoag.estimators.far_column import FarColumn
+from hoag.estimators.linear import LinearEstimator
+from hoag.estimators.reading import ClassWeights
+from hoag.far.engine import Engine
+from hoag.values import InvalidInput
 
 
 def class_weights(
-    class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any], weights: Array
-) -> Array:
-    """What the weight of each row is multiplied by: that of its class.
+    class_weight: Any, classes: npt.NDArray[Any], column: Column
+) -> ClassWeights | None:
+    """What weights are multiplied by: that of the row's class; None where classes have none.
 
     "balanced" makes the weights of all classes that have any sum to the same, so that a row of
-    weight two counts as two rows.
+    weight two counts as two rows. At least two classes have to be left with a positive weight.
     """
+    sums = column.sums(classes)
     if class_weight is None:
-        return np.ones(len(y))
-    codes = np.searchsorted(classes, y)
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        sums = np.bincount(codes, weights=weights, minlength=len(classes))
+        each = np.ones(len(classes))
+    elif isinstance(class_weight, str) and class_weight == "balanced":
         with np.errstate(divide="ignore"):
-            each = np.where(sums > 0, weights.sum() / (np.sum(sums > 0) * sums), 0.0)
-        return np.asarray(each[codes])
-    each = compute_class_weight(class_weight, classes=classes, y=y)
-    if not np.all(np.isfinite(each) & (each >= 0)):
-        raise InvalidInput("class_weight must be finite numbers, none of them negative.")
-    return np.asarray(each[codes])
+            each = np.where(sums > 0, sums.sum() / (np.sum(sums > 0) * sums), 0.0)
+    else:
+        each = compute_class_weight(class_weight, classes=classes, y=classes)
+        if not np.all(np.isfinite(each) & (each >= 0)):
+            raise InvalidInput("class_weight must be finite numbers, none of them negative.")
+    if np.sum(sums * each > 0) < 2:
+        raise InvalidInput(
+            "After sample_weight and class_weight only one class has a positive weight; a "
+            "classifier needs two classes or more."
+        )
+    return None if class_weight is None else ClassWeights(classes, each)
 
 
-class ClassReader(TunedEstimator):
+class ClassReader(LinearEstimator):
     """An estimator of one label for each row."""
 
     class_weight: Any
@@ -44,22 +52,24 @@ class ClassReader(TunedEstimator):
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, y)
         check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InvalidInput(
-                f"A classifier needs two classes or more; y has only one class: {self.classes_[0]}."
-            )
+        self._know(np.unique(y))
         return X, y
 
-    def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
-        """The weights of the rows, with those of their classes."""
-        weights = weights * class_weights(self.class_weight, self.classes_, y, weights)
-        if np.unique(y[weights > 0]).size < 2:
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        super()._know_far(engine, column)
+        check_classification_targets(column.classes)
+        self._know(column.classes)
+
+    def _know(self, classes: npt.NDArray[Any]) -> None:
+        """Keep the classes of y."""
+        if len(classes) < 2:
             raise InvalidInput(
-                "After sample_weight and class_weight only one class has a positive weight; a "
-                "classifier needs two classes or more."
+                f"A classifier needs two classes or more; y has only one class: {classes[0]}."
             )
-        return weights
+        self.classes_ = classes
+
+    def _class_weights(self, column: Column) -> ClassWeights | None:
+        return class_weights(self.class_weight, self.classes_, column)
 
 
 def ordered_categories(y: Any) -> npt.NDArray[Any] | None:

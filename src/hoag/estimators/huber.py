@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -13,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.column import Column
+from hoag.estimators.reading import Reading
+from hoag.estimators.regression import Standard
 from hoag.estimators.robust_units import robust_units
 from hoag.estimators.settings import WithSettings
-from hoag.estimators.task import Task
-from hoag.estimators.units import Units, units
+from hoag.estimators.units import Units
 from hoag.glm.targets import Target, robust
 from hoag.values import Array, Box, InvalidInput
 
@@ -98,7 +101,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         self._keep(locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         self._tune(X, y, sample_weight, params)
         away = np.abs(np.ravel(np.asarray(y, dtype=np.float64)) - self.predict(X))
@@ -114,12 +117,12 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
         return X, np.asarray(y, dtype=np.float64)
 
-    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
-        u = units(X, weights, centre=bool(self.fit_intercept))
-        y, u = robust_units(y, u, bool(self.fit_intercept))
-        target = robust(y, float(self.epsilon), 1.0, bool(self.fit_intercept))
-        target = replace(target, outer=target.loss)
-        return self._linear_task(u, target, splits, curvature=1.0)
+    def _reading(self, column: Column) -> Reading:
+        intercept = bool(self.fit_intercept)
+        y = robust_units(column, intercept)
+        target = partial(_robust, units=y, epsilon=float(self.epsilon), intercept=intercept)
+        shift = -float(np.log(y.biggest))
+        return Reading(target, intercept, 1.0, None, y.mean, y.biggest, shift)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         return 2 * u.y_scale / judged  # held-out rows are judged by half the loss, too
@@ -149,3 +152,8 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         model.scale_, model.outliers_ = self.scale_, self.outliers_.copy()
         model.n_iter_ = self.n_iter_
         return with_features(model, self)
+
+
+def _robust(y: Array, units: Standard, epsilon: float, intercept: bool) -> Target:
+    target = robust(units(y), epsilon, 1.0, intercept)
+    return replace(target, outer=target.loss)

@@ -23,6 +23,7 @@ from hoag.estimators.task import Grid, Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.glm.basis import FEW
 from hoag.glm.kernel_ridge import KernelRidgeProblem
+from hoag.glm.rows import ArrayRows
 from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 # "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
@@ -140,7 +141,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         self.kernel_params = kernel_params
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
@@ -186,6 +187,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         u = units(X, weights, centre=True, about_mean=True)
         y, u = regression_units(y, u, centre=bool(self.fit_intercept))
         outer = outer_loss(self.criterion, y)
+        assert isinstance(u.rows, ArrayRows)
         n, A = len(y), u.rows.A * u.rows.scale
         shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
 

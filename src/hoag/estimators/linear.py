@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,13 +20,18 @@ from hoag.criteria.affine import Loads
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import Data, TunedEstimator
+from hoag.estimators.column import Column, InMemory
+from hoag.estimators.far import adopt, predicted, read, rule_of
+from hoag.estimators.far_column import FarColumn
 from hoag.estimators.names import numbered
 from hoag.estimators.plateaus import plateaus
+from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Moved, Shares, Structure
 from hoag.estimators.shrinkage import Part, Shrinkage, check_shrink, put_aside
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
-from hoag.estimators.units import Units, warn_hidden
+from hoag.estimators.units import Units, units, warn_hidden
+from hoag.far.engine import Engine
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
 from hoag.glm.targets import Target
@@ -35,6 +41,10 @@ from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result
 
 # Words for the coefficients that share a penalty; others are of the outputs.
 Sharing = Literal["shared", "per-feature", "per-coefficient"]
+
+
+# The models of all folds, and what makes that of all rows.
+Made = tuple[list[LinearModel], Callable[[], LinearModel]]
 
 
 class LinearEstimator(TunedEstimator):
@@ -155,6 +165,51 @@ class LinearEstimator(TunedEstimator):
     def _on_refit(self, whole: LinearModel, u: Units, target: Target, x: Array, lam: Array) -> None:
         """Told of the fit on all rows, in its own units; for those who ask more of it."""
 
+    def _reading(self, column: Column) -> Reading:
+        """How y is read."""
+        raise NotImplementedError
+
+    def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
+        return self._task_by(self._reading(InMemory(y, weights)), X, y, weights, splits)
+
+    def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
+        """For rows in memory."""
+        u = units(X, reading.weights(y, weights), reading.centre)
+        return self._linear_task(reading.units(u), reading.target(y), splits, reading.curvature)
+
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+        column = FarColumn.of(engine, is_classifier(self))
+        self._know_far(engine, column)
+        self._check_far(params)
+        reading = self._reading(column)
+        stratified = self._split_by(column.nothing)[1]
+        rule = rule_of(self.cv, column, stratified, params.get("groups"))
+        data = read(engine, column, reading, rule)
+        task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
+        return task, data.reads
+
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        """What `_read` keeps of the data, for rows that are elsewhere."""
+        self.n_features_in_ = engine.features
+        self.__dict__.pop("feature_names_in_", None)
+        if engine.names is not None:
+            self.feature_names_in_ = np.asarray(engine.names, dtype=object)
+
+    def _check_far(self, params: dict[str, Any]) -> None:
+        """Refuse what needs the rows at hand."""
+        given = sorted(name for name, value in params.items() if value is not None)
+        for wrong, asked, instead in (
+            (self._closed_form(), f"cv={self.cv!r}", "give a number of folds, such as cv=5"),
+            (self._scoring is not None, "scoring", "score the fitted model on rows you hold"),
+            (self.shrink is not None, "shrink", "leave it out"),
+            (isinstance(self.penalties, Structure), "penalties of forms", "give groups"),
+            (bool(set(given) - {"groups"}), f"fit(..., {', '.join(given)}=)", "leave it out"),
+        ):
+            if wrong:
+                raise InvalidInput(
+                    f"{asked} needs the rows in memory, and these are in pieces: {instead}."
+                )
+
     def _from_predictor(self, z: Array) -> Array:
         """What `predict`, or of a classifier `decision_function`, makes of aᵀw + b."""
         return z
@@ -164,14 +219,24 @@ class LinearEstimator(TunedEstimator):
         if splits is None:
             return scored_task(self, u, target, curvature)
 
+        def folds(shares: Shares) -> Made:
+            def make(splits: Any) -> list[LinearModel]:
+                options = (u.weights, shares.penalties, u.log_shift)
+                return linear_folds(u.rows, target, splits, *options)
+
+            rows = np.arange(u.weights.size)
+            return make(splits), lambda: make([(rows, rows[:0])])[0]
+
+        return self._folds_task(u, target, curvature, folds)
+
+    def _folds_task(
+        self, u: Units, target: Target, curvature: float, folds: Callable[[Shares], Made]
+    ) -> Task:
+        """For rows wherever they are: `folds` makes the models of all folds, and of all rows."""
         shares = self._shares(u, target, curvature)
-
-        def folds(splits: Any) -> list[LinearModel]:
-            return linear_folds(u.rows, target, splits, u.weights, shares.penalties, u.log_shift)
-
-        problems = folds(splits)
+        problems, all_rows = folds(shares)
         moved = self._moved(shares, self._plan(problems), u, curvature)
-        judged = np.array([p.test.weights.sum() for p in problems])
+        judged = np.array([p.test.total_weight for p in problems])
         if not np.any(judged):
             raise InvalidInput("No held-out row of cv has a positive weight and a known class.")
 
@@ -179,8 +244,7 @@ class LinearEstimator(TunedEstimator):
             return [self._attributes(u, target, part) for part in x]
 
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
-            rows = np.arange(u.weights.size)
-            (whole,) = folds([(rows, rows[:0])])
+            whole = all_rows()
             solve, cost = refitted(whole, moved.criterion, result.evaluation)
             warn_refit(solve)
             self._on_refit(whole, u, target, solve.x, result.lam)
@@ -194,7 +258,8 @@ class LinearEstimator(TunedEstimator):
             return np.asarray(np.sum(each, axis=0))
 
         about = (per_row, models, refit, judged, moved.stronger)
-        by_row = lost if problems[0].test.row_by_row else None
+        test = problems[0].test
+        by_row = lost if test.row_by_row and test.far is None else None
         return Task(moved.criterion, moved.box, moved.start, *about, groups=shares, lost=by_row)
 
     def _moved(
@@ -277,6 +342,9 @@ class LinearEstimator(TunedEstimator):
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
+        engine = adopt(X)
+        if engine is not None:
+            return predicted(engine, self.coef_, self.intercept_)
         X = self._validate(X, reset=False)
         return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
+from hoag.estimators.column import Column
 from hoag.estimators.linear import check_grid
+from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
-from hoag.estimators.task import Grid, Task
-from hoag.estimators.units import Units, units
+from hoag.estimators.task import Grid
+from hoag.estimators.units import Units
 from hoag.glm.losses import EachOutput, Loss, SquaredHinge
 from hoag.glm.targets import Target
 from hoag.values import Array, Box
@@ -98,20 +101,14 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         self._keep(locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
-    def _task(self, X: Any, y: npt.NDArray[Any], weights: Array, splits: Any) -> Task:
-        weights = self._weighted(y, weights)
-        signs = np.where(y[:, None] == self.classes_, 1.0, -1.0)
-        several = len(self.classes_) > 2
-        loss: Loss = EachOutput(SquaredHinge()) if several else SquaredHinge()
-        outputs = len(self.classes_) if several else 1
-        basis = np.eye(outputs) if self.fit_intercept else None
-        target = Target(signs if several else signs[:, 1], loss, loss, outputs, basis)
-        u = units(X, weights, centre=basis is not None)
-        return self._linear_task(u, target, splits, curvature=1.0)
+    def _reading(self, column: Column) -> Reading:
+        intercept = bool(self.fit_intercept)
+        target = partial(_signs, classes=self.classes_, intercept=intercept)
+        return Reading(target, intercept, 1.0, self._class_weights(column))
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         return 1.0 / judged
@@ -150,3 +147,12 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         model.coef_, model.intercept_ = self.coef_.copy(), self.intercept_.copy()
         model.n_iter_ = self.n_iter_
         return with_features(model, self)
+
+
+def _signs(y: npt.NDArray[Any], classes: npt.NDArray[Any], intercept: bool) -> Target:
+    """1 for the class, or for each class, and −1 for the others."""
+    signs, several = np.where(y[:, None] == classes, 1.0, -1.0), len(classes) > 2
+    loss: Loss = EachOutput(SquaredHinge()) if several else SquaredHinge()
+    outputs = len(classes) if several else 1
+    basis = np.eye(outputs) if intercept else None
+    return Target(signs if several else signs[:, 1], loss, loss, outputs, basis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -19,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
+from hoag.estimators.column import Column
 from hoag.estimators.compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, check_grid
 from hoag.estimators.over_grid import over_grid
-from hoag.estimators.task import Grid, Task
-from hoag.estimators.units import units
+from hoag.estimators.reading import Reading
+from hoag.estimators.task import Grid
 from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
 from hoag.glm.targets import Target, binary, multiclass
 from hoag.values import Array, Box, InvalidInput, Result
@@ -239,7 +241,7 @@ class LogisticRegressionCV(
         self.multi_class = multi_class
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
@@ -299,17 +301,13 @@ class LogisticRegressionCV(
         shape = (self._legacy, self.l1_ratios, self.classes_)
         return found | grid.shaped(*shape, known["C_"], self.n_iter_)
 
-    def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
-        self._weight = float(weights.sum())
-        weights = self._weighted(y, weights)
-        encode = binary if len(self.classes_) == 2 else multiclass
-        target = encode(y, self.classes_, bool(self.fit_intercept))
-        outer = {"log_loss": target.outer, "brier": _brier(target)}
-        if not isinstance(self.criterion, str) or self.criterion not in outer:
+    def _reading(self, column: Column) -> Reading:
+        self._weight = column.total
+        if not isinstance(self.criterion, str) or self.criterion not in ("log_loss", "brier"):
             raise InvalidInput(f"criterion={self.criterion!r}: use 'log_loss' or 'brier'.")
-        target = replace(target, outer=outer[self.criterion])
-        u = units(X, weights, centre=target.basis is not None)
-        return self._linear_task(u, target, splits, curvature=0.25)
+        intercept, judge = bool(self.fit_intercept), self.criterion == "brier"
+        target = partial(_labelled, classes=self.classes_, intercept=intercept, brier=judge)
+        return Reading(target, intercept, 0.25, self._class_weights(column))
 
     def _grids(self) -> list[Grid]:
         name, given = ("Cs", self.Cs) if self.alphas is None else ("alphas", self.alphas)
@@ -384,5 +382,12 @@ class LogisticRegressionCV(
         return with_features(model, self)
 
 
-def _brier(target: Target) -> OuterLoss:
-    return Brier() if target.outputs == 1 else MultinomialBrier()
+def _labelled(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any], intercept: bool, brier: bool
+) -> Target:
+    """Labels as signs, or as numbers of classes; held-out rows judged by log loss, or Brier's."""
+    target = (binary if len(classes) == 2 else multiclass)(y, classes, intercept)
+    if not brier:
+        return target
+    outer: OuterLoss = Brier() if target.outputs == 1 else MultinomialBrier()
+    return replace(target, outer=outer)

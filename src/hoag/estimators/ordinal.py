@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader, ordered_categories
+from hoag.estimators.column import Column
+from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
-from hoag.estimators.task import LEVEL, Task
-from hoag.estimators.units import Units, units
-from hoag.glm.losses.ordinal import Ordinal, probabilities
+from hoag.estimators.task import LEVEL
+from hoag.estimators.units import Units
+from hoag.glm.losses.ordinal import cuts, probabilities
 from hoag.glm.targets import Target, binary, ordered
 from hoag.values import Array, Box
 
@@ -101,7 +104,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         self._keep(locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params.
 
         Classes are in the order of their values, or in that of an ordered pandas Categorical.
@@ -109,8 +112,12 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         return self._tune(X, y, sample_weight, params)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
-        order = ordered_categories(y)
-        X, y = super()._read(X, y)
+        self._order = ordered_categories(y)
+        return super()._read(X, y)
+
+    def _know(self, classes: npt.NDArray[Any]) -> None:
+        super()._know(classes)
+        order, self._order = vars(self).get("_order"), None
         self.order_ = self.classes_ if order is None else order[np.isin(order, self.classes_)]
         if order is None and self.classes_.dtype.kind in "OUS":
             shown = " < ".join(map(str, self.classes_[:4])) + (
@@ -120,21 +127,16 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
                 f"The classes are text, and in the order of the alphabet: {shown}. Give numbers, "
                 "or an ordered pandas Categorical, for another order.",
                 UserWarning,
-                stacklevel=LEVEL,
+                stacklevel=LEVEL + 1,
             )
-        return X, y
 
-    def _numbers(self, y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-        """The place of every row's class in their order."""
-        return np.asarray(np.argsort(self.order_)[np.searchsorted(self.classes_, y)])
-
-    def _task(self, X: Any, y: npt.NDArray[Any], weights: Array, splits: Any) -> Task:
-        weights, codes = self._weighted(y, weights), self._numbers(y)
-        known = np.arange(len(self.classes_))
-        target = binary(codes, known, True) if len(known) == 2 else ordered(codes, known)
-        self._cuts = target.loss.cuts if isinstance(target.loss, Ordinal) else np.zeros(1)
-        u = units(X, weights, centre=True)
-        return self._linear_task(u, target, splits, curvature=0.25)
+    def _reading(self, column: Column) -> Reading:
+        several = len(self.classes_) > 2
+        shares = column.counts(self.classes_)[np.searchsorted(self.classes_, self.order_)]
+        self._cuts = cuts(shares.astype(float)) if several else np.zeros(1)
+        place = np.argsort(self.order_)
+        target = partial(_ordered, classes=self.classes_, place=place, like=self._cuts)
+        return Reading(target, True, 0.25, self._class_weights(column))
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         size = u.mean.size
@@ -173,3 +175,11 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # where classes are in no order
         return tags
+
+
+def _ordered(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any], place: npt.NDArray[np.intp], like: Array
+) -> Target:
+    """The place of every row's class in their order, with thresholds counted from some cuts."""
+    codes, known = place[np.searchsorted(classes, y)], np.arange(len(classes))
+    return binary(codes, known, True) if len(known) == 2 else ordered(codes, known, like)

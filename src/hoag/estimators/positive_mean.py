@@ -10,7 +10,7 @@ loss is e^(level (2 − power)) times what it is there.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.column import Column, InMemory
 from hoag.estimators.judge import Predicted
+from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Task
-from hoag.estimators.units import Units, units
+from hoag.estimators.units import Units
 from hoag.glm.losses import LogLink
 from hoag.glm.targets import Target, flat, positive_mean, refuse
 from hoag.values import Array, InvalidInput
@@ -44,7 +46,7 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         offset: Any = None,
@@ -74,28 +76,31 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         offset: Any = None,
         exposure: Any = None,
     ) -> Task:
+        if self.fit_intercept:
+            _check_means(y, weights, splits)
         shift = _offset(offset, exposure, len(y))
-        total = float(weights.sum())
-        mean = float(weights @ y) / total
+        reading = self._reading(InMemory(y, weights), shift)
+        return self._task_by(reading, X, y, weights, splits)
+
+    def _reading(self, column: Column, shift: Array | None = None) -> Reading:
+        """`shift` is what is added to z, for all rows, where these are in memory."""
+        mean = float(column.average(_as_it_is))
         if not 0 < mean < np.inf:
             raise InvalidInput(
                 f"The mean of y is {mean:g}, and its logarithm no number: there is nothing to fit."
             )
-        level = self._usual = 0.0
-        if self.fit_intercept:
-            _check_means(y, weights, splits)
+        level, self._usual, intercept = 0.0, 0.0, bool(self.fit_intercept)
+        if intercept:
             level = float(np.log(mean))
             if shift is not None:
-                self._usual = float(logsumexp(shift, b=weights / total))
+                self._usual = float(logsumexp(shift, b=column.some()[1] / column.total))
                 shift = shift - self._usual
         loss = self._family(0.5)
-        y = y * np.exp(-level)
-        target = positive_mean(y, loss, loss, bool(self.fit_intercept), shift)
-        u = units(X, weights, centre=bool(self.fit_intercept))
         gain = (2.0 - loss.power) * level
-        u = replace(u, y_mean=level, loss_shift=gain - float(np.log(total)))
         self._loss_unit = float(np.exp(gain))
-        return self._linear_task(u, target, splits, curvature=1.0)
+        target = partial(_scaled, level=level, loss=loss, intercept=intercept, shift=shift)
+        loss_shift = gain - float(np.log(column.total))
+        return Reading(target, intercept, 1.0, None, level, loss_shift=loss_shift)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         return 2 * self._loss_unit / judged  # held-out rows are judged by half their deviance, too
@@ -159,6 +164,15 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def _as_it_is(y: Array) -> Array:
+    return y
+
+
+def _scaled(y: Array, level: float, loss: LogLink, intercept: bool, shift: Array | None) -> Target:
+    """y e^(−level), whose mean is 1."""
+    return positive_mean(y * np.exp(-level), loss, loss, intercept, shift)
 
 
 def _check_means(y: Array, weights: Array, splits: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.column import Column
+from hoag.estimators.reading import Reading
+from hoag.estimators.regression import of_units
 from hoag.estimators.robust_units import robust_units
 from hoag.estimators.settings import WithSettings
-from hoag.estimators.task import Task
-from hoag.estimators.units import Units, units
+from hoag.estimators.units import Units
 from hoag.glm.losses import SmoothQuantile
 from hoag.glm.targets import Target
 from hoag.values import Array, Box, InvalidInput
@@ -106,7 +108,7 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         self._keep(locals())
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
@@ -121,14 +123,14 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
         return X, np.asarray(y, dtype=np.float64)
 
-    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
-        u = units(X, weights, centre=bool(self.fit_intercept))
-        u = replace(u, loss_shift=-float(np.log(u.total)))
-        y, u = robust_units(y, u, bool(self.fit_intercept), float(self.quantile))
-        self.width_ = float(self.smoothing) * u.y_scale
+    def _reading(self, column: Column) -> Reading:
+        intercept = bool(self.fit_intercept)
+        y = robust_units(column, intercept, float(self.quantile))
+        self.width_ = float(self.smoothing) * y.biggest
         loss = SmoothQuantile(float(self.quantile), float(self.smoothing))
-        target = Target(y, loss, loss, 1, np.eye(1) if self.fit_intercept else None)
-        return self._linear_task(u, target, splits, curvature=1.0)
+        target = partial(of_units, units=y, loss=loss, outer=loss, intercept=intercept)
+        shift = -float(np.log(column.total)) - float(np.log(y.biggest))
+        return Reading(target, intercept, 1.0, None, y.mean, y.biggest, shift)
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         return u.y_scale / judged

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,14 +17,18 @@ from hoag.criteria.leave_one_out import LeaveOneOut
 from hoag.criteria.wrapped import unwrapped
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.column import Column, InMemory, OfRows, Weigh
 from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
+from hoag.estimators.far_column import FarColumn
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, alpha_grid
-from hoag.estimators.regression import check_criterion, outer_loss, regression_units
+from hoag.estimators.reading import Reading
+from hoag.estimators.regression import check_criterion, of_units, outer_loss, standard
 from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Shares
 from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import Units, units
+from hoag.far.engine import Engine
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Squared
 from hoag.glm.penalties import NAMES, Ridge
@@ -66,23 +72,28 @@ class RidgeEstimator(LinearEstimator):
         """Whether the criterion is leave-one-out in closed form, or generalised."""
         return self.cv is None or (isinstance(self.cv, str) and self.cv in self._left_out_words)
 
-    def _ridge_task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
-        """y is numbers, of shape (n,) or (n, K)."""
+    def _reading(self, column: Column) -> Reading:
         check_criterion(self.criterion)
-        kept = np.flatnonzero(weights > 0)
-        if splits is None and kept.size < len(y):
-            X, y, weights = X[kept], y[kept], weights[kept]
-        if kept.size < 2:
+        weigh = self._class_weights(column)
+        as_numbers = partial(_numbered, numbers=self._numbers, flat=self._flat)
+        numbers = column.seen(as_numbers, weigh)
+        if numbers.positive < 2:
             raise InvalidInput("Only one sample has a positive weight; two are needed.")
-        u = units(X, weights, centre=bool(self.fit_intercept))
-        y, u = regression_units(y, u, bool(self.fit_intercept))
-        outputs = 1 if self._flat else y.shape[1]
-        y = y.ravel() if self._flat else y
-        outer = outer_loss(self.criterion, y)
-        basis = np.eye(outputs) if self.fit_intercept else None
-        target = Target(y, Squared(0.5), outer, outputs, basis)
+        intercept = bool(self.fit_intercept)
+        own = standard(numbers, intercept)
+        outer = outer_loss(self.criterion, own(numbers.some()[0]))
+        squares = partial(of_units, units=own, loss=Squared(0.5), outer=outer, intercept=intercept)
+        target = partial(_regressed, numbers=as_numbers, model=squares)
+        return Reading(target, intercept, 1.0, weigh, own.mean, own.biggest * own.spread)
+
+    def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
         if splits is not None:
-            return self._linear_task(u, target, splits, curvature=1.0)
+            return super()._task_by(reading, X, y, weights, splits)
+        weights = reading.weights(y, weights)
+        kept = np.flatnonzero(weights > 0)
+        if kept.size < len(y):
+            X, y, weights = X[kept], y[kept], weights[kept]
+        u, target = reading.units(units(X, weights, reading.centre)), reading.target(y)
         shares = self._shares(u, target, 1.0)
         if self._leaves_one_out and shares.groups is not None:
             return self._leave_one_out(u, target, kept, shares, shares.groups)
@@ -160,7 +171,7 @@ class RidgeEstimator(LinearEstimator):
         elif self._scoring is None and self._closed_form():
             weights = self._weighted(judge.y, judge.weights)
             found["best_score_"] = -float(result.value * judge.task.per_row * weights.mean())
-        elif self._scoring is None:
+        elif self._scoring is None and judge.X is not None:
             models = zip(judge.splits, judge.task.models(result.x), strict=True)
             scores = [
                 self._plain_score(judge.y[test], judge.X[test] @ m["coef_"].T + m["intercept_"])
@@ -197,13 +208,24 @@ class RidgeEstimator(LinearEstimator):
         """
         raise NotImplementedError
 
-    def _numbers(self, y: npt.NDArray[Any]) -> Array:
-        """y as it is fitted."""
-        return y
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        super()._know_far(engine, column)
+        shape = column.nothing.shape
+        self._flat, self._column = len(shape) == 1 or shape[1] == 1, len(shape) == 2
+
+    @property
+    def _numbers(self) -> OfRows:
+        """y ↦ y as it is fitted."""
+        return np.asarray
+
+    def _class_weights(self, column: Column) -> Weigh | None:
+        """What weights become by the classes of their rows; None where there are none."""
+        return None
 
     def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
         """The weights of the rows, with those of their classes."""
-        return weights
+        weigh = self._class_weights(InMemory(y, weights))
+        return weights if weigh is None else weigh(y, weights)
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
@@ -335,7 +357,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         self.noise = noise
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
@@ -353,9 +375,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         self._flat, self._column = y.ndim == 1 or y.shape[1] == 1, y.ndim == 2
         return X, np.asarray(y, dtype=np.float64)
-
-    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
-        return self._ridge_task(X, y, weights, splits)
 
     def _penalties(self) -> Any:
         if self.alpha_per_target and not self._flat:
@@ -398,3 +417,13 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
 
 def _is(value: Any, name: str) -> bool:
     return isinstance(value, str) and value == name
+
+
+def _numbered(y: npt.NDArray[Any], numbers: OfRows, flat: bool) -> Array:
+    """y as it is fitted; one target alone is flat."""
+    found = np.asarray(numbers(y))
+    return found.ravel() if flat else found
+
+
+def _regressed(y: npt.NDArray[Any], numbers: OfRows, model: Callable[[Array], Target]) -> Target:
+    return model(numbers(y))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,8 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import class_weights
+from hoag.estimators.column import Column, OfRows, Weigh
+from hoag.estimators.far_column import FarColumn
 from hoag.estimators.ridge import RidgeEstimator
-from hoag.estimators.task import Task
+from hoag.far.engine import Engine
 from hoag.values import Array, Box, InvalidInput
 
 
@@ -124,46 +127,45 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         self.store_cv_values = store_cv_values
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, y, multi_output=True, ensure_min_samples=2)
         check_classification_targets(y)
+        self._know(y)
+        return X, y if self._multilabel else column_or_1d(y, warn=True)
+
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        super()._know_far(engine, column)
+        if column.nothing.ndim > 1:
+            raise InvalidInput("Several labels for each row need the rows in memory.")
+        check_classification_targets(column.classes)
+        self._know(column.classes)
+
+    def _know(self, y: npt.NDArray[Any]) -> None:
+        """Keep the classes: all that y shows."""
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
         self.classes_ = self._label_binarizer.classes_
-        if not self._multilabel:
-            y = column_or_1d(y, warn=True)
-            if len(self.classes_) < 2:
-                raise InvalidInput(
-                    "A classifier needs two classes or more; y has only one class: "
-                    f"{self.classes_[0]}."
-                )
+        if not self._multilabel and len(self.classes_) < 2:
+            raise InvalidInput(
+                f"A classifier needs two classes or more; y has only one class: {self.classes_[0]}."
+            )
         self._flat, self._column = self._numbers(y).shape[1] == 1, True
-        return X, y
 
     @property
     def _multilabel(self) -> bool:
         return bool(self._label_binarizer.y_type_.startswith("multilabel"))
 
-    def _numbers(self, y: npt.NDArray[Any]) -> Array:
-        return np.asarray(self._label_binarizer.transform(y), dtype=np.float64)
+    @property
+    def _numbers(self) -> OfRows:
+        return partial(_signs, binarizer=self._label_binarizer)
 
-    def _task(self, X: Any, y: npt.NDArray[Any], weights: Array, splits: Any) -> Task:
-        weights, codes = self._weighted(y, weights), self._numbers(y)
-        seen = codes[weights > 0]
-        if not self._multilabel and (not seen.size or np.all(seen == seen[:1])):
-            raise InvalidInput(
-                "After sample_weight and class_weight only one class has a positive weight; a "
-                "classifier needs two classes or more."
-            )
-        return self._ridge_task(X, codes, weights, splits)
-
-    def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
-        if self._multilabel and self.class_weight is not None:
-            return np.asarray(weights * compute_sample_weight(self.class_weight, y))
-        return weights * class_weights(self.class_weight, self.classes_, y, weights)
+    def _class_weights(self, column: Column) -> Weigh | None:
+        if not self._multilabel:
+            return class_weights(self.class_weight, self.classes_, column)
+        return None if self.class_weight is None else partial(_weighed, each=self.class_weight)
 
     def decision_function(self, X: Any) -> Array:
         return self._linear_predictor(X)
@@ -203,3 +205,15 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _signs(y: npt.NDArray[Any], binarizer: LabelBinarizer) -> Array:
+    """1 for the class, or for each class, and −1 for the others."""
+    if len(y) == 0:
+        columns = len(binarizer.classes_)
+        return np.zeros((0, 1 if columns == 2 and np.ndim(y) == 1 else columns))
+    return np.asarray(binarizer.transform(y), dtype=np.float64)
+
+
+def _weighed(y: npt.NDArray[Any], weights: Array, each: Any) -> Array:
+    return np.asarray(weights * compute_sample_weight(each, y))

@@ -6,25 +6,23 @@ they are, so that ½αw² there has αc in place of α.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from hoag.estimators.regression import NORMAL_MAD
-from hoag.estimators.units import LARGEST, Units
+from hoag.estimators.column import Column
+from hoag.estimators.regression import NORMAL_MAD, Standard
+from hoag.estimators.units import LARGEST
 from hoag.values import ROUNDING, Array, InvalidInput
 
 
-def robust_units(y: Array, u: Units, centre: bool, level: float = 0.5) -> tuple[Array, Units]:
-    """y′ and the units with the way back from it; y′ is 0 at a quantile of y, its median."""
-    if not np.max(np.abs(y), initial=0.0) < LARGEST:
+def robust_units(column: Column, centre: bool, level: float = 0.5) -> Standard:
+    """y ↦ y′, which is 0 at a quantile of y, its median."""
+    if not column.largest < LARGEST:
         raise InvalidInput("y has values whose squares are not finite numbers: rescale y.")
-    share = u.weights / u.weights.sum()
+    y, weights = column.some()
+    share = weights / weights.sum()
     away = np.abs(y - (_quantile(y, share, 0.5) if centre else 0.0))
     spread = NORMAL_MAD * _quantile(away, share, 0.5) or float(share @ away) or 1.0
-    zero = _quantile(y, share, level) if centre else 0.0
-    shift = u.loss_shift - float(np.log(spread))
-    return (y - zero) / spread, replace(u, y_mean=zero, y_scale=spread, loss_shift=shift)
+    return Standard(_quantile(y, share, level) if centre else 0.0, spread)
 
 
 def _quantile(y: Array, share: Array, level: float) -> float:

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.far import adopt
 from hoag.estimators.judge import Judge
 from hoag.estimators.positive_mean import PositiveMeanRegressor
 from hoag.estimators.task import Task
@@ -108,7 +109,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         offset: Any = None,
@@ -128,6 +129,8 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         self._check_parameters()
         if isinstance(self.cv, str):
             raise InvalidInput("power='tuned' is judged on held-out rows: give cv a splitter.")
+        if adopt(X, y, sample_weight) is not None:
+            raise InvalidInput("power='tuned' needs the rows in memory: give a number.")
         tried: list[Result] = []
 
         def lost(power: float) -> float:
@@ -166,7 +169,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
 
     def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
         found = super()._judged(judge, result)
-        if judge.splits is not None:
+        if judge.splits is not None and judge.X is not None:
             found["_held_out"] = self._said(judge, result)
         return found
 

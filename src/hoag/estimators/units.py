@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.glm.rows import ArrayRows
+from hoag.glm.rows import ArrayRows, Rows
 from hoag.values import ROUNDING, Array, Box, InvalidInput
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
@@ -40,7 +40,7 @@ ABOVE, BELOW = 10.0, 14.0
 class Units:
     """A′, s′ and y′, and the way back from them."""
 
-    rows: ArrayRows
+    rows: Rows
     weights: Array
     mean: Array
     c: float
@@ -91,7 +91,7 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         constant = np.maximum(np.abs(top - mean), np.abs(bottom - mean)) <= ROUNDING * sizes
         if np.any(constant):
             A[:, constant] = 0.0
-            _warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
+            warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
         unscaled = ArrayRows(A)
     else:
         unscaled = ArrayRows(X, 1.0 / power)
@@ -108,7 +108,7 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
     return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
 
 
-def _warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:
+def warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:
     """Columns that are constant only to rounding were not so for the one who made them."""
     if columns.size:
         j = int(columns[0])

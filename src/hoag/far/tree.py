@@ -51,9 +51,9 @@ class Tree:
 
 def plus(a: Any, b: Any) -> Any:
     """a + b for numbers and arrays, for tuples of them, and for what has a `plus` of its own."""
-    if isinstance(a, tuple):
-        if "plus" in dir(type(a)):
-            return a.plus(b)
+    if isinstance(a, (int, float, np.ndarray, np.generic)):
+        return a + b
+    if isinstance(a, tuple) and "plus" not in dir(type(a)):
         both = [plus(one, other) for one, other in zip(a, b, strict=True)]
         return type(a)(*both) if "_fields" in dir(type(a)) else tuple(both)
-    return a + b if isinstance(a, (int, float, np.ndarray, np.generic)) else a.plus(b)
+    return a.plus(b)

@@ -17,8 +17,10 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from hoag.glm.chunks import At, Chunk, Gathered, Part, gather
+from hoag.glm.drawn import below, drawn
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
+from hoag.glm.moments import Moments
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams
 from hoag.glm.term import Predictor, picked
 from hoag.problems import Ledger
@@ -65,6 +67,9 @@ class Blocks:
     def of(models: Sequence[LinearModel]) -> Blocks | None:
         """The blocks of some folds; None where their rows have too little in common."""
         train, test = models[0].train, models[0].test
+        if train.far is not None:
+            far: Blocks = train.far.joined(models)
+            return far
         if not train.row_by_row or any(
             m.train.design.rows is not train.design.rows for m in models
         ):
@@ -105,6 +110,11 @@ class Blocks:
         return replace(self, design=self.design.on(rows[0]), sources=sources)
 
     @property
+    def here(self) -> bool:
+        """Whether the rows are in this process's memory."""
+        return True
+
+    @property
     def folds(self) -> int:
         return len(self.train)
 
@@ -135,6 +145,33 @@ class Blocks:
             for block, some, A in source.rows.parts(source.labels):
                 yield Part(block, A, source.y[some], source.weights[some])
 
+    @property
+    def centre(self) -> tuple[Array, Array]:
+        """The mean of all a and y; 0 for a where rows are sparse."""
+        p, K = self.design.features, self.design.outputs
+        a, y, total, sparse = np.zeros(p), np.zeros(K), 0.0, False
+        for part in self.parts():
+            sparse = sparse or issparse(part.A)
+            a += part.A.T @ part.weights
+            y += part.weights @ part.y.reshape(-1, K)
+            total += float(part.weights.sum())
+        return np.zeros(p) if sparse else a / total, y / total
+
+    def less(self, a: Array, y: Array) -> Iterator[Part]:
+        """The rows less some centre."""
+        moved = bool(np.any(a))
+        for part in self.parts():
+            A = part.A - a if moved else part.A
+            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
+
+    def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
+        """Those of every block, about some centre."""
+        made = [Moments.none(self.design.features, self.design.outputs)] * self.train.shape[1]
+        for part in self.less(a, y):
+            made[part.block] = made[part.block].plus(Moments.of(part))
+        self.ledger.charge(grams=1.0)
+        return tuple(made)
+
     def of_targets(self, targets: npt.NDArray[np.intp]) -> Blocks:
         """The same rows with some of their targets, and what is spent on them counted apart."""
         sources = [source._replace(y=picked(source.y, targets)) for source in self.sources]
@@ -146,25 +183,20 @@ class Blocks:
         return some
 
     def sampled(self, rows: int, seed: int) -> Blocks:
-        """On so many rows, each block with its share of them, and weights that sum to the same."""
-        rng = np.random.default_rng(seed)
+        """On about so many rows, and weights that sum to the same in each block."""
         share, sources = rows / self.n, []
         for source in self.sources:
-            kept = []
-            for b in range(self.train.shape[1]):
-                own = np.flatnonzero(source.labels == b)
-                few = min(own.size, int(np.ceil(share * own.size)))
-                kept.append(rng.choice(own, few, replace=False))
-            some = np.sort(np.concatenate(kept))
-            labels = source.labels[some]
-            before = np.bincount(
-                source.labels[source.labels >= 0], source.weights[source.labels >= 0]
-            )
-            after = np.bincount(labels, source.weights[some], before.size)
-            factor = before / np.where(after > 0, after, 1.0)
-            weights = source.weights[some] * factor[labels]
+            some = below(drawn(np.arange(len(source.labels)), seed), source.labels, share)
+            weights, labels = source.weights[some], source.labels[some]
             sources.append(Source(source.rows.take(some), source.y[some], weights, labels))
-        return replace(self, design=self.design.on(sources[0].rows), sources=sources)
+        fewer = replace(self, design=self.design.on(sources[0].rows), sources=sources)
+        return fewer.weighing(self.weights)
+
+    def weighing(self, total: Array) -> Blocks:
+        """The same rows, with weights that sum to so much in each block, (B,)."""
+        factor = total / np.where(self.weights > 0, self.weights, 1.0)
+        sources = [s._replace(weights=s.weights * factor[s.labels]) for s in self.sources]
+        return replace(self, sources=sources)
 
     def sums(
         self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
@@ -218,6 +250,28 @@ class Blocks:
             kept.append((chunk, At(self.loss, chunk.y, z)))
         self.ledger.charge(passes=0.5 * self.folds)
         return Bends(self, kept)
+
+    def bent_along(self, X: Array, V: Array) -> Array:
+        """∇² of the training loss of every fold at its x times v_k, (K, size)."""
+        return self.bends_at(X).times(V)
+
+    def diagonals(self, X: Array) -> Array:
+        """The diagonal of that ∇², (K, size)."""
+        design, found = self.design, np.zeros((self.folds, self.design.size))
+        W, shift = self._columns(X)
+        for chunk in self._chunks():
+            at, own = (
+                At(self.loss, chunk.y, self._scores(chunk.A, W, shift)),
+                design.on(ArrayRows(chunk.A)),
+            )
+            weights = np.broadcast_to(chunk.train, (len(chunk.y), chunk.trained.size))
+            for j, k in enumerate(chunk.trained):
+                found[k] += own.diagonal(at.column(k), weights[:, j])
+        return found
+
+    def curved_squares(self) -> Array:
+        """∇² of every fold's squared loss."""
+        return self._of_squares
 
     @cached_property
     def _of_squares(self) -> Array:

@@ -149,8 +149,9 @@ class ArrayRows(Rows):
 
     @property
     def _height(self) -> int:
-        """How many rows a block has."""
-        return max(1, int(self.shape[0] * BLOCK_ENTRIES / max(self.entries, 1)))
+        """How many rows a block has; so many that sums over columns take less than products."""
+        most = max(BLOCK_ENTRIES, 16 * self.shape[1]) if self.is_sparse else BLOCK_ENTRIES
+        return max(1, int(self.shape[0] * most / max(self.entries, 1)))
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         n, height = self.shape[0], self._height

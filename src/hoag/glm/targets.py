@@ -118,8 +118,9 @@ def positive_mean(
     y: Any, loss: LogLink, outer: OuterLoss, intercept: bool, offset: Any = None, name: str = "y"
 ) -> Target:
     """Counts, costs, …: y with a mean exp(z), or exp(z + offset)."""
-    y = flat(y, name)
-    refuse(y, loss.accepts(y), name, loss.takes)
+    if len(y):  # of no rows nothing is wrong
+        y = flat(y, name)
+        refuse(y, loss.accepts(y), name, loss.takes)
     basis = np.eye(1) if intercept else None
     if offset is None:
         return Target(y, loss, outer, 1, basis)
@@ -155,7 +156,8 @@ def robust(y: Any, delta: float, start: float, intercept: bool, name: str = "y")
     """A number for each row, its residuals of an unknown spread, counted from `start`."""
     basis = np.eye(2) if intercept else np.eye(2)[:, 1:]
     fit, judge = (ConcomitantHuber(delta, start, scale) for scale in (0.5, 1.0))
-    return Target(flat(y, name), fit, judge, 1, basis, None, np.array([[1.0, 0.0]]))
+    y = flat(y, name) if len(y) else y
+    return Target(y, fit, judge, 1, basis, None, np.array([[1.0, 0.0]]))
 
 
 def refuse(y: Array, good: npt.NDArray[np.bool_], name: str, takes: str) -> None:

@@ -208,6 +208,8 @@ class DataTerm:
 
     # A sum over rows, each with a loss of its own: any part of them can be taken by itself.
     row_by_row = True
+    # The blocks of rows that are elsewhere (hoag.glm.far.FarBlocks); None where they are here.
+    far: Any = None
 
     def __init__(
         self,
@@ -252,6 +254,11 @@ class DataTerm:
     def backward(self, r: Array) -> Array:
         self._spend(0.5)
         return np.asarray(self.design.backward(r))
+
+    @property
+    def total_weight(self) -> float:
+        """Σᵢ sᵢ."""
+        return float(self.weights.sum())
 
     def _spend(self, passes: float) -> None:
         if self.design.touches:

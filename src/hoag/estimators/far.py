@@ -1,0 +1,200 @@
+"""Fitting a linear model to rows that are elsewhere: in files, in pieces, on workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
+from hoag.estimators.far_column import FarColumn, Seen
+from hoag.estimators.far_units import Measure, Unseen, joined, units_of
+from hoag.estimators.reading import Reading
+from hoag.estimators.sharing import Shares
+from hoag.estimators.task import LEVEL
+from hoag.estimators.units import WEIGHT, Units
+from hoag.far.engine import Engine, Local
+from hoag.far.piece import Source
+from hoag.glm.far import FarBlocks, Prepare, far_rows
+from hoag.glm.far_model import FarFold, FarModel, far_models
+from hoag.glm.far_rows import Lens
+from hoag.glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
+from hoag.glm.folds import FREE, MISSING_CLASS
+from hoag.glm.make import as_penalty
+from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Penalty, Ridge
+from hoag.glm.targets import Target
+from hoag.values import Array, InvalidInput
+
+# So many entries of a sample are kept at hand: a few hundred megabytes at most.
+SAMPLE_ENTRIES = 2e7
+
+
+def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
+    """Where the rows of X are, if they are not in memory; None if they are.
+
+    This is the border where such data enter: a source that hoag.blocks made, or an engine, which
+    have y and weights of their own; or collections of Dask.
+    """
+    if isinstance(X, (Source, Engine)):
+        if y is not None or sample_weight is not None:
+            raise InvalidInput(
+                "Rows in pieces have their y and weights with them: name them in "
+                'hoag.blocks(..., target="...", weight="..."), and call fit(source) alone.'
+            )
+        return Local(X) if isinstance(X, Source) else X
+    if type(X).__module__.split(".")[0] in ("dask", "dask_expr"):
+        from hoag.dask import engine
+
+        found: Engine = engine(X, y, sample_weight)
+        return found
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class FarData:
+    """What one read of all rows says: units, folds, and the blocks of rows."""
+
+    blocks: FarBlocks
+    units: Units
+    target: Target  # of no rows
+    unseen: npt.NDArray[np.bool_]  # folds that train on no row of some class
+    reads: float
+
+    def folds(self, shares: Shares) -> tuple[list[LinearModel], Callable[[], LinearModel]]:
+        """The model of each fold, and of all rows."""
+        blocks, shift = self.blocks, self.units.log_shift
+        plain = as_penalty(shares.penalties, blocks.design, shift)
+        inside = blocks.train @ blocks.weights
+        if np.any(inside <= 0):
+            k = int(np.flatnonzero(inside <= 0)[0]) + 1
+            raise InvalidInput(f"Split {k} of cv has no training row with a positive weight.")
+        unseen = self.unseen if self.target.basis is not None else np.zeros_like(self.unseen)
+        penalties = [self._held(plain, w, u) for w, u in zip(inside, unseen, strict=True)]
+
+        def whole() -> LinearModel:
+            every = np.ones((1, blocks.train.shape[1]), dtype=bool)
+            penalty = self._held(plain, float(blocks.weights.sum()), False)
+            return FarModel(FarFold(blocks.of_folds(every, ~every)), penalty)
+
+        return far_models(blocks, penalties), whole
+
+    def _held(self, plain: Penalty, weight: float, unseen: bool) -> Penalty:
+        """With a hair on what the rows of a fold leave open."""
+        if not isinstance(plain, Ridge):
+            return plain
+        free = bool(np.any(plain.groups[: self.blocks.design.slopes] < 0))
+        floor = MISSING_CLASS * weight if unseen else FREE * weight if free else 0.0
+        return Ridge(plain.groups, floor, plain.shift)
+
+
+def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) -> FarData:
+    """All rows once: their units, how many each block has, and a sample."""
+    before, target = engine.reads, reading.target(column.nothing)
+    unseen = np.zeros(len(rule.patterns.train), dtype=bool)
+    if target.classes is not None:
+        by_block = engine.total(
+            Labelled(rule, column.classes, reading.weigh), prepare=_numbered, rows=False
+        )
+        unseen = np.any(rule.patterns.train.astype(float) @ by_block == 0, axis=1)
+        rule = NotJudged.of(rule, column.classes, by_block)
+    B = rule.patterns.train.shape[1]
+    rows = np.asarray(column.rows, dtype=np.intp)
+    first = np.cumsum(rows) - rows
+    measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
+    known = engine.total(measure, prepare=Unseen(rule, reading.weigh))
+    unit = WEIGHT / known.total
+    made: list[Prepare] = []
+
+    def rows(lens: Lens) -> Any:
+        made.append(Prepare(rule, lens, reading.target, reading.weigh, unit))
+        return far_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
+
+    u, _ = units_of(known, reading.centre, rows)
+    fits, judges = target.loss, target.outer
+    blocks = FarBlocks(
+        *(rule.patterns.train, rule.patterns.test, fits, judges),
+        alike=type(fits) is type(judges) and vars(fits) == vars(judges),
+        design=target.design(u.rows),
+        sources=[],
+        engine=engine,
+        prepare=made[0],
+        known=(known.counts, unit * known.weights),
+        sample=joined(known.sample, unit),
+    )
+    return FarData(blocks, reading.units(u), target, unseen, engine.reads - before)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """(number, piece) ↦ the weight of the rows of every block and class, (B, classes)."""
+
+    rule: FoldRule
+    classes: npt.NDArray[Any]
+    weigh: Any
+
+    def __call__(self, numbered: tuple[int, Any]) -> Array:
+        i, piece = numbered
+        weights: Array = Seen(None, self.weigh, _weights)(piece)
+        labels, C = self.rule.labels(i, piece.y), len(self.classes)
+        B, used = self.rule.patterns.train.shape[1], labels >= 0
+        codes = labels * C + np.searchsorted(self.classes, piece.y)
+        found = np.bincount(codes[used], weights[used], B * C).reshape(B, C)
+        return np.asarray(found, dtype=float)
+
+
+def _weights(y: Any, weights: Array) -> Array:
+    return weights
+
+
+def _numbered(i: int, piece: Any) -> tuple[int, Any]:
+    return i, piece
+
+
+def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) -> FoldRule:
+    """Which rows are held out together: as scikit-learn has it, row for row."""
+    cv = 5 if cv is None else cv
+    if isinstance(cv, KFold) and not cv.shuffle:
+        return InOrder.of(column.rows, cv.n_splits)
+    in_order = isinstance(cv, StratifiedKFold) and not cv.shuffle
+    if in_order or (isinstance(cv, Integral) and stratified):
+        K = cv.n_splits if in_order else int(cv)
+        fewest = int(column.by_piece.sum(axis=0).min())
+        if fewest < K:
+            warnings.warn(
+                f"The least populated class in y has only {fewest} members, which is less than "
+                f"n_splits={K}.",
+                UserWarning,
+                stacklevel=LEVEL + 1,
+            )
+        return ByClass.of(column.by_piece, column.classes, column.order, K)
+    if isinstance(cv, Integral):
+        return InOrder.of(column.rows, int(cv))
+    # Any other splitter sees all of y, and makes lists of all rows.
+    kept = column.engine.gathered(_y, rows=False)
+    y = np.concatenate(kept)
+    splits = list(check_cv(cv, y, classifier=stratified).split(np.zeros(len(y)), y, groups))
+    return Listed.of(column.rows, splits)
+
+
+def _y(piece: Any) -> Any:
+    return np.asarray(piece.y)
+
+
+def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:
+    """X @ coef.T + intercept for all rows, in their order."""
+    return np.concatenate(engine.gathered(Predicts(coef, intercept)))
+
+
+@dataclass(frozen=True, eq=False)
+class Predicts:
+    coef: Array
+    intercept: Any
+
+    def __call__(self, piece: Any) -> Array:
+        return np.asarray(piece.X @ self.coef.T + self.intercept)

@@ -1,0 +1,170 @@
+"""The units of rows that are elsewhere, and a sample of them, by one read of all rows.
+
+Means and squares about them are those of the pieces, joined:
+
+    W = W₁ + W₂,   m = m₁ + (m₂ − m₁) W₂/W,   M = M₁ + M₂ + (m₂ − m₁)² W₁W₂/W
+
+which loses no digits, however far the rows are from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
+from hoag.far.piece import Piece
+from hoag.glm.drawn import below, drawn
+from hoag.glm.far import Sampled, labelled, stacked
+from hoag.glm.far_rows import FarRows, Lens
+from hoag.glm.fold_rule import FoldRule
+from hoag.values import ROUNDING, Array, InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Sums over some rows, and a few of these."""
+
+    rows: int
+    entries: int
+    total: float
+    mean: Array
+    squares: Array  # about the mean; about 0 where rows are sparse
+    top: Array
+    bottom: Array
+    counts: npt.NDArray[np.intp]  # of the rows of each block
+    weights: Array  # of each block
+    is_sparse: bool
+    sample: tuple[Sampled, ...]
+
+    def plus(self, other: Statistics) -> Statistics:
+        total = self.total + other.total
+        share = other.total / total if total > 0 else 0.0
+        apart = other.mean - self.mean
+        return Statistics(
+            self.rows + other.rows,
+            self.entries + other.entries,
+            total,
+            self.mean + share * apart,
+            self.squares + other.squares + share * self.total * apart**2,
+            np.maximum(self.top, other.top),
+            np.minimum(self.bottom, other.bottom),
+            self.counts + other.counts,
+            self.weights + other.weights,
+            self.is_sparse or other.is_sparse,
+            self.sample + other.sample,
+        )
+
+    @property
+    def biggest(self) -> float:
+        return float(max(self.top.max(initial=0.0), -self.bottom.min(initial=0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A piece, prepared in units of its own ↦ Statistics.
+
+    first  the number of the first row of every piece
+    most   so many entries of each piece are kept as a sample
+    """
+
+    first: npt.NDArray[np.intp]
+    centre: bool
+    most: float
+    blocks: int
+
+    def __call__(self, seen: tuple[int, Piece, Array, npt.NDArray[np.intp]]) -> Statistics:
+        i, piece, weights, labels = seen
+        X, total = piece.X, float(weights.sum())
+        is_sparse = bool(sparse.issparse(X))
+        values = X.data if is_sparse else X
+        if not np.isfinite(values.sum(dtype=np.float64)) and not np.all(np.isfinite(values)):
+            raise InvalidInput(f"X holds a NaN or an infinity, in piece {i} of the rows.")
+        p = X.shape[1]
+        if is_sparse:
+            mean = np.zeros(p)
+            squares = np.asarray(X.multiply(X).T @ weights, dtype=float)
+            top = np.full(p, float(values.max(initial=0.0)))
+            bottom = np.full(p, float(values.min(initial=0.0)))
+        else:
+            share = weights / total if total > 0 else weights
+            mean = share @ X if self.centre else np.zeros(p)
+            squares = np.zeros(p)
+            for start in range(0, len(X), height := max(1, int(2e5 / max(p, 1)))):
+                some = slice(start, start + height)
+                squares += weights[some] @ (X[some] - mean) ** 2
+            top, bottom = (X.max(axis=0), X.min(axis=0)) if len(X) else (np.zeros(p), np.zeros(p))
+        kept = labels >= 0
+        return Statistics(
+            piece.rows,
+            int(X.nnz if is_sparse else X.size),
+            total,
+            np.asarray(mean, dtype=float),
+            squares,
+            np.asarray(top, dtype=float),
+            np.asarray(bottom, dtype=float),
+            np.bincount(labels[kept], minlength=self.blocks),
+            np.asarray(np.bincount(labels[kept], weights[kept], self.blocks), dtype=float),
+            is_sparse,
+            (self._some(i, piece, weights, labels),),
+        )
+
+    def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sampled:
+        draws, X = drawn(self.first[i] + np.arange(piece.rows)), piece.X
+        entries = X.nnz if sparse.issparse(X) else X.size
+        share = min(1.0, self.most / max(entries, 1))
+        some = below(draws, labels, share)
+        y = np.asarray(piece.y)[some]
+        return Sampled(X[some], y, weights[some], labels[some], draws[some], share)
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """A piece ↦ itself, with weights and blocks: before its units are known."""
+
+    rule: FoldRule
+    weigh: Any
+
+    def __call__(self, i: int, piece: Piece) -> tuple[int, Piece, Array, npt.NDArray[np.intp]]:
+        return i, piece, *labelled(self.rule, self.weigh, i, piece)
+
+
+def joined(parts: tuple[Sampled, ...], unit: float) -> Sampled:
+    """The samples of all pieces."""
+    X = stacked([part.X for part in parts])
+    y, weights, labels, draws = (np.concatenate(part) for part in list(zip(*parts))[1:5])
+    return Sampled(X, y, unit * weights, labels, draws, min(part.share for part in parts))
+
+
+def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
+    """As hoag.estimators.units.units has them of arrays; `rows` makes FarRows of a lens."""
+    biggest = known.biggest
+    if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
+        raise InvalidInput(
+            f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "
+            "rescale X."
+        )
+    if not 1e-300 < known.total < 1e300:
+        raise InvalidInput(
+            "sample_weight is zero for every row, or too large or too small to add up."
+        )
+    centred = centre and not known.is_sparse
+    mean, constant = (
+        known.mean if centred else np.zeros(known.mean.size),
+        np.zeros(0, dtype=np.intp),
+    )
+    squares = known.squares / known.total
+    if centred:
+        sizes = np.maximum(np.abs(known.top), np.abs(known.bottom))
+        away = np.maximum(np.abs(known.top - mean), np.abs(known.bottom - mean))
+        constant = np.flatnonzero(away <= ROUNDING * sizes)
+        squares[constant] = 0.0
+        warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
+    c = float(np.sqrt(squares.sum())) or 1.0
+    lens = Lens(mean if centred else None, c, constant)
+    far: FarRows = rows(lens)
+    return Units(far, np.empty(0), mean, c, known.total, WEIGHT * squares / c / c), lens
