@@ -17,10 +17,14 @@ from hoag.values import InvalidInput
 
 
 def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Piece:
-    """Piece i of the blocks of X, y and the weights; X is None where only the others are wanted."""
-    target = own(np.asarray(y))
+    """Piece i of the blocks of X, y and the weights; X is None where only the others are wanted.
+
+    y is zero where there is none, as for predictions.
+    """
+    held = None if X is None else rows(i, X, features)
+    target = np.zeros(held.shape[0]) if y is None and held is not None else own(np.asarray(y))
     found = Piece(
-        None if X is None else rows(i, X, features),
+        held,
         target,
         None if weight is None else own(np.asarray(weight, dtype=float)),
     )

@@ -32,7 +32,7 @@ from hoag.far.tree import Tree
 
 
 def engine(
-    X: Any, y: Any, sample_weight: Any = None, client: Any = None, patience: float = 10.0
+    X: Any, y: Any = None, sample_weight: Any = None, client: Any = None, patience: float = 10.0
 ) -> Engine:
     """Pieces of a dask array or dataframe, one a block of rows, held by the workers of `client`.
 

@@ -22,7 +22,7 @@ class Recipes(NamedTuple):
     """X, y and weights as blocks that are computed when somebody asks; rows are None if unknown."""
 
     X: list[Any]
-    y: list[Any]
+    y: list[Any] | None
     weight: list[Any] | None
     features: int
     names: list[str] | None
@@ -32,10 +32,9 @@ class Recipes(NamedTuple):
     def piece(self, i: int, rows: bool = True, name: str | None = None) -> Any:
         """Piece i, delayed."""
         weight = None if self.weight is None else self.weight[i]
-        X = self.X[i] if rows else None
-        return dask.delayed(made, pure=False)(
-            i, X, self.y[i], weight, self.features, dask_key_name=name
-        )
+        X = self.X[i] if rows or self.y is None else None
+        y = None if self.y is None else self.y[i]
+        return dask.delayed(made, pure=False)(i, X, y, weight, self.features, dask_key_name=name)
 
 
 def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
@@ -60,7 +59,7 @@ def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
             f"X is a {type(X).__name__}; hoag.dask takes dask arrays and dask dataframes."
         )
     mine = Rows(blocks, rows, compute)
-    ys = aligned(y, "y", mine)
+    ys = None if y is None else aligned(y, "y", mine)
     weights = None if weight is None else aligned(weight, "sample_weight", mine)
     return Recipes(blocks, ys, weights, features, names, mine.known, dense)
 
