@@ -32,6 +32,7 @@ from hoag.far.tree import Tree
 pytest.importorskip("distributed")
 pytest.importorskip("dask.dataframe")
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
@@ -362,6 +363,31 @@ def test_a_cluster_that_vanishes_is_told():
     with pytest.raises(ClusterLost, match="The client is closed"):
         there.total(partial(normal, v=V))
     there.close()
+
+
+class Unreachable:
+    """Connections from here to workers, none of which comes about."""
+
+    def __init__(self, pool):
+        self.pool = pool
+
+    def __call__(self, address):
+        raise OSError(f"{address} is behind a wall")
+
+    def __getattr__(self, name):
+        return getattr(self.pool, name)
+
+
+def test_workers_that_cannot_be_reached_are_asked_through_the_scheduler(two):
+    X, y, w = data()
+    with engine(*blocks(X, y, w), client=two) as there:
+        assert there.cluster.fast is not two
+        first = there.total(partial(normal, v=V))
+    with dask.config.set({"hoag.patience": 2.0}), engine(*blocks(X, y, w), client=two) as there:
+        assert there.cluster.patience == 2.0
+        there.cluster.fast.rpc = Unreachable(there.cluster.fast.rpc)
+        same(there.total(partial(normal, v=V)), first)
+        assert there.cluster.fast is two
 
 
 # ---------------------------------------------------------------- memory, told before

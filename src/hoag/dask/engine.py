@@ -32,13 +32,14 @@ from hoag.far.tree import Tree
 
 
 def engine(
-    X: Any, y: Any = None, sample_weight: Any = None, client: Any = None, patience: float = 10.0
+    X: Any, y: Any = None, sample_weight: Any = None, client: Any = None, patience: Any = None
 ) -> Engine:
     """Pieces of a dask array or dataframe, one a block of rows, held by the workers of `client`.
 
     y and the weights are brought to the blocks of X. Without a client, dask's own scheduler
     computes blocks here, again in every round. A worker that has not answered anything for
-    `patience` seconds is given up: its blocks are made again on others.
+    `patience` seconds is given up, and its blocks are made again on others: 10, or what
+    dask.config.set({"hoag.patience": …}) says.
 
     >>> import dask.array as da
     >>> import hoag.dask
@@ -50,7 +51,8 @@ def engine(
     if client is None:
         return Local(Blocks(recipes(X, y, sample_weight, lambda jobs: dask.compute(*jobs))))
     made = recipes(X, y, sample_weight, lambda jobs: client.gather(client.compute(jobs)))
-    return Workers(made, client, patience)
+    seconds = dask.config.get("hoag.patience", 10.0) if patience is None else patience
+    return Workers(made, client, float(seconds))
 
 
 def client_of(*collections: Any) -> Any:

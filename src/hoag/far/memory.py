@@ -61,7 +61,7 @@ def plan_memory(
 
     >>> import hoag
     >>> hoag.plan_memory((10**6, 20_000, 50), workers=2).blocks
-    312000004
+    310000004
     """
     each = None
     if isinstance(X, tuple):
