@@ -74,3 +74,11 @@ def holders():
 
 def clients(dask_scheduler):
     return [name for name in dask_scheduler.clients if not name.startswith("fire-and-forget")]
+
+
+def listening():
+    """The ports on which this process listens."""
+    import psutil
+
+    process = psutil.Process()
+    return [c.laddr.port for c in process.net_connections() if c.status == psutil.CONN_LISTEN]

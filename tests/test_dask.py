@@ -18,6 +18,7 @@ from on_workers import (
     fail,
     fail_unreadably,
     holders,
+    listening,
     normal,
     number,
     slowly,
@@ -36,7 +37,7 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
 from hoag.dask import ClusterLost, Workers, engine
 from hoag.dask.engine import Blocks
@@ -363,6 +364,43 @@ def test_a_cluster_that_vanishes_is_told():
     with pytest.raises(ClusterLost, match="The client is closed"):
         there.total(partial(normal, v=V))
     there.close()
+
+
+def test_blocks_that_dask_kept_are_computed_again_and_given_ones_cannot_be(two):
+    X, y, _ = data()
+    settled(two, 2)
+    rows, target, _ = blocks(X, y)
+    kept = two.persist(rows + 0.0)
+    with two.as_current():
+        wait([kept])
+    with engine(kept, target, client=two) as there:
+        first = there.total(partial(normal, v=V))
+        os.kill(holder_pid(two, there), signal.SIGKILL)
+        same(there.total(partial(normal, v=V)), first)
+    settled(two, 2)
+    halves = two.scatter([X[:100], X[100:]], direct=False)
+    given = da.concatenate(
+        [da.from_delayed(half, (n, 7), float) for half, n in zip(halves, (100, 103), strict=True)]
+    )
+    with engine(given, y, client=two) as there:
+        there.total(partial(normal, v=V))
+        os.kill(holder_pid(two, there), signal.SIGKILL)
+        with pytest.raises(ClusterLost, match=r"Block \d was in the memory of a worker that is"):
+            there.total(partial(normal, v=V))
+    settled(two, 2)
+
+
+def test_no_port_is_opened(two):
+    def ports():
+        # of this process, and of the workers
+        yield sorted(listening())
+        yield from (sorted(each) for each in two.run(listening).values())
+
+    X, y, _ = data()
+    before = list(ports())
+    with engine(*blocks(X, y), client=two) as there:
+        there.total(partial(normal, v=V))
+        assert list(ports()) == before
 
 
 class Unreachable:

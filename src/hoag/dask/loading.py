@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import CancelledError
 from functools import partial
 from time import monotonic, sleep
 from typing import Any
@@ -143,11 +145,14 @@ class Loader:
         kept = {future.key: future for future in distributed.futures_of(blocks)}
         if not kept:
             return {}
-        who = self.cluster.client.who_has(list(kept.values()))
+        gone = {key for key, future in kept.items() if future.cancelled()}
+        who = self.cluster.client.who_has([kept[key] for key in kept if key not in gone])
         graph = dict(blocks[0].__dask_graph__())
         homes = {}
         for i, block in zip(pieces, blocks):
             needed, _ = cull(graph, [block.key])
+            if not gone.isdisjoint(needed):
+                raise explained(i, CancelledError())
             count = Counter(a for key in needed if key in kept for a in who.get(key, ()))
             homes[i] = [address for address, n in count.items() if n == max(count.values())]
         return homes
@@ -179,12 +184,12 @@ def explained(i: int, error: BaseException) -> BaseException:
                 "want of memory: use smaller blocks or larger workers"
             )
         )
-    if isinstance(error, Exception):
-        error.add_note(f"While block {i} was computed on a worker.")
-        return error
-    return ClusterLost(
-        why(
-            f"Block {i} was in the memory of a worker that is gone, and dask does not know how to "
-            "compute it again: make the collection by dask, not by client.scatter"
+    if isinstance(error, (asyncio.CancelledError, CancelledError)):
+        return ClusterLost(
+            why(
+                f"Block {i} was in the memory of a worker that is gone, and dask does not know how "
+                "to compute it again: make the collection by dask, not by client.scatter"
+            )
         )
-    )
+    error.add_note(f"While block {i} was computed on a worker.")
+    return error
