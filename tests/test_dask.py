@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -37,42 +35,13 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-from distributed import Client, LocalCluster, wait
+from clusters import cluster, settled
+from distributed import wait
 
-from hoag.dask import ClusterLost, Workers, engine
-from hoag.dask.engine import Blocks
+from hoag.dask import ClusterLost, engine
+from hoag.dask.engine import Blocks, Workers
 
 pytestmark = pytest.mark.xdist_group("dask")
-
-
-@contextmanager
-def cluster(workers, **options):
-    """A client of a cluster of real processes, which is gone at the end whatever happens."""
-    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **options}
-    local = LocalCluster(
-        n_workers=workers, processes=True, host="127.0.0.1", silence_logs=logging.CRITICAL,
-        **options,
-    )  # fmt: skip
-    client = Client(local, set_as_default=False)
-    processes = {nanny.process.process._process for nanny in local.workers.values()}
-    try:
-        yield client
-    finally:
-        client.close()
-        local.close()
-        assert not any(process.is_alive() for process in processes)
-
-
-@pytest.fixture(scope="module")
-def two():
-    with cluster(2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def one():
-    with cluster(1) as client:
-        yield client
 
 
 def data(n=203, d=7, seed=0):
@@ -109,22 +78,17 @@ def holder_pid(client, engine):
     return pids(client)[address]
 
 
-def settled(client, workers):
-    """Waits until this many workers answer, so that the next test finds them."""
-    client.wait_for_workers(workers, timeout=30)
-
-
 V = np.linspace(-1.0, 1.0, 7)
 
 
 # ---------------------------------------------------------------- sums, and their bits
 
 
-def test_sums_agree_with_numpy_and_bit_for_bit_with_this_process(one, two):
+def test_sums_agree_with_numpy_and_bit_for_bit_with_this_process(one_worker, two_workers):
     X, y, w = data()
     wanted = normal(far.Piece(X, y, w), V)
     found = []
-    for client in (one, two):
+    for client in (one_worker, two_workers):
         with engine(*blocks(X, y, w), client=client) as there:
             assert isinstance(there, Workers)
             assert (there.pieces, there.features, there.names) == (6, 7, None)
@@ -142,9 +106,9 @@ def test_sums_agree_with_numpy_and_bit_for_bit_with_this_process(one, two):
         np.testing.assert_allclose(a, c, rtol=1e-12)
 
 
-def test_bits_do_not_tell_who_holds_what(two):
+def test_bits_do_not_tell_who_holds_what(two_workers):
     X, y, w = data()
-    with engine(*blocks(X, y, w), client=two) as there:
+    with engine(*blocks(X, y, w), client=two_workers) as there:
         first = there.total(partial(normal, v=V))
         a, b = there.cluster.hands
         for left in ({0, 2, 4}, {0, 5}, {1, 2, 3, 4, 5}):
@@ -158,11 +122,11 @@ def test_bits_do_not_tell_who_holds_what(two):
 
 
 @pytest.mark.parametrize("to", [sparse.csr_matrix, sparse.csr_array, sparse.coo_array])
-def test_sparse_blocks(two, to):
+def test_sparse_blocks(two_workers, to):
     X, y, _ = data()
     X = np.where(np.abs(X) > 1.0, X, 0.0)
     rows, target, _ = blocks(X, y)
-    with engine(rows.rechunk({1: -1}).map_blocks(to), target, client=two) as there:
+    with engine(rows.rechunk({1: -1}).map_blocks(to), target, client=two_workers) as there:
         assert (
             there.gathered(lambda piece: sparse.issparse(piece.X) and piece.X.format) == ["csr"] * 6
         )
@@ -172,13 +136,13 @@ def test_sparse_blocks(two, to):
     np.testing.assert_allclose(found[0], normal(far.Piece(X, y), V)[0], rtol=1e-11)
 
 
-def test_frames_keep_their_names_and_labels(two):
+def test_frames_keep_their_names_and_labels(two_workers):
     X, y, w = data()
     frame = pd.DataFrame(X, columns=list("abcdefg")).assign(label=np.where(y > 0, "yes", "no"))
     frame["a"], frame["weight"] = (X[:, 0] > 0), w
     table = dd.from_pandas(frame, npartitions=4)
     rows = table[list("abcdefg")]
-    with engine(rows, table["label"], table["weight"], client=two) as there:
+    with engine(rows, table["label"], table["weight"], client=two_workers) as there:
         assert there.names == list("abcdefg")
         labels = there.gathered(lambda piece: (sorted(set(piece.y)), piece.weight.sum()))
         assert [each[0] for each in labels] == [["no", "yes"]] * 4
@@ -187,30 +151,30 @@ def test_frames_keep_their_names_and_labels(two):
         np.testing.assert_allclose(sums, frame[list("abcdefg")].sum(), rtol=1e-12)
         assert there.fingerprint() == here(there).fingerprint()
     with pytest.raises(hoag.InvalidInput, match="Columns label of X are no numbers"):
-        engine(table, y, client=two)
+        engine(table, y, client=two_workers)
 
 
-def test_blocks_of_unknown_sizes(two):
+def test_blocks_of_unknown_sizes(two_workers):
     X, y, _ = data()
     rows, target, _ = blocks(X, y)
     many = rows[rows[:, 0] > 0]  # nobody knows how many these are
     left = target.rechunk({0: rows.chunks[0]})[rows[:, 0].rechunk((rows.chunks[0],)) > 0]
     wanted = normal(far.Piece(X[X[:, 0] > 0], y[X[:, 0] > 0]), V)
     for ys in (left, y[X[:, 0] > 0], da.from_array(y[X[:, 0] > 0], chunks=20)):
-        with engine(many, ys, client=two) as there:
+        with engine(many, ys, client=two_workers) as there:
             found = there.total(partial(normal, v=V))
             np.testing.assert_allclose(found[0], wanted[0], rtol=1e-11)
             assert found[2] == wanted[2]
     wrong = target.rechunk({0: rows.chunks[0]})[rows[:, 1].rechunk((rows.chunks[0],)) > 0]
     with (
-        engine(many, wrong, client=two) as there,
+        engine(many, wrong, client=two_workers) as there,
         pytest.raises(hoag.InvalidInput, match=r"Block \d of X has \d+ rows and block \d of y"),
     ):
         there.total(partial(normal, v=V))
     with pytest.raises(hoag.InvalidInput, match="y has 200 rows and X has 203"):
-        engine(rows, y[:200], client=two)
+        engine(rows, y[:200], client=two_workers)
     with pytest.raises(hoag.InvalidInput, match="blocks of unknown sizes and X has 6"):
-        engine(rows, da.concatenate([left, left]), client=two)
+        engine(rows, da.concatenate([left, left]), client=two_workers)
 
 
 def test_without_a_client_dask_computes_blocks_here():
@@ -228,34 +192,34 @@ def test_without_a_client_dask_computes_blocks_here():
 # ---------------------------------------------------------------- where data are
 
 
-def test_blocks_stay_where_they_are_and_are_held_once(two):
-    a, b = sorted(two.nthreads())
+def test_blocks_stay_where_they_are_and_are_held_once(two_workers):
+    a, b = sorted(two_workers.nthreads())
     recipe = da.random.default_rng(0).normal(size=(120_000, 20), chunks=(20_000, 20))
-    left = two.persist(recipe[:40_000], workers=[a])
-    right = two.persist(recipe[40_000:], workers=[b])
+    left = two_workers.persist(recipe[:40_000], workers=[a])
+    right = two_workers.persist(recipe[40_000:], workers=[b])
     X = da.concatenate([left, right])
-    two.gather(two.compute([left.sum(), right.sum()]))
-    with engine(X, da.zeros(120_000, chunks=20_000), client=two) as there:
+    two_workers.gather(two_workers.compute([left.sum(), right.sum()]))
+    with engine(X, da.zeros(120_000, chunks=20_000), client=two_workers) as there:
         there.total(lambda piece: piece.X.sum())
         assert there.loader.held == {a: {0, 1}, b: {2, 3, 4, 5}}
         made = ("hoag-piece", "hoag-keep")  # dask lets go of what it made for us
-        until(lambda: not any(str(key).startswith(made) for key in two.who_has()))
+        until(lambda: not any(str(key).startswith(made) for key in two_workers.who_has()))
 
 
-def test_nothing_is_left_after_close(two):
+def test_nothing_is_left_after_close(two_workers):
     X, y, _ = data()
-    there = engine(*blocks(X, y), client=two)
+    there = engine(*blocks(X, y), client=two_workers)
     there.total(partial(normal, v=V))
-    assert any("hoag-holder" in str(key) for key in two.who_has())
+    assert any("hoag-holder" in str(key) for key in two_workers.who_has())
     there.close()
     with pytest.raises(RuntimeError, match="This engine is closed"):
         there.total(partial(normal, v=V))
-    gone = engine(*blocks(X, y), client=two)
+    gone = engine(*blocks(X, y), client=two_workers)
     gone.total(partial(normal, v=V))
     del gone
-    until(lambda: not any("hoag" in str(key) for key in two.who_has()))
-    until(lambda: set(two.run(holders).values()) == {0})
-    until(lambda: len(two.run_on_scheduler(clients)) == 1)
+    until(lambda: not any("hoag" in str(key) for key in two_workers.who_has()))
+    until(lambda: set(two_workers.run(holders).values()) == {0})
+    until(lambda: len(two_workers.run_on_scheduler(clients)) == 1)
 
 
 def until(true, seconds=10):
@@ -268,24 +232,24 @@ def until(true, seconds=10):
 # ---------------------------------------------------------------- prepared states, failing calls
 
 
-def test_what_prepares_is_sent_once_and_the_two_last_are_kept(two, tmp_path):
+def test_what_prepares_is_sent_once_and_the_two_last_are_kept(two_workers, tmp_path):
     X, y, _ = data()
     Centred.pickled = 0
     first, second, third = (Centred(tmp_path / name) for name in "abc")
-    with engine(*blocks(X, y), client=two) as there:
+    with engine(*blocks(X, y), client=two_workers) as there:
         for prepare in (first, first, second, first, third, second):
             assert there.total(number, prepare)[0] == 15
         lines = {p.log.name: sorted(p.log.read_text().split()) for p in (first, second, third)}
         each = [str(i) for i in range(6)]
         assert lines == {"a": each, "b": sorted(each * 2), "c": each}
         assert Centred.pickled == 2 * 4  # to each of two workers; `second` was dropped for `third`
-        kept = two.run(states)
+        kept = two_workers.run(states)
         assert all(len(keys) == 2 for keys in kept.values())
 
 
-def test_what_a_call_raises_comes_through(two):
+def test_what_a_call_raises_comes_through(two_workers):
     X, y, _ = data()
-    with engine(*blocks(X, y), client=two) as there:
+    with engine(*blocks(X, y), client=two_workers) as there:
         with pytest.raises(KeyError, match="no such thing") as caught:
             there.total(fail)
         assert "In piece 3, on a worker" in caught.value.__notes__[0]
@@ -297,7 +261,7 @@ def test_what_a_call_raises_comes_through(two):
         lambda block: np.linalg.cholesky(-block.T @ block), dtype=float
     )
     with (
-        engine(broken, y, client=two) as there,
+        engine(broken, y, client=two_workers) as there,
         pytest.raises(np.linalg.LinAlgError) as caught,
     ):
         there.total(fail)
@@ -307,25 +271,25 @@ def test_what_a_call_raises_comes_through(two):
 # ---------------------------------------------------------------- workers that die or hang
 
 
-def test_a_worker_killed_between_rounds_and_one_during_a_round(two):
+def test_a_worker_killed_between_rounds_and_one_during_a_round(two_workers):
     X, y, w = data()
-    with engine(*blocks(X, y, w), client=two) as there:
+    with engine(*blocks(X, y, w), client=two_workers) as there:
         first = there.total(partial(normal, v=V))
-        os.kill(holder_pid(two, there), signal.SIGKILL)
+        os.kill(holder_pid(two_workers, there), signal.SIGKILL)
         same(there.total(partial(normal, v=V)), first)
-        settled(two, 2)
-        victim = holder_pid(two, there)
+        settled(two_workers, 2)
+        victim = holder_pid(two_workers, there)
         threading.Timer(0.3, os.kill, (victim, signal.SIGKILL)).start()
         same(there.total(partial(slowly, v=V, seconds=0.2)), first)
         assert there.rebuilt > 6
-        settled(two, 2)
+        settled(two_workers, 2)
 
 
-def test_a_worker_that_hangs_and_wakes_up_again(two):
+def test_a_worker_that_hangs_and_wakes_up_again(two_workers):
     X, y, w = data()
-    with engine(*blocks(X, y, w), client=two, patience=1.0) as there:
+    with engine(*blocks(X, y, w), client=two_workers, patience=1.0) as there:
         first = there.total(partial(normal, v=V))
-        victim = holder_pid(two, there)
+        victim = holder_pid(two_workers, there)
         began = time.monotonic()
         threading.Timer(0.2, os.kill, (victim, signal.SIGSTOP)).start()
         try:
@@ -339,9 +303,9 @@ def test_a_worker_that_hangs_and_wakes_up_again(two):
         same(there.total(partial(normal, v=V)), first)
 
 
-def test_a_worker_that_only_takes_long_is_waited_for(two):
+def test_a_worker_that_only_takes_long_is_waited_for(two_workers):
     X, y, _ = data()
-    with engine(*blocks(X, y, sizes=(100, 103)), client=two, patience=0.5) as there:
+    with engine(*blocks(X, y, sizes=(100, 103)), client=two_workers, patience=0.5) as there:
         there.total(partial(slowly, v=V, seconds=2.0))
         assert there.rebuilt == 2
 
@@ -352,7 +316,7 @@ def test_a_cluster_that_vanishes_is_told():
         there = engine(*blocks(X, y), client=client, patience=1.0)
         first = there.total(partial(normal, v=V))
         for nanny in client.cluster.workers.values():
-            nanny.auto_restart = False
+            nanny.process.on_exit = lambda code: None  # else it starts another
         alive = pids(client)
         os.kill(alive[min(alive)], signal.SIGKILL)
         same(there.total(partial(normal, v=V)), first)  # by the one that is left
@@ -366,39 +330,39 @@ def test_a_cluster_that_vanishes_is_told():
     there.close()
 
 
-def test_blocks_that_dask_kept_are_computed_again_and_given_ones_cannot_be(two):
+def test_blocks_that_dask_kept_are_computed_again_and_given_ones_cannot_be(two_workers):
     X, y, _ = data()
-    settled(two, 2)
+    settled(two_workers, 2)
     rows, target, _ = blocks(X, y)
-    kept = two.persist(rows + 0.0)
-    with two.as_current():
+    kept = two_workers.persist(rows + 0.0)
+    with two_workers.as_current():
         wait([kept])
-    with engine(kept, target, client=two) as there:
+    with engine(kept, target, client=two_workers) as there:
         first = there.total(partial(normal, v=V))
-        os.kill(holder_pid(two, there), signal.SIGKILL)
+        os.kill(holder_pid(two_workers, there), signal.SIGKILL)
         same(there.total(partial(normal, v=V)), first)
-    settled(two, 2)
-    halves = two.scatter([X[:100], X[100:]], direct=False)
+    settled(two_workers, 2)
+    halves = two_workers.scatter([X[:100], X[100:]], direct=False)
     given = da.concatenate(
         [da.from_delayed(half, (n, 7), float) for half, n in zip(halves, (100, 103), strict=True)]
     )
-    with engine(given, y, client=two) as there:
+    with engine(given, y, client=two_workers) as there:
         there.total(partial(normal, v=V))
-        os.kill(holder_pid(two, there), signal.SIGKILL)
+        os.kill(holder_pid(two_workers, there), signal.SIGKILL)
         with pytest.raises(ClusterLost, match=r"Block \d was in the memory of a worker that is"):
             there.total(partial(normal, v=V))
-    settled(two, 2)
+    settled(two_workers, 2)
 
 
-def test_no_port_is_opened(two):
+def test_no_port_is_opened(two_workers):
     def ports():
         # of this process, and of the workers
         yield sorted(listening())
-        yield from (sorted(each) for each in two.run(listening).values())
+        yield from (sorted(each) for each in two_workers.run(listening).values())
 
     X, y, _ = data()
     before = list(ports())
-    with engine(*blocks(X, y), client=two) as there:
+    with engine(*blocks(X, y), client=two_workers) as there:
         there.total(partial(normal, v=V))
         assert list(ports()) == before
 
@@ -416,22 +380,25 @@ class Unreachable:
         return getattr(self.pool, name)
 
 
-def test_workers_that_cannot_be_reached_are_asked_through_the_scheduler(two):
+def test_workers_that_cannot_be_reached_are_asked_through_the_scheduler(two_workers):
     X, y, w = data()
-    with engine(*blocks(X, y, w), client=two) as there:
-        assert there.cluster.fast is not two
+    with engine(*blocks(X, y, w), client=two_workers) as there:
+        assert there.cluster.fast is not two_workers
         first = there.total(partial(normal, v=V))
-    with dask.config.set({"hoag.patience": 2.0}), engine(*blocks(X, y, w), client=two) as there:
+    with (
+        dask.config.set({"hoag.patience": 2.0}),
+        engine(*blocks(X, y, w), client=two_workers) as there,
+    ):
         assert there.cluster.patience == 2.0
         there.cluster.fast.rpc = Unreachable(there.cluster.fast.rpc)
         same(there.total(partial(normal, v=V)), first)
-        assert there.cluster.fast is two
+        assert there.cluster.fast is two_workers
 
 
 # ---------------------------------------------------------------- memory, told before
 
 
-def test_the_memory_is_told_before_blocks_are_loaded(two):
+def test_the_memory_is_told_before_blocks_are_loaded(two_workers):
     plan = hoag.plan_memory((10**6, 500), workers=4, folds=5)
     assert plan.blocks == 250_000 * (500 + 2) * 8
     assert plan.matrices == 5 * 500 * 500 * 8
@@ -444,7 +411,7 @@ def test_the_memory_is_told_before_blocks_are_loaded(two):
         hoag.plan_memory(da.from_array(X)[da.from_array(y) > 0])
     huge = da.zeros((10**9, 1000), chunks=(10**8, 1000)).map_blocks(lambda block: block[:0])
     with (
-        engine(huge, da.zeros(10**9, chunks=10**8), client=two) as there,
+        engine(huge, da.zeros(10**9, chunks=10**8), client=two_workers) as there,
         pytest.warns(UserWarning, match="A worker needs about 4e\\+03 GB for its share"),
     ):
         there.loader._workers()

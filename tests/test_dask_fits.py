@@ -16,23 +16,11 @@ pytest.importorskip("dask.array")
 
 import dask.array as da
 import joblib
-from test_dask import cluster, settled
+from clusters import settled
 
 from hoag.dask import engine
 
 pytestmark = pytest.mark.xdist_group("dask")
-
-
-@pytest.fixture(scope="module")
-def two():
-    with cluster(2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def one():
-    with cluster(1) as client:
-        yield client
 
 
 def data(seed=0, n=500, d=8):
@@ -70,33 +58,33 @@ def alike(model, other):
 
 
 @pytest.mark.parametrize("kind", list(MODELS))
-def test_fits_agree_with_memory_and_with_each_other_to_the_bit(kind, one, two):
+def test_fits_agree_with_memory_and_with_each_other_to_the_bit(kind, one_worker, two_workers):
     X, ys = data()
     here = new(kind).fit(X, ys[kind])
     there = []
-    for client in (one, two):
+    for client in (one_worker, two_workers):
         with client.as_current():
             there.append(new(kind).fit(*blocks(X, ys[kind])))
     alike(*there)
     for a, b in zip(numbers(here), numbers(there[0]), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
-    with two.as_current():
+    with two_workers.as_current():
         there = there[0].predict(blocks(X, ys[kind])[0])
     np.testing.assert_allclose(np.asarray(there, dtype=float), here.predict(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "poisson"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two):
+def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two_workers):
     X, ys = data()
-    settled(two, 2)
-    with engine(*blocks(X, ys[kind]), client=two, patience=1.0) as rows:
+    settled(two_workers, 2)
+    with engine(*blocks(X, ys[kind]), client=two_workers, patience=1.0) as rows:
         wanted = new(kind).fit(rows)
         rounds = rows.reads
-    with engine(*blocks(X, ys[kind]), client=two, patience=1.0) as rows:
+    with engine(*blocks(X, ys[kind]), client=two_workers, patience=1.0) as rows:
         rows.total(lambda piece: piece.rows)
         holder = next(address for address, held in rows.loader.held.items() if 0 in held)
-        victim, asked, ask = two.run(os.getpid)[holder], [], rows.cluster.ask
+        victim, asked, ask = two_workers.run(os.getpid)[holder], [], rows.cluster.ask
 
         def struck(jobs):
             asked.append(jobs)
@@ -114,17 +102,17 @@ def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two):
         assert rows.rebuilt > rows.pieces
         assert rows.reads == rounds + 1
     alike(found, wanted)
-    settled(two, 2)
+    settled(two_workers, 2)
 
 
 @pytest.mark.parametrize("options", [{}, {"penalties": "per-feature", "max_iter": 3}])
 @pytest.mark.filterwarnings("ignore:Stopped at step 3")
-def test_folds_through_joblibs_backend_of_dask(two, options):
+def test_folds_through_joblibs_backend_of_dask(two_workers, options):
     rng = np.random.default_rng(0)
     X = sparse.random(200, 300, 0.05, format="csr", random_state=0)
     y = X @ rng.normal(size=300) + 0.3 * rng.normal(size=200) > 0
     here = hoag.LogisticRegressionCV(cv=3, **options).fit(X, y)
-    with joblib.parallel_config(backend="dask", client=two):
+    with joblib.parallel_config(backend="dask", client=two_workers):
         there = hoag.LogisticRegressionCV(cv=3, n_jobs=2, **options).fit(X, y)
     for a, b in zip(numbers(here), numbers(there), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)

@@ -17,6 +17,6 @@ except ImportError:
     raise ImportError("hoag.dask needs dask and distributed: pip install 'hoag[dask]'.") from None
 
 from hoag.dask.cluster import ClusterLost
-from hoag.dask.engine import Workers, engine
+from hoag.dask.engine import engine
 
-__all__ = ["ClusterLost", "Workers", "engine"]
+__all__ = ["ClusterLost", "engine"]
