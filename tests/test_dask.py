@@ -41,8 +41,6 @@ from distributed import wait
 from hoag.dask import ClusterLost, engine
 from hoag.dask.engine import Blocks, Workers
 
-pytestmark = pytest.mark.xdist_group("dask")
-
 
 def data(n=203, d=7, seed=0):
     rng = np.random.default_rng(seed)

@@ -20,8 +20,6 @@ from clusters import settled
 
 from hoag.dask import engine
 
-pytestmark = pytest.mark.xdist_group("dask")
-
 
 def data(seed=0, n=500, d=8):
     """X, and a y for each kind of model."""
