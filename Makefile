@@ -10,7 +10,7 @@ export HOAG_DATA
 	$(PYTHON) -m venv .venv
 	# This build of torch has a version for processors alone: nothing for graphics cards comes along.
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs,jax,torch]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,demo,bench,cli,reproduce,docs,jax,torch,dask]'
 	touch $@ .venv/demo-ready
 
 # What the demo needs and nothing else, for people who want to see it first.

@@ -30,7 +30,7 @@ def is_protocol(thing):
 
 
 def installed(name):
-    """hoag.jax or hoag.torch, where what it needs is installed."""
+    """hoag.dask, hoag.jax or hoag.torch, where what it needs is installed."""
     try:
         return importlib.import_module(f"hoag.{name}")
     except ImportError:
@@ -45,7 +45,8 @@ def public():
     from sklearn.base import BaseEstimator
 
     top = {name: getattr(hoag, name) for name in hoag.__all__}
-    top |= {name: module for name in ("jax", "torch") if (module := installed(name)) is not None}
+    optional = ("dask", "jax", "torch")
+    top |= {name: module for name in optional if (module := installed(name)) is not None}
     modules = {name: t for name, t in top.items() if isinstance(t, types.ModuleType)}
     things = {f"hoag.{name}": t for name, t in top.items() if name not in modules}
     kinds = {

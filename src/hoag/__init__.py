@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         TweedieRegressorCV,
     )
     from hoag.far.blocks import blocks
+    from hoag.far.memory import MemoryPlan, plan_memory
     from hoag.own.implicit import implicit
     from hoag.own.plain import problem
     from hoag.own.scales import Scale
@@ -74,7 +75,7 @@ _MODULES = {
         name: f"hoag.{name}"
         for name in ("linear", "models", "penalties", "plot", "schedules", "search", "testing")
     },
-    **{name: f"hoag.{name}" for name in ("jax", "torch")},
+    **{name: f"hoag.{name}" for name in ("dask", "far", "jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
 }
 _HOMES = {
@@ -97,6 +98,7 @@ _HOMES = {
         *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
     ),
     "hoag.far.blocks": ("blocks",),
+    "hoag.far.memory": ("MemoryPlan", "plan_memory"),
     "hoag.own.implicit": ("implicit",),
     "hoag.own.plain": ("problem",),
     "hoag.own.scales": ("Scale",),
@@ -125,6 +127,7 @@ __all__ = [
     "KernelRidgeCV",
     "LinearSVCCV",
     "LogisticRegressionCV",
+    "MemoryPlan",
     "OrdinalLogisticCV",
     "PoissonRegressorCV",
     "QuantileRegressorCV",
@@ -154,6 +157,7 @@ __all__ = [
     "models",
     "penalties",
     "plan",
+    "plan_memory",
     "plot",
     "problem",
     "schedules",

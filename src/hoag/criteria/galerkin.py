@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from hoag.inner import InnerSolver
 from hoag.linear import Cholesky
 from hoag.problems import Counted
 from hoag.values import Array, Ask, Cost, Evaluation, Solve
+
+T = TypeVar("T")
 
 # An evaluation begins with so many directions where there are none yet, and adds at most so many:
 # the search may rather move on with what it knows.
@@ -102,7 +104,8 @@ class Galerkin(Criterion):
 
     def _enter(self, lam: Array, warm: Any) -> Reduced:
         if warm is not None:
-            return self._rebound(warm).moved(lam)
+            known: Reduced = self.rebound(warm)
+            return known.moved(lam)
         self.problem.train.charge(self.setup)
         here = Reduced.begun(self.problem, lam, self.precondition).grown()
         here = here.moved(here.natural)
@@ -110,9 +113,10 @@ class Galerkin(Criterion):
             here = here.grown()
         return here.moved(lam)
 
-    def _rebound(self, warm: Reduced) -> Reduced:
+    def rebound(self, warm: T) -> T:
         """A warm start that may have come from another process, on this model."""
-        warm.basis.model = self.problem
+        if isinstance(warm, Reduced):
+            warm.basis.model = self.problem
         return warm
 
     def solution(self, found: Evaluation) -> tuple[Array, Cost]:
@@ -120,7 +124,7 @@ class Galerkin(Criterion):
         if isinstance(found.warm, Warm):
             return found.warm.x, Cost()
         counted = Counted(self.problem)
-        return self._rebound(found.warm).x, counted.cost
+        return self.rebound(found.warm).x, counted.cost
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """At the x that the space gives, outside of it: g and ∇₁h by the problem itself.
@@ -157,7 +161,7 @@ class Galerkin(Criterion):
         """The same evaluation with its x in the place of the space."""
         if isinstance(found.warm, Warm):
             return found
-        x = found.x if found.x is not None else self._rebound(found.warm).x
+        x = found.x if found.x is not None else self.rebound(found.warm).x
         return replace(found, x=x, warm=Warm(found.lam, x, None))
 
 

@@ -1,0 +1,22 @@
+"""Rows in the blocks of dask arrays and dataframes, held by the workers of a cluster.
+
+>>> import dask.array as da, numpy as np
+>>> import hoag.dask
+>>> X, y = da.ones((8, 3), chunks=(4, 3)), da.zeros(8, chunks=4)
+>>> engine = hoag.dask.engine(X, y)  # no cluster here: dask's own threads compute the blocks
+>>> engine.total(lambda piece: piece.X.sum(axis=0))
+array([8., 8., 8.])
+"""
+
+from __future__ import annotations
+
+try:
+    import dask as _dask  # noqa: F401
+    import distributed as _distributed  # noqa: F401
+except ImportError:
+    raise ImportError("hoag.dask needs dask and distributed: pip install 'hoag[dask]'.") from None
+
+from hoag.dask.cluster import ClusterLost
+from hoag.dask.engine import engine
+
+__all__ = ["ClusterLost", "engine"]

@@ -1,0 +1,144 @@
+"""From dask collections to the recipes of pieces: the graph of every block of X, y and weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import futures_of
+
+from hoag.dask.block import counted, made
+from hoag.values import InvalidInput
+
+# Computes a list of Delayed objects in one go.
+Compute = Callable[[list[Any]], Sequence[Any]]
+
+
+class Recipes(NamedTuple):
+    """X, y and weights as blocks that are computed when somebody asks; rows are None if unknown."""
+
+    X: list[Any]
+    y: list[Any] | None
+    weight: list[Any] | None
+    features: int
+    names: list[str] | None
+    rows: list[int] | None
+    dense: bool
+
+    def piece(self, i: int, rows: bool = True, name: str | None = None) -> Any:
+        """Piece i, delayed."""
+        weight = None if self.weight is None else self.weight[i]
+        X = self.X[i] if rows or self.y is None else None
+        y = None if self.y is None else self.y[i]
+        return dask.delayed(made, pure=False)(i, X, y, weight, self.features, dask_key_name=name)
+
+
+def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
+    """The blocks of X, and those of y and the weights that belong to them."""
+    names, dense = None, False
+    if isinstance(X, da.Array):
+        if X.ndim != 2 or math.isnan(X.shape[1]):
+            raise InvalidInput(
+                f"X has shape {X.shape}; needed are rows and a known number of columns."
+            )
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        features, rows = X.shape[1], known(X)
+        blocks = delayed_blocks(X)
+        dense = isinstance(X._meta, np.ndarray)
+    elif is_frame(X):
+        numeric(X)
+        names = [str(name) for name in X.columns]
+        features, rows, dense = len(names), None, True
+        blocks = list(X.to_delayed())
+    else:
+        raise InvalidInput(
+            f"X is a {type(X).__name__}; hoag.dask takes dask arrays and dask dataframes."
+        )
+    mine = Rows(blocks, rows, compute)
+    ys = None if y is None else aligned(y, "y", mine)
+    weights = None if weight is None else aligned(weight, "sample_weight", mine)
+    return Recipes(blocks, ys, weights, features, names, mine.known, dense)
+
+
+class Rows:
+    """The rows of every block of X: known, or counted in one go when somebody needs them."""
+
+    def __init__(self, blocks: list[Any], known: list[int] | None, compute: Compute) -> None:
+        self.blocks, self.known, self.compute = blocks, known, compute
+
+    @property
+    def counted(self) -> list[int]:
+        if self.known is None:
+            count = dask.delayed(counted)
+            self.known = [int(n) for n in self.compute([count(block) for block in self.blocks])]
+        return self.known
+
+
+def aligned(y: Any, name: str, rows: Rows) -> list[Any]:
+    """y in the blocks of X. Where neither tells its sizes, the workers compare them."""
+    if dask.is_dask_collection(y):
+        if not isinstance(y, da.Array):
+            if y.npartitions == len(rows.blocks):
+                return list(y.to_delayed())
+            y = y.to_dask_array(lengths=True)
+        if y.ndim > 1 and any(n > 1 for n in y.numblocks[1:]):
+            y = y.rechunk(dict.fromkeys(range(1, y.ndim), -1))
+        mine = known(y)
+        if y.numblocks[0] == len(rows.blocks) and (mine is None or rows.known is None):
+            return delayed_blocks(y)
+        if mine is None:
+            raise InvalidInput(
+                f"{name} has {y.numblocks[0]} blocks of unknown sizes and X has "
+                f"{len(rows.blocks)}: call {name}.compute_chunk_sizes() first."
+            )
+        same_rows(name, sum(mine), rows)
+        y = y if mine == rows.counted else y.rechunk({0: tuple(rows.counted)})
+        return delayed_blocks(y)
+    y = np.asarray(y)
+    same_rows(name, len(y), rows)
+    ends = np.cumsum(rows.counted)
+    return [y[end - n : end] for end, n in zip(ends, rows.counted)]
+
+
+def same_rows(name: str, n: int, rows: Rows) -> None:
+    if n != sum(rows.counted):
+        raise InvalidInput(f"{name} has {n} rows and X has {sum(rows.counted)}.")
+
+
+def known(a: Any) -> list[int] | None:
+    """The rows of every block of a dask array; None where dask does not know them."""
+    sizes = a.chunks[0]
+    return None if any(math.isnan(n) for n in sizes) else [int(n) for n in sizes]
+
+
+def delayed_blocks(a: Any) -> list[Any]:
+    """The blocks of a dask array. Optimised graphs lose hold of what is kept on workers."""
+    return list(a.to_delayed(optimize_graph=not futures_of(a)).ravel())
+
+
+def is_frame(X: Any) -> bool:
+    if not dask.is_dask_collection(X):
+        return False
+    import dask.dataframe as dd
+
+    return isinstance(X, dd.DataFrame)
+
+
+def numeric(X: Any) -> None:
+    """Raises unless all columns are numbers."""
+    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+
+    wrong = [
+        str(name)
+        for name, kind in X.dtypes.items()
+        if is_complex_dtype(kind) or not (is_numeric_dtype(kind) or is_bool_dtype(kind))
+    ]
+    if wrong:
+        raise InvalidInput(
+            f"Columns {', '.join(wrong[:5])} of X are no numbers. Encode them first: "
+            "dask.dataframe.get_dummies(X.categorize()) makes columns of categories."
+        )

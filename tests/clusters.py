@@ -1,0 +1,31 @@
+"""Clusters of dask on this machine."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+
+from distributed import Client, LocalCluster
+
+
+@contextmanager
+def cluster(workers, **options):
+    """A client of a cluster of real processes, which is gone at the end whatever happens."""
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **options}
+    local = LocalCluster(
+        n_workers=workers, processes=True, host="127.0.0.1", silence_logs=logging.CRITICAL,
+        **options,
+    )  # fmt: skip
+    client = Client(local, set_as_default=False)
+    processes = {nanny.process.process._process for nanny in local.workers.values()}
+    try:
+        yield client
+    finally:
+        client.close()
+        local.close()
+        assert not any(process.is_alive() for process in processes)
+
+
+def settled(client, workers):
+    """Waits until this many workers answer, so that the next test finds them."""
+    client.wait_for_workers(workers, timeout=30)

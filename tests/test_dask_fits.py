@@ -1,0 +1,116 @@
+"""fit on collections of dask: what memory finds, to rounding; and no bit by who computed it."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hoag
+
+pytest.importorskip("distributed")
+pytest.importorskip("dask.array")
+
+import dask.array as da
+import joblib
+from clusters import settled
+
+from hoag.dask import engine
+
+
+def data(seed=0, n=500, d=8):
+    """X, and a y for each kind of model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    z = X @ rng.normal(size=d) / 2
+    noisy = z + rng.normal(size=n)
+    return X, {"ridge": noisy, "logistic": noisy > 0, "poisson": 1.0 * rng.poisson(np.exp(z / 2))}
+
+
+MODELS = {
+    "ridge": hoag.RidgeCV(cv=5),
+    "logistic": hoag.LogisticRegressionCV(),
+    "poisson": hoag.PoissonRegressorCV(),
+}
+
+
+def blocks(X, y, height=97):
+    return da.from_array(X, chunks=(height, X.shape[1])), da.from_array(y, chunks=height)
+
+
+def new(kind, **options):
+    model = MODELS[kind]
+    return type(model)(**{**model.get_params(), **options})
+
+
+def numbers(model):
+    return model.coef_, np.asarray(model.intercept_), np.asarray(model.lam_), model.criterion_
+
+
+def alike(model, other):
+    for a, b in zip(numbers(model), numbers(other), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_fits_agree_with_memory_and_with_each_other_to_the_bit(kind, one_worker, two_workers):
+    X, ys = data()
+    here = new(kind).fit(X, ys[kind])
+    there = []
+    for client in (one_worker, two_workers):
+        with client.as_current():
+            there.append(new(kind).fit(*blocks(X, ys[kind])))
+    alike(*there)
+    for a, b in zip(numbers(here), numbers(there[0]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    with two_workers.as_current():
+        there = there[0].predict(blocks(X, ys[kind])[0])
+    np.testing.assert_allclose(np.asarray(there, dtype=float), here.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "poisson"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two_workers):
+    X, ys = data()
+    settled(two_workers, 2)
+    with engine(*blocks(X, ys[kind]), client=two_workers, patience=1.0) as rows:
+        wanted = new(kind).fit(rows)
+        rounds = rows.reads
+    with engine(*blocks(X, ys[kind]), client=two_workers, patience=1.0) as rows:
+        rows.total(lambda piece: piece.rows)
+        holder = next(address for address, held in rows.loader.held.items() if 0 in held)
+        victim, asked, ask = two_workers.run(os.getpid)[holder], [], rows.cluster.ask
+
+        def struck(jobs):
+            asked.append(jobs)
+            if len(asked) == 5:
+                os.kill(victim, how)
+            return ask(jobs)
+
+        rows.cluster.ask = struck
+        try:
+            found = new(kind).fit(rows)
+        finally:
+            if how == signal.SIGSTOP:
+                os.kill(victim, signal.SIGCONT)
+        assert len(asked) > 6
+        assert rows.rebuilt > rows.pieces
+        assert rows.reads == rounds + 1
+    alike(found, wanted)
+    settled(two_workers, 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"penalties": "per-feature", "max_iter": 3}])
+@pytest.mark.filterwarnings("ignore:Stopped at step 3")
+def test_folds_through_joblibs_backend_of_dask(two_workers, options):
+    rng = np.random.default_rng(0)
+    X = sparse.random(200, 300, 0.05, format="csr", random_state=0)
+    y = X @ rng.normal(size=300) + 0.3 * rng.normal(size=200) > 0
+    here = hoag.LogisticRegressionCV(cv=3, **options).fit(X, y)
+    with joblib.parallel_config(backend="dask", client=two_workers):
+        there = hoag.LogisticRegressionCV(cv=3, n_jobs=2, **options).fit(X, y)
+    for a, b in zip(numbers(here), numbers(there), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
