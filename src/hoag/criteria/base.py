@@ -40,6 +40,8 @@ class Traits:
     sample  of how many rows a sample should be on which a whole descent ends near that on all rows,
             for a share of its price; None where there is no such sample
     modelled   looks are at models of f about one x, good enough all over the box to begin by
+    begun   looks are good near an evaluation alone, and the search begins where it shall: the box
+            was looked over before
     least   log of the least curvature of the data in any direction, in units of λ, where it is
             known: a penalty far below it does nothing
     blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
@@ -62,6 +64,7 @@ class Traits:
     fewest: int | None = None
     sample: int | None = None
     modelled: bool = False
+    begun: bool = False
     least: float | None = None
     blocks: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     alike: Array | None = None
@@ -86,6 +89,9 @@ class Criterion(ABC):
 
     # Makes the criterion of the same f where one λ stands for all; None where there is no such way.
     shared: Callable[[], Criterion] | None = None
+    # Makes a criterion whose minimum is about that of this one, for a share of its price: where a
+    # search had better begin. None where there is no such way.
+    rehearsal: Callable[[], Criterion] | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
 

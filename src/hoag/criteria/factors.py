@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -60,6 +60,30 @@ def factors(M: Array, lam: Array) -> list[Factor]:
 def solved(inverses: Sequence[Inverse], R: Array) -> Array:
     """M_k⁻¹r_k for every fold."""
     return np.stack([inverse(r) for inverse, r in zip(inverses, R, strict=True)])
+
+
+def conjugate(
+    product: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    B: Array,
+    tol: float,
+    most: int,
+) -> tuple[Array, int]:
+    """M_k⁻¹b_k for all folds by conjugate gradients to `tol`, relatively; and how many products."""
+    X, R = np.zeros_like(B), B
+    Z = precondition(R)
+    D, size = Z, np.sum(R * Z, axis=1)
+    first = size
+    for k in range(most):
+        if np.all(size <= tol**2 * first):
+            return X, k
+        MD = product(D)
+        t = size / np.maximum(np.sum(D * MD, axis=1), np.finfo(float).tiny)
+        X, R = X + t[:, None] * D, R - t[:, None] * MD
+        Z, before = precondition(R), size
+        size = np.sum(R * Z, axis=1)
+        D = Z + (size / np.maximum(before, np.finfo(float).tiny))[:, None] * D
+    return X, most
 
 
 def named(lam: Array) -> str:

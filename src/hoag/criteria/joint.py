@@ -14,12 +14,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
-from hoag.criteria.factors import named, solved
+from hoag.criteria.factors import conjugate, named, solved
 from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.blocks import Bends, Blocks, Sums
@@ -266,20 +266,11 @@ class Joint(SharedFolds[Blocks | Each]):
         tol: float,
     ) -> tuple[Array, int]:
         """(H_k + S)⁻¹b_k for all folds to `tol`, relatively, and how many products that took."""
-        X, R = np.zeros_like(B), B
-        Z = solved(factors, R)
-        D, size = Z, np.sum(R * Z, axis=1)
-        first = size
-        for k in range(self.max_steps):
-            if np.all(size <= tol**2 * first):
-                return X, k
-            HD = bends.times(D) + penalty.times(D)
-            t = size / np.maximum(np.sum(D * HD, axis=1), np.finfo(float).tiny)
-            X, R = X + t[:, None] * D, R - t[:, None] * HD
-            Z, before = solved(factors, R), size
-            size = np.sum(R * Z, axis=1)
-            D = Z + (size / np.maximum(before, np.finfo(float).tiny))[:, None] * D
-        return X, self.max_steps
+
+        def product(D: Array) -> Array:
+            return bends.times(D) + penalty.times(D)
+
+        return conjugate(product, partial(solved, factors), B, tol, self.max_steps)
 
     # ---- the end
 

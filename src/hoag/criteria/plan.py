@@ -19,12 +19,15 @@ from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
 from hoag.criteria.joint import Joint
+from hoag.criteria.sketched import Sketched
 from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
 from hoag.criteria.wrapped import unwrapped
 from hoag.glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag.glm.blocks import Blocks
 from hoag.glm.each import Each
+from hoag.glm.far import FarBlocks
+from hoag.glm.far_model import near_models
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
@@ -91,6 +94,8 @@ def plan(
     models = [p for p in known if isinstance(p, LinearModel)]
     if len(models) < len(known) or not all(model.train.convex for model in models):
         return plain()
+    if models[0].train.far is not None:
+        return _elsewhere(models, plain, several, n_jobs)
     if all(_one_ridge(model) for model in models):
         return _shared(models, plain, several) or plain()
     known_bends = _with_several_penalties(models, each, several, n_jobs)
@@ -101,6 +106,35 @@ def plan(
     if all(map(one_would_do, models)):
         criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
     return criterion
+
+
+def _elsewhere(
+    models: Sequence[LinearModel],
+    plain: Callable[[], Criterion],
+    several: bool,
+    n_jobs: int | None,
+) -> Criterion:
+    """Folds whose rows are in files or on workers: by sums over all of them.
+
+    With few coefficients as in memory; with many, or where that would take many reads, a sample of
+    the rows that is at hand comes first.
+    """
+    blocks = cast(FarBlocks, Blocks.of(models))
+
+    def near() -> Criterion:
+        few = near_models(blocks, models)
+        return plan(few if several else few[0], n_jobs=n_jobs)
+
+    if all(_one_ridge(model) for model in models):
+        found = _shared(models, plain, several)
+    else:
+        found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
+    few = blocks.sample.share < 1.0
+    if found is None:
+        return Sketched(models, blocks, near, several) if few else near()
+    if few and isinstance(found, Joint):
+        found.rehearsal = near
+    return found
 
 
 def one_would_do(model: LinearModel) -> bool:
@@ -275,7 +309,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         if known is not None:
             return known
     counted, (inner, _) = Counted(problem), solvers(problem)
-    if isinstance(criterion, (Joint, Tall)):
+    if isinstance(criterion, (Joint, Tall, Sketched)):
         model = cast(LinearModel, problem)
         solve = criterion.refitted(model, found.lam, found.warm, REFIT_TOL)
         if solve is not None:

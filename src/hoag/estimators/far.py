@@ -20,7 +20,7 @@ from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units
 from hoag.far.engine import Engine, Local
 from hoag.far.piece import Source
-from hoag.glm.far import FarBlocks, Prepare, far_rows
+from hoag.glm.far import FarBlocks, Known, Prepare, far_rows
 from hoag.glm.far_model import FarFold, FarModel, far_models
 from hoag.glm.far_rows import Lens
 from hoag.glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
@@ -104,8 +104,8 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         unseen = np.any(rule.patterns.train.astype(float) @ by_block == 0, axis=1)
         rule = NotJudged.of(rule, column.classes, by_block)
     B = rule.patterns.train.shape[1]
-    rows = np.asarray(column.rows, dtype=np.intp)
-    first = np.cumsum(rows) - rows
+    sizes = np.asarray(column.rows, dtype=np.intp)
+    first = np.cumsum(sizes) - sizes
     measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh))
     unit = WEIGHT / known.total
@@ -124,7 +124,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         sources=[],
         engine=engine,
         prepare=made[0],
-        known=(known.counts, unit * known.weights),
+        known=Known(known.counts, unit * known.weights, u.squares),
         sample=joined(known.sample, unit),
     )
     return FarData(blocks, reading.units(u), target, unseen, engine.reads - before)

@@ -109,6 +109,10 @@ class Blocks:
         sources = [source._replace(rows=own) for source, own in pairs]
         return replace(self, design=self.design.on(rows[0]), sources=sources)
 
+    def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> Blocks:
+        """The same rows for other folds."""
+        return replace(self, train=train, test=test)
+
     @property
     def here(self) -> bool:
         """Whether the rows are in this process's memory."""

@@ -103,17 +103,21 @@ class Sampled(NamedTuple):
     share: float
 
 
+class Known(NamedTuple):
+    """What one read has told: the rows of every block, their weights, and Σᵢ sᵢ aᵢⱼ²."""
+
+    counts: npt.NDArray[np.intp]
+    weights: Array
+    squares: Array
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FarBlocks(Blocks):
-    """The rows of K folds, in pieces that an engine goes through.
-
-    known    how many rows every block has, and what their weights sum to
-    sample   some of them, at hand
-    """
+    """The rows of K folds, in pieces that an engine goes through; some of them are at hand."""
 
     engine: Engine
     prepare: Prepare
-    known: tuple[npt.NDArray[np.intp], Array]
+    known: Known
     sample: Sampled
 
     def _total(self, name: str, *args: Any) -> Any:
@@ -144,11 +148,11 @@ class FarBlocks(Blocks):
 
     @property
     def counts(self) -> npt.NDArray[np.intp]:
-        return self.known[0]
+        return self.known.counts
 
     @property
     def weights(self) -> Array:
-        return self.known[1]
+        return self.known.weights
 
     @property
     def here(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -15,6 +16,7 @@ from hoag.glm.model import LinearModel
 from hoag.glm.moments import Moments
 from hoag.glm.penalties import Penalty, Ridge
 from hoag.glm.term import DataTerm, DataTermAt
+from hoag.problems import Charger, Ledger
 from hoag.values import Array, InvalidInput
 
 
@@ -134,3 +136,20 @@ def far_models(blocks: FarBlocks, penalties: list[Penalty]) -> list[LinearModel]
 
 def _charged_by_blocks(*_: Any) -> None:
     """What a far term costs is counted where its sums are asked for."""
+
+
+def near_models(blocks: FarBlocks, models: Sequence[LinearModel]) -> list[LinearModel]:
+    """The same folds on the rows at hand, with the weights that these have."""
+    few = blocks.at_hand(1.0)
+    (source,) = few.sources
+    found = []
+    for k, model in enumerate(models):
+        ledger = Ledger()
+        inside, outside = (
+            source.weights * part[k][source.labels] for part in (blocks.train, blocks.test)
+        )
+        design = few.design.on(source.rows)
+        train = DataTerm(design, few.loss, source.y, inside, Charger(ledger, "passes"))
+        test = DataTerm(design, few.outer, source.y, outside, Charger(ledger, "held_out"))
+        found.append(LinearModel(train, test, model.penalty, ledger))
+    return found

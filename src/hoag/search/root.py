@@ -45,7 +45,9 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     now."""
     exact, spacing = traits.exact, traits.looks or SPACING
     scanned, ask = exact or traits.modelled, Ask(np.inf, free=True)
-    if scanned:
+    if traits.begun:
+        basin = yield from _begun(domain, lam)
+    elif scanned:
         basin = yield from scan(domain, spacing, ask, traits.together)
     else:
         basin = yield from look(domain, lam, spacing)
@@ -92,8 +94,17 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
     return _out_of_steps(max_iter, tol, now)
 
 
+def _begun(domain: Box, lam: Array) -> Asking[_Basin]:
+    """Where a search is told to begin, with f″ as it looks there."""
+    here = yield Look(lam, Ask(free=True))
+    _, _, curvature = yield from _root(domain, here, np.nan, LEAST)
+    return _Basin(float(lam[0]), here.value, curvature, here)
+
+
 def _looked_at(traits: Traits) -> str:
     """What of the box was seen before the search began, in a sentence."""
+    if traits.begun:
+        return "It began at the best of a sample of the rows."
     if traits.exact:
         return f"The whole box was looked at, every {traits.looks:.2g} in lam."
     if traits.modelled:

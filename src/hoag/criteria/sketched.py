@@ -1,0 +1,328 @@
+"""The folds of a linear model whose rows are elsewhere and whose coefficients are many.
+
+    x_k ← x_k − P_k⁻¹∇₁h_k,   q_k ← q_k − P_k⁻¹(∇²₁h_k q_k − ∇₁g_k),   f = Σ_k g_k − q_k·∇₁h_k
+
+Gradients, and products with ∇²₁h, are sums over all rows: one read has those of all folds. P stands
+for ∇²₁h and is at hand (`stand_in`): the curvature of a sample of the rows, and what earlier reads
+have told. Each read then leaves a share of the error; that share is measured, and says how wrong f
+and p may be.
+
+λ is looked for on the sample first, as a problem of its own: with the weights that its rows have
+anyway, the best penalty is that of all rows but for chance. Between reads the sample says how f
+changes with λ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.pull import Pull, pull
+from hoag.criteria.shared import SharedFolds
+from hoag.criteria.stand_in import Pairs, StandIn
+from hoag.glm.blocks import Blocks, Sums
+from hoag.glm.far import FarBlocks
+from hoag.glm.model import LinearModel
+from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, Solve
+
+# A read is taken to leave so much of the error where that was not measured yet.
+UNKNOWN = 0.5
+# f on the sample is solved to this share of itself: it says how f changes, not what it is.
+ROUGH = 3e-4
+# The last fit may leave so many times the gradient that it may in memory: a read is dear.
+ENOUGH = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """x_k and q_k, what all rows said there, and the steps that follow from it."""
+
+    X: Array
+    Q: Array
+    at: Sums
+    D: Array
+    E: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """f and p of all rows and of the sample at one λ, and how much p changes there beside here.
+
+    `ratio` is that of the last two λ: a sample of few rows bends more than all of them do.
+    """
+
+    value: float
+    grad: Array
+    near: Evaluation
+    ratio: float = 1.0
+
+    def after(self, last: Beside | None) -> Beside:
+        """With the ratio that two λ show, where there is one λ and p has changed."""
+        if last is None or self.grad.size > 1:
+            return self
+        here, there = (
+            float((self.grad - last.grad)[0]),
+            float((self.near.grad - last.near.grad)[0]),
+        )
+        noise = 3 * (self.near.error + last.near.error)
+        if not (here * there > 0 and abs(there) > noise):
+            return replace(self, ratio=last.ratio)
+        return replace(self, ratio=float(np.clip(here / there, 0.2, 2.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Warm:
+    """The sample's own evaluation, the last read, the pairs, and f and p as that read had them."""
+
+    near: Evaluation
+    read: Read | None = None
+    pairs: Pairs = field(default_factory=Pairs)
+    beside: Beside | None = None
+
+
+class Sketched(SharedFolds[FarBlocks]):
+    """f(λ) and p by reads of all rows; looks, and the way from read to read, by a sample of them.
+
+    near   makes the same folds on the rows at hand, a criterion of its own
+    """
+
+    max_reads = 100  # at one λ
+
+    def __init__(
+        self,
+        models: Sequence[LinearModel],
+        blocks: FarBlocks,
+        near: Callable[[], Criterion],
+        several: bool = True,
+    ) -> None:
+        super().__init__(models, blocks, near, several)
+        self.rehearsal = near
+
+    @cached_property
+    def near(self) -> Criterion:
+        return self._plain()
+
+    @cached_property
+    def share(self) -> float:
+        """Of the weight of all rows, that of those at hand."""
+        return float(self.blocks.at_hand(1.0).weights.sum() / self.blocks.weights.sum())
+
+    @property
+    def traits(self) -> Traits:
+        one = self.lam0.size == 1
+        looks = SPACING if one else None
+        return Traits(looks=looks, begun=True, blocks=np.arange(self.lam0.size))
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
+        before = self._ledger.cost
+        near = self._near(lam, warm, ask.gradient or not ask.free)
+        if ask.free:
+            value, grad = self._guessed(near, warm)
+            found = Evaluation(
+                lam,
+                value,
+                grad if ask.gradient else no_gradient(lam),
+                f_error=np.nan,
+                error=np.nan,
+                warm=Warm(near) if warm is None else replace(warm, near=near),
+            )
+        else:
+            found = self._read(lam, ask, near, warm)
+        return replace(found, cost=self._ledger.cost - before)
+
+    def _near(self, lam: Array, warm: Warm | None, gradient: bool) -> Evaluation:
+        """The sample's f at λ; its passes count by the share that the sample is of all rows."""
+        start = None if warm is None else warm.near.warm
+        size = np.inf if warm is None else abs(warm.near.value)
+        eps = ROUGH * (size if np.isfinite(size) else 1.0)
+        found = self.near.evaluate(lam, Ask(eps, gradient=gradient), start)
+        self._charged(found.cost)
+        return found
+
+    def _guessed(self, near: Evaluation, warm: Warm | None) -> tuple[float, Array]:
+        """f and p from the sample's, and from what all rows said at another λ."""
+        if warm is None or warm.beside is None:
+            return near.value / self.share, near.grad / self.share
+        known = warm.beside
+        change = known.ratio / self.share
+        value = known.value + change * (near.value - known.near.value)
+        return value, known.grad + change * (near.grad - known.near.grad)
+
+    def _charged(self, cost: Cost) -> None:
+        share = self.share
+        self._ledger.charge(
+            passes=share * cost.passes, held_out=share * cost.held_out, grams=share * cost.grams
+        )
+
+    # ---- reads
+
+    def _read(self, lam: Array, ask: Ask, near: Evaluation, warm: Warm | None) -> Evaluation:
+        """Reads until the errors of f and p are below ε."""
+        penalty, K = self._pull(lam), self.blocks.folds
+        if warm is None or warm.read is None:
+            solved, cost = self.near.solution(near)
+            self._charged(cost)
+            X, pairs = np.stack(solved if self.several else [solved]), Pairs()
+            X = np.concatenate([X, X.mean(axis=0, keepdims=True)])
+            stand_in = self._stand_in(X)
+            Q = stand_in.solve(self._few.sums(X).g_x, penalty)
+        else:  # what the last read says of this λ
+            last, pairs = warm.read, warm.pairs
+            stand_in = self._stand_in(last.X + last.D)
+            D, E = _steps(penalty, stand_in, pairs, last.X, last.Q, last.at)
+            X, Q = last.X + D, last.Q + E
+        for read, known, share in self._reads(penalty, stand_in, pairs, X, Q):
+            pairs = known
+            r, s = _residuals(penalty, read.X, read.Q, read.at)
+            folds, off = _values(r, s, read)
+            value, left = float(folds.sum()), np.maximum(-np.sum(r * read.D, axis=1), 0.0)
+            f_error = float(np.sum(share * np.abs(off) + left))
+            p, error = _slope(penalty, read, share)
+            good = f_error <= ask.eps and (not ask.gradient or error <= ask.eps)
+            if good or float(left.sum()) <= ROUNDING**2 * abs(value):
+                break
+        rounding = ROUNDING * abs(value)
+        beside = Beside(value, p, near).after(None if warm is None else warm.beside)
+        return Evaluation(
+            lam,
+            value,
+            p if ask.gradient else no_gradient(lam),
+            g=float(read.at.g.sum()),
+            f_error=f_error + rounding,
+            error=error + rounding if ask.gradient else np.nan,
+            warm=Warm(near, read, pairs, beside),
+            converged=good,
+            folds=folds[:K],
+        )
+
+    def _reads(
+        self, penalty: Pull, stand_in: StandIn, pairs: Pairs, X: Array, Q: Array
+    ) -> Iterator[tuple[Read, Pairs, float]]:
+        """One after another, with the pairs so far and the share of the error that one leaves.
+
+        Where h of a fold has risen, its step was too long, and a quarter of it is taken.
+        """
+        before: Read | None = None
+        lefts, share, h = np.full((2, len(X)), np.inf), UNKNOWN, np.full(len(X), np.inf)
+        for _ in range(self.max_reads):
+            if not np.all(np.isfinite(X)):
+                break
+            at = self._together.sums(X, Q)
+            here = at.value + penalty.value(X)
+            risen = ~(here <= h + ROUNDING * np.abs(here))
+            if before is not None and np.any(risen):
+                X, Q = np.where(risen[:, None], before.X + 0.25 * (X - before.X), X), before.Q
+                continue
+            if before is not None:
+                pairs = pairs.plus(Q - before.Q, at.bent - before.at.bent)
+                pairs = pairs.plus(X - before.X, at.gradient - before.at.gradient)
+            read = Read(X, Q, at, *_steps(penalty, stand_in, pairs, X, Q, at))
+            r, s = _residuals(penalty, X, Q, at)
+            left = np.stack([-np.sum(r * read.D, axis=1), -np.sum(s * read.E, axis=1)])
+            if before is not None:
+                ratio = left / np.maximum(lefts, np.finfo(float).tiny)
+                share = float(np.sqrt(np.max(np.maximum(ratio, 0.0))))
+            yield read, pairs, min(share, 1.0)
+            lefts, h, before = np.maximum(left, 0.0), here, read
+            X, Q = X + read.D, Q + read.E
+
+    @cached_property
+    def _together(self) -> FarBlocks:
+        """All folds, and the fit on all rows, which costs no read of its own that way."""
+        train, test = self.blocks.train, self.blocks.test
+        every = np.ones((1, train.shape[1]), dtype=bool)
+        return self.blocks.of_folds(np.vstack([train, every]), np.vstack([test, ~every]))
+
+    @cached_property
+    def _few(self) -> Blocks:
+        """The rows at hand, with weights that sum to those of all rows."""
+        return self._together.sampled(self.blocks.n, seed=0)
+
+    def _pull(self, lam: Array) -> Pull:
+        own = [model.penalty for model in self.models]
+        return pull([*own, own[0]], lam)
+
+    def _stand_in(self, X: Array) -> StandIn:
+        return StandIn(self._few, np.mean(X, axis=0), self.blocks.known.squares)
+
+    # ---- the end
+
+    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """What all rows said at the x that was found; if that is too little they are read again."""
+        before, last = self._ledger.cost, found
+        if found.f_error > tol and time.perf_counter() <= deadline:
+            ask = Ask(tol, gradient=False)
+            last = self._read(found.lam, ask, found.warm.near, found.warm)
+        read = last.warm.read
+        return replace(
+            found,
+            value=last.value,
+            g=last.g,
+            f_error=last.f_error,
+            folds=last.folds,
+            x=self._as_asked((read.X + read.D)[:-1]),
+            cost=self._ledger.cost - before,
+            converged=last.f_error <= tol,
+        )
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        if found.x is not None:
+            return found.x, Cost()
+        read = found.warm.read
+        return self._as_asked((read.X + read.D)[:-1]), Cost()
+
+    def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve:
+        """X(λ) on all rows, from where the reads for all folds have brought it: ‖∇₁h‖ ≤ tol."""
+        assert warm.read is not None
+        penalty, blocks = pull([whole.penalty], lam), cast(FarBlocks, self.blocks.like([whole]))
+        x, pairs = (warm.read.X + warm.read.D)[-1:], warm.pairs.last
+        few, size = blocks.sampled(blocks.n, seed=0), np.inf
+        stand_in = StandIn(few, x[0], blocks.known.squares)
+        before: tuple[Array, Array] | None = None
+        for k in range(1, self.max_reads + 1):
+            gradient = blocks.sums(x, valued=False).gradient
+            r = gradient + penalty.times(x)
+            size = float(np.linalg.norm(r))
+            if size <= ENOUGH * tol:
+                return Solve(x[0], size, k, "tolerance")
+            if before is not None:
+                pairs = pairs.plus(x - before[0], gradient - before[1])
+            before, x = (x, gradient), x - pairs.inverse(stand_in, penalty, r)
+        return Solve(x[0], size, k, "max_iter")
+
+
+def _residuals(penalty: Pull, X: Array, Q: Array, at: Sums) -> tuple[Array, Array]:
+    """∇₁h and ∇²₁h q − ∇₁g of every fold."""
+    return at.gradient + penalty.times(X), at.bent + penalty.times(Q) - at.g_x
+
+
+def _values(r: Array, s: Array, read: Read) -> tuple[Array, Array]:
+    """g − q·∇₁h − (∇²₁h q − ∇₁g)·d of every fold, and the last term."""
+    off = np.sum(s * read.D, axis=1)
+    return read.at.g - np.sum(read.Q * r, axis=1) - off, off
+
+
+def _steps(
+    penalty: Pull, stand_in: StandIn, pairs: Pairs, X: Array, Q: Array, at: Sums
+) -> tuple[Array, Array]:
+    """Those of x and of q."""
+    r, s = _residuals(penalty, X, Q, at)
+    return -pairs.inverse(stand_in, penalty, r), -pairs.inverse(stand_in, penalty, s)
+
+
+def _slope(penalty: Pull, read: Read, share: float) -> tuple[Array, float]:
+    """p after the steps, and how wrong it may be."""
+    X, Q, D, E = read.X, read.Q, read.D, read.E
+    p = -penalty.forms(Q + E, X + D)
+    doubt = np.zeros(p.size)
+    for k in range(len(X)):
+        only = np.arange(len(X))[:, None] == k
+        first = penalty.forms(only * E, X) + penalty.forms(only * D, Q)
+        doubt += share * np.abs(first) + np.abs(penalty.forms(only * E, D))
+    return p, float(np.linalg.norm(doubt))
