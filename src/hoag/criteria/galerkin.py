@@ -112,8 +112,13 @@ class Galerkin(Criterion):
 
     def _rebound(self, warm: Reduced) -> Reduced:
         """A warm start that may have come from another process, on this model."""
-        warm.basis.model = self.problem
+        warm.basis.model, warm.basis.precondition = self.problem, self.precondition
         return warm
+
+    def rebound(self, found: Evaluation) -> Evaluation:
+        if isinstance(found.warm, Reduced):
+            self._rebound(found.warm)
+        return found
 
     def solution(self, found: Evaluation) -> tuple[Array, Cost]:
         """The x of an evaluation and its cost, half a pass: only the last one is asked for."""
