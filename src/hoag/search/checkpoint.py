@@ -61,13 +61,17 @@ class Place:
 
     def __init__(self, checkpoint: Checkpoint, known: plain.Packed | None) -> None:
         self.checkpoint, self.packed = checkpoint, known
+        self._growing = plain.Growing()
 
     def begun(self, about: str) -> Journal | Result | None:
         """What the file knows of a run that begins like this; None where it is another one."""
         self._about = about
         known = None if self.packed is None else plain.unpack(self.packed)
-        if known is None or known["about"] == about:
-            return None if known is None else known["run"]
+        if known is None:
+            return None
+        if known["about"] == about:
+            found: Result | None = known.get("result")
+            return found or Journal(known["entries"], known["held"])
         self.packed = None
         self.checkpoint.forget_after(self)
         return None
@@ -80,7 +84,11 @@ class Place:
         """Into the file with it."""
         start = time.perf_counter()
         try:
-            self.packed = plain.pack({"about": self._about, "run": run})
+            if isinstance(run, Journal):
+                rest = {"held": run.held, "about": self._about}
+                self.packed = self._growing.pack("entries", run.entries, rest)
+            else:
+                self.packed = plain.pack({"result": run, "about": self._about})
         except plain.Unstorable as kind:
             self.packed = None
             self.checkpoint.warn(

@@ -24,14 +24,14 @@ from hoag.criteria import bands, implicit, joint, probed, tall
 from hoag.criteria.reduced import Reduced
 from hoag.glm.basis import Basis
 from hoag.glm.blocks import Sums
-from hoag.search.asks import Entry, Journal
+from hoag.search.asks import Entry
 from hoag.values import Ask, Cost, Evaluation, Result, Status, Step
 
 # What a search holds, and what criteria leave in `Evaluation.warm` to go on from.
 CLASSES: dict[str, type] = {
     f"{one.__module__}.{one.__qualname__}".removeprefix("hoag."): one
     for one in (
-        *(Ask, Cost, Evaluation, Result, Status, Step, Entry, Journal),
+        *(Ask, Cost, Evaluation, Result, Status, Step, Entry),
         *(implicit.Warm, joint.Warm, tall.Warm, probed.Warm, bands.Warm, Sums, Reduced, Basis),
     )
 }
@@ -57,21 +57,39 @@ class Packed:
 
 def pack(value: Any) -> Packed:
     packer = _Packer()
-    tree = packer.tree(value)
-    return Packed(json.dumps(tree, allow_nan=False, separators=(",", ":")), packer.arrays)
+    return Packed(packer.text(value), packer.arrays)
 
 
 def unpack(packed: Packed) -> Any:
     return _Unpacker(packed.arrays).value(json.loads(packed.text))
 
 
-class _Packer:
-    """Objects and arrays that are met again are named by their number."""
+class Growing:
+    """A dict with a list that only grows: what was packed of the list stays so."""
 
     def __init__(self) -> None:
+        self._packer, self._texts = _Packer(), list[str]()
+
+    def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Packed:
+        """{name: values, **others}"""
+        self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
+        rest = _Packer(self._packer)
+        pairs = [f"[{json.dumps(key)},{rest.text(one)}]" for key, one in others.items()]
+        text = f'{{"dict":[[{json.dumps(name)},[{",".join(self._texts)}]],{",".join(pairs)}]}}'
+        return Packed(text, self._packer.arrays + rest.arrays)
+
+
+class _Packer:
+    """Objects and arrays that are met again are named by their number, after those of another."""
+
+    def __init__(self, other: _Packer | None = None) -> None:
         self.arrays: list[npt.NDArray[Any]] = []
+        self._first = (0, 0) if other is None else (len(other._met), len(other.arrays))
         self._numbers: dict[int, int] = {}
         self._met: list[Any] = []  # alive, so that no other object has its id
+
+    def text(self, value: Any) -> str:
+        return json.dumps(self.tree(value), allow_nan=False, separators=(",", ":"))
 
     def tree(self, value: Any) -> Any:
         kind = type(value)
@@ -99,7 +117,7 @@ class _Packer:
         known = self._numbers.get(id(value))
         if known is not None:
             return {"again": known}
-        self._numbers[id(value)] = number = len(self._met)
+        self._numbers[id(value)] = number = self._first[0] + len(self._met)
         self._met.append(value)
         return {"number": number} | how(value)
 
@@ -126,7 +144,7 @@ class _Packer:
         if array.dtype.hasobject:
             raise Unstorable("an array of objects")
         self.arrays.append(array)
-        return len(self.arrays) - 1
+        return self._first[1] + len(self.arrays) - 1
 
 
 def _members(value: Any) -> list[tuple[str, Any]]:

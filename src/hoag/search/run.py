@@ -151,8 +151,8 @@ class Run:
     @property
     def _to_go_on_from(self) -> Journal:
         """The journal up to the last whole answer, before anything stopped the search."""
-        n, held = self._answered, {**self._at_stop, **self._issued}
-        return Journal(self._entries[:n], {k: found for k, found in held.items() if k < n})
+        whole, n = self.journal, self._answered
+        return Journal(whole.entries[:n], {k: one for k, one in whole.held.items() if k < n})
 
     def _driven(self, search: Search, domain: Domain, lam0: Array) -> Result:
         try:
@@ -458,7 +458,9 @@ class Run:
     @property
     def journal(self) -> Journal:
         """What was asked and answered so far, to go on from: see `Journal`."""
-        return Journal(list(self._entries), {**self._at_stop, **self._issued})
+        entries, held = list(self._entries), {**self._at_stop, **self._issued}
+        known = {k: one.answer for k, one in enumerate(entries)}  # that are no more than numbers
+        return Journal(entries, {k: one for k, one in held.items() if one is not known.get(k)})
 
     def _through(
         self,
