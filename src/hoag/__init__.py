@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         schedules,
         search,
         testing,
+        track,
     )
     from hoag.api import minimize
     from hoag.criteria import unrolled
@@ -71,7 +72,16 @@ _MODULES = {
     },
     **{
         name: f"hoag.{name}"
-        for name in ("linear", "models", "penalties", "plot", "schedules", "search", "testing")
+        for name in (
+            "linear",
+            "models",
+            "penalties",
+            "plot",
+            "schedules",
+            "search",
+            "testing",
+            "track",
+        )
     },
     **{name: f"hoag.{name}" for name in ("jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
@@ -156,6 +166,7 @@ __all__ = [
     "schedules",
     "search",
     "testing",
+    "track",
     "unrolled",
 ]
 
