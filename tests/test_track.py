@@ -110,7 +110,8 @@ def test_names_of_ones_own_problem_and_values_that_are_not_finite(optuna):
         track.optuna_study(optuna.create_study(direction="maximize"))
 
 
-def test_mlflow_shows_every_step_and_the_end(tmp_path):
+def test_mlflow_shows_every_step_and_the_end(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     with mlflow.start_run() as run:
