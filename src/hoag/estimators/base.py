@@ -151,7 +151,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         settings = self.get_params(deep=False)
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
         own = {name: value for name, value in settings.items() if name not in _NO_MATTER}
-        own |= {"cv": self.cv if isinstance(self.cv, str) else None, "search": search}
+        own |= {
+            "cv": self.cv if isinstance(self.cv, str) else None,
+            "search": None if self.search is None else search,
+        }
         return of_fit(kind, data._asdict(), own)
 
     def _task_on(self, data: Data) -> Task:
