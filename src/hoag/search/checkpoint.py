@@ -76,9 +76,11 @@ class Place:
         self.checkpoint.forget_after(self)
         return None
 
-    @property
-    def due(self) -> bool:
-        return time.perf_counter() >= self.checkpoint.next_write
+    def due(self, entries: int) -> bool:
+        """Whether a write of so many entries is within the share of the time that it may take."""
+        new = (entries - self._growing.size) * self.checkpoint.each
+        wait = new * (1 / self.checkpoint.share - 1)
+        return time.perf_counter() >= self.checkpoint.next_write + wait
 
     def keep(self, run: Journal | Result) -> None:
         """Into the file with it."""
@@ -109,6 +111,7 @@ class Checkpoint:
 
     version = 1
     share = 0.1  # of the time, that may be spent on writing
+    each = 2e-4  # seconds that it takes to pack an entry, about
 
     def __init__(self, path: Any, fingerprint: Fingerprint) -> None:
         from hoag import __version__

@@ -123,6 +123,8 @@ class Walk:
         asked = isinstance(value, Asked) and home[:2] != ["hoag", "glm"]
         if isinstance(value, Asked) and asked:
             self._say(_computed(value))
+            if home[0] == "hoag":  # JAX or PyTorch, say
+                self._say(", ".join(sorted(f"{name} {type(one)}" for name, one in own.items())))
         known = home[0] == "hoag" or is_dataclass(kind) or isinstance(value, (Settings, Domain))
         if asked or not known:  # whole numbers and lists of somebody's own may count what happens
             own = {name: one for name, one in own.items() if _is_data(one)}

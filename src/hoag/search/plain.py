@@ -13,8 +13,9 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from hashlib import blake2b
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ CLASSES: dict[str, type] = {
     )
 }
 NAMES = {one: name for name, one in CLASSES.items()}
+DEFAULTS = {
+    one: [(field.name, field.default) for field in fields(one)]
+    for one in NAMES
+    if is_dataclass(one)
+}
 ALIKE = (type(None), bool, int, str)
 
 
@@ -70,6 +76,10 @@ class Growing:
     def __init__(self) -> None:
         self._packer, self._texts = _Packer(), list[str]()
 
+    @property
+    def size(self) -> int:
+        return len(self._texts)
+
     def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Packed:
         """{name: values, **others}"""
         self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
@@ -96,7 +106,7 @@ class _Packer:
         if kind in ALIKE:
             return value
         if kind is float:
-            return value if np.isfinite(value) else {"float": repr(value)}
+            return value if isfinite(value) else {"float": repr(value)}
         if kind is list:
             return [self.tree(one) for one in value]
         if kind is tuple:
@@ -129,9 +139,11 @@ class _Packer:
         """A few numbers as they read, where that keeps every bit."""
         if array.dtype != np.float64 or array.ndim != 1 or not 0 < array.size <= 12:
             return None
-        told = [x if np.isfinite(x) else repr(x) for x in array.tolist()]
-        same = np.array([float(x) for x in told]).tobytes() == array.tobytes()
-        return {"floats": told} if same else None
+        told = [x if isfinite(x) else repr(x) for x in array.tolist()]
+        if any(isinstance(x, str) for x in told):
+            again = np.array([float(x) for x in told])
+            return {"floats": told} if again.tobytes() == array.tobytes() else None
+        return {"floats": told}
 
     def _array(self, array: npt.NDArray[Any]) -> dict[str, Any]:
         axes = sorted(range(array.ndim), key=lambda k: -array.strides[k])
@@ -153,14 +165,15 @@ def _members(value: Any) -> list[tuple[str, Any]]:
         return list(value._asdict().items())  # type: ignore[attr-defined]
     if not is_dataclass(value):
         return list(value.__getstate__().items())
-    own = [(field, vars(value)[field.name]) for field in fields(value)]
-    return [(field.name, one) for field, one in own if not _usual(one, field.default)]
+    own = vars(value)
+    usual = DEFAULTS[type(value)]
+    return [(name, own[name]) for name, default in usual if not _usual(own[name], default)]
 
 
 def _usual(value: Any, default: Any) -> bool:
-    if default is MISSING or type(value) is not type(default):
-        return False
-    return repr(value) == repr(default) if isinstance(value, (*ALIKE, float)) else value == default
+    if value is default or type(value) is not type(default):
+        return value is default
+    return repr(value) == repr(default) if type(value) is float else bool(value == default)
 
 
 class _Unpacker:

@@ -445,7 +445,7 @@ class Run:
         if self._stop is not None:
             return
         self._answered = len(self._entries)
-        if self._place is not None and self._replay is None and self._place.due:
+        if self._place is not None and self._replay is None and self._place.due(self._answered):
             self._place.keep(self._to_go_on_from)
 
     @property
