@@ -29,7 +29,7 @@ from hoag.search.checkpoint import Checkpoint, Place
 
 def searched(path: Path | None) -> str:
     """A digest of all bits of λ, f, p, x and the trace."""
-    folds = models.folds(models.logistic, *registry.text(60, 30), cv=3, penalties="per-feature")
+    folds = models.folds(models.logistic, *registry.text(60, 20), cv=2, penalties="per-feature")
     result = hoag.minimize(
         folds,
         search=Hoag(max_iter=20),

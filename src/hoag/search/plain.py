@@ -37,7 +37,7 @@ CLASSES: dict[str, type] = {
     )
 }
 NAMES = {one: name for name, one in CLASSES.items()}
-DEFAULTS = {
+DEFAULTS: dict[type, list[tuple[str, Any]]] = {
     one: [(field.name, field.default) for field in fields(one)]
     for one in NAMES
     if is_dataclass(one)
