@@ -64,6 +64,22 @@ def test_values_keep_their_bits_and_what_they_share():
     assert again["found"].cost == hoag.Cost(passes=0.1)
 
 
+def test_a_list_that_grows_is_packed_whole_after_an_interruption():
+    class Odd(list):
+        """What no file holds."""
+
+    growing, entries = plain.Growing(), [hoag.Cost(passes=float(k)) for k in range(4)]
+    growing.pack("entries", entries[:2], {"held": {}})
+    with pytest.raises(plain.Unstorable):
+        growing.pack("entries", [*entries, Odd()], {"held": {}})
+    shared = np.arange(20.0)
+    packed = growing.pack("entries", [*entries, shared], {"held": {0: shared}})
+    again = plain.unpack(packed)
+    assert again["entries"][:4] == entries
+    np.testing.assert_array_equal(again["entries"][4], shared)
+    np.testing.assert_array_equal(again["held"][0], shared)
+
+
 def test_a_checkpoint_is_an_archive_that_numpy_opens_and_that_runs_nothing(tmp_path):
     minimized("joint", "fast", tmp_path / "run.ckpt")
     with zipfile.ZipFile(tmp_path / "run.ckpt") as file:

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NoReturn
 
 from hoag.search import plain
 from hoag.search.asks import Journal
@@ -66,7 +66,10 @@ class Place:
     def begun(self, about: str) -> Journal | Result | None:
         """What the file knows of a run that begins like this; None where it is another one."""
         self._about = about
-        known = None if self.packed is None else plain.unpack(self.packed)
+        try:
+            known = None if self.packed is None else plain.unpack(self.packed)
+        except (KeyError, TypeError) as error:
+            self.checkpoint.refuse(f"holds what this version of hoag does not know ({error})")
         if known is None:
             return None
         if known["about"] == about:
@@ -149,6 +152,11 @@ class Checkpoint:
 
     # ---- reading
 
+    def refuse(self, why: str) -> NoReturn:
+        raise InvalidInput(
+            f"{self.path} {why}. Give another path, or delete it to start afresh."
+        ) from None
+
     def _read(self) -> list[plain.Packed]:
         if self.path.is_dir():
             raise InvalidInput(f"checkpoint={str(self.path)!r} is a folder: give a file's name.")
@@ -161,20 +169,18 @@ class Checkpoint:
         try:
             found = plain.Archive(self.path.read_bytes())
         except plain.Damaged:
-            raise InvalidInput(
-                f"{self.path} is no checkpoint, or a damaged one: some of its bytes are missing or "
-                f"are not those that were written. {self._afresh}"
-            ) from None
+            self.refuse(
+                "is no checkpoint, or a damaged one: some of its bytes are missing or are not "
+                "those that were written"
+            )
         version = found.head.get("hoag_checkpoint")
         if version != self.version:
-            raise InvalidInput(
-                f"{self.path} is a checkpoint in format {version}, and this version of hoag reads "
-                f"format {self.version}: it is not read. {self._afresh}"
+            self.refuse(
+                f"is a checkpoint in format {version}, and this version of hoag reads format "
+                f"{self.version}"
             )
         self._compare(found.head["fingerprint"])
         return found.values()
-
-    _afresh = "Give another path, or delete it to start afresh."
 
     def _compare(self, theirs: Fingerprint) -> None:
         what = {"hoag": "the version of hoag differs"}
@@ -188,10 +194,7 @@ class Checkpoint:
                 differs = "differs" if part == "problem" else "differ"
                 wrong.append(what.get(part, f"the {part} {differs}") + shown)
         if wrong:
-            raise InvalidInput(
-                f"{self.path} is the checkpoint of another search: {'; '.join(wrong)}. "
-                f"{self._afresh}"
-            )
+            self.refuse(f"is the checkpoint of another search: {'; '.join(wrong)}")
 
     # ---- writing
 

@@ -82,7 +82,11 @@ class Growing:
 
     def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Packed:
         """{name: values, **others}"""
-        self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
+        try:
+            self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
+        except BaseException:  # half of them have numbers, and no text: from the beginning, then
+            self._packer, self._texts = _Packer(), []
+            raise
         rest = _Packer(self._packer)
         pairs = [f"[{json.dumps(key)},{rest.text(one)}]" for key, one in others.items()]
         text = f'{{"dict":[[{json.dumps(name)},[{",".join(self._texts)}]],{",".join(pairs)}]}}'
