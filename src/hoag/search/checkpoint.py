@@ -208,7 +208,7 @@ class Checkpoint:
             except OSError as error:
                 self.warn(
                     f"The checkpoint {self.path} could not be written ({error.strerror or error}): "
-                    "the search goes on without it. What is tried again later may succeed."
+                    "the search goes on, and tries again later."
                 )
             now = time.perf_counter()
             self.next_write = now + (now - start) * (1 / self.share - 1)
