@@ -15,8 +15,9 @@ BLOCKS = {
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", [p for p in PAGES if BLOCKS[p]], ids=lambda page: page.name)
-def test_the_examples_run(page, capsys):
-    for optional in re.findall(r"^import (jax|torch)$", "".join(BLOCKS[page]), flags=re.M):
+def test_the_examples_run(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for optional in re.findall(r"^import (jax|torch|optuna)$", "".join(BLOCKS[page]), flags=re.M):
         pytest.importorskip(optional)
     names: dict = {}
     for block in BLOCKS[page]:

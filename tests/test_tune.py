@@ -23,6 +23,7 @@ from sklearn.preprocessing import scale
 
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
 from hoag.cli import NOT_CONVERGED, main
+from hoag.cli.progress import Progress
 from hoag.cli.text import table
 
 pd = pytest.importorskip("pandas")
@@ -272,6 +273,44 @@ def test_a_search_cut_short_is_told_and_written(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["status"], found["converged"]) == ("max_iter", False)
     assert "--max-iter 1 steps" in found["warnings"][0]
+
+
+def test_a_command_that_is_interrupted_goes_on_from_its_checkpoint(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "run.ckpt"
+    command = (
+        "tune",
+        "diabetes",
+        "--penalties",
+        "per-feature",
+        "--json",
+        "--checkpoint",
+        str(path),
+    )
+
+    def told():
+        found = json.loads(capsys.readouterr().out)
+        return found["lam"], found["steps"]
+
+    assert main(command[:-2]) == 0
+    whole = told()
+    step = Progress.step
+
+    def interrupted(progress, text):
+        if text.startswith("step 2 "):
+            raise KeyboardInterrupt
+        step(progress, text)
+
+    monkeypatch.setattr(Progress, "step", interrupted)
+    assert main(command) == NOT_CONVERGED
+    caught = capsys.readouterr()
+    assert json.loads(caught.out)["steps"] == 2
+    assert f"The same again with --checkpoint {path} goes on from here" in caught.err
+    monkeypatch.undo()
+    for _ in range(2):  # to its end, and from it
+        assert main(command) == 0
+        assert told() == whole
+    assert main([*command, "--tol", "0.01"]) == 1
+    assert "tol is 0.0001 there, 0.01 here" in capsys.readouterr().err
 
 
 def test_json_has_null_for_what_is_not_finite(capsys):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         schedules,
         search,
         testing,
+        track,
     )
     from hoag.api import minimize
     from hoag.criteria import unrolled
@@ -73,7 +74,16 @@ _MODULES = {
     },
     **{
         name: f"hoag.{name}"
-        for name in ("linear", "models", "penalties", "plot", "schedules", "search", "testing")
+        for name in (
+            "linear",
+            "models",
+            "penalties",
+            "plot",
+            "schedules",
+            "search",
+            "testing",
+            "track",
+        )
     },
     **{name: f"hoag.{name}" for name in ("dask", "far", "jax", "torch")},
     "unrolled": "hoag.criteria.unrolled",
@@ -163,6 +173,7 @@ __all__ = [
     "schedules",
     "search",
     "testing",
+    "track",
     "unrolled",
 ]
 

@@ -15,6 +15,8 @@ from hoag.domains import adopt
 from hoag.own.derived import Derived
 from hoag.problems import Problem
 from hoag.search import Fast, Search
+from hoag.search.checkpoint import kept
+from hoag.search.fingerprint import of_problem
 from hoag.search.run import OnStep
 from hoag.values import Array, Box, Domain, InvalidInput, Result, Step
 
@@ -26,6 +28,7 @@ def minimize(
     search: Any = None,
     callback: OnStep | None = None,
     certificate: str = "auto",
+    checkpoint: Any = None,
 ) -> Result:
     """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
@@ -44,6 +47,9 @@ def minimize(
     certificate  "auto": the error of the gradient that is returned, where measuring it costs at
               most a fifth of the run; "none"; "estimate": in any case; "bound": and a rigorous
               bound on it, where the problem knows one
+    checkpoint  the path of a file in which the search is kept while it runs. Killed at any instant
+              and called again it goes on from there, to the same result bit by bit; once it has
+              ended, it is read from the file. Ctrl-C then returns the best so far. See the guide
 
     The loss that is returned is computed once more at the λ chosen, outside whatever approximation
     the search went by, and counted.
@@ -71,7 +77,9 @@ def minimize(
     on_step = callback
     if callback is not None and view is not None:
         on_step = partial(_as_given, callback, view)
-    found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
+    settings = {"search": search, "bounds": domain, "lam0": start, "certificate": certificate}
+    with kept(checkpoint, lambda: of_problem(problem, settings)):
+        found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
     return found if view is None or about is None else _handed_out(found, about)
 
 

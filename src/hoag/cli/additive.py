@@ -95,6 +95,7 @@ def estimator(args: Any, data: Data, judge: Judge, cv: Any, callback: Any) -> An
         "max_iter": args.max_iter,
         "time_budget": args.time_budget,
         "n_jobs": args.jobs,
+        "checkpoint": args.checkpoint,
         "callback": callback,
     }
     for name in ("tol", "starts"):
@@ -118,7 +119,7 @@ def judged(tuned: Any, data: Data, judge: Judge, splits: list[Any]) -> None:
     for train, test in splits:
         weights = None if data.weights is None else data.weights[train]
         own = {name: values[train] for name, values in data.given.items()}
-        fold = clone(tuned).set_params(callback=None)
+        fold = clone(tuned).set_params(callback=None, checkpoint=None)
         fold.fit(data.X.iloc[train], data.y[train], sample_weight=weights, **own)
         X, shown = data.X.iloc[test], fold
         if not judge.family.classifies:

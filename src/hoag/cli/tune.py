@@ -102,6 +102,8 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="descents, with several penalties (2 if cheap)")  # fmt: skip
     search.add_argument("--max-iter", type=int, default=100, help="most steps (100)")
     search.add_argument("--time-budget", type=float, metavar="SECONDS", help="for the search")
+    search.add_argument("--checkpoint", metavar="PATH",
+                        help="a file that the search goes on from if it is killed")  # fmt: skip
     search.add_argument("--certificate", choices=("auto", "none", "estimate", "bound"),
                         default="auto", help="the gradient's error (auto: if cheap)")  # fmt: skip
     search.add_argument("--jobs", type=int, metavar="N", help="folds at a time (1)")
@@ -173,7 +175,8 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
     one, baseline = None, compared["baseline"]
     if baseline["learnt"] and getattr(args, kind) != "shared":
         alone = held_out.Judge([], judge.family)
-        again = clone(tuned).set_params(**{kind: "shared", "scoring": alone, "callback": None})
+        plain = {kind: "shared", "scoring": alone, "callback": None, "checkpoint": None}
+        again = clone(tuned).set_params(**plain)
         _fit(again, data)
         one = held_out.compared(alone, data, again, splits)["baseline"]
         one = {name: one[name] for name in ("gain", "standard_error", "learnt")}
@@ -226,6 +229,7 @@ def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Pro
         "time_budget": args.time_budget,
         "n_jobs": args.jobs,
         "certificate": args.certificate,
+        "checkpoint": args.checkpoint,
         "callback": _steps(progress, args.max_iter),
     }
     for name in ("tol", "criterion", "starts", *judge.family.settings):

@@ -15,7 +15,10 @@ OPTIONS = {
     "sample_weight": "--weights",
     **{
         name: f"--{name}"
-        for name in ("tol", "bounds", "starts", "criterion", "penalties", "widths", "certificate")
+        for name in (
+            *("tol", "bounds", "starts", "criterion", "penalties", "widths", "certificate"),
+            "checkpoint",
+        )
     },
     "scoring": "--scoring",
     "cv": "--cv",

@@ -183,6 +183,13 @@ class Criterion(ABC):
         """The x of an evaluation, which may be made only when it is asked for, and its cost."""
         return found.x, Cost()
 
+    def rebound(self, found: Evaluation) -> Evaluation:
+        """An evaluation that comes from a file, its `warm` with what it had of the problem's own.
+
+        That is nothing where `warm` is arrays and numbers.
+        """
+        return found
+
     def outer_lipschitz(self) -> tuple[float, Cost]:
         """The Lipschitz constant of g in x, and what finding it cost."""
         raise InvalidInput("This criterion knows no Lipschitz constant: give C a number.")

@@ -114,6 +114,11 @@ class Sum(Criterion):
         parts = [part.solution(own) for part, own in zip(self.criteria, found.parts, strict=True)]
         return tuple(x for x, _ in parts), sum((cost for _, cost in parts), Cost())
 
+    def rebound(self, found: Evaluation) -> Evaluation:
+        for part, own in zip(self.criteria, found.parts):
+            part.rebound(own)
+        return found
+
     def _each(self, call: Callable[[Criterion, Any], Any], pieces: Sequence[Any]) -> list[Any]:
         """`call` for every part with its piece."""
         return in_threads(call, zip(self.criteria, pieces, strict=True), self.n_jobs)

@@ -104,7 +104,7 @@ class Galerkin(Criterion):
 
     def _enter(self, lam: Array, warm: Any) -> Reduced:
         if warm is not None:
-            known: Reduced = self.rebound(warm)
+            known: Reduced = self._rebound(warm)
             return known.moved(lam)
         self.problem.train.charge(self.setup)
         here = Reduced.begun(self.problem, lam, self.precondition).grown()
@@ -113,18 +113,22 @@ class Galerkin(Criterion):
             here = here.grown()
         return here.moved(lam)
 
-    def rebound(self, warm: T) -> T:
-        """A warm start that may have come from another process, on this model."""
+    def _rebound(self, warm: T) -> T:
+        """A warm start that may have come from another process, or a file, on this model."""
         if isinstance(warm, Reduced):
-            warm.basis.model = self.problem
+            warm.basis.model, warm.basis.precondition = self.problem, self.precondition
         return warm
+
+    def rebound(self, found: Evaluation) -> Evaluation:
+        self._rebound(found.warm)
+        return found
 
     def solution(self, found: Evaluation) -> tuple[Array, Cost]:
         """The x of an evaluation and its cost, half a pass: only the last one is asked for."""
         if isinstance(found.warm, Warm):
             return found.warm.x, Cost()
         counted = Counted(self.problem)
-        return self.rebound(found.warm).x, counted.cost
+        return self._rebound(found.warm).x, counted.cost
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """At the x that the space gives, outside of it: g and ∇₁h by the problem itself.
@@ -161,7 +165,7 @@ class Galerkin(Criterion):
         """The same evaluation with its x in the place of the space."""
         if isinstance(found.warm, Warm):
             return found
-        x = found.x if found.x is not None else self.rebound(found.warm).x
+        x = found.x if found.x is not None else self._rebound(found.warm).x
         return replace(found, x=x, warm=Warm(found.lam, x, None))
 
 

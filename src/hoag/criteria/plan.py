@@ -328,7 +328,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)
         for part, own in zip(parts, warm, strict=True):
-            cast(Galerkin, part).rebound(own)
+            cast(Galerkin, part)._rebound(own)
         model, bend = cast(LinearModel, problem), parts[0].precondition
         inner = inner if bend is None else _bent(bend)[0]
         solve = galerkin.fit(model, found.lam, REFIT_TOL, inner, warm, bend)

@@ -271,6 +271,13 @@ class Sketched(SharedFolds[FarBlocks]):
             converged=last.f_error <= tol,
         )
 
+    def rebound(self, found: Evaluation) -> Evaluation:
+        if isinstance(found.warm, Warm):
+            self.near.rebound(found.warm.near)
+            if found.warm.beside is not None:
+                self.near.rebound(found.warm.beside.near)
+        return found
+
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:
             return found.x, Cost()

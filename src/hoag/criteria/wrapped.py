@@ -68,6 +68,11 @@ class Wrapped(Criterion):
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         return self.inner.solution(self.within(found))
 
+    def rebound(self, found: Evaluation) -> Evaluation:
+        for own in found.parts:
+            self.inner.rebound(own)
+        return found
+
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.inner.outer_lipschitz()
 

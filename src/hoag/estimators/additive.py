@@ -36,7 +36,7 @@ STRAIGHT, GONE = "straight", "gone"
 # Settings that are handed on to the linear model.
 _HANDED_ON = (
     *("cv", "scoring", "rule", "search", "starts", "bounds", "tol", "max_iter", "time_budget"),
-    *("n_jobs", "random_state", "verbose", "callback"),
+    *("n_jobs", "random_state", "verbose", "callback", "checkpoint"),
 )
 
 

@@ -32,10 +32,18 @@ from hoag.far.engine import Engine
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
+from hoag.search.checkpoint import kept
+from hoag.search.fingerprint import Fingerprint, of_fit
 from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
+
+# Parameters that change nothing of the way that a search goes, but when it ends and who is told.
+_NO_MATTER = (
+    *("callback", "checkpoint", "verbose", "n_jobs", "time_budget", "random_state"),
+    *("scoring", "select", "rule", "refit"),
+)
 
 
 class Data(NamedTuple):
@@ -64,6 +72,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     rule: Literal["best", "1se"] = "best"
     select: Literal["criterion", "scoring"] = "criterion"
 
+    # The file that keeps the search while it runs; likewise.
+    checkpoint: Any = None
+
     # What held-out rows are judged by, where there is no choice of a criterion.
     _loss: ClassVar[str] = ""
 
@@ -89,7 +100,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         engine = adopt(X, y, sample_weight)
         if engine is not None:
             task, reads = self._far_task(engine, params)
-            data = Data(None, None, np.empty(0), (), {})
+            told = {"rows": engine, "folds": repr(self.cv), "groups": params.get("groups")}
+            data = Data(None, None, np.empty(0), (), told)
             return self._tuned(task, data, {}, Cost(reads=reads))
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -120,7 +132,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
         with self._threads(splits):
             try:
-                task, result = self._searched(task, search, data, on_step)
+                with kept(self.checkpoint, lambda: self._fingerprint(data, search)):
+                    task, result = self._searched(task, search, data, on_step)
             except BaseException as error:
                 if isinstance(error.__dict__.get("result"), Result):
                     error.result = translated(error.result, task)  # type: ignore[attr-defined]
@@ -154,6 +167,17 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
             "sparse matrix."
         )
+
+    def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
+        """What a checkpoint is known again by: the data, and what decides how λ is searched for."""
+        settings = self.get_params(deep=False)
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        own = {name: value for name, value in settings.items() if name not in _NO_MATTER}
+        own |= {
+            "cv": self.cv if isinstance(self.cv, str) else None,
+            "search": None if self.search is None else search,
+        }
+        return of_fit(kind, data._asdict(), own)
 
     def _task_on(self, data: Data) -> Task:
         task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)
@@ -189,7 +213,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
-        if self.time_budget is None or result.seconds < self.time_budget:
+        in_time = self.time_budget is None or result.seconds < self.time_budget
+        if in_time and result.status.reason != "interrupted":
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
         result = replace(result, evaluation=chosen)

@@ -65,7 +65,7 @@ class CoxRegressionCV(LinearEstimator):
         twice the log of how many are at risk, no penalty changes: hence a tenth of what other
         estimators ask for.
     shrink, select, rule, search, starts, bounds, max_iter, time_budget, refit, n_jobs, certificate,
-    random_state, verbose, callback : as in LogisticRegressionCV
+    random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -115,6 +115,7 @@ class CoxRegressionCV(LinearEstimator):
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.penalties = penalties
         self.shrink = shrink
@@ -135,6 +136,7 @@ class CoxRegressionCV(LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     @with_callbacks
     def fit(

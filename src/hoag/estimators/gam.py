@@ -73,7 +73,7 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         As in LogisticRegressionCV, a share of the criterion. "auto" is 0.02/n, what a hundredth of
         a degree of freedom changes it by, and at most 1e-4.
     scoring, rule, search, starts, bounds, max_iter, time_budget, n_jobs, random_state, verbose,
-    callback : as in LogisticRegressionCV
+    callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -108,6 +108,7 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 
@@ -237,6 +238,7 @@ class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 

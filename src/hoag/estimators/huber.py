@@ -55,8 +55,8 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         hoag.criteria.without_folds.
     shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
-        is R² whatever scoring is
+    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in
+        LogisticRegressionCV; but `score` is R² whatever scoring is
 
     Attributes
     ----------
@@ -97,6 +97,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 

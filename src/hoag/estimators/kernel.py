@@ -68,7 +68,8 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         Others are not tuned here, and get a sentence that says what to use.
     degree, coef0, kernel_params : of other kernels; ignored, as scikit-learn does with this one
     scoring, select, rule, search, tol, max_iter, time_budget, refit, n_jobs, certificate,
-    random_state, verbose, callback : as in LogisticRegressionCV; rules move the ridge alone
+    random_state, verbose, callback, checkpoint : as in LogisticRegressionCV; rules move
+        the ridge alone
 
     Attributes
     ----------
@@ -109,6 +110,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         kernel: Literal["rbf"] = "rbf",
         gamma: Any = None,
         degree: float = 3,
@@ -134,6 +136,7 @@ class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree

@@ -54,7 +54,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         Multiplies sample_weight, so it counts in training and in the criterion.
     shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -97,6 +97,7 @@ class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings): 
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 

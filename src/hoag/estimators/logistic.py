@@ -128,6 +128,10 @@ class LogisticRegressionCV(
         A progress bar.
     callback : callable or None
         Called with every hoag.Step, in the units of this estimator; return True to stop.
+    checkpoint : path or None
+        A file in which the search is kept while it runs. Killed at any instant, the same fit goes
+        on from there, to the same result bit by bit; Ctrl-C ends it with the best so far. A file of
+        other data or settings is refused. See the guide.
     use_legacy_attributes : bool or None
         True and False: C_, scores_, coefs_paths_, n_iter_, l1_ratio_ have the values and shapes of
         scikit-learn's class with that setting, over Cs where it is given, else over the one C
@@ -198,6 +202,7 @@ class LogisticRegressionCV(
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         alphas: Any = None,
         use_legacy_attributes: bool | None = None,
         penalty: Literal["l2", "deprecated"] = "l2",
@@ -231,6 +236,7 @@ class LogisticRegressionCV(
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
         self.alphas = alphas
         self.use_legacy_attributes = use_legacy_attributes
         self.penalty = penalty

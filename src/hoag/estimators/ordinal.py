@@ -56,7 +56,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         Multiplies sample_weight, so it counts in training and in the criterion.
     shrink : as in LogisticRegressionCV
     scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
-    certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -100,6 +100,7 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 

@@ -37,8 +37,8 @@ class PoissonRegressorCV(PositiveMeanRegressor):
         hoag.criteria.without_folds.
     shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
-        is D² whatever scoring is
+    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in
+        LogisticRegressionCV; but `score` is D² whatever scoring is
 
     Attributes
     ----------

@@ -279,7 +279,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
     gcv_mode, store_cv_values : scikit-learn's, and do nothing
     shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -323,6 +323,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         alpha_per_target: bool = False,
         store_cv_results: bool | None = False,
         gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
@@ -350,6 +351,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
         self.alpha_per_target = alpha_per_target
         self.store_cv_results = store_cv_results
         self.gcv_mode = gcv_mode

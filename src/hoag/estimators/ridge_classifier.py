@@ -58,7 +58,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
     store_cv_values : scikit-learn 1.6's, and does nothing
     shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV
+    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -98,6 +98,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         store_cv_results: bool | None = False,
         store_cv_values: bool | str = False,
     ) -> None:
@@ -123,6 +124,7 @@ class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
         self.store_cv_results = store_cv_results
         self.store_cv_values = store_cv_values
 

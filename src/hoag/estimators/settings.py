@@ -42,6 +42,7 @@ class WithSettings(LinearEstimator):
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 

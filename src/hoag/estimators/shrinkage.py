@@ -31,6 +31,7 @@ from hoag.criteria.shrunk import Shrunk
 from hoag.estimators.task import Task
 from hoag.search import Fast, Search, newton, quasi_newton
 from hoag.search.asks import ACCURACY, Look, Steps
+from hoag.search.checkpoint import current
 from hoag.search.run import Run
 from hoag.values import (
     Array,
@@ -190,7 +191,9 @@ def chosen(parts: Sequence[Part], search: Onward, deadline: float, taus: Sequenc
     """
     known: dict[float, Array] = {}
     for tau in (np.inf, *taus) if parts else ():
-        if known and time.perf_counter() >= deadline:
+        checkpoint = current()
+        stopped = checkpoint is not None and checkpoint.interrupted
+        if known and (stopped or time.perf_counter() >= deadline):
             break
         try:
             each = np.concatenate([part.lost(tau, search) for part in parts])

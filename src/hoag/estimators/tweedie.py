@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
+from hoag.estimators.base import Data
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.far import adopt
 from hoag.estimators.judge import Judge
@@ -18,6 +19,8 @@ from hoag.estimators.positive_mean import PositiveMeanRegressor
 from hoag.estimators.task import Task
 from hoag.glm.losses import Gamma, InverseGaussian, LogLink, Poisson, Tweedie
 from hoag.glm.tweedie_density import likely_dispersion
+from hoag.search.checkpoint import kept
+from hoag.search.fingerprint import Fingerprint
 from hoag.values import Array, Box, InvalidInput, Result
 
 # To this a power is found, and so near to 1 and 2.
@@ -58,8 +61,8 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         hoag.criteria.without_folds.
     shrink : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback : as in LogisticRegressionCV; but `score`
-        is D² whatever scoring is
+    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in
+        LogisticRegressionCV; but `score` is D² whatever scoring is
 
     Attributes
     ----------
@@ -102,6 +105,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self._keep(locals())
 
@@ -120,7 +124,8 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         given = params | {"offset": offset, "exposure": exposure}
         self.__dict__.pop("dispersion_", None)
         if isinstance(self.power, str):
-            return self._tune_power(X, y, sample_weight, given)
+            with kept(self.checkpoint, lambda: self._fingerprint_of(X, y, sample_weight, given)):
+                return self._tune_power(X, y, sample_weight, given)
         self.power_ = float(self.power)
         return self._tune(X, y, sample_weight, given)
 
@@ -157,6 +162,18 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         status = replace(known.status, sentence=why)
         self.result_ = replace(known, cost=cost, seconds=seconds, status=status)
         return self
+
+    def _fingerprint_of(
+        self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]
+    ) -> Fingerprint:
+        """That of the searches at all powers, which have one checkpoint."""
+        reader = clone(self)
+        X, y = reader._read(X, y)
+        own, params = reader._given(given)
+        splits, _ = reader._splits(X, y, sample_weight, params)
+        data = Data(X, y, sample_weight, splits, own)
+        found: Fingerprint = reader._fingerprint(data, reader._search())
+        return found
 
     def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
         """At the power that was found, where it was tuned."""

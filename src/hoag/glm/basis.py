@@ -87,7 +87,8 @@ class Basis:
         self.filled = self.intercepts
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "model": None}  # whoever has the basis has the model
+        # Whoever has the basis has the model, and the preconditioner that is made of its rows.
+        return {**self.__dict__, "model": None, "precondition": None}
 
     @property
     def rows(self) -> Rows:

@@ -24,6 +24,7 @@ from hoag.criteria.folds import in_threads
 from hoag.search import newton, root
 from hoag.search.asks import Steps, sentence
 from hoag.search.base import Search
+from hoag.search.checkpoint import Checkpoint, Place, current
 from hoag.search.run import OnStep, Run, attach, told_to_stop
 from hoag.values import Array, Ask, Box, Cost, Evaluation, Result, Status, Step
 
@@ -90,6 +91,11 @@ class Searches:
             with threadpool_limits(1, "blas"):
                 return self._run(on_step)
         except BaseException as error:
+            checkpoint = current()
+            first = checkpoint is not None and not checkpoint.interrupted
+            if checkpoint is not None and first and isinstance(error, KeyboardInterrupt):
+                checkpoint.interrupted = True
+                return self.result(self._interrupted(checkpoint))
             if self.ended:
                 told = f"Interrupted by {type(error).__name__} {self._so_far}."
                 found, why = self.criterion.joined(self.found), Status("interrupted", told)
@@ -102,7 +108,9 @@ class Searches:
         for some in np.array_split(np.arange(many), min(many, self.batches)):
             before = self.seconds
             self._search([int(t) for t in some])
-            last = self.seconds - before
+            last, checkpoint = self.seconds - before, current()
+            if checkpoint is not None and checkpoint.interrupted:
+                return self.result(self._interrupted(checkpoint))
             if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
                 return self.result(Status("callback", f"Stopped by the callback {self._so_far}."))
             late = self.budget is not None and self.seconds + last > self.budget
@@ -111,13 +119,19 @@ class Searches:
                 return self.result(Status("time_budget", why))
         return self.result(self._status())
 
+    def _interrupted(self, checkpoint: Checkpoint) -> Status:
+        told = f"Interrupted {self._so_far}: this is the best so far. {checkpoint.goes_on}"
+        return Status("interrupted", told)
+
     @property
     def _so_far(self) -> str:
         return f"with {len(self.ended)} of {len(self.found)} sets of penalties tuned"
 
     def _search(self, some: Sequence[int]) -> None:
         """Search some sets to their end; a step of the trace."""
-        results = in_threads(self._one, ((t,) for t in some), self.criterion.n_jobs)
+        checkpoint = current()
+        places = [None if checkpoint is None else checkpoint.place() for _ in some]
+        results = in_threads(self._one, zip(some, places), self.criterion.n_jobs)
         for t, result in zip(some, results, strict=True):
             self.ended[t], self.found[t] = result, result.evaluation
             self.cost = self.cost + result.cost
@@ -143,12 +157,13 @@ class Searches:
             far = np.where(values <= most, np.abs(there - there[:, :1]), np.inf)
             self.leads[t] = there[np.arange(len(there)), np.argmin(far, axis=1)]
 
-    def _one(self, t: int) -> Result:
+    def _one(self, t: int, place: Place | None) -> Result:
         part: Criterion = self.criterion.parts[t]
         own, start = self.own, self.found[t]
         if t in self.leads:
             own = Own(own.tol, own.max_iter or 1, own.starts, (self.leads[t], start.value))
-        return Run(part, None, None, self.certificate).drive(own, self.boxes[t], start.lam)
+        run = Run(part, None, None, self.certificate, place=place)
+        return run.drive(own, self.boxes[t], start.lam)
 
     def result(self, status: Status) -> Result:
         """Of all sets; those that were not searched are evaluated where they began."""

@@ -13,6 +13,8 @@ import numpy as np
 from hoag.criteria.base import SETTLED, Criterion
 from hoag.criteria.folds import in_threads
 from hoag.search.asks import Axes, Chosen, Entry, Journal, Lipschitz, Look, Note, Steps
+from hoag.search.checkpoint import OPEN, Place, alone, current
+from hoag.search.fingerprint import digest
 from hoag.values import (
     Array,
     Ask,
@@ -68,6 +70,7 @@ class Run:
     certificate  "auto": measure the error of the gradient that is returned, where that costs at
                  most a fifth of the run; "none": do not; "estimate": do; "bound": bound it as well
     replay       the journal of an earlier run, whose answers are taken in place of evaluations
+    place        its place in a checkpoint; by default the next one of the checkpoint that is open
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -84,12 +87,18 @@ class Run:
         time_budget: float | None = None,
         certificate: str = "auto",
         replay: Journal | None = None,
+        place: Place | None = None,
     ) -> None:
+        self._checkpoint = current() if place is None else place.checkpoint
+        self._place = place
+        if place is None and self._checkpoint is not None:
+            self._place = self._checkpoint.place()
         self.criterion, self.on_step, self.time_budget = criterion, on_step, time_budget
         self.certificate = certificate
         self.trace: list[Step] = []
         self.cost = Cost()
         self._entries: list[Entry] = []
+        self._answered = 0  # entries up to the last ask whose answer was whole
         self._issued: weakref.WeakValueDictionary[int, Evaluation] = weakref.WeakValueDictionary()
         self._replay = replay
         self._at_stop: dict[int, Evaluation] = {}  # what the search held when it was stopped
@@ -110,6 +119,42 @@ class Run:
                 "hoag.search.Fast() or hoag.search.Hoag(), which need no more than its "
                 "projection, or bounds=(lower, upper)."
             )
+        with alone():
+            if self._place is None:
+                return self._driven(search, domain, lam0)
+            return self._kept(self._place, search, domain, lam0)
+
+    def _kept(self, place: Place, search: Search, domain: Domain, lam0: Array) -> Result:
+        """The same in a checkpoint: from where it is in the file, and back into it."""
+        known = place.begun(_beginning(self.criterion, search, domain, lam0))
+        if isinstance(known, Result):
+            return replace(known, evaluation=self.criterion.rebound(known.evaluation))
+        if known is not None:
+            self._replay = known
+            for found in known.held.values():
+                self.criterion.rebound(found)
+        try:
+            result = self._driven(search, domain, lam0)
+        except BaseException as error:
+            if self._replay is not None:  # the file knows more
+                raise
+            place.keep(self._to_go_on_from)
+            if not isinstance(error, KeyboardInterrupt) or not self.trace:
+                raise
+            place.checkpoint.interrupted = True
+            best = self._unaudited(self._interrupted)
+            x, cost = self.criterion.solution(best.evaluation)
+            return replace(best, evaluation=replace(best.evaluation, x=x), cost=best.cost + cost)
+        place.keep(self._to_go_on_from if result.status.reason in OPEN else result)
+        return result
+
+    @property
+    def _to_go_on_from(self) -> Journal:
+        """The journal up to the last whole answer, before anything stopped the search."""
+        whole, n = self.journal, self._answered
+        return Journal(whole.entries[:n], {k: one for k, one in whole.held.items() if k < n})
+
+    def _driven(self, search: Search, domain: Domain, lam0: Array) -> Result:
         try:
             status = self._search(search.steps(domain, lam0, self.criterion.traits))
         except _Stopped as stop:
@@ -141,16 +186,30 @@ class Run:
             sentence = f"Interrupted by {type(error).__name__}."
             attach(error, self._unaudited(Status("interrupted", sentence)))
 
+    @property
+    def _interrupted(self) -> Status:
+        assert self._checkpoint is not None
+        return Status(
+            "interrupted",
+            f"Interrupted after step {len(self.trace)}: this is the best so far. "
+            f"{self._checkpoint.goes_on}",
+        )
+
     def _search(self, steps: Steps) -> Status:
         answer: Any = None
         try:
             while True:
                 asked = steps.send(answer)
                 answer = self._answer(asked)
+                self._save()
         except StopIteration as end:
             self._close_step()
             status: Status = end.value
             return status if self._stop is None or status.converged else self._stop
+        except BaseException:
+            if self._stop is None:
+                self._at_stop = dict(self._issued)
+            raise
         finally:
             steps.close()
 
@@ -183,7 +242,7 @@ class Run:
 
     def _together(self, asked: list[Look | Axes]) -> list[Any] | None:
         """What is known in one go, or in threads; None where each is asked for by itself."""
-        if not asked or self._replay is not None:
+        if not asked or not self._replayed():
             return None
         first = asked[0]
         if isinstance(first, Look) and not first.ask.whole:
@@ -275,7 +334,9 @@ class Run:
                 self._end(entry.answer)
             if self._replay is not None or entry is not None:
                 return
-        if told_to_stop(self.on_step, step):
+        if self._checkpoint is not None and self._checkpoint.interrupted:
+            self._end(self._interrupted)
+        elif told_to_stop(self.on_step, step):
             self._end(Status("callback", f"Stopped by the callback after step {step.k}."))
         elif self.time_budget is not None and self.seconds + self._longest >= self.time_budget:
             self._end(
@@ -379,6 +440,14 @@ class Run:
 
     # ---- clock and journal
 
+    def _save(self) -> None:
+        """An ask is answered: what is known up to here may go into the checkpoint."""
+        if self._stop is not None:
+            return
+        self._answered = len(self._entries)
+        if self._place is not None and self._replay is None and self._place.due(self._answered):
+            self._place.keep(self._to_go_on_from)
+
     @property
     def seconds(self) -> float:
         """Since the run began; while a journal is replayed, as it says."""
@@ -389,7 +458,9 @@ class Run:
     @property
     def journal(self) -> Journal:
         """What was asked and answered so far, to go on from: see `Journal`."""
-        return Journal(list(self._entries), {**self._at_stop, **self._issued})
+        entries, held = list(self._entries), {**self._at_stop, **self._issued}
+        known = {k: one.answer for k, one in enumerate(entries)}  # that are no more than numbers
+        return Journal(entries, {k: one for k, one in held.items() if one is not known.get(k)})
 
     def _through(
         self,
@@ -405,20 +476,30 @@ class Run:
             found = compute()
         else:
             assert self._replay is not None
+            if lam is not None and (entry.lam is None or not np.array_equal(lam, entry.lam)):
+                raise InvalidInput(
+                    f"Entry {number + 1} of the journal is at another λ than this search asks for: "
+                    "it goes on only where all is as it was, the data, the settings, the versions "
+                    "of NumPy, SciPy and BLAS, and the number of threads."
+                )
             found = self._replay.held.get(number, entry.answer)
         self.cost = self.cost + found.cost
         self._issued[number] = found
         self._write(Entry(what, lam, ask, found.light(), self.seconds))
         return found
 
+    def _replayed(self) -> bool:
+        """Whether there is no journal, or no more of it."""
+        if self._replay is not None and len(self._entries) == len(self._replay.entries):
+            self._replay, self._start = None, time.perf_counter()
+        return self._replay is None
+
     def _next(self, what: str) -> Entry | None:
         """The entry of the journal whose turn it is; None where it has come to its end."""
-        if self._replay is None:
+        if self._replayed():
             return None
+        assert self._replay is not None
         number = len(self._entries)
-        if number == len(self._replay.entries):
-            self._replay, self._start = None, time.perf_counter()
-            return None
         entry = self._replay.entries[number]
         if what == "stop" and entry.what != "stop":
             return None
@@ -432,3 +513,9 @@ class Run:
 
     def _write(self, entry: Entry) -> None:
         self._entries.append(entry)
+
+
+def _beginning(criterion: Criterion, search: Search, domain: Domain, lam0: Array) -> str:
+    """By what a run is known again, within one checkpoint."""
+    numbers = {name: one for name, one in vars(criterion).items() if isinstance(one, float)}
+    return digest(type(criterion), numbers, search, domain, lam0)
