@@ -19,6 +19,7 @@ from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
 from hoag.criteria.joint import Joint
+from hoag.criteria.shared import SharedFolds
 from hoag.criteria.sketched import Sketched
 from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
@@ -304,6 +305,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     not show.
     """
     criterion, found = unwrapped(criterion, found)
+    problem = _at_hand(problem, criterion)
     if isinstance(criterion, Spectral):
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
@@ -336,6 +338,15 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         x = np.mean(found.x if isinstance(found.x, tuple) else [found.x], axis=0)
         solve = inner.solve(counted, found.lam, x, REFIT_TOL)
     return solve, counted.cost
+
+
+def _at_hand(problem: Problem, criterion: Criterion) -> Problem:
+    """The problem on rows that were brought here, where λ was found on these."""
+    if not isinstance(problem, LinearModel) or problem.train.far is None:
+        return problem
+    if isinstance(criterion, SharedFolds) and not criterion.blocks.here:
+        return problem
+    return near_models(problem.train.far, [problem])[0]
 
 
 def _direct(problem: Problem) -> bool:
