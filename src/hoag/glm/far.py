@@ -256,7 +256,10 @@ def far_rows(engine: Engine, prepare: Prepare, n: int, entries: int, is_sparse: 
 
 def _matrix(blocks: Blocks) -> Any:
     """The rows of a piece, whole."""
-    return stacked([A for _, A in blocks.design.rows.blocks()])
+    rows = blocks.design.rows
+    if rows.shape[0] == 0:
+        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
+    return stacked([A for _, A in rows.blocks()])
 
 
 def stacked(parts: Sequence[Any]) -> Any:
