@@ -219,7 +219,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         return np.asarray(self.lam_)
 
     def criterion_at(
-        self, lam: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
+        self, lam: Any, X: Any, y: Any = None, sample_weight: Any = None, **params: Any
     ) -> float:
         """The criterion at another λ, solved tightly: the mean held-out loss on these data.
 
@@ -232,7 +232,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         around: float = 4.0,

@@ -294,7 +294,9 @@ class Blocks:
             if some.size:
                 z = self._scores(chunk.A[some], W, shift)
                 total += weights[some] @ At(self.outer, chunk.y[some], z).value
-        self.ledger.charge(held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / max(self.n, 1))
+        self.ledger.charge(
+            held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / max(self.n, 1)
+        )
         return total
 
     def bent(self, X: Array, Q: Array, T: Array) -> Array:

@@ -72,7 +72,8 @@ class At:
 
     def column(self, k: int) -> Any:
         """The loss as at the z of one fold."""
-        return self._loss.at(self._y, self._z[:, k])
+        z = self._z[:, k]
+        return self._loss.at(self._y, z[:, 0] if z.shape[1] == 1 else z)
 
 
 class Gathered:

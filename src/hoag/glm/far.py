@@ -30,6 +30,7 @@ from hoag.glm.moments import Moments
 from hoag.glm.rows import ArrayRows, Rows
 from hoag.glm.targets import Target
 from hoag.glm.term import picked
+from hoag.problems import Ledger
 from hoag.values import Array
 
 
@@ -171,7 +172,8 @@ class FarBlocks(Blocks):
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> FarBlocks:
         prepare = replace(self.prepare, targets=targets)
-        return replace(self, design=self.design.of_targets(targets), prepare=prepare)
+        design = self.design.of_targets(targets)
+        return replace(self, design=design, prepare=prepare, ledger=Ledger())
 
     def sampled(self, rows: int, seed: int) -> Blocks:
         """On rows that are at hand: about as many as are asked for, or all of these."""
