@@ -99,7 +99,8 @@ class Measure:
             for start in range(0, len(X), height := max(1, int(2e5 / max(p, 1)))):
                 some = slice(start, start + height)
                 squares += weights[some] @ (X[some] - mean) ** 2
-            top, bottom = (X.max(axis=0), X.min(axis=0)) if len(X) else (np.zeros(p), np.zeros(p))
+            none = np.full(p, np.inf)  # of no rows
+            top, bottom = (X.max(axis=0), X.min(axis=0)) if len(X) else (-none, none)
         kept = labels >= 0
         return Statistics(
             piece.rows,
