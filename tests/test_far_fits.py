@@ -150,7 +150,7 @@ def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weigh
     near, apart, _ = both(LOGISTIC() if kind == "binary" else RIDGE(cv=5), X, y, weight, cuts)
     agree(near, apart, names=("criterion_",))
     # what 1e6 leaves of a column of spread 1e-6 has few digits, in whatever order they are added
-    digits = 1e-10 * max(1.0, abs(level) / scale / 1e4)
+    digits = 1e-10 * max(1.0, abs(level) / scale / 1e6)
     agree(near, apart, rel=digits, names=("coef_", "lam_"))
 
 
