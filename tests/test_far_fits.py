@@ -100,11 +100,11 @@ def test_a_fit_to_pieces_is_the_fit_in_memory(case):
 @pytest.mark.parametrize("penalties", ["shared", "per-feature"])
 @pytest.mark.parametrize("name", [name for name in families.NAMES if name != "inverse"])
 def test_so_are_those_of_every_family(name, penalties):
-    X, y, weight, _ = families.draw(name, n=200, p=3)
+    X, y, weight, _ = families.draw(name, n=150, p=3)
     one = penalties == "shared"
     rows = (X if one else sparse.csr_array(X), y, weight if one else None)
     estimator = families.estimator(name, penalties=penalties, max_iter=4)
-    near, apart, source = both(estimator, *rows, cuts=(40, 41, 120))
+    near, apart, source = both(estimator, *rows, cuts=(40, 41))
     agree(near, apart, names=("coef_", "intercept_", "thresholds_", "lam_", "criterion_", "scale_"))
     assert apart.result_.cost.reads == source.reads
     if name == "huber":
@@ -113,7 +113,7 @@ def test_so_are_those_of_every_family(name, penalties):
 
 
 def test_a_model_that_is_not_convex_agrees_too():
-    X, y, weight, _ = families.draw("inverse", n=80, p=3)
+    X, y, weight, _ = families.draw("inverse", n=60, p=2)
     near, apart, source = both(families.estimator("inverse"), X, y, weight, cuts=(30,))
     agree(near, apart)
     assert apart.result_.cost.reads == source.reads
@@ -147,11 +147,14 @@ def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weigh
     if weightless:
         weight[20:30] = 0.0
         cuts = sorted([*cuts, 20, 30])
-    near, apart, _ = both(LOGISTIC() if kind == "binary" else RIDGE(cv=5), X, y, weight, cuts)
-    agree(near, apart, names=("criterion_",))
-    # what 1e6 leaves of a column of spread 1e-6 has few digits, in whatever order they are added
+    estimator = LOGISTIC() if kind == "binary" else RIDGE(cv=5)
+    near, apart, source = both(estimator, X, y, weight, cuts)
+    found = apart.criterion_at(near.lam_, source)
+    assert found == pytest.approx(near.criterion_at(near.lam_, X, y, weight), rel=1e-10)
+    # A mean of 1e6 is known to 1e-10, which is much of a spread of 1e-6: the units in which λ is
+    # searched differ by as much, and where the search ends, within its tolerance.
     digits = 1e-10 * max(1.0, abs(level) / scale / 1e6)
-    agree(near, apart, rel=digits, names=("coef_", "lam_"))
+    agree(near, apart, rel=digits, names=("coef_", "lam_", "criterion_"))
 
 
 @pytest.mark.parametrize("kind", ["binary", "number"])
