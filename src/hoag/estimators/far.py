@@ -106,8 +106,8 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         unseen = np.any(rule.patterns.train.astype(float) @ by_block == 0, axis=1)
         rule = NotJudged.of(rule, column.classes, by_block)
     B = rule.patterns.train.shape[1]
-    rows = np.asarray(column.rows, dtype=np.intp)
-    first = np.cumsum(rows) - rows
+    heights = np.asarray(column.rows, dtype=np.intp)
+    first = np.cumsum(heights) - heights
     measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total

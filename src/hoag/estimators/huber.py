@@ -180,4 +180,5 @@ class _Away:
     intercept: float
 
     def __call__(self, piece: Piece) -> Array:
-        return np.abs(np.asarray(piece.y, dtype=float) - piece.X @ self.coef - self.intercept)
+        y = np.asarray(piece.y, dtype=float)
+        return np.asarray(np.abs(y - piece.X @ self.coef - self.intercept))
