@@ -419,7 +419,10 @@ NOT_TUNED = {
     "estimators.regression.NORMAL_MAD": "by definition",
     "estimators.tweedie.POWER_TOL": "as well as a power is told",
     "estimators.base.TIGHT": "as tight as f is ever asked for",
-    "glm.rows.BLOCK_ENTRIES": "memory",
+    "values.BLOCK_ENTRIES": "memory",
+    "glm.far_rows.ENTRIES": "memory",
+    "estimators.far.SAMPLE_ENTRIES": "memory",
+    "estimators.far_column.SOME": "memory",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
     "search.blackbox.MOST_POINTS": "a grid that nobody wants",
 }

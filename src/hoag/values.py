@@ -17,6 +17,8 @@ Array = npt.NDArray[np.float64]
 ROUNDOFF = float(np.finfo(np.float64).eps)
 # What sums of many products are right to, relatively.
 ROUNDING = 100 * ROUNDOFF
+# Blocks have about so many entries where rows are gone through some at a time.
+BLOCK_ENTRIES = 1e5
 # A residual this small, relatively, is about what factors leave.
 EXACT = 1e-10
 # A step must realise this share of the decrease that its slope promises (Armijo).

@@ -99,11 +99,14 @@ class BlockMoments:
         for part in self.blocks.less(*self.centre):
             A = part.A.toarray() if issparse(part.A) else part.A
             gathered[part.block].append(part._replace(A=A))
-        return [
-            (
-                np.concatenate([part.A for part in parts]),
-                np.concatenate([part.y for part in parts]),
-                np.concatenate([part.weights for part in parts]),
-            )
-            for parts in gathered
-        ]
+        p, K = self.blocks.design.features, self.blocks.design.outputs
+        none = (
+            np.zeros((0, p)),
+            np.zeros((0, K)),
+            np.zeros(0),
+        )  # rows of a block may weigh nothing
+        found = []
+        for parts in gathered:
+            A, y, s = zip(none, *((part.A, part.y, part.weights) for part in parts), strict=True)
+            found.append((np.concatenate(A), np.concatenate(y), np.concatenate(s)))
+        return found

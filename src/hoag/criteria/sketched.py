@@ -172,12 +172,15 @@ class Sketched(SharedFolds[FarBlocks]):
             X = np.concatenate([X, X.mean(axis=0, keepdims=True)])
             stand_in = self._stand_in(X)
             Q = stand_in.solve(self._few.sums(X).g_x, penalty)
+            reads = self._reads(penalty, stand_in, pairs, X, Q)
         else:  # what the last read says of this λ
             last, pairs = warm.read, warm.pairs
-            stand_in = self._stand_in(last.X + last.D)
-            D, E = _steps(penalty, stand_in, pairs, last.X, last.Q, last.at)
-            X, Q = last.X + D, last.Q + E
-        for read, known, share in self._reads(penalty, stand_in, pairs, X, Q):
+            stand_in = self._stand_in(last.X)
+            steps = _steps(penalty, stand_in, pairs, last.X, last.Q, last.at)
+            last = Read(last.X, last.Q, last.at, *steps)
+            X, Q = last.X + last.D, last.Q + last.E
+            reads = self._reads(penalty, stand_in, pairs, X, Q, last)
+        for read, known, share in reads:
             pairs = known
             r, s = _residuals(penalty, read.X, read.Q, read.at)
             folds, off = _values(r, s, read)
@@ -202,17 +205,24 @@ class Sketched(SharedFolds[FarBlocks]):
         )
 
     def _reads(
-        self, penalty: Pull, stand_in: StandIn, pairs: Pairs, X: Array, Q: Array
+        self,
+        penalty: Pull,
+        stand_in: StandIn,
+        pairs: Pairs,
+        X: Array,
+        Q: Array,
+        before: Read | None = None,
     ) -> Iterator[tuple[Read, Pairs, float]]:
         """One after another, with the pairs so far and the share of the error that one leaves.
 
-        Where h of a fold has risen, its step was too long, and a quarter of it is taken.
+        Where h of a fold has risen since the read `before`, its step was too long, and a quarter
+        of it is taken.
         """
-        before: Read | None = None
-        lefts, share, h = np.full((2, len(X)), np.inf), UNKNOWN, np.full(len(X), np.inf)
+        share, h = UNKNOWN, np.full(len(X), np.inf)
+        lefts = np.full((2, len(X)), np.inf)
+        if before is not None:
+            lefts, h = _left(penalty, before), before.at.value + penalty.value(before.X)
         for _ in range(self.max_reads):
-            if not np.all(np.isfinite(X)):
-                break
             at = self._together.sums(X, Q)
             here = at.value + penalty.value(X)
             risen = ~(here <= h + ROUNDING * np.abs(here))
@@ -223,13 +233,12 @@ class Sketched(SharedFolds[FarBlocks]):
                 pairs = pairs.plus(Q - before.Q, at.bent - before.at.bent)
                 pairs = pairs.plus(X - before.X, at.gradient - before.at.gradient)
             read = Read(X, Q, at, *_steps(penalty, stand_in, pairs, X, Q, at))
-            r, s = _residuals(penalty, X, Q, at)
-            left = np.stack([-np.sum(r * read.D, axis=1), -np.sum(s * read.E, axis=1)])
+            left = _left(penalty, read)
             if before is not None:
                 ratio = left / np.maximum(lefts, np.finfo(float).tiny)
                 share = float(np.sqrt(np.max(np.maximum(ratio, 0.0))))
             yield read, pairs, min(share, 1.0)
-            lefts, h, before = np.maximum(left, 0.0), here, read
+            lefts, h, before = left, here, read
             X, Q = X + read.D, Q + read.E
 
     @cached_property
@@ -307,6 +316,13 @@ class Sketched(SharedFolds[FarBlocks]):
 def _residuals(penalty: Pull, X: Array, Q: Array, at: Sums) -> tuple[Array, Array]:
     """∇₁h and ∇²₁h q − ∇₁g of every fold."""
     return at.gradient + penalty.times(X), at.bent + penalty.times(Q) - at.g_x
+
+
+def _left(penalty: Pull, read: Read) -> Array:
+    """rᵀP⁻¹r of every fold, for the residuals of x and of q, (2, K)."""
+    r, s = _residuals(penalty, read.X, read.Q, read.at)
+    left = np.stack([-np.sum(r * read.D, axis=1), -np.sum(s * read.E, axis=1)])
+    return np.maximum(left, 0.0)
 
 
 def _values(r: Array, s: Array, read: Read) -> tuple[Array, Array]:

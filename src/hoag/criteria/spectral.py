@@ -94,7 +94,7 @@ class Spectral(SharedFolds[Blocks]):
                     p[some] += slope
                     lost[some] += ROUNDING * size + fold.rounding(alphas[some]) * np.abs(value)
         spent = self._spent()
-        cost = Cost(grams=spent.grams / len(lams), reads=spent.reads / len(lams))
+        grams = spent.grams / max(len(lams), 1)
         return [
             Evaluation(
                 lam,
@@ -102,7 +102,8 @@ class Spectral(SharedFolds[Blocks]):
                 p[j : j + 1] if ask.gradient else no_gradient(lam),
                 f_error=float(lost[j]),
                 error=float(lost[j]) if ask.gradient else np.nan,
-                cost=cost,
+                # reads are whole, and the first has asked for them
+                cost=Cost(grams=grams, reads=0.0 if j else spent.reads),
             )
             for j, lam in enumerate(lams)
         ]

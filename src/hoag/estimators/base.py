@@ -29,6 +29,7 @@ from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.far.engine import Engine
+from hoag.far.piece import Source
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
@@ -244,7 +245,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         return np.asarray(self.lam_)
 
     def criterion_at(
-        self, lam: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
+        self, lam: Any, X: Any, y: Any = None, sample_weight: Any = None, **params: Any
     ) -> float:
         """The criterion at another λ, solved tightly: the mean held-out loss on these data.
 
@@ -257,7 +258,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         around: float = 4.0,
@@ -473,6 +474,11 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        if isinstance(X, (Source, Engine)):
+            raise InvalidInput(
+                f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
+                "sparse matrix."
+            )
         check_sparse(X, "X")
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options

@@ -57,6 +57,8 @@ class ClassReader(LinearEstimator):
 
     def _know_far(self, engine: Engine, column: FarColumn) -> None:
         super()._know_far(engine, column)
+        if column.nothing.ndim > 1:
+            raise InvalidInput("y has several columns: give one label for each row.")
         check_classification_targets(column.classes)
         self._know(column.classes)
 

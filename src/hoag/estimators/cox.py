@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from hoag.estimators.base import TunedEstimator
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.concordance import concordance
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.task import Task
 from hoag.estimators.units import WEIGHT, Units, units
+from hoag.far.engine import Engine
 from hoag.glm.risk_sets import TIES
 from hoag.glm.survival import cox_target, records
 from hoag.glm.targets import Target
@@ -140,7 +142,7 @@ class CoxRegressionCV(LinearEstimator):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None, **params: Any
+        self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None, **params: Any
     ) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params.
 
@@ -162,6 +164,9 @@ class CoxRegressionCV(LinearEstimator):
                 f"penalties={self.penalties!r}: use 'shared', 'per-feature', an array of group "
                 "numbers, or a dict from columns to labels."
             )
+
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+        return TunedEstimator._far_task(self, engine, params)  # rows are compared with each other
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, ensure_min_samples=2), np.asarray(y)
@@ -253,13 +258,25 @@ class CoxRegressionCV(LinearEstimator):
         return concordance(y, self.predict(X), sample_weight, strata)
 
     def criterion_at(
-        self, lam: Any, X: Any, y: Any, sample_weight: Any = None, strata: Any = None, **params: Any
+        self,
+        lam: Any,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        strata: Any = None,
+        **params: Any,
     ) -> float:
         """The criterion at another λ, solved tightly; give strata and all else as to fit."""
         return super().criterion_at(lam, X, _with_strata(y, strata), sample_weight, **params)
 
     def path(
-        self, X: Any, y: Any, sample_weight: Any = None, *, strata: Any = None, **options: Any
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        strata: Any = None,
+        **options: Any,
     ) -> Any:
         """The criterion where all penalties are moved together; see LogisticRegressionCV.path."""
         return super().path(X, _with_strata(y, strata), sample_weight, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -29,6 +29,7 @@ from hoag.glm.make import as_penalty
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Ridge
 from hoag.glm.targets import Target
+from hoag.problems import Ledger
 from hoag.values import Array, InvalidInput
 
 # So many entries of a sample are kept at hand: a few hundred megabytes at most.
@@ -80,7 +81,8 @@ class FarData:
         def whole() -> LinearModel:
             every = np.ones((1, blocks.train.shape[1]), dtype=bool)
             penalty = self._held(plain, float(blocks.weights.sum()), False)
-            return FarModel(FarFold(blocks.of_folds(every, ~every)), penalty)
+            own = replace(blocks.of_folds(every, ~every), ledger=Ledger())
+            return FarModel(FarFold(own), penalty)
 
         return far_models(blocks, penalties), whole
 
@@ -107,7 +109,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
     measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
-    known = engine.total(measure, prepare=Unseen(rule, reading.weigh))
+    known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total
     made: list[Prepare] = []
 
@@ -197,4 +199,9 @@ class Predicts:
     intercept: Any
 
     def __call__(self, piece: Any) -> Array:
+        features = self.coef.shape[-1]
+        if piece.X.shape[1] != features:
+            raise InvalidInput(
+                f"X has {piece.X.shape[1]} features, and the model was fitted on {features}."
+            )
         return np.asarray(piece.X @ self.coef.T + self.intercept)

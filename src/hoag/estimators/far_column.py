@@ -49,6 +49,8 @@ class Look:
             raise InvalidInput("y holds a NaN or an infinity.")
         if not self.labelled and y.dtype.kind not in "fiub":
             raise InvalidInput(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
+        if weight is not None and len(weight) != len(y):
+            raise InvalidInput(f"A piece of {len(y)} rows has {len(weight)} weights.")
         if weight is not None and not np.all(np.isfinite(weight) & (weight >= 0)):
             raise InvalidInput("sample_weight holds a negative number, a NaN or an infinity.")
 

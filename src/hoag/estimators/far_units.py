@@ -42,6 +42,8 @@ class Statistics:
     sample: tuple[Sampled, ...]
 
     def plus(self, other: Statistics) -> Statistics:
+        if self.is_sparse != other.is_sparse:
+            raise InvalidInput("X is sparse in some pieces and dense in others: make them alike.")
         total = self.total + other.total
         share = other.total / total if total > 0 else 0.0
         apart = other.mean - self.mean
@@ -55,7 +57,7 @@ class Statistics:
             np.minimum(self.bottom, other.bottom),
             self.counts + other.counts,
             self.weights + other.weights,
-            self.is_sparse or other.is_sparse,
+            self.is_sparse,
             self.sample + other.sample,
         )
 
@@ -97,7 +99,8 @@ class Measure:
             for start in range(0, len(X), height := max(1, int(2e5 / max(p, 1)))):
                 some = slice(start, start + height)
                 squares += weights[some] @ (X[some] - mean) ** 2
-            top, bottom = (X.max(axis=0), X.min(axis=0)) if len(X) else (np.zeros(p), np.zeros(p))
+            none = np.full(p, np.inf)  # of no rows
+            top, bottom = (X.max(axis=0), X.min(axis=0)) if len(X) else (-none, none)
         kept = labels >= 0
         return Statistics(
             piece.rows,
@@ -128,8 +131,14 @@ class Unseen:
 
     rule: FoldRule
     weigh: Any
+    features: int
 
     def __call__(self, i: int, piece: Piece) -> tuple[int, Piece, Array, npt.NDArray[np.intp]]:
+        if piece.X.shape != (piece.rows, self.features):
+            raise InvalidInput(
+                f"X has shape {piece.X.shape} in piece {i} of the rows, and there are "
+                f"{piece.rows} y and {self.features} features."
+            )
         return i, piece, *labelled(self.rule, self.weigh, i, piece)
 
 

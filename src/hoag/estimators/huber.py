@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
@@ -19,9 +19,12 @@ from hoag.estimators.reading import Reading
 from hoag.estimators.regression import Standard
 from hoag.estimators.robust_units import robust_units
 from hoag.estimators.settings import WithSettings
+from hoag.estimators.task import Task
 from hoag.estimators.units import Units
+from hoag.far.engine import Engine
+from hoag.far.piece import Piece
 from hoag.glm.targets import Target, robust
-from hoag.values import Array, Box, InvalidInput
+from hoag.values import Array, Box, Cost, InvalidInput
 
 
 class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
@@ -104,10 +107,20 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
+        self.__dict__.pop("_engine", None)
         self._tune(X, y, sample_weight, params)
-        away = np.abs(np.ravel(np.asarray(y, dtype=np.float64)) - self.predict(X))
+        engine = self.__dict__.pop("_engine", None)
+        if engine is not None:  # one more read of all rows
+            away = np.concatenate(engine.gathered(_Away(self.coef_, self.intercept_)))
+            self.result_ = replace(self.result_, cost=self.result_.cost + Cost(reads=1.0))
+        else:
+            away = np.abs(np.ravel(np.asarray(y, dtype=np.float64)) - self.predict(X))
         self.outliers_ = away > self.scale_ * self.epsilon
         return self
+
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+        self._engine = engine
+        return super()._far_task(engine, params)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -158,3 +171,15 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
 def _robust(y: Array, units: Standard, epsilon: float, intercept: bool) -> Target:
     target = robust(units(y), epsilon, 1.0, intercept)
     return replace(target, outer=target.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class _Away:
+    """A piece ↦ |y − Xw − b|."""
+
+    coef: Array
+    intercept: float
+
+    def __call__(self, piece: Piece) -> Array:
+        y = np.asarray(piece.y, dtype=float)
+        return np.asarray(np.abs(y - piece.X @ self.coef - self.intercept))

@@ -281,6 +281,14 @@ class LogisticRegressionCV(
         flag = self.use_legacy_attributes
         return flag if isinstance(flag, bool) else None
 
+    def _check_far(self, params: dict[str, Any]) -> None:
+        super()._check_far(params)
+        if self._legacy is not None:
+            raise InvalidInput(
+                f"use_legacy_attributes={self._legacy} needs the rows in memory, and these are in "
+                "pieces: leave it out."
+            )
+
     def _named(self, lam: Array) -> dict[str, Any]:
         alpha = super()._named(lam)["alpha_"]
         with np.errstate(divide="ignore"):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader, ordered_categories
 from hoag.estimators.column import Column
+from hoag.estimators.far import adopt, predicted
 from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import LEVEL
@@ -155,6 +156,9 @@ class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ig
     def _scores(self, X: Any) -> Array:
         """aᵢᵀw − θ_k, (n, thresholds)."""
         check_is_fitted(self)
+        engine = adopt(X)
+        if engine is not None:
+            return np.asarray(predicted(engine, self.coef_, 0.0)[:, None] - self.thresholds_)
         X = self._validate(X, reset=False)
         return np.asarray(safe_sparse_dot(X, self.coef_)[:, None] - self.thresholds_)
 

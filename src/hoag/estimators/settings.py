@@ -7,8 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hoag.estimators.far_column import FarColumn
 from hoag.estimators.linear import LinearEstimator, alpha_grid
 from hoag.estimators.task import Grid
+from hoag.far.engine import Engine
 from hoag.glm.penalties import NAMES
 from hoag.values import Box, InvalidInput
 
@@ -51,6 +53,11 @@ class WithSettings(LinearEstimator):
         for name, value in given.items():
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
+
+    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+        if column.nothing.ndim > 1:
+            raise InvalidInput("y has several columns: give one number or label for each row.")
+        super()._know_far(engine, column)
 
     def _penalties(self) -> Any:
         words = self.penalties

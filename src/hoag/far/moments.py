@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from hoag.far.raw import spans
-from hoag.glm.rows import BLOCK_ENTRIES
-from hoag.values import Array
+from hoag.values import BLOCK_ENTRIES, Array
 
 
 class Moments:

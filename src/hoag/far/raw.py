@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.far.files import stamp
-from hoag.glm.rows import BLOCK_ENTRIES
-from hoag.values import Array
+from hoag.values import BLOCK_ENTRIES, Array
 
 # The rows of a piece have about so many bytes: 20 blocks of float64, 16 MB. Buffers above 32 MB are
 # given back to the system at every read and zeroed again by it, which halves the speed.

@@ -237,7 +237,7 @@ class Blocks:
             gather(chunk.A, found)
             if anew:
                 self._bend(hessian, chunk.A, chunk.train, at, used)
-        judged = 0.5 * float((self.test @ self.counts).sum()) / self.n
+        judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
         self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
         if anew:
             self._charge_grams(K)
@@ -298,7 +298,9 @@ class Blocks:
             if some.size:
                 z = self._scores(chunk.A[some], W, shift)
                 total += weights[some] @ At(self.outer, chunk.y[some], z).value
-        self.ledger.charge(held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / self.n)
+        self.ledger.charge(
+            held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / max(self.n, 1)
+        )
         return total
 
     def bent(self, X: Array, Q: Array, T: Array) -> Array:
@@ -440,6 +442,7 @@ class Blocks:
                 all_folds,
             )
             for source in self.sources
+            if source.rows.shape[0]
         ]
 
     def _many_chunks(self) -> Iterator[Chunk]:

@@ -30,6 +30,7 @@ from hoag.glm.moments import Moments
 from hoag.glm.rows import ArrayRows, Rows
 from hoag.glm.targets import Target
 from hoag.glm.term import picked
+from hoag.problems import Ledger
 from hoag.values import Array
 
 
@@ -175,7 +176,8 @@ class FarBlocks(Blocks):
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> FarBlocks:
         prepare = replace(self.prepare, targets=targets)
-        return replace(self, design=self.design.of_targets(targets), prepare=prepare)
+        design = self.design.of_targets(targets)
+        return replace(self, design=design, prepare=prepare, ledger=Ledger())
 
     def sampled(self, rows: int, seed: int) -> Blocks:
         """On rows that are at hand: about as many as are asked for, or all of these."""
@@ -260,7 +262,10 @@ def far_rows(engine: Engine, prepare: Prepare, n: int, entries: int, is_sparse: 
 
 def _matrix(blocks: Blocks) -> Any:
     """The rows of a piece, whole."""
-    return stacked([A for _, A in blocks.design.rows.blocks()])
+    rows = blocks.design.rows
+    if rows.shape[0] == 0:
+        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
+    return stacked([A for _, A in rows.blocks()])
 
 
 def stacked(parts: Sequence[Any]) -> Any:

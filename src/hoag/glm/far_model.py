@@ -119,6 +119,16 @@ class FarModel(LinearModel):
         penalty = self.penalty.of_targets(self.groups, targets, intercepts)
         return FarModel(FarFold(blocks), penalty)
 
+    def floor(self, point: Any) -> Array | None:
+        """As where rows are here, with the diagonal of ∇² for the curvature: one read."""
+        assert isinstance(self.penalty, Ridge)
+        floor, free, slopes = point.penalty.alpha.copy(), self.penalty.unpenalised, self.groups.size
+        if free.size:
+            diagonal = point.train.diagonal
+            floor[free[free < slopes]] = np.mean(diagonal[:slopes])
+            floor[free[free >= slopes]] = diagonal[free[free >= slopes]]
+        return floor if np.all(floor > 0) else None
+
     def bound(self, point: Any, q: Array, r: Array) -> float:
         raise InvalidInput(
             "certificate='bound' needs the rows at hand, and these are elsewhere: use 'estimate'."

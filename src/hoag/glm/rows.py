@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag.values import BLOCK_ENTRIES as BLOCK_ENTRIES
 from hoag.values import Array
-
-# Blocks have about so many entries where rows are gone through some at a time.
-BLOCK_ENTRIES = 1e5
 
 
 class Rows(ABC):

@@ -1,0 +1,72 @@
+"""Arrays cut into pieces, for the tests of rows that are not one array in memory."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+
+from hoag import far
+
+FITTED = ("coef_", "intercept_", "thresholds_", "lam_", "criterion_")
+
+
+class Cut(far.Source):
+    """X, y and weights between some row numbers; `reads` counts pieces that were read with X."""
+
+    def __init__(self, X, y, cuts=(), weight=None):
+        self.X, self.y, self.weight = X, y, weight
+        self.ends = [0, *cuts, len(y)]
+        self.pieces, self.features = len(self.ends) - 1, X.shape[1]
+        self.pieces_read = 0
+
+    @property
+    def reads(self):
+        return self.pieces_read / self.pieces
+
+    def read(self, i, rows=True):
+        own = slice(self.ends[i], self.ends[i + 1])
+        self.pieces_read += bool(rows)
+        weight = None if self.weight is None else self.weight[own]
+        return far.Piece(self.X[own] if rows else None, self.y[own], weight)
+
+    def fingerprint(self):
+        return "cut"
+
+
+class Changed(Cut):
+    """A Cut of which one piece is changed by a function when it is read with its rows."""
+
+    def __init__(self, X, y, cuts, which, change):
+        super().__init__(X, y, cuts)
+        self.which, self.change = which, change
+
+    def read(self, i, rows=True):
+        piece = super().read(i, rows)
+        return self.change(piece) if rows and i == self.which else piece
+
+
+def relative(found, other):
+    """The largest difference, in units of the largest entry."""
+    found, other = np.asarray(found), np.asarray(other)
+    assert found.shape == other.shape
+    size = np.max(np.abs(other), initial=0.0)
+    return float(np.max(np.abs(found - other), initial=0.0) / (size or 1.0))
+
+
+def both(estimator, X, y, weight=None, cuts=(7, 7, 60, 200), kept=None, **given):
+    """Fitted in memory, and to pieces; the source. `kept` is X as the pieces have it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        near = clone(estimator).fit(X, y, weight, **given)
+        source = Cut(X if kept is None else kept, y, cuts, weight)
+        apart = clone(estimator).fit(source, **given)
+    return near, apart, source
+
+
+def agree(near, apart, rel=1e-10, names=FITTED):
+    for name in names:
+        if name in vars(near):
+            known = getattr(near, name)
+            assert relative(getattr(apart, name), known) <= rel, name

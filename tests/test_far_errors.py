@@ -1,0 +1,149 @@
+"""What rows in pieces cannot do is said in a sentence; what they predict is what arrays do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pieces import Changed, Cut
+from scipy import sparse
+from sklearn.base import clone
+
+import hoag
+
+RNG = np.random.default_rng(0)
+N, CUTS = 90, (20, 21, 60)
+X = RNG.normal(size=(N, 3))
+SCORE = X @ np.array([1.0, -1.0, 0.5])
+NUMBERS = SCORE + RNG.normal(size=N)
+LABELS = np.where(NUMBERS > 0, "yes", "no")
+COUNTS = RNG.poisson(np.exp(SCORE / 2)).astype(float)
+THREE = np.digitize(NUMBERS, [-0.5, 0.5])
+
+
+def put(array, place, value):
+    changed = np.array(array, dtype=float)
+    changed[place] = value
+    return changed
+
+
+def cut(X=X, y=LABELS, weight=None):
+    return Cut(X, y, CUTS, weight)
+
+
+def changed(change):
+    """Piece 2 is another than the source says."""
+    return Changed(X, LABELS, CUTS, 2, change)
+
+
+LOGISTIC, RIDGE = hoag.LogisticRegressionCV, hoag.RidgeCV
+HOLED = put(X, (30, 1), np.nan)
+WRONG = {  # estimator, source, what the sentence says
+    "nan in X": (LOGISTIC(), cut(HOLED), "NaN or an infinity, in piece 2"),
+    "inf in X": (LOGISTIC(), cut(put(X, (5, 0), np.inf)), "NaN or an infinity, in piece 0"),
+    "nan in sparse X": (LOGISTIC(), cut(sparse.csr_array(HOLED)), "NaN or an infinity, in piece 2"),
+    "nan in y": (RIDGE(cv=5), cut(y=put(NUMBERS, 5, np.nan)), "y holds a NaN"),
+    "strings for numbers": (RIDGE(cv=5), cut(), "a regression needs numbers"),
+    "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 3, -1.0)), "a negative number"),
+    "no weight": (RIDGE(cv=5), cut(y=NUMBERS, weight=np.zeros(N)), "positive weight"),
+    "cv='alo'": (LOGISTIC(cv="alo"), cut(), "cv='alo' needs the rows in memory"),
+    "cv='reml'": (LOGISTIC(cv="reml"), cut(), "cv='reml' needs the rows in memory"),
+    "leave-one-out": (RIDGE(), cut(y=NUMBERS), "give a number of folds, such as cv=5"),
+    "cv='loo'": (RIDGE(cv="loo"), cut(y=NUMBERS), "cv='loo' needs the rows in memory"),
+    "scoring": (LOGISTIC(scoring="accuracy"), cut(), "scoring needs the rows in memory"),
+    "shrink": (LOGISTIC(shrink="auto", penalties="per-feature"), cut(), "shrink needs the rows"),
+    "legacy": (LOGISTIC(use_legacy_attributes=True), cut(), "use_legacy_attributes=True needs"),
+    "bound": (LOGISTIC(certificate="bound"), cut(), "use 'estimate'"),
+    "kernel": (hoag.KernelRidgeCV(), cut(y=NUMBERS), "KernelRidgeCV needs its rows in memory"),
+    "cox": (hoag.CoxRegressionCV(), cut(y=NUMBERS), "CoxRegressionCV needs its rows in memory"),
+    "gam": (hoag.GAMRegressorCV(), cut(y=NUMBERS), "GAMRegressorCV needs its rows in memory"),
+    "power": (hoag.TweedieRegressorCV(power="tuned"), cut(y=COUNTS), "give a number"),
+    "one class": (LOGISTIC(), cut(y=np.full(N, "yes")), "only one class: yes"),
+    "one class, SVC": (hoag.LinearSVCCV(), cut(y=np.zeros(N)), "two classes or more"),
+    "several labels": (LOGISTIC(), cut(y=np.stack([LABELS] * 2, 1)), "y has several columns"),
+    "two counts": (hoag.PoissonRegressorCV(), cut(y=np.stack([COUNTS] * 2, 1)), "several columns"),
+    "counts below 0": (hoag.PoissonRegressorCV(), cut(y=put(COUNTS, 7, -1.0)), "not negative"),
+    "no rows": (LOGISTIC(), Cut(X[:0], LABELS[:0]), "There are no rows"),
+    "one fold": (LOGISTIC(cv=1), cut(), "at least two folds"),
+    "more folds than rows": (RIDGE(cv=N + 1), cut(y=NUMBERS), f"at most {N}"),
+    "fewer features": (
+        LOGISTIC(),
+        changed(lambda piece: piece._replace(X=piece.X[:, :2])),
+        r"shape \(39, 2\) in piece 2 of the rows, and there are 39 y and 3 features",
+    ),
+    "fewer rows": (
+        LOGISTIC(),
+        changed(lambda piece: piece._replace(X=piece.X[1:])),
+        r"shape \(38, 3\) in piece 2",
+    ),
+    "dense and sparse": (
+        LOGISTIC(),
+        changed(lambda piece: piece._replace(X=sparse.csr_array(piece.X))),
+        "sparse in some pieces and dense in others",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said(case):
+    estimator, source, sentence = WRONG[case]
+    with pytest.raises(hoag.InvalidInput, match=sentence):
+        estimator.fit(source)
+
+
+def test_y_and_weights_are_in_the_pieces():
+    for beside in ((LABELS,), (None, np.ones(N))):
+        with pytest.raises(hoag.InvalidInput, match="call fit\\(source\\) alone"):
+            LOGISTIC().fit(cut(), *beside)
+    with pytest.raises(hoag.InvalidInput, match="exposure"):
+        hoag.PoissonRegressorCV().fit(cut(y=COUNTS), exposure=np.ones(N))
+
+
+def test_a_piece_needs_a_weight_for_each_row():
+    source = cut(weight=np.ones(N))
+    read = source.read
+    source.read = lambda i, rows=True: read(i, rows)._replace(weight=np.ones(3))
+    with pytest.raises(hoag.InvalidInput, match="A piece of 20 rows has 3 weights"):
+        LOGISTIC().fit(source)
+
+
+MODELS = {
+    "logistic": (LOGISTIC(), LABELS),
+    "classes": (LOGISTIC(), THREE),
+    "ridge": (RIDGE(cv=5), NUMBERS),
+    "targets": (RIDGE(cv=5), np.stack([NUMBERS, SCORE + 1], axis=1)),
+    "ridge-classifier": (hoag.RidgeClassifierCV(cv=5), THREE),
+    "svc": (hoag.LinearSVCCV(), LABELS),
+    "poisson": (hoag.PoissonRegressorCV(), COUNTS),
+    "huber": (hoag.HuberRegressorCV(), NUMBERS),
+    "quantile": (hoag.QuantileRegressorCV(), NUMBERS),
+    "ordinal": (hoag.OrdinalLogisticCV(), THREE),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("fmt", ["dense", "sparse"])
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_are_those_for_arrays(name, fmt):
+    estimator, y = MODELS[name]
+    model = clone(estimator).fit(X, y)
+    rows = sparse.csr_array(X) if fmt == "sparse" else X
+    source = Cut(rows, y, (20, 20, 60))
+    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    asked = [method for method in methods if method in dir(model)]
+    for method in asked:
+        found, known = getattr(model, method)(source), getattr(model, method)(rows)
+        assert found.shape == known.shape
+        if known.dtype.kind == "f":
+            np.testing.assert_allclose(found, known, rtol=1e-12, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found, known)
+    # y of a score is given, as ever: predictions come in the order of the rows
+    assert model.score(source, y) == pytest.approx(model.score(rows, y), rel=1e-12)
+    with pytest.raises(hoag.InvalidInput, match="X has 2 features, and the model was fitted on 3"):
+        model.predict(Cut(rows[:, :2], y, (20,)))
+
+
+def test_models_that_need_their_rows_predict_no_pieces():
+    model = hoag.KernelRidgeCV().fit(X, NUMBERS)
+    with pytest.raises(hoag.InvalidInput, match="KernelRidgeCV needs its rows in memory"):
+        model.predict(cut(y=NUMBERS))
