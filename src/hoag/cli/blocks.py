@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hoag.cli import memory
-from hoag.cli.rows import Asked, Data, asked_for, check_copies, check_no_names
+from hoag.cli.rows import Data, asked_for, check_copies, check_no_names
 from hoag.far.files import sized
 from hoag.far.piece import Piece, Source
 
@@ -73,12 +73,10 @@ def read(args: argparse.Namespace, why: str) -> Data:
 class Rows(Source):
     """The pieces of a source with y as the model takes it; has what is asked of X elsewhere."""
 
-    def __init__(self, source: Any, y: Any) -> None:
-        self.source, self.y = source, y
+    def __init__(self, source: Any, y: Any, heights: list[int]) -> None:
+        self.source, self.y, self.ends = source, y, np.cumsum(heights)
         self.pieces, self.features, self.names = source.pieces, source.features, source.names
-        self.shape = (source.n, source.features)
-        heights = [source.read(i, rows=False).rows for i in range(source.pieces)]
-        self.ends = np.cumsum(heights)
+        self.shape = (len(y), source.features)
 
     def read(self, i: int, rows: bool = True) -> Piece:
         piece = self.source.read(i, rows)
@@ -129,15 +127,15 @@ def _table(args: argparse.Namespace, path: Path, why: str) -> Data:
             f"{args.file} has missing values in {each}: --missing impute fills them, --drop COLUMN "
             "leaves the column out."
         )
-    frame, weights = _sides(source, wanted)
+    frame, weights, heights = _sides(source, wanted.named[0], bool(wanted.weights))
     y, found, model, reason = targets.read(frame, args, args.file)
-    check(argparse.Namespace(**{**vars(args), "model": model}), why)
+    y = y.astype(str) if y.dtype.hasobject else y  # NumPy's strings are sorted faster
     transformer = prepare.of_encoding(encoding, not args.no_scale)
     made = prepare.features(transformer)
     assert [name for name, _ in made] == source.names
     return Data(
-        Rows(source, _plain(y)), [name for name, _ in made], [of for _, of in made], _plain(y),
-        found, model, reason, wanted.named, weights, {}, wanted.roles, kinds,
+        Rows(source, y, heights), [name for name, _ in made], [of for _, of in made], y, found,
+        model, reason, wanted.named, weights, {}, wanted.roles, kinds,
         columns=transformer, dialect=str(table.dialect or ""), missing=missing, left_out=left_out,
         told=(*told, *_constant(encoding)), blocks=_facts(source),
     )  # fmt: skip
@@ -149,12 +147,12 @@ def _svmlight(args: argparse.Namespace, path: Path) -> Data:
 
     check_no_names(args, args.file)
     source = hoag.blocks(path, cache=args.cache or "auto")
-    frame, _ = _sides(source, Asked(["label"], [], {}, [], {}))
+    frame, _, heights = _sides(source, "label", weighted=False)
     y, found, model, reason = targets.read(frame, args, args.file)
     first = source.encoding["first"]
     names = [f"feature {j + first}" for j in range(source.features)]
     return Data(
-        Rows(source, y), names, names, y, found, model, reason, ["label"], first=first,
+        Rows(source, y, heights), names, names, y, found, model, reason, ["label"], first=first,
         blocks=_facts(source),
     )  # fmt: skip
 
@@ -200,12 +198,13 @@ def _constant(encoding: dict[str, Any]) -> list[str]:
               if len(levels) == 1 and not encoding["lacking"][name]]  # fmt: skip
     if not names:
         return []
-    which = "Column {} has" if len(names) == 1 else "Columns {} have"
-    return [f"{which.format(listed(names))} one value only, and tell nothing: --drop saves reading."]
+    if len(names) == 1:
+        return [f"Column {listed(names)} has one value only, and tells nothing: --drop saves time."]
+    return [f"Columns {listed(names)} have one value only, and tell nothing: --drop saves time."]
 
 
-def _sides(source: Any, wanted: Asked) -> tuple[Any, Any]:
-    """The target of all rows as a frame, and the weights."""
+def _sides(source: Any, target: str, weighted: bool) -> tuple[Any, Any, list[int]]:
+    """The target of all rows as a frame, their weights, and how many rows each piece has."""
     import pandas as pd
 
     pieces = [source.read(i, rows=False) for i in range(source.pieces)]
@@ -213,13 +212,8 @@ def _sides(source: Any, wanted: Asked) -> tuple[Any, Any]:
     if y.dtype.kind == "U":  # one string for each class, and not for each row
         classes, codes = np.unique(y, return_inverse=True)
         y = classes.astype(object)[codes]
-    weights = np.concatenate([piece.weights for piece in pieces]) if wanted.weights else None
-    return pd.DataFrame({wanted.named[0]: y}), weights
-
-
-def _plain(y: Any) -> Any:
-    """Text as NumPy's strings, which are sorted faster."""
-    return y.astype(str) if y.dtype.hasobject else y
+    weights = np.concatenate([piece.weights for piece in pieces]) if weighted else None
+    return pd.DataFrame({target: y}), weights, [piece.rows for piece in pieces]
 
 
 def _facts(source: Any) -> dict[str, Any]:

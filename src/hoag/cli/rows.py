@@ -117,7 +117,7 @@ def read(args: argparse.Namespace) -> Data:
 
 
 class Asked(NamedTuple):
-    """Columns that options name: targets, weights, others' by option, left out, kinds that are said."""
+    """The columns that options name; `kinds` are those whose kind is said."""
 
     named: list[str]
     weights: list[str]

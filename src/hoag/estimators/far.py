@@ -104,8 +104,8 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         unseen = np.any(rule.patterns.train.astype(float) @ by_block == 0, axis=1)
         rule = NotJudged.of(rule, column.classes, by_block)
     B = rule.patterns.train.shape[1]
-    rows = np.asarray(column.rows, dtype=np.intp)
-    first = np.cumsum(rows) - rows
+    heights = np.asarray(column.rows, dtype=np.intp)
+    first = np.cumsum(heights) - heights
     measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh))
     unit = WEIGHT / known.total
@@ -178,8 +178,9 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
     # Any other splitter sees all of y, and makes lists of all rows.
     kept = column.engine.gathered(_y, rows=False)
     y = np.concatenate(kept)
-    splits = list(check_cv(cv, y, classifier=stratified).split(np.zeros(len(y)), y, groups))
-    return Listed.of(column.rows, splits)
+    cv = check_cv(cv, y, classifier=stratified)
+    splits = cv.split(np.zeros(len(y)), y, groups)  # one after another: each is as long as y
+    return Listed.of(column.rows, splits, int(cv.get_n_splits(np.zeros(len(y)), y, groups)))
 
 
 def _y(piece: Any) -> Any:

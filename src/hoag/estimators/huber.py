@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
+from hoag.estimators.far import adopt
 from hoag.estimators.reading import Reading
 from hoag.estimators.regression import Standard
 from hoag.estimators.robust_units import robust_units
@@ -104,6 +105,9 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         self._tune(X, y, sample_weight, params)
+        engine = adopt(X)
+        if engine is not None:  # y is with the rows
+            y = np.concatenate(engine.gathered(_y, rows=False))
         away = np.abs(np.ravel(np.asarray(y, dtype=np.float64)) - self.predict(X))
         self.outliers_ = away > self.scale_ * self.epsilon
         return self
@@ -152,6 +156,10 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         model.scale_, model.outliers_ = self.scale_, self.outliers_.copy()
         model.n_iter_ = self.n_iter_
         return with_features(model, self)
+
+
+def _y(piece: Any) -> Any:
+    return np.asarray(piece.y, dtype=np.float64)
 
 
 def _robust(y: Array, units: Standard, epsilon: float, intercept: bool) -> Target:
