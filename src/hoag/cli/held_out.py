@@ -141,7 +141,9 @@ def compared(judge: Judge, data: Any, tuned: Any, splits: Any) -> dict[str, Any]
     for (train, test), seen in zip(splits, judge.seen[-len(splits) :], strict=True):
         constant = rule.constant(y[train], weights[train], exposure[train])
         said = rule.said(constant, exposure[test])
-        judged = np.isin(seen.truth, y[train]) if judge.family.classifies else slice(None)
+        judged: Any = slice(None)
+        if judge.family.classifies:  # by the few classes: of strings all pairs are compared
+            judged = np.isin(seen.truth, np.unique(y[train]))
         pair = [rule.losses(seen.truth, each)[judged] for each in (seen.said, said)]
         part = seen.weights[judged]
         if part.sum() > 0:
@@ -158,8 +160,8 @@ def _from_losses(rule: Yardstick, data: Any, tuned: Any, splits: Any) -> tuple[A
     for train, test in splits:
         constant = rule.constant(y[train], weights[train], every[train])
         judged, truth = weights[test], y[test]
-        if classes is not None and np.unique(y[train]).size < classes.size:
-            judged = np.where(np.isin(truth, y[train]), judged, 0.0)
+        if classes is not None and (known := np.unique(y[train])).size < classes.size:
+            judged = np.where(np.isin(truth, known), judged, 0.0)
         lost = rule.losses(truth, rule.said(constant, every[test]))
         lost = np.where(judged > 0, lost, 0.0)  # a class without training rows has no finite loss
         parts.append((judged.sum(), judged @ lost))
