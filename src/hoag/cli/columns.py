@@ -133,6 +133,29 @@ def understood(
     return converted(frame, kinds, days, where), columns
 
 
+def glanced(
+    head: Any, asked: dict[str, str], codes: Iterable[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The columns to leave out, and why, and sentences; of a table whose first rows are at hand."""
+    kinds, left_out = dict[str, str](), dict[str, str]()
+    for name, values in head.items():
+        kinds[name] = kind(name, values)
+        if name in asked:
+            kinds[name] = asked[name]
+        elif kinds[name] in (TEXT, DATE):
+            if dates.style(values)[0] is not None:
+                left_out[name] = (
+                    "dates are not read in blocks. --no-blocks makes numbers of them, "
+                    f"--category '{name}' takes each for a category"
+                )
+                continue
+            _check_numbers(name, values)
+            if why := _too_many(name, values):
+                left_out[name] = why
+    kept = {name: found for name, found in kinds.items() if name not in left_out}
+    return left_out, _left_out(left_out) + _numbers(head, kept, frozenset(codes))
+
+
 def converted(
     frame: Any, kinds: dict[str, str], days: dict[str, dict[str, Any]], where: str
 ) -> Any:

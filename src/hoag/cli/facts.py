@@ -17,7 +17,7 @@ def of(data: Any, tuned: Any, seen: list[Any]) -> dict[str, Any]:
         found |= {"power": tuned.power_, "dispersion": vars(tuned).get("dispersion_")}
     if model == "quantile":
         below = [float(one.weights @ (one.truth < one.said)) for one in seen]
-        share = sum(below) / sum(float(one.weights.sum()) for one in seen)
+        share = sum(below) / sum(float(one.weights.sum()) for one in seen) if seen else None
         found |= {"quantile": tuned.quantile, "share_below": share}
     if model == "huber":
         outliers = int(tuned.outliers_.sum())
@@ -42,8 +42,10 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         how = "" if tuned is None else f", at which held-out rows are likeliest, φ = {tuned:.4g}"
         told.append(("power", f"{found['power']:.4g}{how}"))
     if "quantile" in found:
-        share = f"{100 * found['share_below']:.3g} % of held-out rows are below what is predicted"
-        told.append(("quantile", f"{found['quantile']:g}; {share}"))
+        share = found["share_below"]
+        what = "of held-out rows are below what is predicted"
+        below = "" if share is None else f"; {100 * share:.3g} % {what}"
+        told.append(("quantile", f"{found['quantile']:g}{below}"))
     if "outliers" in found:
         rows = f"{found['outliers']} row{'' if found['outliers'] == 1 else 's'}"
         told.append(("outliers", f"{rows} further than {found['epsilon']:g} spreads of "

@@ -135,17 +135,40 @@ def compared(judge: Judge, data: Any, tuned: Any, splits: Any) -> dict[str, Any]
         said = _without_each(seen.truth, seen.weights)
         own, base = rule.losses(seen.truth, seen.said), rule.losses(seen.truth, said)
         return _judgement(rule.what, seen.weights, own, base, tol_of(tuned), False)
+    if data.blocks is not None:
+        return _judgement(rule.what, *_from_losses(rule, data, tuned, splits), tol_of(tuned), True)
     exposure, parts = exposures(data.given, len(y)), []
     for (train, test), seen in zip(splits, judge.seen[-len(splits) :], strict=True):
         constant = rule.constant(y[train], weights[train], exposure[train])
         said = rule.said(constant, exposure[test])
-        judged = np.isin(seen.truth, y[train]) if judge.family.classifies else slice(None)
+        judged: Any = slice(None)
+        if judge.family.classifies:  # by the few classes: of strings all pairs are compared
+            judged = np.isin(seen.truth, np.unique(y[train]))
         pair = [rule.losses(seen.truth, each)[judged] for each in (seen.said, said)]
         part = seen.weights[judged]
         if part.sum() > 0:
             parts.append((part.sum(), *(part @ each / part.sum() for each in pair)))
     sizes, own, base = np.array(parts).T
     return _judgement(rule.what, sizes, own, base, tol_of(tuned), True)
+
+
+def _from_losses(rule: Yardstick, data: Any, tuned: Any, splits: Any) -> tuple[Any, Any, Any]:
+    """The weight of each fold, its loss, and that of a constant: of y alone, without the rows."""
+    y, every, parts = data.y, np.ones(len(data.y)), []
+    weights = every if data.weights is None else data.weights
+    classes = np.unique(y) if y.dtype.kind != "f" else None
+    for train, test in splits:
+        constant = rule.constant(y[train], weights[train], every[train])
+        judged, truth = weights[test], y[test]
+        if classes is not None and (known := np.unique(y[train])).size < classes.size:
+            judged = np.where(np.isin(truth, known), judged, 0.0)
+        lost = rule.losses(truth, rule.said(constant, every[test]))
+        lost = np.where(judged > 0, lost, 0.0)  # a class without training rows has no finite loss
+        parts.append((judged.sum(), judged @ lost))
+    sizes, base = np.array(parts).T
+    some = sizes > 0
+    own = np.asarray(tuned.result_.evaluation.folds) * sizes.sum()  # from shares of the mean
+    return sizes[some], own[some] / sizes[some], base[some] / sizes[some]
 
 
 def exposures(given: dict[str, Any], n: int) -> Any:

@@ -58,6 +58,44 @@ def fitted(columns: Any, frame: Any) -> Any:
     return columns.transform(frame)
 
 
+def of_encoding(encoding: dict[str, Any], scale: bool) -> Any:
+    """The fitted transformer that does what hoag.blocks did to the columns of a table."""
+    import numpy as np
+    import pandas as pd
+    from sklearn.impute import KNNImputer
+
+    numbers, flags, known = encoding["numbers"], encoding["flags"], encoding["categories"]
+    own = [*numbers, *flags]
+    pieces = {
+        **dict.fromkeys(numbers, NUMBER),
+        **dict.fromkeys(flags, FLAG),
+        **dict.fromkeys(known, CATEGORY),
+    }
+    lacking = {name for name, count in zip(own, encoding["missing"], strict=True) if count}
+    # Rows with all categories, and nothing else that stays.
+    levels = {name: [*known[name], *([np.nan] if encoding["lacking"][name] else [])]
+              for name in known}  # fmt: skip
+    n = max(map(len, levels.values()), default=1)
+    frame = pd.DataFrame({name: np.zeros(n) for name in own})
+    for name, each in levels.items():
+        frame[name] = pd.Series([*each, *[each[0]] * (n - len(each))], dtype=object)
+    columns = transformer(pieces, lacking, scale, dense=False).fit(frame)
+    columns.sparse_output_ = bool(encoding["sparse"])
+    usual = np.array(encoding["means"], dtype=float)
+    k = len(numbers)
+    for label, means in (("numbers", usual[:k]), ("flags", np.round(usual[k:]))):
+        if not means.size:
+            continue
+        branch = columns.named_transformers_[label]
+        if label == "numbers" and scale:
+            scaler = branch.named_steps["scale"]
+            scaler.mean_, scaler.scale_ = means, np.array(encoding["scales"][:k], dtype=float)
+            scaler.var_ = scaler.scale_**2
+        row = pd.DataFrame([means], columns=numbers if label == "numbers" else flags)
+        branch.set_params(fill=KNNImputer(n_neighbors=1).fit(branch.transform(row)))
+    return columns
+
+
 def features(columns: Any) -> list[tuple[str, str]]:
     """The name of every transformed column, and of what it is made of: its column, or its word.
 

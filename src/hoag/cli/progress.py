@@ -30,6 +30,13 @@ class Progress:
         """Something within the stage."""
         self._show(f", {more}")
 
+    def say(self, sentence: str) -> None:
+        """A line that stays."""
+        if not self._quiet:
+            write_over("")
+            print(f"hoag: {sentence}", file=sys.stderr, flush=True)
+            self._show("")
+
     def close(self) -> None:
         if not self._quiet:
             write_over("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Data:
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
     dropped: int = 0  # rows
     told: tuple[str, ...] = ()
+    blocks: dict[str, Any] | None = None  # where the rows are, if they are not in memory
 
 
 def read(args: argparse.Namespace) -> Data:
@@ -47,28 +48,7 @@ def read(args: argparse.Namespace) -> Data:
     table = tables.read(args.file, as_text, given)
     if not table.named:
         return _svmlight(args, table)
-    wanted = args.target or additive.left_side(args.terms)
-    wanted = wanted or ([table.target] if table.target else [])
-    if not wanted:
-        raise ValueError(
-            f"Which column is the target? Name it with --target; {table.name} has "
-            f"{listed(table.rows.columns)}."
-        )
-    named = tables.columns(table, wanted, "--target")
-    if twice := [name for name in named if wanted.count(name) > 1]:
-        raise ValueError(f"--target names {listed(twice)} twice: once is enough.")
-    weights = tables.columns(table, [args.weights] if args.weights else [], "--weights")
-    roles = {
-        option: tables.column(table, getattr(args, option), f"--{option}").name
-        for option in ROLES
-        if getattr(args, option) is not None
-    }
-    out = tables.columns(table, args.drop, "--drop")
-    asked = {
-        **dict.fromkeys(tables.columns(table, args.category, "--category"), columns.CATEGORY),
-        **dict.fromkeys(tables.columns(table, args.text, "--text"), columns.WORDS),
-    }
-    _check_roles(named, weights, roles, out, asked)
+    named, weights, roles, out, asked = asked_for(args, table)
     rows, told = _with_target(table.rows, named, args.missing, table.name)
     frame = rows.drop(columns=out + named + weights + list(roles.values()))
     if args.terms is not None:
@@ -82,7 +62,7 @@ def read(args: argparse.Namespace) -> Data:
         raise ValueError(
             f"Nothing of {table.name} is left to predict the target from: {' '.join(known.told)}"
         )
-    _check_copies(rows, named, known.kinds)
+    check_copies(rows, named, known.kinds)
     if known.missing and args.missing == "error":
         columns.check_missing(
             rows[list(known.kinds)], table.name,
@@ -136,6 +116,45 @@ def read(args: argparse.Namespace) -> Data:
     )
 
 
+class Asked(NamedTuple):
+    """The columns that options name; `kinds` are those whose kind is said."""
+
+    named: list[str]
+    weights: list[str]
+    roles: dict[str, str]
+    out: list[str]
+    kinds: dict[str, str]
+
+
+def asked_for(args: argparse.Namespace, table: Any) -> Asked:
+    from hoag.cli import additive, columns, tables
+    from hoag.cli.text import listed
+
+    wanted = args.target or additive.left_side(args.terms)
+    wanted = wanted or ([table.target] if table.target else [])
+    if not wanted:
+        raise ValueError(
+            f"Which column is the target? Name it with --target; {table.name} has "
+            f"{listed(table.rows.columns)}."
+        )
+    named = tables.columns(table, wanted, "--target")
+    if twice := [name for name in named if wanted.count(name) > 1]:
+        raise ValueError(f"--target names {listed(twice)} twice: once is enough.")
+    weights = tables.columns(table, [args.weights] if args.weights else [], "--weights")
+    roles = {
+        option: tables.column(table, getattr(args, option), f"--{option}").name
+        for option in ROLES
+        if getattr(args, option) is not None
+    }
+    out = tables.columns(table, args.drop, "--drop")
+    asked = {
+        **dict.fromkeys(tables.columns(table, args.category, "--category"), columns.CATEGORY),
+        **dict.fromkeys(tables.columns(table, args.text, "--text"), columns.WORDS),
+    }
+    _check_roles(named, weights, roles, out, asked)
+    return Asked(named, weights, roles, out, asked)
+
+
 def _check_roles(
     named: list[str],
     weights: list[str],
@@ -175,7 +194,7 @@ def _with_target(rows: Any, named: list[str], missing: str, where: str) -> tuple
     ]
 
 
-def _check_copies(rows: Any, named: list[str], kinds: dict[str, str]) -> None:
+def check_copies(rows: Any, named: list[str], kinds: dict[str, str]) -> None:
     """An error for a column that is the target under another name: it would predict itself."""
     for target in named:
         for name in kinds:
@@ -199,12 +218,7 @@ def _svmlight(args: argparse.Namespace, table: Any) -> Data:
     from hoag.cli import columns, targets
     from hoag.cli.tables import need
 
-    for option in ("target", "drop", "weights", "category", "text", *ROLES):
-        if getattr(args, option):
-            raise ValueError(
-                f"--{option} names a column, and {table.name} has none with a name: in an svmlight "
-                "file the label is the target."
-            )
+    check_no_names(args, table.name)
     if args.model == "gam":
         raise ValueError(
             f"--model gam needs columns with names, and {table.name} is an svmlight file."
@@ -219,6 +233,16 @@ def _svmlight(args: argparse.Namespace, table: Any) -> Data:
     values, found, model, why = targets.read(y, args, table.name)
     names = [f"feature {j + table.first}" for j in range(table.rows.shape[1])]
     return Data(table.rows, names, names, values, found, model, why, ["label"], first=table.first)
+
+
+def check_no_names(args: argparse.Namespace, where: str) -> None:
+    """An error for options that name columns, about a file whose columns have no names."""
+    for option in ("target", "drop", "weights", "category", "text", *ROLES):
+        if getattr(args, option):
+            raise ValueError(
+                f"--{option} names a column, and {where} has none with a name: in an svmlight "
+                "file the label is the target."
+            )
 
 
 def given_column(option: str, column: Any, where: str) -> Any:

@@ -93,6 +93,8 @@ def summary(
         "steps": tuned.n_iter_,
         "passes": result.cost.passes,
         "grams": result.cost.grams,
+        "reads": result.cost.reads,
+        "blocks": data.blocks,
         "seconds": seconds,
         "status": result.status.reason,
         "sentence": spoken(result.status.sentence, names),
@@ -143,6 +145,14 @@ def terms(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def _grams(found: dict[str, Any]) -> str:
     grams = f"{found['grams']:.0f}"
     return "" if grams == "0" else f" and {grams} Gram {'matrix' if grams == '1' else 'matrices'}"
+
+
+def _reads(found: dict[str, Any]) -> str:
+    return f", {found['reads']:.0f} reads of the file's blocks" if found["blocks"] else ""
+
+
+def _others(found: dict[str, Any]) -> str:
+    return " (other scores need all rows in memory: --no-blocks)" if found["blocks"] else ""
 
 
 def lam_names(tuned: Any, data: Any) -> list[str]:
@@ -221,10 +231,11 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         *facts.lines(found["family"]),
         *(_strengths(found) + _plateaus(found) if found["terms"] is None else _curves(found)),
         ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
-        ("held-out score", ", ".join(map(score, found["scores"]))),
+        ("held-out score", ", ".join(map(score, found["scores"])) + _others(found)),
         ("what was learnt", found["baseline"]["sentence"]),
         *([] if found["terms"] else [("certificate", _certificate(found))]),
-        ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}, {found['steps']} "
+        ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}{_reads(found)}, "
+                 f"{found['steps']} "
                  f"step{'' if found['steps'] == 1 else 's'}, {found['seconds']:.2f} s"),
         ("stopped", found["sentence"]),
         *((what, found[name]) for what, name in (("model file", "saved"), ("page", "report"))

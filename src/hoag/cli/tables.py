@@ -74,7 +74,8 @@ def read(name: str, text: Iterable[str] = (), dialect: Dialect | None = None) ->
     return table
 
 
-def _file(name: str, text: Iterable[str], dialect: Dialect) -> Table:
+def found(name: str) -> tuple[Path, str, str]:
+    """The file of that name, what kind it is and how it is packed, both by its ending."""
     from hoag.datasets.read import PACKED
 
     path = Path(name)
@@ -94,6 +95,13 @@ def _file(name: str, text: Iterable[str], dialect: Dialect) -> Table:
             ".libsvm, .txt), CSV (.csv), tab-separated (.tsv), each also with .gz, .bz2 or .xz, "
             "or Parquet (.parquet, .pq)."
         )
+    return path, suffix, packed
+
+
+def _file(name: str, text: Iterable[str], dialect: Dialect) -> Table:
+    from hoag.datasets.read import PACKED
+
+    path, suffix, packed = found(name)
     if suffix in PARQUET:
         return Table(name, _parquet(name))
     try:

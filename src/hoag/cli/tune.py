@@ -58,6 +58,11 @@ def add(parser: argparse.ArgumentParser) -> None:
                       help="fill values in (default), leave rows out, or stop")  # fmt: skip
     dialect.add(data)
     data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
+    data.add_argument("--blocks", action=argparse.BooleanOptionalAction,
+                      help="read the file in blocks, or as a whole (blocks if it would take more "
+                           "than a quarter of the free memory)")  # fmt: skip
+    data.add_argument("--cache", metavar="FOLDER",
+                      help="for the cache of blocks (beside the file)")  # fmt: skip
     model = parser.add_argument_group("model")
     model.add_argument("--model", choices=("auto", *MODELS), default="auto",
                        help="auto: logistic or ridge, by the target; gam: curves, each with its "
@@ -115,7 +120,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import NOT_CONVERGED, held_out, page, rows, saved, summary, text
+    from hoag.cli import NOT_CONVERGED, blocks, held_out, page, rows, saved, summary, text
     from hoag.cli.progress import Progress
 
     told = _check_outputs(args)
@@ -123,16 +128,22 @@ def run(args: argparse.Namespace) -> int:
         check_options(args, f"{GAM} {args.family}")
     elif args.model not in ("auto", GAM):
         check_options(args, args.model)
+    why = blocks.asked(args)
+    if why is not None:
+        blocks.check(args, why)
     usual = 5 if args.family in ("huber", "quantile") else WITHOUT_FOLDS[0]  # no likelihoods
     args.chosen_by = (args.cv or usual) if args.model == GAM else None
     if not isinstance(args.cv, int) and args.cv != "loo":
         args.cv = 5  # a gam without folds of its own is judged on these, too
     with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
-        progress.stage(f"reading {args.file}")
-        data = rows.read(args)
+        progress.stage(f"reading {args.file}{'' if why is None else ' in blocks'}")
+        data = rows.read(args) if why is None else blocks.read(args, why)
+        if data.blocks is not None:
+            progress.say(blocks.sentence(args.file, why or "", data.blocks))
         progress.stage(f"tuning and refit on {data.X.shape[0]} × {data.X.shape[1]}")
         family = FAMILIES[data.model]
-        judge = held_out.Judge(held_out.check_names(args.scoring, family, data.y), family)
+        scores = held_out.check_names(args.scoring, family, data.y) if why is None else []
+        judge = held_out.Judge(scores, family)
         tuned, seconds, warned = _fit(_estimator(args, data, judge, progress), data)
         progress.stage("comparing with a constant")
         compared = _compared(args, data, tuned, judge)
@@ -163,10 +174,12 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
     """
     from sklearn.base import clone
 
-    from hoag.cli import additive, held_out
+    from hoag.cli import additive, blocks, held_out
 
     splits = None
-    if args.cv != "loo":
+    if data.blocks is not None:
+        splits = blocks.folds(_splitter(args, data), data.y)
+    elif args.cv != "loo":
         splits = list(_splitter(args, data).split(data.X, _strata(data)))
     if is_additive(data.model):
         additive.judged(tuned, data, judge, splits or [])
@@ -175,7 +188,8 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
     one, baseline = None, compared["baseline"]
     if baseline["learnt"] and getattr(args, kind) != "shared":
         alone = held_out.Judge([], judge.family)
-        plain = {kind: "shared", "scoring": alone, "callback": None, "checkpoint": None}
+        scoring = alone if data.blocks is None else None
+        plain = {kind: "shared", "scoring": scoring, "callback": None, "checkpoint": None}
         again = clone(tuned).set_params(**plain)
         _fit(again, data)
         one = held_out.compared(alone, data, again, splits)["baseline"]
@@ -223,7 +237,7 @@ def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Pro
         return additive.estimator(args, data, judge, cv, _steps(progress, args.max_iter, "loss"))
     options: dict[str, Any] = {
         "cv": None if args.cv == "loo" else _splitter(args, data),
-        "scoring": judge,
+        "scoring": judge if data.blocks is None else None,
         "bounds": "auto" if args.bounds is None else tuple(args.bounds),
         "max_iter": args.max_iter,
         "time_budget": args.time_budget,
@@ -280,6 +294,9 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
         warnings.simplefilter("ignore")
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
-        estimator.fit(data.X, data.y, sample_weight=data.weights, **data.given)
+        if data.blocks is None:
+            estimator.fit(data.X, data.y, sample_weight=data.weights, **data.given)
+        else:
+            estimator.fit(data.X)
     told = dict.fromkeys(str(warning.message) for warning in caught)
     return estimator, time.perf_counter() - start, list(told)

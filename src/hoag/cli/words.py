@@ -31,6 +31,10 @@ RULES = (
     (r"^(power|quantile|epsilon)=(\S*?)(\.0)?:", r"--\1 \2:"),
     (r"power 0 is RidgeCV", "power 0 is --model ridge"),
     (r"\blam\b", "λ"),
+    (r"\bby columns=\[\.\.\.\]", "with --drop"),
+    (r"\bby categories=\[('[^']*'|\.\.\.)\]", r"with --category \1"),
+    (r"\bby dialect=\{'na': \[\.\.\.\]\}", "with --na"),
+    (r"choose another folder by cache=, or cache=None", "choose another folder with --cache"),
 )
 
 

@@ -322,7 +322,7 @@ def _left(penalty: Pull, read: Read) -> Array:
     """rᵀP⁻¹r of every fold, for the residuals of x and of q, (2, K)."""
     r, s = _residuals(penalty, read.X, read.Q, read.at)
     left = np.stack([-np.sum(r * read.D, axis=1), -np.sum(s * read.E, axis=1)])
-    return np.maximum(left, 0.0)
+    return np.asarray(np.maximum(left, 0.0))
 
 
 def _values(r: Array, s: Array, read: Read) -> tuple[Array, Array]:

@@ -180,8 +180,9 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
     # Any other splitter sees all of y, and makes lists of all rows.
     kept = column.engine.gathered(_y, rows=False)
     y = np.concatenate(kept)
-    splits = list(check_cv(cv, y, classifier=stratified).split(np.zeros(len(y)), y, groups))
-    return Listed.of(column.rows, splits)
+    cv = check_cv(cv, y, classifier=stratified)
+    splits = cv.split(np.zeros(len(y)), y, groups)  # one after another: each is as long as y
+    return Listed.of(column.rows, splits, int(cv.get_n_splits(np.zeros(len(y)), y, groups)))
 
 
 def _y(piece: Any) -> Any:

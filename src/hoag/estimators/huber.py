@@ -168,6 +168,10 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         return with_features(model, self)
 
 
+def _y(piece: Any) -> Any:
+    return np.asarray(piece.y, dtype=np.float64)
+
+
 def _robust(y: Array, units: Standard, epsilon: float, intercept: bool) -> Target:
     target = robust(units(y), epsilon, 1.0, intercept)
     return replace(target, outer=target.loss)

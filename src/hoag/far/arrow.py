@@ -139,7 +139,7 @@ class Separated(File):
             if len(start) == SAMPLE:  # up to a whole line, and a whole letter
                 start = start[: start.rfind(b"\n") + 1] or start
             seen = sniff(str(self.path), start, usual, self.given)
-            self.dialect, self.header = seen.dialect, seen.header
+            self.dialect, self.header, self.codes = seen.dialect, seen.header, seen.codes
             if not self.header:
                 raise InvalidInput(f"{self.path} is empty: the first line must name the columns.")
             # Cells with line breaks in them slow the reading down: only where there are quotes.

@@ -8,7 +8,7 @@ class, is all there is to know, and that is how many there are in the pieces bef
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,8 +128,8 @@ class Listed(FoldRule):
     patterns: Patterns
 
     @staticmethod
-    def of(rows: Sequence[int], splits: Sequence[tuple[Any, Any]]) -> Listed:
-        n, K = int(np.sum(rows)), len(splits)
+    def of(rows: Sequence[int], splits: Iterable[tuple[Any, Any]], K: int) -> Listed:
+        n = int(np.sum(rows))
         if 2 * K > 62:
             raise InvalidInput(f"{K} splits of rows outside of memory: at most 31 are possible.")
         code = np.zeros(n, dtype=np.int64)
