@@ -29,7 +29,7 @@ from hoag.glm.blocks import Blocks
 from hoag.glm.each import Each
 from hoag.glm.far import FarBlocks
 from hoag.glm.far_model import near_models
-from hoag.glm.losses import Squared
+from hoag.glm.losses import LogLink, Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
 from hoag.glm.span import narrowed
@@ -131,8 +131,12 @@ def _elsewhere(
     else:
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
     few = blocks.sample.share < 1.0
+    if found is None and not few:
+        return near()
     if found is None:
-        return Sketched(models, blocks, near, several) if few else near()
+        # Where curvature has no bound, what a sample says of it misleads: each fold by itself.
+        steep = isinstance(blocks.loss, LogLink)
+        return plain() if steep else Sketched(models, blocks, near, several)
     if few and isinstance(found, Joint):
         found.rehearsal = near
     return found
@@ -373,6 +377,7 @@ def _exact(problem: Problem, one: bool) -> bool:
 def _in_a_space(model: LinearModel) -> bool:
     """Whether a small space that gradients span serves every λ."""
     simple = model.train.row_by_row and model.train.design.spread is None
+    simple = simple and model.train.far is None  # the images of all rows would have to be kept
     return model.one_penalty and model.train.convex and simple
 
 

@@ -92,7 +92,7 @@ class Sketched(SharedFolds[FarBlocks]):
     near   makes the same folds on the rows at hand, a criterion of its own
     """
 
-    max_reads = 100  # at one λ
+    max_reads = 50  # at one λ
 
     def __init__(
         self,
@@ -227,6 +227,8 @@ class Sketched(SharedFolds[FarBlocks]):
             here = at.value + penalty.value(X)
             risen = ~(here <= h + ROUNDING * np.abs(here))
             if before is not None and np.any(risen):
+                # Curvature is not what it was: nothing that was said of it elsewhere is kept.
+                stand_in, pairs = self._stand_in(before.X), Pairs()
                 X, Q = np.where(risen[:, None], before.X + 0.25 * (X - before.X), X), before.Q
                 continue
             if before is not None:
