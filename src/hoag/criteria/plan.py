@@ -345,10 +345,11 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
 
 
 def _at_hand(problem: Problem, criterion: Criterion) -> Problem:
-    """The problem on rows that were brought here, where λ was found on these."""
+    """The problem on rows that were brought here, where λ was found on these: on all of them."""
     if not isinstance(problem, LinearModel) or problem.train.far is None:
         return problem
-    if isinstance(criterion, SharedFolds) and not criterion.blocks.here:
+    elsewhere = isinstance(criterion, SharedFolds) and not criterion.blocks.here
+    if elsewhere or problem.train.far.sample.share < 1.0:
         return problem
     return near_models(problem.train.far, [problem])[0]
 

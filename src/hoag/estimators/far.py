@@ -32,8 +32,8 @@ from hoag.glm.targets import Target
 from hoag.problems import Ledger
 from hoag.values import Array, InvalidInput
 
-# So many entries of a sample are kept at hand: a few hundred megabytes at most.
-SAMPLE_ENTRIES = 2e7
+# So many entries of a sample are kept at hand: with what is made of them, half a gigabyte.
+SAMPLE_ENTRIES = 6e6
 
 
 def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:

@@ -1,0 +1,81 @@
+"""Many coefficients on rows that are elsewhere: what is said holds for memory, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pieces import Cut
+from scipy import sparse
+
+import hoag
+from hoag.estimators import far
+
+
+@pytest.fixture(autouse=True)
+def few_at_hand(monkeypatch):
+    """A third of the rows are at hand, as of data many times as large."""
+    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 12000)
+
+
+def text(n=3000, p=1200, filled=12, seed=0):
+    rng = np.random.default_rng(seed)
+    columns = (p * rng.random((n, filled)) ** 2).astype(int)
+    ends = np.arange(0, n * filled + 1, filled)
+    X = sparse.csr_matrix((np.ones(columns.size), columns.ravel(), ends), (n, p))
+    X.sum_duplicates()
+    z = X @ (0.6 * rng.normal(size=p))
+    return X, z - z.mean(), rng
+
+
+FITS = {
+    "logistic": (hoag.LogisticRegressionCV, {}),
+    "no intercept": (hoag.LogisticRegressionCV, {"fit_intercept": False}),
+    "two groups": (hoag.LogisticRegressionCV, {"penalties": np.arange(1200) % 2}),
+    "squared hinge": (hoag.LinearSVCCV, {}),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_loss_that_is_told_is_that_of_memory_at_the_same_penalties(name):
+    make, options = FITS[name]
+    X, z, rng = text()
+    y = (z + rng.logistic(size=len(z)) > 0).astype(int)
+    model = make(**options).fit(Cut(X, y, (500, 1100, 1900, 2500)))
+    assert model.result_.converged
+    known = model.result_.evaluation
+    here = make(**options)
+    true = here.fit(X, y).criterion_at(model.lam_, X, y)
+    assert abs(model.criterion_ - true) <= max(5 * known.f_error, 2e-4 * true)
+    assert true <= here.criterion_ * (1 + 1e-3)  # and as low as memory finds it
+
+
+def test_the_last_fit_is_of_all_rows():
+    X, z, rng = text()
+    y = (z + rng.logistic(size=len(z)) > 0).astype(int)
+    model = hoag.LogisticRegressionCV().fit(Cut(X, y, (500, 1100, 1900, 2500)))
+    w, b = model.coef_[0], model.intercept_[0]
+    slope = 1 / (1 + np.exp(-(X @ w + b))) - y
+    left = np.linalg.norm(np.append(X.T @ slope + w / model.C_, slope.sum()))
+    whole = np.linalg.norm(np.append(X.T @ (0.5 - y), np.sum(0.5 - y)))
+    assert left <= 2e-3 * whole
+
+
+def test_counts_are_solved_fold_by_fold_and_fitted_to_all_rows():
+    X, z, rng = text(n=1500, p=1100)
+    y = rng.poisson(np.exp(z / 3))
+    model = hoag.PoissonRegressorCV().fit(Cut(X, y, (500, 900)))
+    mean = np.exp(X @ model.coef_ + model.intercept_)
+    assert abs(np.mean(mean - y)) <= 1e-4 * y.mean()
+
+
+def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
+    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 1e9)
+    X, z, rng = text(n=600, p=1100)
+    y = (z + rng.logistic(size=len(z)) > 0).astype(int)
+    there, here = (
+        hoag.LogisticRegressionCV().fit(Cut(X, y, (200,))),
+        hoag.LogisticRegressionCV().fit(X, y),
+    )
+    assert there.result_.cost.reads == 1
+    np.testing.assert_allclose(there.lam_, here.lam_, rtol=1e-8)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-5, atol=1e-7)
