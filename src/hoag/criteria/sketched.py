@@ -22,7 +22,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria import joint
+from hoag.criteria.base import SETTLED, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
 from hoag.criteria.stand_in import Pairs, StandIn
@@ -31,12 +32,10 @@ from hoag.glm.far import FarBlocks
 from hoag.glm.model import LinearModel
 from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, Solve
 
-# A read is taken to leave so much of the error where that was not measured yet.
-UNKNOWN = 0.5
 # f on the sample is solved to this share of itself: it says how f changes, not what it is.
-ROUGH = 3e-4
+ROUGH = joint.ROUGH / 3
 # The last fit may leave so many times the gradient that it may in memory: a read is dear.
-ENOUGH = 5.0
+ENOUGH = SETTLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +92,7 @@ class Sketched(SharedFolds[FarBlocks]):
     """
 
     max_reads = 50  # at one λ
+    unknown = 0.5  # the share of the error that a read leaves, before that was measured
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Sketched(SharedFolds[FarBlocks]):
         Where h of a fold has risen since the read `before`, its step was too long, and a quarter
         of it is taken.
         """
-        share, h = UNKNOWN, np.full(len(X), np.inf)
+        share, h = self.unknown, np.full(len(X), np.inf)
         lefts = np.full((2, len(X)), np.inf)
         if before is not None:
             lefts, h = _left(penalty, before), before.at.value + penalty.value(before.X)

@@ -19,12 +19,13 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from hoag.criteria.pull import Pull
+from hoag.criteria.reduced import MOST
 from hoag.glm.blocks import Blocks
 from hoag.values import EXACT, Array
 
-DIRECTIONS = 12  # of the sample's curvature
-KEPT = 12  # pairs of a step and what all rows said of it
-SPANNED = 1e-6  # what of a pair others have said already but for this share is no news
+DIRECTIONS = MOST  # of the sample's curvature
+KEPT = MOST  # pairs of a step and what all rows said of it
+SPANNED = EXACT**0.5  # what of a pair others have said already but for this share is no news
 
 
 class StandIn:
