@@ -1,21 +1,38 @@
-"""Clusters of real processes for the tests of hoag.dask, started once where these tests run."""
+"""Clusters of real processes for the tests of hoag.dask, started where these tests run."""
 
 from __future__ import annotations
+
+from contextlib import ExitStack
 
 import pytest
 
 
 @pytest.fixture(scope="session")
-def two_workers():
-    from clusters import cluster
+def kept_clusters():
+    """By their number of workers: the client, and what closes its cluster."""
+    kept = {}
+    yield kept
+    for _, closing in kept.values():
+        closing.close()
 
-    with cluster(2) as client:
-        yield client
+
+def _of(kept, workers):
+    """A cluster with so many workers that answer; a new one where a test has left fewer."""
+    from clusters import cluster, settled
+
+    if workers in kept and not settled(kept[workers][0], workers):
+        kept.pop(workers)[1].close()
+    if workers not in kept:
+        closing = ExitStack()
+        kept[workers] = (closing.enter_context(cluster(workers)), closing)
+    return kept[workers][0]
 
 
-@pytest.fixture(scope="session")
-def one_worker():
-    from clusters import cluster
+@pytest.fixture
+def two_workers(kept_clusters):
+    return _of(kept_clusters, 2)
 
-    with cluster(1) as client:
-        yield client
+
+@pytest.fixture
+def one_worker(kept_clusters):
+    return _of(kept_clusters, 1)

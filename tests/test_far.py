@@ -184,9 +184,9 @@ def test_any_other_splitter_is_listed(n, cuts, seed):
 
 def test_splits_that_rows_in_pieces_do_not_take():
     with pytest.raises(hoag.InvalidInput, match="more than once"):
-        Listed.of([4, 2], [([0, 0, 1], [2])])
+        Listed.of([4, 2], [([0, 0, 1], [2])], 1)
     with pytest.raises(hoag.InvalidInput, match="at most 31"):
-        Listed.of([40], list(LeaveOneOut().split(np.zeros(40))))
+        Listed.of([40], LeaveOneOut().split(np.zeros(40)), 40)
 
 
 def test_rows_of_an_unseen_class_are_not_judged():

@@ -76,10 +76,10 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
         offset: Any = None,
         exposure: Any = None,
     ) -> Task:
-        if self.fit_intercept:
-            _check_means(y, weights, splits)
         shift = _offset(offset, exposure, len(y))
         reading = self._reading(InMemory(y, weights), shift)
+        if self.fit_intercept:
+            _check_means(y, weights, splits)
         return self._task_by(reading, X, y, weights, splits)
 
     def _reading(self, column: Column, shift: Array | None = None) -> Reading:
