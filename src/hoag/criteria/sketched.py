@@ -191,7 +191,7 @@ class Sketched(SharedFolds[FarBlocks]):
             if good or float(left.sum()) <= ROUNDING**2 * abs(value):
                 break
         rounding = ROUNDING * abs(value)
-        beside = Beside(value, p, near).after(None if warm is None else warm.beside)
+        beside = Beside(value, p, near.light()).after(None if warm is None else warm.beside)
         return Evaluation(
             lam,
             value,
@@ -285,8 +285,6 @@ class Sketched(SharedFolds[FarBlocks]):
     def rebound(self, found: Evaluation) -> Evaluation:
         if isinstance(found.warm, Warm):
             self.near.rebound(found.warm.near)
-            if found.warm.beside is not None:
-                self.near.rebound(found.warm.beside.near)
         return found
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
