@@ -29,7 +29,7 @@ from hoag.glm.blocks import Blocks
 from hoag.glm.each import Each
 from hoag.glm.far import FarBlocks
 from hoag.glm.far_model import near_models
-from hoag.glm.losses import LogLink, Squared
+from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
 from hoag.glm.span import narrowed
@@ -134,9 +134,7 @@ def _elsewhere(
     if found is None and not few:
         return near()
     if found is None:
-        # Where curvature has no bound, what a sample says of it misleads: each fold by itself.
-        steep = isinstance(blocks.loss, LogLink)
-        return plain() if steep else Sketched(models, blocks, near, several)
+        return Sketched(models, blocks, near, several) if blocks.loss.convex else plain()
     if few and isinstance(found, Joint):
         found.rehearsal = near
     return found

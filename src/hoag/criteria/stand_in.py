@@ -138,8 +138,11 @@ class Pairs:
 def _inverse(V: Array, Y: Array) -> Array:
     """G⁻¹ for the pairs of one fold; directions in which they say nothing are left out."""
     G = V @ Y.T
-    sizes = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
-    e, U = np.linalg.eigh((G + G.T) / (2 * np.outer(sizes, sizes)))
+    found, said = np.zeros_like(G), np.flatnonzero(np.diag(G) > 0)
+    sizes = np.sqrt(np.diag(G)[said])
+    G = G[np.ix_(said, said)] / np.outer(sizes, sizes)
+    e, U = np.linalg.eigh((G + G.T) / 2)
     kept = e > SPANNED
     U = U[:, kept] / sizes[:, None]
-    return np.asarray((U / e[kept]) @ U.T)
+    found[np.ix_(said, said)] = (U / e[kept]) @ U.T
+    return found
