@@ -22,9 +22,9 @@ from hoag.far.engine import Engine, Local
 from hoag.far.piece import Source
 from hoag.glm.far import FarBlocks, Known, Prepare, far_rows
 from hoag.glm.far_model import FarFold, FarModel, far_models
-from hoag.glm.far_rows import Lens
 from hoag.glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
 from hoag.glm.folds import FREE, MISSING_CLASS
+from hoag.glm.lens import Lens
 from hoag.glm.make import as_penalty
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Ridge

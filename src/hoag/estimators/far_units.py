@@ -20,9 +20,14 @@ from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
 from hoag.far.piece import Piece
 from hoag.glm.drawn import below, drawn
 from hoag.glm.far import Sampled, labelled, stacked
-from hoag.glm.far_rows import FarRows, Lens
+from hoag.glm.far_rows import FarRows
 from hoag.glm.fold_rule import FoldRule
+from hoag.glm.lens import Lens
 from hoag.values import ROUNDING, Array, InvalidInput
+
+# A column whose mean is so many times its spread is centred before it is multiplied: products
+# with it as it is would lose more than two digits.
+FAR_OFF = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +179,15 @@ def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
         squares[constant] = 0.0
         warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
     c = float(np.sqrt(squares.sum())) or 1.0
-    lens = Lens(mean if centred else None, c, constant)
+    lens = _lens(mean, c, squares, constant) if centred else Lens(None, 1.0 / c)
     far: FarRows = rows(lens)
     return Units(far, np.empty(0), mean, c, known.total, WEIGHT * squares / c / c), lens
+
+
+def _lens(mean: Array, c: float, squares: Array, constant: npt.NDArray[np.intp]) -> Lens:
+    """x ↦ (x − mean)/c, and 0 for constant columns; `squares` are the variances."""
+    scale = np.full(mean.size, 1.0 / c)
+    scale[constant] = 0.0
+    far_off = np.abs(mean) > FAR_OFF * np.sqrt(squares)
+    far_off[constant] = False
+    return Lens(mean, scale if constant.size else 1.0 / c, exact=bool(np.any(far_off)))

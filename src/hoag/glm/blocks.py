@@ -18,6 +18,7 @@ from scipy.sparse import issparse
 
 from hoag.glm.chunks import At, Chunk, Gathered, Part, gather
 from hoag.glm.drawn import below, drawn
+from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.moments import Moments
@@ -214,7 +215,7 @@ class Blocks:
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
-        gradient, g_x, bent = (Gathered(self.design, K) for _ in range(3))
+        gradient, g_x, bent = (Gathered(self.design, K, self._lens) for _ in range(3))
         anew = curved and not isinstance(self.loss, Squared)
         hessian = np.zeros((K, size, size)) if anew else np.empty(0)
         for chunk in self._chunks():
@@ -236,7 +237,7 @@ class Blocks:
                 found.append((bent, chunk.train, at.curve(z[:, K:])[:, used], used))
             gather(chunk.A, found)
             if anew:
-                self._bend(hessian, chunk.A, chunk.train, at, used)
+                self._bend(hessian, self._seen(chunk.A), chunk.train, at, used)
         judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
         self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
         if anew:
@@ -266,7 +267,7 @@ class Blocks:
         for chunk in self._chunks():
             at, own = (
                 At(self.loss, chunk.y, self._scores(chunk.A, W, shift)),
-                design.on(ArrayRows(chunk.A)),
+                design.on(ArrayRows(self._seen(chunk.A))),
             )
             weights = np.broadcast_to(chunk.train, (len(chunk.y), chunk.trained.size))
             for j, k in enumerate(chunk.trained):
@@ -284,7 +285,7 @@ class Blocks:
         hessian = np.zeros((K, size, size))
         for chunk in self._chunks():
             at = At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.design.outputs)))
-            self._bend(hessian, chunk.A, chunk.train, at, chunk.trained)
+            self._bend(hessian, self._seen(chunk.A), chunk.train, at, chunk.trained)
         self._charge_grams(K)
         return hessian
 
@@ -346,15 +347,15 @@ class Blocks:
         B, size = self.train.shape[1], self.design.size
         W, shift = self._columns(x[None])
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
-        gradient = Gathered(self.design, B)
-        for part in self.parts():
+        gradient = Gathered(self.design, B, self._lens)
+        for part in self._kept_parts():
             b = np.array([part.block])
             z = self._scores(part.A, W, shift)
             at, weights = At(self.loss, part.y, z), part.weights[:, None]
             value[b] += part.weights @ at.value
             gradient.add(part.A, weights, at.slope, b)
             if curved:
-                self._bend(hessian, part.A, weights, at, b)
+                self._bend(hessian, self._seen(part.A), weights, at, b)
         self.ledger.charge(passes=1.0)
         if curved:
             self._charge_grams(1)
@@ -409,6 +410,9 @@ class Blocks:
         shift = np.zeros((columns, design.width))
         if design.Q is not None:
             shift = X[:, design.slopes :] @ design.Q.T
+        if self._lens is not PLAIN:
+            W, moved = self._lens.columns(W)
+            shift = shift + (moved if design.spread is None else moved @ design.spread)
         return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(design.features, -1)), shift
 
     def _scores(self, A: Any, W: Array, shift: Array) -> Array:
@@ -416,6 +420,25 @@ class Blocks:
         z = np.asarray(A @ W).reshape(A.shape[0], len(shift), -1)
         spread = self.design.spread
         return np.asarray((z if spread is None else z @ spread) + shift)
+
+    @cached_property
+    def _lens(self) -> Lens:
+        """Through which the rows of chunks are seen: products with these need no other copy."""
+        if self._few or len(self.sources) != 1:
+            return PLAIN
+        return self.sources[0].rows.lens
+
+    def _seen(self, A: Any) -> Any:
+        return A if self._lens is PLAIN else self._lens.of(A)
+
+    def _kept_parts(self) -> Iterator[Part]:
+        """`parts`, through the lens yet to be seen."""
+        if self._lens is PLAIN:
+            yield from self.parts()
+            return
+        (source,) = self.sources
+        for block, some, A in source.rows.parts(source.labels, kept=True):
+            yield Part(block, A, source.y[some], source.weights[some])
 
     def _chunks(self) -> Iterator[Chunk]:
         return iter(self._few_chunks) if self._few else self._many_chunks()
@@ -450,7 +473,7 @@ class Blocks:
             (np.flatnonzero(train), np.flatnonzero(test))
             for train, test in zip(self.train.T, self.test.T, strict=True)
         ]
-        for block, A, y, weights in self.parts():
+        for block, A, y, weights in self._kept_parts():
             yield Chunk(A, y, weights[:, None], weights[:, None], *used[block])
 
 
@@ -464,7 +487,7 @@ class Bends:
         """(K, size), one pass of all folds."""
         blocks = self._blocks
         W, shift = blocks._columns(V)
-        total = Gathered(blocks.design, blocks.folds)
+        total = Gathered(blocks.design, blocks.folds, blocks._lens)
         for chunk, at in self._kept:
             z = blocks._scores(chunk.A, W, shift)
             total.add(chunk.A, chunk.train, at.curve(z)[:, chunk.trained], chunk.trained)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.term import Predictor
 from hoag.values import Array
 
@@ -77,10 +78,10 @@ class At:
 
 
 class Gathered:
-    """Σ over rows of Aᵀr for some columns, as x is laid out."""
+    """Σ over rows of Aᵀr for some columns, as x is laid out; rows are seen through a lens."""
 
-    def __init__(self, design: Predictor, columns: int) -> None:
-        self._design = design
+    def __init__(self, design: Predictor, columns: int, lens: Lens = PLAIN) -> None:
+        self._design, self._lens = design, lens
         self._slopes = np.zeros((design.features, columns, design.outputs))
         self._level = np.zeros((columns, design.width))
 
@@ -102,8 +103,11 @@ class Gathered:
     @property
     def flat(self) -> Array:
         """(columns, size)."""
-        flat = self._slopes.transpose(1, 0, 2).reshape(len(self._level), -1)
-        Q = self._design.Q
+        Q, spread, slopes = self._design.Q, self._design.spread, self._slopes
+        if self._lens is not PLAIN:
+            level = self._level if spread is None else self._level @ spread.T
+            slopes = self._lens.gathered(slopes, level)
+        flat = slopes.transpose(1, 0, 2).reshape(len(self._level), -1)
         return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)
 
 

@@ -22,8 +22,9 @@ from hoag.far.piece import Piece
 from hoag.glm.blocks import Blocks, Source, Sums
 from hoag.glm.chunks import Part
 from hoag.glm.drawn import below
-from hoag.glm.far_rows import FarRows, Lens
+from hoag.glm.far_rows import FarRows, seen
 from hoag.glm.fold_rule import FoldRule
+from hoag.glm.lens import Lens
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.moments import Moments
@@ -53,7 +54,7 @@ class Prepare:
 
     def __call__(self, i: int, piece: Piece) -> Blocks:
         weights, labels = labelled(self.rule, self.weigh, i, piece)
-        rows, target = self.lens.rows(piece.X), self.target(piece.y)
+        rows, target = seen(piece.X, self.lens), self.target(piece.y)
         return self.blocks(rows, target, self.unit * weights, labels)
 
     def blocks(
@@ -65,9 +66,9 @@ class Prepare:
             y, design = picked(y, self.targets), design.of_targets(self.targets)
         fits, judges = target.loss, target.outer
         alike = type(fits) is type(judges) and vars(fits) == vars(judges)
-        seen = self.rule.patterns
+        folds = self.rule.patterns
         source = Source(rows, y, weights, labels)
-        return Blocks(seen.train, seen.test, fits, judges, alike, design, [source])
+        return Blocks(folds.train, folds.test, fits, judges, alike, design, [source])
 
 
 def labelled(
@@ -188,7 +189,7 @@ class FarBlocks(Blocks):
         kept, prepare = self.sample, self.prepare
         some = below(kept.draws, kept.labels, share)
         X, target = kept.X[some], prepare.target(kept.y[some])
-        rows = prepare.lens.rows(X) if sparse.issparse(X) else ArrayRows(prepare.lens.of(X))
+        rows = seen(X, prepare.lens) if sparse.issparse(X) else ArrayRows(prepare.lens.of(X))
         found = prepare.blocks(rows, target, kept.weights[some], kept.labels[some])
         return replace(found, train=self.train, test=self.test)
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag.glm.lens import PLAIN, Lens
 from hoag.values import BLOCK_ENTRIES as BLOCK_ENTRIES
 from hoag.values import Array
 
@@ -25,7 +26,9 @@ class Rows(ABC):
     take(numbers)    some of the rows, as Rows
 
     is what rows of one's own have to offer. The products below go through the blocks once; rows
-    that know a faster way override them.
+    that know a faster way override them. Rows that are kept otherwise than they are seen, not
+    centred or not scaled, may say so: `lens` is the way from one to the other, and `kept()` has the
+    same blocks as they are kept.
 
     >>> import numpy as np
     >>> from hoag import glm, testing
@@ -44,16 +47,22 @@ class Rows(ABC):
     shape: tuple[int, int]
     entries: int
     is_sparse: bool = False
+    lens: Lens = PLAIN
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[slice, Any]]: ...
 
+    def kept(self) -> Iterator[tuple[slice, Any]]:
+        return self.blocks()
+
     @abstractmethod
     def take(self, numbers: npt.NDArray[np.intp]) -> Rows: ...
 
-    def parts(self, labels: npt.NDArray[np.intp]) -> Iterator[tuple[int, Any, Any]]:
+    def parts(
+        self, labels: npt.NDArray[np.intp], kept: bool = False
+    ) -> Iterator[tuple[int, Any, Any]]:
         """(label, numbers of rows, block) for rows that are labelled alike; none below 0."""
-        for some, block in self.blocks():
+        for some, block in self.kept() if kept else self.blocks():
             own = labels[some]
             first, last = _ends(own)
             for start, stop in ((0, first), (last, own.size)):
@@ -141,9 +150,15 @@ class ArrayRows(Rows):
     def scaled(self, factor: float) -> ArrayRows:
         """The same matrix times a number; nothing is copied."""
         other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if "squared" not in k}
+        other.__dict__ = {
+            k: v for k, v in self.__dict__.items() if "squared" not in k and k != "lens"
+        }
         other.scale = self.scale * factor
         return other
+
+    @property
+    def lens(self) -> Lens:  # type: ignore[override]
+        return PLAIN if self.scale == 1.0 else Lens(None, self.scale)
 
     @property
     def _height(self) -> int:
@@ -152,11 +167,14 @@ class ArrayRows(Rows):
         return max(1, int(self.shape[0] * most / max(self.entries, 1)))
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
+        for some, block in self.kept():
+            yield some, block if self.scale == 1.0 else self.scale * block
+
+    def kept(self) -> Iterator[tuple[slice, Any]]:
         n, height = self.shape[0], self._height
         for start in range(0, n, height):
             some = slice(start, min(start + height, n))
-            block = _consecutive(self.A, some.start, some.stop)
-            yield some, block if self.scale == 1.0 else self.scale * block
+            yield some, _consecutive(self.A, some.start, some.stop)
 
     def dense_columns(self) -> Iterator[tuple[slice, Array]]:
         by_columns = self.A.tocsc() if self.is_sparse else self.A

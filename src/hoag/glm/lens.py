@@ -1,0 +1,55 @@
+"""Rows as they are kept, and rows as the model takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hoag.values import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """a ↦ (a − mean)·scale, column by column; sparse rows are scaled by one number and not moved.
+
+    A product with rows as they are seen is one with rows as they are kept:
+
+        A W = K(scale·W) − mean·(scale·W),   Aᵀr = scale·(Kᵀr − mean Σr)
+
+    so that no centred copy of them is made. That costs as many digits as means are larger than
+    spreads; `exact` says that they are too large for it.
+    """
+
+    mean: Array | None = None
+    scale: float | Array = 1.0
+    exact: bool = False
+
+    def of(self, kept: Any) -> Any:
+        """The rows as they are seen, a new array."""
+        if sparse.issparse(kept):
+            return kept if np.all(self.scale == 1.0) else self.scale * kept
+        A = np.array(kept, dtype=np.float64) if self.mean is None else kept - self.mean
+        A *= self.scale
+        return A
+
+    def columns(self, W: Array) -> tuple[Array, Array]:
+        """scale·W and −mean·(scale·W), for W of shape (columns, features, outputs)."""
+        scale = self.scale
+        W = W * (scale if isinstance(scale, float) else scale[:, None])
+        if self.mean is None:
+            return W, np.zeros((len(W), W.shape[2]))
+        return W, -np.einsum("j,cjo->co", self.mean, W)
+
+    def gathered(self, products: Array, sums: Array) -> Array:
+        """scale·(Kᵀr − mean Σr), for products (features, columns, outputs), sums without these."""
+        if self.mean is not None:
+            products = products - self.mean[:, None, None] * sums
+        scale = self.scale
+        return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None, None]))
+
+
+# Rows that are kept as they are seen.
+PLAIN = Lens()
