@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import warnings
 import weakref
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
 from hoag import far
@@ -30,6 +32,7 @@ from hoag.far.engine import Local
 from hoag.far.tree import Tree
 from hoag.glm.drawn import below, drawn
 from hoag.glm.fold_rule import InOrder, Listed, NotJudged
+from hoag.glm.lens import Lens
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)
@@ -273,6 +276,97 @@ def test_a_few_pieces_are_read_ahead_and_none_is_kept(ahead):
     assert source.living() == 0
     assert engine.reads == 1
     assert not readers()
+
+
+def workers():
+    return [t for t in threading.enumerate() if t.name.startswith("hoag-pieces")]
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_pieces_computed_at_a_time_give_the_same_bits_and_are_not_kept(threads):
+    source, seen = Slow(), []
+
+    def look(piece):
+        seen.append((threading.get_ident(), source.living()))
+        time.sleep(0.002)
+        return 0.1 + float(piece.X[0, 0]) ** 3
+
+    with threadpool_limits(1, "blas"):
+        known = Local(Slow(), threads=1).total(lambda piece: 0.1 + float(piece.X[0, 0]) ** 3)
+    engine = Local(source, 1, threads)
+    assert engine.total(look) == known
+    assert [int(i) for i in engine.gathered(lambda piece: piece.X[0, 0])] == list(range(20))
+    gc.collect()
+    assert len({thread for thread, _ in seen}) > 1
+    assert max(alive for _, alive in seen) <= 1 + threads + 1
+    assert source.living() == 0
+    assert engine.reads == 2
+    assert not readers()
+    assert not workers()
+
+
+def test_as_many_threads_as_blas_may_use():
+    def where(piece):
+        time.sleep(0.002)
+        return {threading.get_ident()}
+
+    with threadpool_limits(1, "blas"):
+        assert Local(Slow()).gathered(where) == [{threading.get_ident()}] * 20
+    blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    inside = []
+
+    def look(piece):
+        inside.extend(
+            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+        )
+        return 0.0
+
+    Local(Slow(), threads=2).total(look)
+    assert set(inside) == {1}
+    after = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert [pool["num_threads"] for pool in after] == [pool["num_threads"] for pool in blas]
+
+
+def test_threads_raise_as_one_does_and_ignore_what_it_ignores():
+    source = Slow()
+
+    def fail(piece):
+        if piece.X[0, 0] == 3:
+            raise ZeroDivisionError("as it was")
+        return 0.0
+
+    with pytest.raises(ZeroDivisionError, match="as it was"):
+        Local(source, threads=3).total(fail)
+    assert not readers()
+    assert not workers()
+    assert source.begun <= 3 + 1 + 2 + 3
+    with np.errstate(divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Local(Slow(), threads=2).total(lambda piece: np.ones(1) / 0.0) == np.inf
+
+
+@FEW
+@given(
+    n=st.integers(1, 30),
+    p=st.integers(1, 5),
+    away=st.sampled_from([0.0, 1.0, 90.0]),
+    outputs=st.integers(1, 3),
+    seed=SEEDS,
+)
+def test_products_through_a_lens_are_those_of_a_copy(n, p, away, outputs, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) + away
+    scale = rng.uniform(0.1, 2.0, size=p) * (rng.random(p) > 0.2)
+    for lens in (Lens(np.full(p, away), scale), Lens(np.full(p, away), 0.3), Lens(None, 0.3)):
+        A = lens.of(X)
+        W, R = rng.normal(size=(4, p, outputs)), rng.normal(size=(n, 4, outputs))
+        seen, shift = lens.columns(W)
+        close = {"rtol": 1e-11, "atol": 1e-12 * (1 + away) * n}
+        z = np.einsum("ij,cjo->ico", X, seen) + shift
+        np.testing.assert_allclose(z, np.einsum("ij,cjo->ico", A, W), **close)
+        kept = np.einsum("ij,ico->jco", X, R)
+        found = lens.gathered(kept, R.sum(axis=0))
+        np.testing.assert_allclose(found, np.einsum("ij,ico->jco", A, R), **close)
 
 
 def test_the_reader_ends_when_the_consumer_raises():

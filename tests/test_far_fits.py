@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
+from unittest.mock import patch
 
 import families
 import numpy as np
@@ -23,6 +25,7 @@ from sklearn.model_selection import (
 )
 
 import hoag
+import hoag.glm.blocks
 from hoag.criteria.joint import Joint
 from hoag.criteria.tall import Tall
 
@@ -112,6 +115,29 @@ def test_so_are_those_of_every_family(name, penalties):
         assert np.any(apart.outliers_)
 
 
+SOME = ["binary", "binary-sparse-weights", "no-intercept", "classes", "per-class", "ridge-huber"]
+
+
+def in_slices():
+    """As of pieces with so many rows that they are not made arrays of their own."""
+    return patch.object(hoag.glm.blocks, "BLOCK_ENTRIES", 1.0)
+
+
+@pytest.mark.parametrize("name", [*SOME, "huber", "ordinal", "poisson"])
+def test_so_are_those_to_pieces_that_are_gone_through_in_slices(name):
+    if name in CASES:
+        estimator, kind, is_sparse, weighted = CASES[name]
+        X, y, weight = data(kind)
+        X = sparse.csr_array(np.where(X == 0.3, 0.0, X)) if is_sparse else X
+        weight = weight if weighted else None
+    else:
+        estimator = families.estimator(name, max_iter=4)
+        X, y, weight, _ = families.draw(name, n=150, p=3)
+    with in_slices():
+        near, apart, _ = both(estimator, X, y, weight, cuts=(40, 41))
+    agree(near, apart, names=("coef_", "intercept_", "thresholds_", "lam_", "criterion_", "scale_"))
+
+
 def test_a_model_that_is_not_convex_agrees_too():
     X, y, weight, _ = families.draw("inverse", n=60, p=2)
     near, apart, source = both(families.estimator("inverse"), X, y, weight, cuts=(30,))
@@ -134,12 +160,13 @@ def test_groups_and_predefined_folds_are_handed_to_the_splitter(kind):
 @FEW
 @given(
     cuts=st.lists(st.integers(0, 60), max_size=6).map(sorted),
-    level=st.sampled_from([0.0, 1.0, 1e6, -1e6]),
+    level=st.sampled_from([0.0, 1.0, 40.0, 1e6, -1e6]),
     scale=st.sampled_from([1e-6, 1.0, 1e5]),
     kind=st.sampled_from(["binary", "number"]),
     weightless=st.booleans(),
+    slices=st.booleans(),
 )
-def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weightless):
+def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weightless, slices):
     X, y, weight = data(kind, n=60, p=3, seed=1)
     X = scale * X
     X[:, 1] += level
@@ -148,8 +175,9 @@ def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weigh
         weight[20:30] = 0.0
         cuts = sorted([*cuts, 20, 30])
     estimator = LOGISTIC() if kind == "binary" else RIDGE(cv=5)
-    near, apart, source = both(estimator, X, y, weight, cuts)
-    found = apart.criterion_at(near.lam_, source)
+    with in_slices() if slices else nullcontext():
+        near, apart, source = both(estimator, X, y, weight, cuts)
+        found = apart.criterion_at(near.lam_, source)
     assert found == pytest.approx(near.criterion_at(near.lam_, X, y, weight), rel=1e-10)
     # A mean of 1e6 is known to 1e-10, which is much of a spread of 1e-6: the units in which λ is
     # searched differ by as much, and where the search ends, within its tolerance.

@@ -23,11 +23,11 @@ from hoag.glm.far import Sampled, labelled, stacked
 from hoag.glm.far_rows import FarRows
 from hoag.glm.fold_rule import FoldRule
 from hoag.glm.lens import Lens
-from hoag.values import ROUNDING, Array, InvalidInput
+from hoag.values import ROUNDING, ROUNDOFF, Array, InvalidInput
 
-# A column whose mean is so many times its spread is centred before it is multiplied: products
-# with it as it is would lose more than two digits.
-FAR_OFF = 100.0
+# A column whose mean is more than so many spreads is centred before it is multiplied: products
+# with it as it is would lose more digits than sums of many products lose anyway.
+FAR_OFF = ROUNDING / ROUNDOFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +98,7 @@ class Measure:
             top = np.full(p, float(values.max(initial=0.0)))
             bottom = np.full(p, float(values.min(initial=0.0)))
         else:
-            share = weights / total if total > 0 else weights
-            mean = share @ X if self.centre else np.zeros(p)
-            squares = np.zeros(p)
-            for start in range(0, len(X), height := max(1, int(2e5 / max(p, 1)))):
-                some = slice(start, start + height)
-                squares += weights[some] @ (X[some] - mean) ** 2
-            none = np.full(p, np.inf)  # of no rows
-            top, bottom = (X.max(axis=0), X.min(axis=0)) if len(X) else (-none, none)
+            mean, squares, top, bottom = self._columns(X, weights)
         kept = labels >= 0
         return Statistics(
             piece.rows,
@@ -120,6 +113,21 @@ class Measure:
             is_sparse,
             (self._some(i, piece, weights, labels),),
         )
+
+    def _columns(self, X: Any, weights: Array) -> tuple[Array, ...]:
+        """Mean, squares about it, top and bottom: by rows that are in the processor's cache."""
+        p = X.shape[1]
+        share = weights / (weights.sum() or 1.0)
+        mean = share @ X if self.centre else np.zeros(p)
+        squares, top, bottom = np.zeros(p), np.full(p, -np.inf), np.full(p, np.inf)
+        for start in range(0, len(X), height := max(1, int(2e5 / max(p, 1)))):
+            A = X[start : start + height]
+            np.maximum(top, A.max(axis=0), out=top)
+            np.minimum(bottom, A.min(axis=0), out=bottom)
+            apart = A - mean
+            apart *= apart
+            squares += weights[start : start + height] @ apart
+        return mean, squares, top, bottom
 
     def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sampled:
         draws, X = drawn(self.first[i] + np.arange(piece.rows)), piece.X

@@ -6,7 +6,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from hoag.far.piece import Piece, Source
 from hoag.far.tree import Tree
@@ -58,10 +62,16 @@ class Engine(ABC):
 
 
 class Local(Engine):
-    """Pieces of a source, read one after another by a thread that is `ahead` of the computation."""
+    """Pieces of a source, read one after another by a thread that is `ahead` of the computation.
 
-    def __init__(self, source: Source, ahead: int = 2) -> None:
-        self.source, self.ahead = source, ahead
+    threads  so many pieces are computed at a time, with one BLAS thread each, so that bits do not
+             depend on it; as many as BLAS may use where nobody says
+
+    Losses and sums of a piece take as long as its products, and run on one processor otherwise.
+    """
+
+    def __init__(self, source: Source, ahead: int = 2, threads: int | None = None) -> None:
+        self.source, self.ahead, self.threads = source, ahead, threads
         self.pieces, self.features, self.names = source.pieces, source.features, source.names
 
     def fingerprint(self) -> str:
@@ -77,21 +87,64 @@ class Local(Engine):
         return list(self._answers(call, prepare, rows))
 
     def _answers(self, call: Call, prepare: Prepare | None, rows: bool) -> Iterator[Any]:
-        for i, piece in enumerate(self._ahead(rows)):
-            yield call(piece if prepare is None else prepare(i, piece))
+        """The answers in the order of the pieces."""
+
+        def answer(i: int, piece: Piece) -> Any:
+            return call(piece if prepare is None else prepare(i, piece))
+
+        blas = _blas()
+        threads = self.threads or _threads(blas)
+        with ThreadPoolExecutor(1, thread_name_prefix="hoag-read-ahead") as reader:
+            if min(threads, self.pieces) > 1:
+                with blas.limit(limits=1, user_api="blas"):
+                    yield from self._abreast(answer, reader, threads, rows)
+            else:
+                yield from self._in_turn(answer, reader, rows)
         self.reads += 1.0 if rows else 0.0
 
-    def _ahead(self, rows: bool) -> Iterator[Piece]:
-        """The pieces in their order, some of them read before they are asked for."""
-        with ThreadPoolExecutor(1, thread_name_prefix="hoag-read-ahead") as reader:
-            waiting: deque[Future[Piece]] = deque()
-            try:
-                for i in range(self.pieces):
-                    waiting.append(reader.submit(self.source.read, i, rows))
-                    if len(waiting) > self.ahead:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for left in waiting:
-                    left.cancel()
+    def _in_turn(self, answer: Any, reader: ThreadPoolExecutor, rows: bool) -> Iterator[Any]:
+        pieces = (reader.submit(self.source.read, i, rows) for i in range(self.pieces))
+        for i, piece in enumerate(_waited_for(pieces, self.ahead)):
+            yield answer(i, piece)
+
+    def _abreast(
+        self, answer: Any, reader: ThreadPoolExecutor, threads: int, rows: bool
+    ) -> Iterator[Any]:
+        warned = np.geterr()  # threads have settings of their own
+
+        def waiting(i: int, read: Future[Piece]) -> Any:
+            with np.errstate(**warned):
+                return answer(i, read.result())
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="hoag-pieces") as workers:
+            answers = (
+                workers.submit(waiting, i, reader.submit(self.source.read, i, rows))
+                for i in range(self.pieces)
+            )
+            yield from _waited_for(answers, self.ahead + threads - 1)
+
+
+def _waited_for(futures: Iterator[Future[Any]], most: int) -> Iterator[Any]:
+    """Their results in order; `most` are begun before they are asked for."""
+    begun: deque[Future[Any]] = deque()
+    try:
+        for future in futures:
+            begun.append(future)
+            if len(begun) > most:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
+    finally:
+        for left in begun:
+            left.cancel()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _threads(blas: ThreadpoolController) -> int:
+    """How many BLAS may use."""
+    own = [pool["num_threads"] for pool in blas.info() if pool["user_api"] == "blas"]
+    return max(own, default=1)

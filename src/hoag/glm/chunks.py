@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.term import Predictor
@@ -114,7 +115,9 @@ class Gathered:
 def gather(A: Any, parts: list[tuple[Gathered, Array, Array, npt.NDArray[np.intp]]]) -> None:
     """`Gathered.add` of several sums over the same rows, by one product with Aᵀ for all of them."""
     columns = [total._spread(weights, r, used) for total, weights, r, used in parts]
-    product = np.asarray(A.T @ np.concatenate(columns, axis=1))
+    r = np.concatenate(columns, axis=1)
+    # Either way the same product; BLAS is a quarter faster with the long side inside.
+    product = np.asarray(A.T @ r) if issparse(A) else (r.T @ A).T
     ends = np.cumsum([own.shape[1] for own in columns])
     for (total, _, _, used), own in zip(parts, np.split(product, ends[:-1], axis=1), strict=True):
         total._keep(own, used)

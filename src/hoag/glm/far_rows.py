@@ -12,8 +12,9 @@ from scipy import sparse
 from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.rows import ArrayRows, Rows
 
-# So many entries of rows are multiplied at a time: they stay in the processor's cache.
-ENTRIES = 2e5
+# So many entries of rows are multiplied at a time: they are in a cache when they are multiplied
+# again, and so many that losses of few rows do not have threads wait for each other.
+ENTRIES = 1e6
 
 
 class SeenRows(Rows):

@@ -113,10 +113,10 @@ class ByClass(FoldRule):
     def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
         found = np.empty(len(y), dtype=np.intp)
         codes = np.searchsorted(self.classes, y)
-        for c in np.unique(codes):
+        for c, ends in enumerate(self.ends):
             own = np.flatnonzero(codes == c)
-            places = self.first[piece, c] + np.arange(own.size)
-            found[own] = np.searchsorted(self.ends[c], places, side="right")
+            upto = np.clip(ends - self.first[piece, c], 0, own.size)
+            found[own] = np.repeat(np.arange(len(ends)), np.diff(upto, prepend=0))
         return found
 
 
