@@ -36,3 +36,23 @@ def two_workers(kept_clusters):
 @pytest.fixture
 def one_worker(kept_clusters):
     return _of(kept_clusters, 1)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Rows of small data stay where they are, and the search goes as it does in memory.
+
+    As of data of which a sample alone is kept at hand, and without a search on that first.
+    """
+    from hoag.criteria import plan
+    from hoag.glm.far import FarBlocks
+
+    planned = plan._elsewhere
+
+    def unrehearsed(*given):
+        found = planned(*given)
+        found.rehearsal = None
+        return found
+
+    monkeypatch.setattr(FarBlocks, "whole", False)
+    monkeypatch.setattr(plan, "_elsewhere", unrehearsed)

@@ -20,6 +20,8 @@ from clusters import settled
 
 from hoag.dask import engine
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 
 def data(seed=0, n=500, d=8):
     """X, and a y for each kind of model."""

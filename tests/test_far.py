@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pieces import Changed, Cut
+from pieces import Changed, Cut, agree, both
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -385,6 +385,7 @@ def test_the_reader_ends_when_the_consumer_raises():
     assert source.living() <= 1  # the traceback may hold one
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_a_read_that_fails_raises_as_itself():
     def broken(piece):
         raise OSError("the disk has gone")
@@ -401,3 +402,13 @@ def test_a_read_that_fails_raises_as_itself():
 
     with pytest.raises(OSError, match="the disk has gone"):
         hoag.LogisticRegressionCV().fit(Changed(X, y, (20, 40), 1, later))
+
+
+def test_a_class_that_one_fold_alone_has_seen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.digitize(X[:, 0] + rng.normal(size=60), [-0.5, 0.5])
+    y[:3] = 7  # KFold's first part has them all
+    estimator = hoag.LogisticRegressionCV(cv=KFold(3), bounds=(0.0, 6.0), max_iter=2)
+    near, apart, _ = both(estimator, X, y, rng.uniform(0.2, 2.0, size=60), cuts=(2,))
+    agree(near, apart)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 import hoag
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 RNG = np.random.default_rng(0)
 N, CUTS = 90, (20, 21, 60)
 X = RNG.normal(size=(N, 3))

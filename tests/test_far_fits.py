@@ -29,6 +29,7 @@ import hoag.glm.blocks
 from hoag.criteria.joint import Joint
 from hoag.criteria.tall import Tall
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
 FEW = settings(max_examples=6, deadline=None)
 GROUPS = np.array([0, 1, 0, 1, 1])
 SHUFFLED = StratifiedKFold(4, shuffle=True, random_state=0)
@@ -209,14 +210,6 @@ def test_single_precision_is_read_as_it_is():
     near, apart, _ = both(LOGISTIC(), X.astype(np.float64), y, kept=X)
     agree(near, apart)
     near, apart, _ = both(RIDGE(cv=5), X.astype(np.float64), data("number")[1], kept=X)
-    agree(near, apart)
-
-
-def test_a_class_that_one_fold_alone_has_seen():
-    X, y, weight = data("classes", n=60, p=2)
-    y[:3] = 7  # KFold's first part has them all
-    estimator = LOGISTIC(cv=KFold(3), bounds=(0.0, 6.0), max_iter=2)
-    near, apart, _ = both(estimator, X, y, weight, cuts=(2,))
     agree(near, apart)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pieces import Cut
+from pieces import Cut, agree, both
 from scipy import sparse
 
 import hoag
@@ -113,6 +113,30 @@ class Whole:
 class Free:
     def times(self, V):
         return 0.0 * V
+
+
+FEW_COEFFICIENTS = {
+    "logistic": hoag.LogisticRegressionCV(),
+    "bound": hoag.LogisticRegressionCV(certificate="bound"),
+    "per-feature": hoag.LogisticRegressionCV(penalties="per-feature"),
+    "ridge": hoag.RidgeCV(cv=5),
+    "poisson": hoag.PoissonRegressorCV(),
+}
+
+
+@pytest.mark.parametrize("name", FEW_COEFFICIENTS)
+def test_all_rows_at_hand_are_read_once(monkeypatch, name):
+    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 1e9)
+    rng = np.random.default_rng(0)
+    X = 3.0 + rng.normal(size=(300, 4))
+    z = (X - 3.0) @ rng.normal(size=4)
+    y = rng.poisson(np.exp(z / 3)) if name == "poisson" else (z + rng.logistic(size=300) > 0)
+    near, apart, source = both(FEW_COEFFICIENTS[name], X, y.astype(float), rng.uniform(1, 2, 300))
+    agree(near, apart, names=("coef_", "intercept_", "criterion_"))
+    np.testing.assert_allclose(apart.lam_, near.lam_, atol=1e-9)
+    assert apart.result_.cost.reads == source.reads == 1
+    told = apart.criterion_at(apart.lam_, source)
+    assert told == pytest.approx(near.criterion_at(near.lam_, X, y, source.weight), rel=1e-10)
 
 
 def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):

@@ -19,7 +19,6 @@ from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
 from hoag.criteria.joint import Joint
-from hoag.criteria.shared import SharedFolds
 from hoag.criteria.sketched import Sketched
 from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
@@ -118,7 +117,7 @@ def _elsewhere(
     """Folds whose rows are in files or on workers: by sums over all of them.
 
     With few coefficients as in memory; with many, or where that would take many reads, a sample of
-    the rows that is at hand comes first.
+    the rows that is at hand comes first. Where that is all rows, there is nothing else to read.
     """
     blocks = cast(FarBlocks, Blocks.of(models))
 
@@ -126,16 +125,15 @@ def _elsewhere(
         few = near_models(blocks, models)
         return plan(few if several else few[0], n_jobs=n_jobs)
 
+    if blocks.whole:
+        return near()
     if all(_one_ridge(model) for model in models):
         found = _shared(models, plain, several)
     else:
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
-    few = blocks.sample.share < 1.0
-    if found is None and not few:
-        return near()
     if found is None:
         return Sketched(models, blocks, near, several) if blocks.loss.convex else plain()
-    if few and isinstance(found, Joint):
+    if isinstance(found, Joint):
         found.rehearsal = near
     return found
 
@@ -346,8 +344,7 @@ def _at_hand(problem: Problem, criterion: Criterion) -> Problem:
     """The problem on rows that were brought here, where λ was found on these: on all of them."""
     if not isinstance(problem, LinearModel) or problem.train.far is None:
         return problem
-    elsewhere = isinstance(criterion, SharedFolds) and not criterion.blocks.here
-    if elsewhere or problem.train.far.sample.share < 1.0:
+    if not problem.train.far.whole:
         return problem
     return near_models(problem.train.far, [problem])[0]
 

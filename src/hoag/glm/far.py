@@ -160,6 +160,11 @@ class FarBlocks(Blocks):
     def here(self) -> bool:
         return False
 
+    @property
+    def whole(self) -> bool:
+        """Whether the sample at hand is all rows."""
+        return self.sample.share >= 1.0
+
     def on(self, rows: Sequence[Rows]) -> Blocks:
         """With other rows, which are here: y and the weights are brought here, too."""
         kept = self.engine.gathered(_beside_rows, self.prepare)
