@@ -23,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 from hoag.criteria import joint
-from hoag.criteria.base import SETTLED, SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
 from hoag.criteria.stand_in import Pairs, StandIn
@@ -34,8 +34,6 @@ from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, Solve
 
 # f on the sample is solved to this share of itself: it says how f changes, not what it is.
 ROUGH = joint.ROUGH / 3
-# The last fit may leave so many times the gradient that it may in memory: a read is dear.
-ENOUGH = SETTLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +49,16 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """f and p of all rows and of the sample at one λ, and how much p changes there beside here.
+    """f and p of all rows and of the sample at one λ, and how p of all changes beside the sample's.
 
-    `ratio` is that of the last two λ: a sample of few rows bends more than all of them do.
+    `ratio` is that of the last two λ, and at first what the weights of the rows say: a sample of
+    few rows bends more than all of them do.
     """
 
     value: float
     grad: Array
     near: Evaluation
-    ratio: float = 1.0
+    ratio: float
 
     def after(self, last: Beside | None) -> Beside:
         """With the ratio that two λ show, where there is one λ and p has changed."""
@@ -72,17 +71,21 @@ class Beside:
         noise = 3 * (self.near.error + last.near.error)
         if not (here * there > 0 and abs(there) > noise):
             return replace(self, ratio=last.ratio)
-        return replace(self, ratio=float(np.clip(here / there, 0.2, 2.0)))
+        return replace(self, ratio=float(np.clip(here / there, 0.2 * self.ratio, 2.0 * self.ratio)))
 
 
 @dataclass(frozen=True, eq=False)
 class Warm:
-    """The sample's own evaluation, the last read, the pairs, and f and p as that read had them."""
+    """The sample's own evaluation, the last read, the pairs, and f and p as that read had them.
+
+    `about` is the x about which curvature was last taken.
+    """
 
     near: Evaluation
     read: Read | None = None
     pairs: Pairs = field(default_factory=Pairs)
     beside: Beside | None = None
+    about: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class Sketched(SharedFolds[FarBlocks]):
@@ -103,6 +106,7 @@ class Sketched(SharedFolds[FarBlocks]):
     ) -> None:
         super().__init__(models, blocks, near, several)
         self.rehearsal = near
+        self._known: StandIn | None = None
 
     @cached_property
     def near(self) -> Criterion:
@@ -150,9 +154,8 @@ class Sketched(SharedFolds[FarBlocks]):
         if warm is None or warm.beside is None:
             return near.value / self.share, near.grad / self.share
         known = warm.beside
-        change = known.ratio / self.share
-        value = known.value + change * (near.value - known.near.value)
-        return value, known.grad + change * (near.grad - known.near.grad)
+        value = known.value + known.ratio * (near.value - known.near.value)
+        return value, known.grad + known.ratio * (near.grad - known.near.grad)
 
     def _charged(self, cost: Cost) -> None:
         share = self.share
@@ -169,19 +172,19 @@ class Sketched(SharedFolds[FarBlocks]):
             solved, cost = self.near.solution(near)
             self._charged(cost)
             X, pairs = np.stack(solved if self.several else [solved]), Pairs()
-            X = np.concatenate([X, X.mean(axis=0, keepdims=True)])
-            stand_in = self._stand_in(X)
+            about = X.mean(axis=0)
+            X = np.concatenate([X, about[None]])
+            stand_in = self._stand_in(about)
             Q = stand_in.solve(self._few.sums(X).g_x, penalty)
             reads = self._reads(penalty, stand_in, pairs, X, Q)
         else:  # what the last read says of this λ
             last, pairs = warm.read, warm.pairs
-            stand_in = self._stand_in(last.X)
+            stand_in = self._stand_in(last.X.mean(axis=0))
             steps = _steps(penalty, stand_in, pairs, last.X, last.Q, last.at)
             last = Read(last.X, last.Q, last.at, *steps)
             X, Q = last.X + last.D, last.Q + last.E
             reads = self._reads(penalty, stand_in, pairs, X, Q, last)
-        for read, known, share in reads:
-            pairs = known
+        for read, pairs, stand_in, share in reads:  # noqa: B007
             r, s = _residuals(penalty, read.X, read.Q, read.at)
             folds, off = _values(r, s, read)
             value, left = float(folds.sum()), np.maximum(-np.sum(r * read.D, axis=1), 0.0)
@@ -191,7 +194,8 @@ class Sketched(SharedFolds[FarBlocks]):
             if good or float(left.sum()) <= ROUNDING**2 * abs(value):
                 break
         rounding = ROUNDING * abs(value)
-        beside = Beside(value, p, near.light()).after(None if warm is None else warm.beside)
+        beside = Beside(value, p, near.light(), 1.0 / self.share)
+        beside = beside.after(None if warm is None else warm.beside)
         return Evaluation(
             lam,
             value,
@@ -199,7 +203,7 @@ class Sketched(SharedFolds[FarBlocks]):
             g=float(read.at.g.sum()),
             f_error=f_error + rounding,
             error=error + rounding if ask.gradient else np.nan,
-            warm=Warm(near, read, pairs, beside),
+            warm=Warm(near, read, pairs, beside, stand_in.about),
             converged=good,
             folds=folds[:K],
         )
@@ -212,23 +216,26 @@ class Sketched(SharedFolds[FarBlocks]):
         X: Array,
         Q: Array,
         before: Read | None = None,
-    ) -> Iterator[tuple[Read, Pairs, float]]:
-        """One after another, with the pairs so far and the share of the error that one leaves.
+    ) -> Iterator[tuple[Read, Pairs, StandIn, float]]:
+        """One after another, with what is known of curvature, and the share of the error it leaves.
 
-        Where h of a fold has risen since the read `before`, its step was too long, and a quarter
-        of it is taken.
+        Where h of a fold has risen since the read `before`, its step was too long, and a quarter of
+        it is taken. Near the end it may rise by as much as it was to fall: what such a step says of
+        curvature is worth more.
         """
         share, h = self.unknown, np.full(len(X), np.inf)
         lefts = np.full((2, len(X)), np.inf)
         if before is not None:
             lefts, h = _left(penalty, before), before.at.value + penalty.value(before.X)
-        for _ in range(self.max_reads):
+        for k in range(1, self.max_reads + 1):
             at = self._together.sums(X, Q)
             here = at.value + penalty.value(X)
-            risen = ~(here <= h + ROUNDING * np.abs(here))
-            if before is not None and np.any(risen):
+            # Where so little is left that h is about quadratic.
+            may = np.where(lefts[0] <= ROUGH * np.abs(here), 0.5 * lefts[0], 0.0)
+            risen = ~(here <= h + may + ROUNDING * np.abs(here))
+            if before is not None and np.any(risen) and k < self.max_reads:
                 # Curvature is not what it was: nothing that was said of it elsewhere is kept.
-                stand_in, pairs = self._stand_in(before.X), Pairs()
+                stand_in, pairs = self._stand_in(before.X.mean(axis=0)), Pairs()
                 X, Q = np.where(risen[:, None], before.X + 0.25 * (X - before.X), X), before.Q
                 continue
             if before is not None:
@@ -239,7 +246,7 @@ class Sketched(SharedFolds[FarBlocks]):
             if before is not None:
                 ratio = left / np.maximum(lefts, np.finfo(float).tiny)
                 share = float(np.sqrt(np.max(np.maximum(ratio, 0.0))))
-            yield read, pairs, min(share, 1.0)
+            yield read, pairs, stand_in, min(share, 1.0)
             lefts, h, before = left, here, read
             X, Q = X + read.D, Q + read.E
 
@@ -259,8 +266,11 @@ class Sketched(SharedFolds[FarBlocks]):
         own = [model.penalty for model in self.models]
         return pull([*own, own[0]], lam)
 
-    def _stand_in(self, X: Array) -> StandIn:
-        return StandIn(self._few, np.mean(X, axis=0), self.blocks.known.squares)
+    def _stand_in(self, about: Array) -> StandIn:
+        """Of curvatures at one x; the last is kept, for it takes as long as some reads."""
+        if self._known is None or not np.array_equal(self._known.about, about):
+            self._known = StandIn(self._few, about, self.blocks.known.squares)
+        return self._known
 
     # ---- the end
 
@@ -294,22 +304,24 @@ class Sketched(SharedFolds[FarBlocks]):
         return self._as_asked((read.X + read.D)[:-1]), Cost()
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve:
-        """X(λ) on all rows, from where the reads for all folds have brought it: ‖∇₁h‖ ≤ tol."""
+        """X(λ) on all rows, from where the reads for all folds have brought it: ‖∇₁h‖ ≤ tol.
+
+        A read is dear: x that is known to tol in the norm of ∇²₁h, in units of √h, will do as well.
+        """
         assert warm.read is not None
         penalty, blocks = pull([whole.penalty], lam), cast(FarBlocks, self.blocks.like([whole]))
         x, pairs = (warm.read.X + warm.read.D)[-1:], warm.pairs.last
-        few, size = blocks.sampled(blocks.n, seed=0), np.inf
-        stand_in = StandIn(few, x[0], blocks.known.squares)
+        h, stand_in = float(warm.read.at.value[-1]), self._stand_in(warm.about).last
         before: tuple[Array, Array] | None = None
         for k in range(1, self.max_reads + 1):
             gradient = blocks.sums(x, valued=False).gradient
             r = gradient + penalty.times(x)
-            size = float(np.linalg.norm(r))
-            if size <= ENOUGH * tol:
-                return Solve(x[0], size, k, "tolerance")
             if before is not None:
                 pairs = pairs.plus(x - before[0], gradient - before[1])
-            before, x = (x, gradient), x - pairs.inverse(stand_in, penalty, r)
+            step, size = -pairs.inverse(stand_in, penalty, r), float(np.linalg.norm(r))
+            if size <= tol or -float(np.vdot(r, step)) <= tol**2 * h:
+                return Solve(x[0], size, k, "tolerance")
+            before, x = (x, gradient), x + step
         return Solve(x[0], size, k, "max_iter")
 
 

@@ -12,11 +12,14 @@ its whole matrix, solved by conjugate gradients, left 0.8 of the error where the
 
 from __future__ import annotations
 
+import warnings
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator, lobpcg
 
 from hoag.criteria.pull import Pull
 from hoag.criteria.reduced import MOST
@@ -24,7 +27,8 @@ from hoag.glm.blocks import Blocks
 from hoag.values import EXACT, Array
 
 DIRECTIONS = MOST  # of the sample's curvature
-KEPT = MOST  # pairs of a step and what all rows said of it
+ROUNDS = MOST // 3  # of products with all of them by which they are found
+KEPT = MOST // 2  # pairs of a step and what all rows said of it
 SPANNED = EXACT**0.5  # what of a pair others have said already but for this share is no news
 
 
@@ -36,12 +40,14 @@ class StandIn:
     """
 
     def __init__(self, few: Blocks, x: Array, squares: Array) -> None:
-        every = np.ones((1, few.train.shape[1]), dtype=bool)
-        whole, design = few.of_folds(every, ~every), few.design
-        self._bends = whole.bends_at(x[None])
-        self._slopes, self._size = design.slopes, design.size
-        columns = [self._along(j) for j in range(self._slopes, design.size)]
-        border = np.stack(columns, axis=1) if columns else np.zeros((design.size, 0))
+        self.about = x
+        every, design = np.ones((1, few.train.shape[1]), dtype=bool), few.design
+        whole, self._slopes, self._size = few.of_folds(every, ~every), design.slopes, design.size
+        # The same fold several times: for as many columns at once as the outputs leave room for.
+        self._abreast = max(1, DIRECTIONS // design.width)
+        many = np.repeat(every, self._abreast, axis=0)
+        bends = few.of_folds(many, ~many).bends_at(np.repeat(x[None], len(many), axis=0))
+        border = self._times(bends, np.eye(self._size, self._size - self._slopes, -self._slopes))
         corner = border[self._slopes :]  # ∇²L of the intercepts
         self._corner = corner + EXACT * max(float(np.trace(corner)), 1.0) * np.eye(len(corner))
         self._mean = np.linalg.solve(self._corner, border[: self._slopes].T).T
@@ -52,35 +58,44 @@ class StandIn:
         D = np.maximum(D - np.sum(self._mean * border[: self._slopes], axis=1), 1e-3 * D)
         self._diagonal = np.maximum(D, EXACT * float(D.max(initial=0.0)) or 1.0)
         self._share = (few.train @ few.weights) / few.weights.sum()
-        self._W, self._gain = self._above(whole.n)
+        self._W, self._gain = self._above(bends, whole.n)
 
-    def _along(self, j: int) -> Array:
-        """Column j of ∇²L."""
-        unit = np.zeros((1, self._size))
-        unit[0, j] = 1.0
-        return np.asarray(self._bends.times(unit)[0])
+    @property
+    def last(self) -> StandIn:
+        """That of the last fold alone."""
+        other = copy(self)
+        other._share = self._share[-1:]
+        return other
 
-    def _above(self, n: int) -> tuple[Array, Array]:
+    def _times(self, bends: Any, V: Array) -> Array:
+        """∇²L V, (size, columns), some columns at a time."""
+        found = np.empty_like(V)
+        for start in range(0, V.shape[1], self._abreast):
+            some = V[:, start : start + self._abreast]
+            padded = np.zeros((self._abreast, self._size))
+            padded[: some.shape[1]] = some.T
+            found[:, start : start + some.shape[1]] = bends.times(padded)[: some.shape[1]].T
+        return found
+
+    def _above(self, bends: Any, n: int) -> tuple[Array, Array]:
         """W and e − 1."""
-        root = np.sqrt(self._diagonal)
+        root = np.sqrt(self._diagonal)[:, None]
 
-        def product(v: Array) -> Array:
-            u = np.ravel(v) / root
-            bent = self._bends.times(np.concatenate([u, -(self._mean.T @ u)])[None])[0]
-            return np.asarray(self._reduced(bent[None])[0] / root)
+        def product(V: Array) -> Array:
+            U = V / root
+            bent = self._times(bends, np.concatenate([U, -(self._mean.T @ U)]))
+            return np.asarray(self._reduced(bent.T).T / root)
 
-        size = root.size
-        most = min(DIRECTIONS, size - 2)
-        if most < 1:
-            return np.zeros((size, 0)), np.zeros(0)
-        matrix = LinearOperator((size, size), matvec=product, dtype=float)
-        try:
-            e, U = eigsh(matrix, k=most, tol=1e-2, v0=root / np.linalg.norm(root))
-        except ArpackNoConvergence as known:
-            e, U = known.eigenvalues, known.eigenvectors
+        size = len(root)
+        matrix = LinearOperator((size, size), matvec=product, matmat=product, dtype=float)
+        start = np.random.default_rng(0).normal(size=(size, DIRECTIONS))
+        start[:, :1] = root
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # roughly is enough
+            e, U = lobpcg(matrix, start, tol=1e-2, maxiter=ROUNDS)
         # A sample of n rows of independent columns has eigenvalues up to here by chance.
         above = e > (1.0 + np.sqrt(size / max(n, 1))) ** 2
-        return root[:, None] * U[:, above], e[above] - 1.0
+        return root * U[:, above], e[above] - 1.0
 
     def _reduced(self, R: Array) -> Array:
         """Gradients along the slopes, where intercepts follow them."""

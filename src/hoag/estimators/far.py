@@ -33,7 +33,7 @@ from hoag.problems import Ledger
 from hoag.values import Array, InvalidInput
 
 # So many entries of a sample are kept at hand: with what is made of them, half a gigabyte.
-SAMPLE_ENTRIES = 6e6
+SAMPLE_ENTRIES = 4e6
 
 
 def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
