@@ -356,7 +356,8 @@ class Result:
         known = "" if np.isnan(error) else f", known to ± {error:.1e}"
         bound = f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
         grams = f", {cost.grams:.0f} Gram matrices" if cost.grams >= 0.5 else ""
-        grams += f", {cost.reads:.0f} reads of all rows" if cost.reads >= 0.5 else ""
+        reads = "1 read" if round(cost.reads) == 1 else f"{cost.reads:.0f} reads"
+        grams += f", {reads} of all rows" if cost.reads >= 0.5 else ""
         lines = {
             "lam": lam + many,
             "loss": f"{self.value:.8g} ± {found.f_error:.1e}",

@@ -148,7 +148,8 @@ def _grams(found: dict[str, Any]) -> str:
 
 
 def _reads(found: dict[str, Any]) -> str:
-    return f", {found['reads']:.0f} reads of the file's blocks" if found["blocks"] else ""
+    reads = "1 read" if round(found["reads"]) == 1 else f"{found['reads']:.0f} reads"
+    return f", {reads} of the file's blocks" if found["blocks"] else ""
 
 
 def _others(found: dict[str, Any]) -> str:
