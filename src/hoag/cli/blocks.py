@@ -14,8 +14,8 @@ import numpy as np
 
 from hoag.cli import memory
 from hoag.cli.rows import Data, asked_for, check_copies, check_no_names
-from hoag.far.files import sized
 from hoag.far.piece import Piece, Source
+from hoag.words import sized
 
 HEAD = 20_000  # rows that are looked at before all are read
 
@@ -189,7 +189,7 @@ def _kinds(encoding: dict[str, Any], used: list[str]) -> tuple[dict[str, str], d
 
 def _constant(encoding: dict[str, Any]) -> list[str]:
     """A sentence about columns that tell nothing: a second cache would be needed without them."""
-    from hoag.cli.text import listed
+    from hoag.words import listed
 
     each = zip([*encoding["numbers"], *encoding["flags"]], encoding["least"], encoding["most"],
                encoding["missing"], strict=True)  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hoag.cli import dates
-from hoag.cli.text import listed
+from hoag.words import listed
 
 # A text column with more categories than this, or where most values differ, is no category.
 MOST_CATEGORIES, FEW_CATEGORIES = 1000, 20

@@ -90,7 +90,7 @@ def check_names(given: str | None, family: Family, y: Any) -> list[str]:
     """
     from sklearn.metrics import get_scorer_names
 
-    from hoag.cli.text import nearest
+    from hoag.words import nearest
 
     if given is None:
         return [] if family.score == "d2" else [family.score]

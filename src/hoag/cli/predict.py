@@ -147,7 +147,7 @@ def _given(table: Any, notes: dict[str, Any], model: str, survival: bool) -> dic
 def _named(table: Any, notes: dict[str, Any], model: str) -> Any:
     """The model's columns of a frame, as its transformer takes them."""
     from hoag.cli import columns
-    from hoag.cli.text import listed
+    from hoag.words import listed
 
     kinds = notes["kinds"]
     if not table.named:
@@ -202,7 +202,8 @@ def _categories(model: Any, notes: dict[str, Any]) -> dict[str, Any]:
 
 def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> None:
     """A warning for each column with values that the model has not seen, or lacks for once."""
-    from hoag.cli.text import listed, warn
+    from hoag.cli.text import warn
+    from hoag.words import listed
 
     for name, categories in _categories(model, notes).items():
         new = sorted(set(frame[name].dropna()) - set(categories))

@@ -41,7 +41,7 @@ class Data:
 
 def read(args: argparse.Namespace) -> Data:
     from hoag.cli import additive, columns, dialect, families, prepare, tables, targets
-    from hoag.cli.text import listed
+    from hoag.words import listed
 
     given = dialect.given(args)
     as_text = [part for name in args.category + args.text for part in (name, *name.split(","))]
@@ -128,7 +128,7 @@ class Asked(NamedTuple):
 
 def asked_for(args: argparse.Namespace, table: Any) -> Asked:
     from hoag.cli import additive, columns, tables
-    from hoag.cli.text import listed
+    from hoag.words import listed
 
     wanted = args.target or additive.left_side(args.terms)
     wanted = wanted or ([table.target] if table.target else [])

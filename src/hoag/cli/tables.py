@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hoag.cli.text import listed, nearest
 from hoag.datasets.dialect import Dialect, sniff
+from hoag.words import listed, nearest
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")

@@ -8,7 +8,7 @@ import numpy as np
 
 from hoag.cli import families
 from hoag.cli.columns import DATE, FLAG, NUMBER, TEXT, check_finite, is_too_many, kind, row
-from hoag.cli.text import listed
+from hoag.words import listed
 
 LOGISTIC, RIDGE, KERNEL_RIDGE = "logistic", "ridge", "kernel-ridge"
 

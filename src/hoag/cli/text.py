@@ -1,8 +1,7 @@
-"""Text for terminals: aligned tables, lists of names, suggestions."""
+"""Text for terminals: aligned tables, warnings."""
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,19 +25,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
         return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in cells).rstrip()
 
     return "\n".join(aligned(line) for line in lines)
-
-
-def listed(names: Iterable[Any]) -> str:
-    """'a', 'b', 'c' and 20 more."""
-    quoted = [f"'{name}'" for name in names]
-    more = f" and {len(quoted) - 12} more" if len(quoted) > 12 else ""
-    return ", ".join(quoted[:12]) + more
-
-
-def nearest(name: str, names: Iterable[Any]) -> str:
-    """A question for a misspelt name, or nothing."""
-    close = difflib.get_close_matches(name, [str(other) for other in names], n=2, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(other) for other in close)}?" if close else ""
 
 
 def warn(message: str) -> None:

@@ -15,13 +15,14 @@ from hoag.far import encoding as encodings
 from hoag.far.cache import Cache, Cached, kept
 from hoag.far.checks import check
 from hoag.far.cursor import Cursor
-from hoag.far.files import listed, sized, stamp
+from hoag.far.files import stamp
 from hoag.far.given import Asked, understood
 from hoag.far.moments import Moments
 from hoag.far.piece import Piece, Source
 from hoag.far.raw import Reader, Stream
 from hoag.far.tally import tallied
 from hoag.values import InvalidInput
+from hoag.words import listed, sized
 
 
 def blocks(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hoag.datasets.read import PACKED
 from hoag.values import InvalidInput
+from hoag.words import nearest
 
 
 def found(given: Any) -> list[Path]:
@@ -58,25 +58,3 @@ def stamp(paths: Sequence[Path], *options: Any) -> str:
     """What tells these files, read with these options, from others."""
     told = repr(([facts(path) for path in paths], options))
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
-
-
-def listed(names: Iterable[Any]) -> str:
-    """'a', 'b', 'c' and 20 more."""
-    quoted = [f"'{name}'" for name in names]
-    more = f" and {len(quoted) - 12} more" if len(quoted) > 12 else ""
-    return ", ".join(quoted[:12]) + more
-
-
-def nearest(name: str, names: Iterable[Any]) -> str:
-    """A question for a misspelt name, or nothing."""
-    close = difflib.get_close_matches(name, [str(other) for other in names], n=2, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(other) for other in close)}?" if close else ""
-
-
-def sized(nbytes: float) -> str:
-    """Bytes for people: 12 kB, 3.4 GB."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if nbytes < 1000:
-            return f"{nbytes:.3g} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.3g} TB"

@@ -15,7 +15,7 @@ from scipy import sparse
 from hoag.datasets.dialect import Dialect
 from hoag.far.arrays import InMemory, OnDisk, Rowwise, members, whole
 from hoag.far.arrow import ARROW, PARQUET, SEPARATED
-from hoag.far.files import found, listed, stamp, suffix
+from hoag.far.files import found, stamp, suffix
 from hoag.far.matrices import (
     Csr,
     Dense,
@@ -31,6 +31,7 @@ from hoag.far.svmlight import SUFFIXES as SVMLIGHT
 from hoag.far.svmlight import Svmlight
 from hoag.far.tables import Tables
 from hoag.values import InvalidInput
+from hoag.words import listed
 
 TABLES = (*PARQUET, *ARROW, *SEPARATED)
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.far.arrow import File, Separated, need, opened
-from hoag.far.files import listed, nearest
 from hoag.far.levels import Levels
 from hoag.far.raw import Raw, Stream, Where, height, spans
 from hoag.values import InvalidInput
+from hoag.words import listed, nearest
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
 
