@@ -115,7 +115,8 @@ class Sketched(SharedFolds[FarBlocks]):
     @cached_property
     def share(self) -> float:
         """Of the weight of all rows, that of those at hand."""
-        return float(self.blocks.at_hand(1.0).weights.sum() / self.blocks.weights.sum())
+        kept = self.blocks.sample
+        return float(kept.weights[kept.labels >= 0].sum() / self.blocks.weights.sum())
 
     @property
     def traits(self) -> Traits:
