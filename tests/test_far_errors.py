@@ -45,6 +45,11 @@ WRONG = {  # estimator, source, what the sentence says
     "nan in y": (RIDGE(cv=5), cut(y=put(NUMBERS, 5, np.nan)), "y holds a NaN"),
     "strings for numbers": (RIDGE(cv=5), cut(), "a regression needs numbers"),
     "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 3, -1.0)), "a negative number"),
+    "a count below 0 in a later piece": (
+        hoag.PoissonRegressorCV(),
+        cut(y=put(COUNTS + 2.0, 70, -2.0)),
+        "In piece 3, rows counted from its first: y is -2 in row 10;",
+    ),
     "no weight": (RIDGE(cv=5), cut(y=NUMBERS, weight=np.zeros(N)), "positive weight"),
     "cv='alo'": (LOGISTIC(cv="alo"), cut(), "cv='alo' needs the rows in memory"),
     "cv='reml'": (LOGISTIC(cv="reml"), cut(), "cv='reml' needs the rows in memory"),

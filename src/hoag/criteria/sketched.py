@@ -307,7 +307,7 @@ class Sketched(SharedFolds[FarBlocks]):
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve:
         """X(λ) on all rows, from where the reads for all folds have brought it: ‖∇₁h‖ ≤ tol.
 
-        A read is dear: x that is known to tol in the norm of ∇²₁h, in units of √h, will do as well.
+        A read is dear: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will do too.
         """
         assert warm.read is not None
         penalty, blocks = pull([whole.penalty], lam), cast(FarBlocks, self.blocks.like([whole]))
@@ -320,7 +320,7 @@ class Sketched(SharedFolds[FarBlocks]):
             if before is not None:
                 pairs = pairs.plus(x - before[0], gradient - before[1])
             step, size = -pairs.inverse(stand_in, penalty, r), float(np.linalg.norm(r))
-            if size <= tol or -float(np.vdot(r, step)) <= tol**2 * h:
+            if size <= tol or -float(np.vdot(r, step)) <= 0.1 * tol**2 * h:
                 return Solve(x[0], size, k, "tolerance")
             before, x = (x, gradient), x + step
         return Solve(x[0], size, k, "max_iter")

@@ -171,7 +171,9 @@ def _as_it_is(y: Array) -> Array:
 
 
 def _scaled(y: Array, level: float, loss: LogLink, intercept: bool, shift: Array | None) -> Target:
-    """y e^(−level), whose mean is 1."""
+    """y e^(−level), whose mean is 1; what is wrong is said of y as it was given."""
+    if len(y):
+        refuse(y, loss.accepts(y), "y", loss.takes)
     return positive_mean(y * np.exp(-level), loss, loss, intercept, shift)
 
 

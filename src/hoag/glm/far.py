@@ -32,7 +32,7 @@ from hoag.glm.rows import ArrayRows, Rows
 from hoag.glm.targets import Target
 from hoag.glm.term import picked
 from hoag.problems import Ledger
-from hoag.values import Array
+from hoag.values import Array, InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,11 @@ class Prepare:
 
     def __call__(self, i: int, piece: Piece) -> Blocks:
         weights, labels = labelled(self.rule, self.weigh, i, piece)
-        rows, target = seen(piece.X, self.lens), self.target(piece.y)
-        return self.blocks(rows, target, self.unit * weights, labels)
+        try:
+            target = self.target(piece.y)
+        except InvalidInput as error:
+            raise InvalidInput(f"In piece {i}, rows counted from its first: {error}") from None
+        return self.blocks(seen(piece.X, self.lens), target, self.unit * weights, labels)
 
     def blocks(
         self, rows: Rows, target: Target, weights: Array, labels: npt.NDArray[np.intp]
