@@ -405,6 +405,9 @@ def test_the_memory_is_told_before_blocks_are_loaded(two_workers):
     assert str(plan).splitlines()[-1].startswith("a worker needs  1.0")
     X, y, _ = data()
     assert hoag.plan_memory(da.from_array(X), y).blocks == 203 * 9 * 8
+    for other in (hoag.blocks((X, y)), 5):
+        with pytest.raises(hoag.InvalidInput, match="give a Dask array or frame, or"):
+            hoag.plan_memory(other)
     assert hoag.plan_memory(sparse.csr_matrix(X)).blocks == X.size * 12 + 204 * 4 + 203 * 16
     with pytest.raises(hoag.InvalidInput, match="How many rows X has is not known"):
         hoag.plan_memory(da.from_array(X)[da.from_array(y) > 0])

@@ -68,7 +68,7 @@ def plan_memory(
         rows, columns = X[:2]
         each = X[2] if len(X) > 2 else None
     else:
-        if len(getattr(X, "shape", ())) != 2:
+        if "shape" not in dir(X) or len(X.shape) != 2:
             raise InvalidInput(
                 "plan_memory is for what workers hold: give a Dask array or frame, or (rows, "
                 "columns). Rows in files are read some at a time, and need no plan."
