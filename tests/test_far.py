@@ -278,6 +278,16 @@ def test_a_few_pieces_are_read_ahead_and_none_is_kept(ahead):
     assert not readers()
 
 
+def fail(piece):
+    if piece.X[0, 0] == 3:
+        raise ZeroDivisionError("as it was")
+    return 0.0
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
 def workers():
     return [t for t in threading.enumerate() if t.name.startswith("hoag-pieces")]
 
@@ -312,29 +322,19 @@ def test_as_many_threads_as_blas_may_use():
 
     with threadpool_limits(1, "blas"):
         assert Local(Slow()).gathered(where) == [{threading.get_ident()}] * 20
-    blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    inside = []
+    before, inside = blas_threads(), []
 
     def look(piece):
-        inside.extend(
-            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
-        )
+        inside.extend(blas_threads())
         return 0.0
 
     Local(Slow(), threads=2).total(look)
     assert set(inside) == {1}
-    after = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    assert [pool["num_threads"] for pool in after] == [pool["num_threads"] for pool in blas]
+    assert blas_threads() == before
 
 
 def test_threads_raise_as_one_does_and_ignore_what_it_ignores():
     source = Slow()
-
-    def fail(piece):
-        if piece.X[0, 0] == 3:
-            raise ZeroDivisionError("as it was")
-        return 0.0
-
     with pytest.raises(ZeroDivisionError, match="as it was"):
         Local(source, threads=3).total(fail)
     assert not readers()
@@ -371,12 +371,6 @@ def test_products_through_a_lens_are_those_of_a_copy(n, p, away, outputs, seed):
 
 def test_the_reader_ends_when_the_consumer_raises():
     source = Slow()
-
-    def fail(piece):
-        if piece.X[0, 0] == 3:
-            raise ZeroDivisionError("as it was")
-        return 0.0
-
     with pytest.raises(ZeroDivisionError, match="as it was"):
         Local(source).total(fail)
     assert not readers()

@@ -305,7 +305,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     not show.
     """
     criterion, found = unwrapped(criterion, found)
-    problem = _at_hand(problem, criterion)
+    problem = _at_hand(problem)
     if isinstance(criterion, Spectral):
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
@@ -340,8 +340,8 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     return solve, counted.cost
 
 
-def _at_hand(problem: Problem, criterion: Criterion) -> Problem:
-    """The problem on rows that were brought here, where λ was found on these: on all of them."""
+def _at_hand(problem: Problem) -> Problem:
+    """The problem on rows that were brought here, where these are all of them."""
     if not isinstance(problem, LinearModel) or problem.train.far is None:
         return problem
     if not problem.train.far.whole:

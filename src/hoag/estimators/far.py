@@ -32,7 +32,7 @@ from hoag.glm.targets import Target
 from hoag.problems import Ledger
 from hoag.values import Array, InvalidInput
 
-# So many entries of a sample are kept at hand: with what is made of them, half a gigabyte.
+# So many entries of a sample are kept at hand; spaces of all folds then take 30 times as much.
 SAMPLE_ENTRIES = 4e6
 
 

@@ -53,6 +53,7 @@ class Rows(ABC):
     def blocks(self) -> Iterator[tuple[slice, Any]]: ...
 
     def kept(self) -> Iterator[tuple[slice, Any]]:
+        """The blocks before the lens."""
         return self.blocks()
 
     @abstractmethod
@@ -150,9 +151,7 @@ class ArrayRows(Rows):
     def scaled(self, factor: float) -> ArrayRows:
         """The same matrix times a number; nothing is copied."""
         other = copy.copy(self)
-        other.__dict__ = {
-            k: v for k, v in self.__dict__.items() if "squared" not in k and k != "lens"
-        }
+        other.__dict__ = {k: v for k, v in self.__dict__.items() if "squared" not in k}
         other.scale = self.scale * factor
         return other
 
