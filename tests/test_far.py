@@ -268,7 +268,7 @@ def test_a_few_pieces_are_read_ahead_and_none_is_kept(ahead):
         seen.append((source.begun - i - 1, source.living()))
         return float(piece.X.sum())
 
-    engine = Local(source, ahead)
+    engine = Local(source, ahead, threads=1)
     assert engine.total(look) == 30 * sum(range(20))
     gc.collect()
     assert max(before for before, _ in seen) <= ahead
@@ -364,9 +364,9 @@ def test_products_through_a_lens_are_those_of_a_copy(n, p, away, outputs, seed):
         close = {"rtol": 1e-11, "atol": 1e-12 * (1 + away) * n}
         z = np.einsum("ij,cjo->ico", X, seen) + shift
         np.testing.assert_allclose(z, np.einsum("ij,cjo->ico", A, W), **close)
-        kept = np.einsum("ij,ico->jco", X, R)
+        kept = np.einsum("ij,ico->cjo", X, R)
         found = lens.gathered(kept, R.sum(axis=0))
-        np.testing.assert_allclose(found, np.einsum("ij,ico->jco", A, R), **close)
+        np.testing.assert_allclose(found, np.einsum("ij,ico->cjo", A, R), **close)
 
 
 def test_the_reader_ends_when_the_consumer_raises():

@@ -369,6 +369,6 @@ def test_rows_that_no_fold_uses_add_nothing():
     """Those put aside may fill a chunk of wide rows by themselves."""
     (fold,) = hoag.models.folds(hoag.models.ridge, X, Y, cv=ShuffleSplit(1, random_state=0))
     total, nothing = Gathered(fold.train.design, 1), np.zeros((n, 0))
-    total.add(X, nothing, nothing[:, :, None], np.zeros(0, dtype=np.intp))
+    total.add(X, (nothing, nothing[:, :, None], np.zeros(0, dtype=np.intp)))
     assert total.flat.shape == (1, p)
     assert not total.flat.any()

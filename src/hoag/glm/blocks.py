@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from hoag.glm.chunks import At, Chunk, Gathered, Part, gather
+from hoag.glm.chunks import At, Chunk, Gathered, Part
 from hoag.glm.drawn import below, drawn
 from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.losses import Loss, OuterLoss, Squared
@@ -215,7 +215,7 @@ class Blocks:
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
-        gradient, g_x, bent = (Gathered(self.design, K, self._lens) for _ in range(3))
+        gathered = Gathered(self.design, 3 * K, self._lens)  # the gradient, g_x and bent
         anew = curved and not isinstance(self.loss, Squared)
         hessian = np.zeros((K, size, size)) if anew else np.empty(0)
         for chunk in self._chunks():
@@ -224,7 +224,7 @@ class Blocks:
             at = At(self.loss, chunk.y, z[:, :K])
             if valued:
                 total[used] += np.einsum("ik,ik->k", chunk.train, at.value[:, used])
-            found = [(gradient, chunk.train, at.slope[:, used], used)]
+            found = [(chunk.train, at.slope[:, used], used)]
             if (held := chunk.tested).size:
                 outer = None if self.alike else At(self.outer, chunk.y, z[:, held])
                 slope = at.slope[:, held] if outer is None else outer.slope
@@ -232,10 +232,10 @@ class Blocks:
                     outer = At(self.loss, chunk.y, z[:, held])
                 value = at.value[:, held] if outer is None else outer.value
                 g[held] += np.einsum("ik,ik->k", chunk.test, value)
-                found.append((g_x, chunk.test, slope, held))
+                found.append((chunk.test, slope, K + held))
             if T is not None:
-                found.append((bent, chunk.train, at.curve(z[:, K:])[:, used], used))
-            gather(chunk.A, found)
+                found.append((chunk.train, at.curve(z[:, K:])[:, used], 2 * K + used))
+            gathered.add(chunk.A, *found)
             if anew:
                 self._bend(hessian, self._seen(chunk.A), chunk.train, at, used)
         judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
@@ -244,7 +244,8 @@ class Blocks:
             self._charge_grams(K)
         elif curved:
             hessian = self._of_squares
-        return Sums(total, gradient.flat, g, g_x.flat, bent.flat, hessian)
+        gradient, g_x, bent = np.split(gathered.flat, 3)
+        return Sums(total, gradient, g, g_x, bent, hessian)
 
     def bends_at(self, X: Array) -> Bends:
         """∇² of the training loss of every fold at its x, by products; what they need is kept."""
@@ -353,7 +354,7 @@ class Blocks:
             z = self._scores(part.A, W, shift)
             at, weights = At(self.loss, part.y, z), part.weights[:, None]
             value[b] += part.weights @ at.value
-            gradient.add(part.A, weights, at.slope, b)
+            gradient.add(part.A, (weights, at.slope, b))
             if curved:
                 self._bend(hessian, self._seen(part.A), weights, at, b)
         self.ledger.charge(passes=1.0)
@@ -490,7 +491,7 @@ class Bends:
         total = Gathered(blocks.design, blocks.folds, blocks._lens)
         for chunk, at in self._kept:
             z = blocks._scores(chunk.A, W, shift)
-            total.add(chunk.A, chunk.train, at.curve(z)[:, chunk.trained], chunk.trained)
+            total.add(chunk.A, (chunk.train, at.curve(z)[:, chunk.trained], chunk.trained))
         blocks.ledger.charge(passes=float(blocks.folds))
         return total.flat
 

@@ -44,11 +44,11 @@ class Lens:
         return W, -np.einsum("j,cjo->co", self.mean, W)
 
     def gathered(self, products: Array, sums: Array) -> Array:
-        """scale·(Kᵀr − mean Σr), for products (features, columns, outputs), sums without these."""
+        """scale·(Kᵀr − mean Σr), for products (columns, features, outputs) and sums."""
         if self.mean is not None:
-            products = products - self.mean[:, None, None] * sums
+            products = products - self.mean[:, None] * sums[:, None, :]
         scale = self.scale
-        return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None, None]))
+        return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None]))
 
 
 # Rows that are kept as they are seen.
