@@ -143,8 +143,13 @@ def test_predictions_are_those_for_arrays(name, fmt):
             np.testing.assert_allclose(found, known, rtol=1e-12, atol=1e-12)
         else:
             np.testing.assert_array_equal(found, known)
-    # y of a score is given, as ever: predictions come in the order of the rows
+    # y of a score may be given, as ever: predictions come in the order of the rows
     assert model.score(source, y) == pytest.approx(model.score(rows, y), rel=1e-12)
+    assert model.score(source) == pytest.approx(model.score(rows, y), rel=1e-12)
+    weight = np.random.default_rng(1).uniform(size=N)
+    weighted = model.score(Cut(rows, y, (20, 20, 60), weight))
+    assert weighted == pytest.approx(model.score(rows, y, weight), rel=1e-12)
+    assert weighted != model.score(rows, y)
     with pytest.raises(hoag.InvalidInput, match="X has 2 features, and the model was fitted on 3"):
         model.predict(Cut(rows[:, :2], y, (20,)))
 
@@ -153,3 +158,47 @@ def test_models_that_need_their_rows_predict_no_pieces():
     model = hoag.KernelRidgeCV().fit(X, NUMBERS)
     with pytest.raises(hoag.InvalidInput, match="KernelRidgeCV needs its rows in memory"):
         model.predict(cut(y=NUMBERS))
+
+
+def test_scores_by_a_scorer_are_of_the_pieces_own_y():
+    model = LOGISTIC(scoring="neg_log_loss").fit(X, LABELS)
+    weight = np.linspace(0.5, 2.0, N)
+    known = model.score(X, LABELS, weight)
+    assert model.score(cut(weight=weight)) == pytest.approx(known, rel=1e-12)
+
+
+def test_some_pieces_may_have_weights():
+    source, model = cut(weight=np.linspace(0.5, 2.0, N)), LOGISTIC().fit(X, LABELS)
+    read = source.read
+    source.read = lambda i, rows=True: read(i, rows)._replace(**({"weight": None} if i else {}))
+    weight = np.append(np.linspace(0.5, 2.0, N)[:20], np.ones(N - 20))
+    assert model.score(source) == pytest.approx(model.score(X, LABELS, weight), rel=1e-12)
+
+
+def test_what_cannot_be_scored_is_said():
+    model = LOGISTIC().fit(X, LABELS)
+    source = hoag.blocks((X, LABELS), rows=20)
+    assert model.score(source) == model.score(X, LABELS)
+    with pytest.raises(hoag.InvalidInput, match="score needs the y of these rows"):
+        model.score(X)
+    with pytest.raises(hoag.InvalidInput, match=r"call score\(source\) alone"):
+        model.score(source, sample_weight=np.ones(N))
+    with pytest.raises(hoag.InvalidInput, match="have no y to compare predictions with"):
+        model.score(source.like((X,)))
+    with pytest.raises(hoag.InvalidInput, match="There are no rows to score"):
+        model.score(Cut(X[:0], LABELS[:0]))
+
+
+@pytest.mark.filterwarnings("ignore:lam_")
+def test_models_that_need_their_rows_score_no_pieces():
+    surv = np.stack([np.exp(-NUMBERS), np.ones(N)], axis=1)
+    for model, y in (
+        (hoag.KernelRidgeCV(), NUMBERS),
+        (hoag.GAMRegressorCV(), NUMBERS),
+        (hoag.GAMClassifierCV(), LABELS),
+        (hoag.CoxRegressionCV(), surv),
+    ):
+        fitted = model.fit(X, y)
+        for asked in (fitted.score, fitted.predict):
+            with pytest.raises(hoag.InvalidInput, match=f"{type(model).__name__} needs its rows"):
+                asked(cut(y=y))

@@ -22,14 +22,13 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.compatible import Compatible
-from hoag.estimators.far import adopt
+from hoag.estimators.far import adopt, is_elsewhere
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
 from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.far.engine import Engine
-from hoag.far.piece import Source
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
@@ -164,10 +163,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
     def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
         """What is searched where rows are elsewhere, and how often they were read for it."""
-        raise InvalidInput(
-            f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
-            "sparse matrix."
-        )
+        raise _in_memory(self)
 
     def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
         """What a checkpoint is known again by: the data, and what decides how λ is searched for."""
@@ -474,11 +470,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-        if isinstance(X, (Source, Engine)):
-            raise InvalidInput(
-                f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
-                "sparse matrix."
-            )
+        if is_elsewhere(X):
+            raise _in_memory(self)
         check_sparse(X, "X")
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options
@@ -488,6 +481,13 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _in_memory(estimator: Any) -> InvalidInput:
+    return InvalidInput(
+        f"{type(estimator).__name__} needs its rows in memory: give X as an array, a frame or a "
+        "sparse matrix."
+    )
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:

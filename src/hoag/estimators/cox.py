@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.concordance import concordance
+from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.task import Task
@@ -253,8 +254,9 @@ class CoxRegressionCV(LinearEstimator):
             )
         return place
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> float:
         """Harrell's concordance of `predict`; within strata where they are given."""
+        X, y, sample_weight = with_own_y(X, y, sample_weight)
         return concordance(y, self.predict(X), sample_weight, strata)
 
     def criterion_at(

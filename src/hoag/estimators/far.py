@@ -42,6 +42,8 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
     This is the border where such data enter: a source that hoag.blocks made, or an engine, which
     have y and weights of their own; or collections of Dask.
     """
+    if not is_elsewhere(X):
+        return None
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
             raise InvalidInput(
@@ -49,12 +51,58 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
                 'hoag.blocks(..., target="...", weight="..."), and call fit(source) alone.'
             )
         return Local(X) if isinstance(X, Source) else X
-    if type(X).__module__.split(".")[0] in ("dask", "dask_expr"):
-        from hoag.dask import engine
+    from hoag.dask import engine
 
-        found: Engine = engine(X, y, sample_weight)
-        return found
-    return None
+    found: Engine = engine(X, y, sample_weight)
+    return found
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether X is what `adopt` takes."""
+    if isinstance(X, (Source, Engine)):
+        return True
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
+
+
+def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    """What a score is of: X, y and the weights.
+
+    Rows in pieces have y and weights of their own, which are brought here; those that are given
+    beside X, or beside pieces in their place, are taken as they are.
+    """
+    own = isinstance(X, (Source, Engine))
+    if y is None and not own:
+        raise InvalidInput(
+            "score needs the y of these rows: call score(X, y). Only rows in pieces, of "
+            "hoag.blocks, have it with them."
+        )
+    if (own and y is not None) or not is_elsewhere(X):
+        return X, y, sample_weight
+    if own and sample_weight is not None:
+        raise InvalidInput(
+            "Rows in pieces have their weights with them, and these are given for rows whose y is "
+            "not: call score(source) alone, or score(source, y, sample_weight)."
+        )
+    engine = adopt(X, y, sample_weight)
+    assert engine is not None
+    kept = engine.gathered(_y_and_weights, rows=False)
+    ys, weights = zip(*kept, strict=True)
+    found = np.concatenate(ys)
+    if not len(found):
+        raise InvalidInput("There are no rows to score.")
+    if found.dtype.kind == "f" and np.all(np.isnan(found)):
+        raise InvalidInput(
+            "These rows have no y to compare predictions with: name it, as in "
+            'hoag.blocks(..., target="...") or source.like(..., target="..."), or call '
+            "score(source, y)."
+        )
+    weighted = any(own is not None for own in weights)
+    each = [np.ones(len(y)) if own is None else own for y, own in kept]
+    return engine, found, np.concatenate(each) if weighted else None
+
+
+def _y_and_weights(piece: Any) -> tuple[Any, Array | None]:
+    return np.asarray(piece.y), piece.weight
 
 
 @dataclass(frozen=True, eq=False)

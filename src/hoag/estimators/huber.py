@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
+from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.regression import Standard
 from hoag.estimators.robust_units import robust_units
@@ -27,7 +27,7 @@ from hoag.glm.targets import Target, robust
 from hoag.values import Array, Box, Cost, InvalidInput
 
 
-class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
+class HuberRegressorCV(Regressor, WithSettings):
     """Regression that outliers do not decide, whose ℓ₂ penalties minimise the held-out loss.
 
         Σᵢ sᵢ (σ + σ H((yᵢ − aᵢᵀw − b)/σ)) + Σⱼ αⱼ wⱼ²
