@@ -29,6 +29,7 @@ from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.far.engine import Engine
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
@@ -46,14 +47,25 @@ _NO_MATTER = (
 )
 
 
+class Far(NamedTuple):
+    """Rows that are elsewhere, with their y and weights, and which of them are held out."""
+
+    rows: Engine
+    splits: FoldRule
+
+
 class Data(NamedTuple):
-    """What fit was given, as it is read: rows, their weights, splits, and the model's own."""
+    """What fit was given, as it is read: rows, their weights, splits, and the model's own.
+
+    Where the rows are elsewhere, they are `far`, and there is nothing in the others.
+    """
 
     X: Any
     y: Any
     weights: Array
     splits: Any
     given: dict[str, Any]
+    far: Far | None = None
 
 
 class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,9 +111,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             self.__dict__.pop(name, None)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
-            task, reads = self._far_task(engine, params)
-            told = {"rows": engine, "folds": repr(self.cv), "groups": params.get("groups")}
-            data = Data(None, None, np.empty(0), (), told)
+            task, reads, rule = self._far_task(engine, params)
+            data = Data(None, None, np.empty(0), (), {}, Far(engine, rule))
             return self._tuned(task, data, {}, Cost(reads=reads))
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -116,7 +127,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
     ) -> Self:
         """Search, choose, fit, report; `before` is what reading the rows has cost."""
-        X, y, weights, splits, given = data
+        X, y, weights, splits, given, _ = data
         search = self._search()
         listeners = Listeners(
             self,
@@ -161,20 +172,21 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         warn_about(task, least, self.tol, self._grids(), bounded, names, what)
         return self
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
-        """What is searched where rows are elsewhere, and how often they were read for it."""
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
+        """What is searched where rows are elsewhere, the reads that took, and who is held out."""
         raise _in_memory(self)
 
     def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
         """What a checkpoint is known again by: the data, and what decides how λ is searched for."""
         settings = self.get_params(deep=False)
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
-        own = {name: value for name, value in settings.items() if name not in _NO_MATTER}
-        own |= {
-            "cv": self.cv if isinstance(self.cv, str) else None,
-            "search": None if self.search is None else search,
-        }
-        return of_fit(kind, data._asdict(), own)
+        own = {name: value for name, value in settings.items() if name not in (*_NO_MATTER, "cv")}
+        own |= {"search": None if self.search is None else search}
+        given = {"X": data.X, "y": data.y, "weights": data.weights, **data.given}
+        splits = data.splits
+        if data.far is not None:
+            given, splits = {"rows": data.far.rows}, data.far.splits
+        return of_fit(kind, given, splits, self.cv, own)
 
     def _task_on(self, data: Data) -> Task:
         task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)

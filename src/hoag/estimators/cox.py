@@ -17,6 +17,7 @@ from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.task import Task
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.far.engine import Engine
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.risk_sets import TIES
 from hoag.glm.survival import cox_target, records
 from hoag.glm.targets import Target
@@ -166,7 +167,7 @@ class CoxRegressionCV(LinearEstimator):
                 "numbers, or a dict from columns to labels."
             )
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
         return TunedEstimator._far_task(self, engine, params)  # rows are compared with each other
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:

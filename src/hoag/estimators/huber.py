@@ -23,6 +23,7 @@ from hoag.estimators.task import Task
 from hoag.estimators.units import Units
 from hoag.far.engine import Engine
 from hoag.far.piece import Piece
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.targets import Target, robust
 from hoag.values import Array, Box, Cost, InvalidInput
 
@@ -118,7 +119,7 @@ class HuberRegressorCV(Regressor, WithSettings):
         self.outliers_ = away > self.scale_ * self.epsilon
         return self
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
         self._engine = engine
         return super()._far_task(engine, params)
 

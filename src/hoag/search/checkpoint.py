@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from hoag.search import plain
 from hoag.search.asks import Journal
-from hoag.search.fingerprint import Fingerprint
+from hoag.search.fingerprint import Fingerprint, difference
 from hoag.values import InvalidInput, Result
 
 # Ends of a run that somebody may wish to go on from: the journal is kept, and not the result.
@@ -187,9 +187,10 @@ class Checkpoint:
         wrong = []
         for part, ours in self.fingerprint.items():
             their = theirs.get(part, {})
-            names = [n for n in {**their, **ours} if their.get(n) != ours.get(n)]
+            found = [difference(n, their.get(n), ours.get(n)) for n in {**their, **ours}]
+            names = [told for told in found if told is not None]
             if names:
-                told = [_difference(n, their.get(n), ours.get(n)) for n in names[:3] if n]
+                told = [name for name in names if name][:3]
                 shown = f" ({', '.join(told)})" if told else ""
                 differs = "differs" if part == "problem" else "differ"
                 wrong.append(what.get(part, f"the {part} {differs}") + shown)
@@ -217,13 +218,6 @@ class Checkpoint:
         if not self._warned:
             self._warned = True
             warnings.warn(message, UserWarning, stacklevel=2)
-
-
-def _difference(name: str, their: str | None, ours: str | None) -> str:
-    """What a setting is there and here; of digests there is nothing to tell."""
-    if their is None or ours is None or their.startswith("#") or ours.startswith("#"):
-        return name
-    return f"{name} is {their} there, {ours} here"
 
 
 def replace(path: Path, data: bytes) -> None:
