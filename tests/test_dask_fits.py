@@ -99,6 +99,17 @@ def test_predictions_and_scores_are_those_of_memory(kind, kept, two_workers):
     like(model.score(far_X, far_y), model.score(X, y))  # and where there is no cluster
 
 
+def test_a_number_that_is_not_finite_is_named_by_a_worker(two_workers):
+    X, ys = data()
+    X[200, 3] = np.nan
+    told = r"X is nan in row 6 of piece 2 \(row 200 of all\), column 3"
+    with (
+        two_workers.as_current(),
+        pytest.raises(hoag.InvalidInput, match=told),
+    ):
+        new("ridge").fit(*blocks(X, ys["ridge"]))
+
+
 def test_models_that_need_their_rows_refuse_blocks():
     X, ys = data(n=60)
     far_X, far_y = blocks(X, ys["ridge"])

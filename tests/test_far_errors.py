@@ -38,17 +38,32 @@ def changed(change):
 
 LOGISTIC, RIDGE = hoag.LogisticRegressionCV, hoag.RidgeCV
 HOLED = put(X, (30, 1), np.nan)
+HOLE = r"X is nan in row 9 of piece 2 \(row 30 of all\), column 1: correct it"
+WEIGHT = r"The weight is -1 in row 0 of piece 1 \(row 20 of all\)"
 WRONG = {  # estimator, source, what the sentence says
-    "nan in X": (LOGISTIC(), cut(HOLED), "NaN or an infinity, in piece 2"),
-    "inf in X": (LOGISTIC(), cut(put(X, (5, 0), np.inf)), "NaN or an infinity, in piece 0"),
-    "nan in sparse X": (LOGISTIC(), cut(sparse.csr_array(HOLED)), "NaN or an infinity, in piece 2"),
-    "nan in y": (RIDGE(cv=5), cut(y=put(NUMBERS, 5, np.nan)), "y holds a NaN"),
+    "nan in X": (LOGISTIC(), cut(HOLED), HOLE),
+    "inf in X": (
+        LOGISTIC(),
+        cut(put(X, (5, 0), np.inf)),
+        r"X is inf in row 5 of piece 0 \(row 5 of all\), column 0",
+    ),
+    "nan in sparse X": (LOGISTIC(), cut(sparse.csr_array(HOLED)), HOLE),
+    "nan in y": (
+        RIDGE(cv=5),
+        cut(y=put(NUMBERS, 65, np.nan)),
+        r"y is nan in row 5 of piece 3 \(row 65 of all\): leave such rows out",
+    ),
+    "a label that is missing": (
+        LOGISTIC(),
+        cut(y=np.append(LABELS[1:].astype(object), None)),
+        r"y is None in row 29 of piece 3 \(row 89 of all\)",
+    ),
     "strings for numbers": (RIDGE(cv=5), cut(), "a regression needs numbers"),
-    "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 3, -1.0)), "a negative number"),
+    "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 20, -1.0)), WEIGHT),
     "a count below 0 in a later piece": (
         hoag.PoissonRegressorCV(),
         cut(y=put(COUNTS + 2.0, 70, -2.0)),
-        "In piece 3, rows counted from its first: y is -2 in row 10;",
+        "In piece 3, whose rows are counted from 0: y is -2 in row 10;",
     ),
     "no weight": (RIDGE(cv=5), cut(y=NUMBERS, weight=np.zeros(N)), "positive weight"),
     "cv='alo'": (LOGISTIC(cv="alo"), cut(), "cv='alo' needs the rows in memory"),
@@ -202,3 +217,20 @@ def test_models_that_need_their_rows_score_no_pieces():
         for asked in (fitted.score, fitted.predict):
             with pytest.raises(hoag.InvalidInput, match=f"{type(model).__name__} needs its rows"):
                 asked(cut(y=y))
+
+
+def test_numbers_that_are_not_finite_are_named_in_predictions_and_scores():
+    model = LOGISTIC().fit(X, LABELS)
+    for asked in (model.predict, model.score):
+        with pytest.raises(hoag.InvalidInput, match="X is nan in row 9 of piece 2, column 1"):
+            asked(cut(HOLED))
+    ridge = RIDGE(cv=5).fit(X, NUMBERS)
+    with pytest.raises(hoag.InvalidInput, match=r"y is nan in row 5 of piece 3 \(row 65 of all"):
+        ridge.score(cut(y=put(NUMBERS, 65, np.nan)))
+
+
+def test_columns_with_names_are_named():
+    source = cut(HOLED)
+    source.names = ["a", "b", "c"]
+    with pytest.raises(hoag.InvalidInput, match=r"column 1 \('b'\)"):
+        LOGISTIC().fit(source)

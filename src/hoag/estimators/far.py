@@ -18,6 +18,7 @@ from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units
+from hoag.far.checks import wrong_number, wrong_weight, wrong_y
 from hoag.far.engine import Engine, Local
 from hoag.far.piece import Source
 from hoag.glm.far import FarBlocks, Known, Prepare, far_rows
@@ -96,6 +97,11 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
             'hoag.blocks(..., target="...") or source.like(..., target="..."), or call '
             "score(source, y)."
         )
+    first = 0
+    for i, (own_y, weight) in enumerate(kept):
+        if (wrong := wrong_y(own_y) or wrong_weight(weight)) is not None:
+            raise wrong.in_piece(i, first)
+        first += len(own_y)
     weighted = any(own is not None for own in weights)
     each = [np.ones(len(y)) if own is None else own for y, own in kept]
     return engine, found, np.concatenate(each) if weighted else None
@@ -156,7 +162,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
     B = rule.patterns.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
-    measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
+    measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B, engine.names)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total
     made: list[Prepare] = []
@@ -239,18 +245,22 @@ def _y(piece: Any) -> Any:
 
 def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:
     """X @ coef.T + intercept for all rows, in their order."""
-    return np.concatenate(engine.gathered(Predicts(coef, intercept)))
+    asked = Predicts(coef, intercept, engine.names)
+    return np.concatenate(engine.gathered(asked, prepare=_numbered))
 
 
 @dataclass(frozen=True, eq=False)
 class Predicts:
     coef: Array
     intercept: Any
+    names: Any = None
 
-    def __call__(self, piece: Any) -> Array:
-        features = self.coef.shape[-1]
+    def __call__(self, numbered: tuple[int, Any]) -> Array:
+        (i, piece), features = numbered, self.coef.shape[-1]
         if piece.X.shape[1] != features:
             raise InvalidInput(
                 f"X has {piece.X.shape[1]} features, and the model was fitted on {features}."
             )
+        if (wrong := wrong_number(piece.X, self.names, fill=False)) is not None:
+            raise wrong.in_piece(i)
         return np.asarray(piece.X @ self.coef.T + self.intercept)
