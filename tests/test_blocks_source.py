@@ -498,9 +498,7 @@ def test_tables_that_cannot_be_used(tmp_path, frame):
         with pytest.raises(hoag.InvalidInput, match=told):
             hoag.blocks(path, **call)
     frame["b"] = np.where(np.arange(300) == 40, np.inf, 1.0)
-    with pytest.raises(
-        hoag.InvalidInput, match=r"X is inf in row 40 of .*quet, column 1 \('b'\)"
-    ):
+    with pytest.raises(hoag.InvalidInput, match=r"X is inf in row 40 of .*quet, column 1 \('b'\)"):
         hoag.blocks(written(frame, path), "y")
     frame["b"], frame["when"] = 1, pd.Timestamp("2020-01-01")
     with pytest.raises(hoag.InvalidInput, match=r"'when' of .* holds timestamp"):

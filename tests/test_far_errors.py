@@ -234,3 +234,14 @@ def test_columns_with_names_are_named():
     source.names = ["a", "b", "c"]
     with pytest.raises(hoag.InvalidInput, match=r"column 1 \('b'\)"):
         LOGISTIC().fit(source)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1])
+def test_a_constant_column_of_many_rows_is_no_small_one(value):
+    # its mean is a sum of 60 000 numbers, and not right to 100 roundings
+    rng, n = np.random.default_rng(0), 60_000
+    rows = np.column_stack([rng.normal(size=(n, 2)), np.full(n, value)])
+    y = rows[:, 0] + rng.normal(size=n)
+    near, apart = RIDGE(cv=5).fit(rows, y), RIDGE(cv=5).fit(Cut(rows, y, (7000, 30_000)))
+    assert near.coef_[2] == apart.coef_[2] == 0.0

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
+from hoag.estimators.units import LARGEST, WEIGHT, Units, is_constant, warn_rounded
 from hoag.far.checks import wrong_number
 from hoag.far.piece import Piece
 from hoag.glm.drawn import below, drawn
@@ -186,9 +186,7 @@ def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
     )
     squares = known.squares / known.total
     if centred:
-        sizes = np.maximum(np.abs(known.top), np.abs(known.bottom))
-        away = np.maximum(np.abs(known.top - mean), np.abs(known.bottom - mean))
-        constant = np.flatnonzero(away <= ROUNDING * sizes)
+        constant = np.flatnonzero(is_constant(known.top, known.bottom))
         squares[constant] = 0.0
         warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
     c = float(np.sqrt(squares.sum())) or 1.0
