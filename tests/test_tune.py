@@ -198,6 +198,20 @@ def test_several_targets(patients, tmp_path, capsys):
     assert np.corrcoef(both["cost"], patients["cost"])[0, 1] > 0.9
 
 
+@pytest.mark.parametrize("target", ["noise", "signal"])
+def test_an_interval_that_is_not_known_is_no_nan(target, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = X[:, 0] + 0.1 * rng.normal(size=30) if target == "signal" else rng.normal(size=30)
+    file = tmp_path / "rows.csv"
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_csv(file, index=False)
+    main(["tune", str(file), "--target", "y", "--time-budget", "0.0001"])
+    shown = capsys.readouterr().out
+    assert "nan" not in shown
+    assert re.search("λ interval +not known\n", shown)
+    assert "There was no time for the λ interval." in shown
+
+
 def test_the_table_shows_what_the_json_holds(capsys):
     found = tuned(capsys, "iris", "--penalties", "per-class")
     assert main(["tune", "iris", "--penalties", "per-class"]) == 0

@@ -222,11 +222,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
-        in_time = self.time_budget is None or result.seconds < self.time_budget
-        if in_time and result.status.reason != "interrupted":
+        late = self._no_time_left(result)
+        if not late:
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
-        result = replace(result, evaluation=chosen)
+        status = replace(result.status, sentence=f"{result.status} {late}".rstrip())
+        result = replace(result, evaluation=chosen, status=status)
         fitted = self._named(result.lam)
         if self.refit:
             made, self.refit_cost_ = task.refit(result)
@@ -235,6 +236,14 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             fitted |= task.averaged(task.criterion.solution(chosen)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
+
+    def _no_time_left(self, result: Result) -> str:
+        """Why the interval is left out, as a sentence; "" where there is time for it."""
+        none = "There was no time for lam_interval_."
+        late = self.time_budget is not None and result.seconds >= self.time_budget
+        if result.status.reason == "interrupted" or (late and not result.status.converged):
+            return none
+        return f"The time budget of {self.time_budget:g} s is used up. {none}" if late else ""
 
     def _threads(self, splits: Any) -> AbstractContextManager[Any]:
         """How many of them BLAS may use while λ is searched for."""

@@ -152,7 +152,7 @@ class LogisticRegressionCV(
         "per-coefficient", else one for each group
     criterion_ : float, the mean held-out loss at lam_
     lam_interval_ : array (n_penalties, 2), between which λ the criterion is within `tol` of its
-        best, one λ at a time; about lam_min_
+        best, one λ at a time; about lam_min_. nan where there was no time for it
     plateaus_ : array of str (n_penalties,): "switched off" where the criterion is within `tol` up
         to the upper bound and nothing of the group is left in the model, "free" where it is so
         down to the lower bound and the penalty no longer acts, else ""
