@@ -205,6 +205,29 @@ def test_an_estimator_says_what_differs(options, words, tmp_path):
         fitted("dense", tmp_path / "run.ckpt", **options)
 
 
+def test_a_result_that_was_read_says_so(tmp_path):
+    told = f"This was read from the checkpoint '{tmp_path / 'run.ckpt'}', where the same search had"
+    first, again = (fitted("dense", tmp_path / "run.ckpt") for _ in range(2))
+    assert told not in str(first.result_.status)
+    assert str(again.result_.status).startswith(f"{first.result_.status} {told}")
+    assert again.result_.status.converged
+    path = tmp_path / "plain.ckpt"
+    assert "read from" not in str(minimized("joint", "fast", path).status)
+    assert str(minimized("joint", "fast", path).status).count("This was read from") == 1
+    path, (X, y) = tmp_path / "power.ckpt", table()  # of several runs
+    tweedie = hoag.TweedieRegressorCV(power="tuned", cv=3, checkpoint=path)
+    first, again = (str(tweedie.fit(X, np.abs(y)).result_.status) for _ in range(2))
+    assert "read from" not in first
+    assert again.count("This was read from") == 1
+
+
+def test_a_search_that_went_on_was_not_read(tmp_path):
+    path = tmp_path / "run.ckpt"
+    stopped = minimized("joint", "fast", path, callback=lambda step: step.k == 1)
+    assert stopped.status.reason == "callback"
+    assert "read from" not in str(minimized("joint", "fast", path).status)
+
+
 def test_what_does_not_matter_to_the_search_may_differ(tmp_path):
     first = fitted("dense", tmp_path / "run.ckpt")
     later = {"scoring": "roc_auc", "n_jobs": 2, "time_budget": 100.0, "callback": print}

@@ -301,8 +301,11 @@ def test_a_command_that_is_interrupted_goes_on_from_its_checkpoint(tmp_path, cap
         str(path),
     )
 
+    read = []
+
     def told():
         found = json.loads(capsys.readouterr().out)
+        read.append(f"read from the checkpoint '{path}'" in found["sentence"])
         return found["lam"], found["steps"]
 
     assert main(command[:-2]) == 0
@@ -323,6 +326,7 @@ def test_a_command_that_is_interrupted_goes_on_from_its_checkpoint(tmp_path, cap
     for _ in range(2):  # to its end, and from it
         assert main(command) == 0
         assert told() == whole
+    assert read == [False, False, True]
     assert main([*command, "--tol", "0.01"]) == 1
     assert "tol is 0.0001 there, 0.01 here" in capsys.readouterr().err
 

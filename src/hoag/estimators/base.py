@@ -33,7 +33,7 @@ from hoag.glm.fold_rule import FoldRule
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
-from hoag.search.checkpoint import kept
+from hoag.search.checkpoint import kept, told
 from hoag.search.fingerprint import Fingerprint, of_fit
 from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
@@ -143,8 +143,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
         with self._threads(splits):
             try:
-                with kept(self.checkpoint, lambda: self._fingerprint(data, search)):
+                with kept(self.checkpoint, lambda: self._fingerprint(data, search)) as file:
                     task, result = self._searched(task, search, data, on_step)
+                    result = told(file, result)
             except BaseException as error:
                 if isinstance(error.__dict__.get("result"), Result):
                     error.result = translated(error.result, task)  # type: ignore[attr-defined]

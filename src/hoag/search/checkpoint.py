@@ -9,6 +9,7 @@ then in its place, so that whoever is killed at any instant leaves the last file
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 import warnings
@@ -51,16 +52,27 @@ def _entered(checkpoint: Checkpoint | None) -> Iterator[Checkpoint | None]:
         _current.reset(before)
 
 
+def told(checkpoint: Checkpoint | None, result: Result) -> Result:
+    """The result, whose status says so where all of it was read and nothing was searched for."""
+    if checkpoint is None or not checkpoint.only_read:
+        return result
+    why = f"{result.status} {checkpoint.was_read}"
+    return dataclasses.replace(result, status=dataclasses.replace(result.status, sentence=why))
+
+
 def alone() -> AbstractContextManager[Any]:
     """What is searched for inside an evaluation or a callback has no place in the file."""
     return _entered(None)
 
 
 class Place:
-    """One run in a checkpoint: what it began with, and its journal or its result."""
+    """One run in a checkpoint: what it began with, and its journal or its result.
+
+    `ended` is whether it was answered by its result.
+    """
 
     def __init__(self, checkpoint: Checkpoint, known: plain.Packed | None) -> None:
-        self.checkpoint, self.packed = checkpoint, known
+        self.checkpoint, self.packed, self.ended = checkpoint, known, False
         self._growing = plain.Growing()
 
     def begun(self, about: str) -> Journal | Result | None:
@@ -74,6 +86,7 @@ class Place:
             return None
         if known["about"] == about:
             found: Result | None = known.get("result")
+            self.ended = found is not None
             return found or Journal(known["entries"], known["held"])
         self.packed = None
         self.checkpoint.forget_after(self)
@@ -134,6 +147,18 @@ class Checkpoint:
     @property
     def goes_on(self) -> str:
         return f"The same again with checkpoint='{self.path}' goes on from here."
+
+    @property
+    def was_read(self) -> str:
+        return (
+            f"This was read from the checkpoint '{self.path}', where the same search had ended, "
+            "with what it cost then: delete the file to search afresh."
+        )
+
+    @property
+    def only_read(self) -> bool:
+        """Whether every run was answered by its result."""
+        return bool(self._places) and all(place.ended for place in self._places)
 
     def place(self) -> Place | None:
         """For the next run."""
