@@ -200,18 +200,18 @@ def test_numbers_that_are_not_finite_are_named(rows):
     X[123, 2] = np.nan
     source = hoag.blocks((X, y), rows=50)
     source.read(0)
-    with pytest.raises(hoag.InvalidInput, match="X is nan in row 124 of X, column 2"):
+    with pytest.raises(hoag.InvalidInput, match="X is nan in row 123 of X, column 2"):
         source.read(2)
     X[123, 2], target = 0.0, y.astype(float)
     target[7] = np.inf
-    with pytest.raises(hoag.InvalidInput, match="y is inf in row 8 of"):
+    with pytest.raises(hoag.InvalidInput, match="y is inf in row 7 of"):
         hoag.blocks((X, target)).read(0, rows=False)
     weight[1] = -1
-    with pytest.raises(hoag.InvalidInput, match="weight is -1 in row 2 of"):
+    with pytest.raises(hoag.InvalidInput, match="weight is -1 in row 1 of"):
         hoag.blocks((X, y, weight)).read(0)
     S = sparse.csr_matrix(np.eye(4))
     S.data[2] = np.inf
-    with pytest.raises(hoag.InvalidInput, match="X is inf in row 3 of X, column 2"):
+    with pytest.raises(hoag.InvalidInput, match="X is inf in row 2 of X, column 2"):
         hoag.blocks((S, np.ones(4))).read(0)
 
 
@@ -283,7 +283,7 @@ def test_what_is_used_up_is_refused(rows):
         hoag.blocks(lambda: once)
     with pytest.raises(hoag.InvalidInput, match=r"Piece 0 is ndarray: give \(X, y\)"):
         hoag.blocks(lambda: iter([X]))
-    with pytest.raises(hoag.InvalidInput, match="4 columns in row 1 of piece 1, and 5 before"):
+    with pytest.raises(hoag.InvalidInput, match="4 columns in row 0 of piece 1, and 5 before"):
         hoag.blocks(lambda: iter([(X, y), (X[:, :4], y)]))
     with pytest.raises(hoag.InvalidInput, match="frame is in memory"):
         hoag.blocks(pd.DataFrame(X))
@@ -325,8 +325,8 @@ def test_svmlight_in_pieces(tmp_path_factory, n, d, zero, seed, size, packed):
 
 def test_svmlight_that_is_none(tmp_path):
     path = tmp_path / "t.svm"
-    path.write_text("1 1:2\n1 1:2 3:1\n-1 abc\n")
-    with pytest.raises(hoag.InvalidInput, match="row 3 starts with '-1 abc'"):
+    path.write_text("1 1:2\n# a line and no row\n1 1:2 3:1\n-1 abc\n")
+    with pytest.raises(hoag.InvalidInput, match="line 4 starts with '-1 abc'"):
         hoag.blocks(path)
     assert not list((tmp_path / ".hoag-blocks").glob("*/"))
     path.write_text("1 1:2\n1 1:2 3:1\n")
@@ -334,7 +334,7 @@ def test_svmlight_that_is_none(tmp_path):
         hoag.blocks(path, features=2)
     source = hoag.blocks(path)
     (tmp_path / "new.svm").write_text("1 4:1\n")
-    with pytest.raises(hoag.InvalidInput, match="row 1 has the feature 4, and there are 3"):
+    with pytest.raises(hoag.InvalidInput, match="line 1 has the feature 4, and there are 3"):
         source.like(tmp_path / "new.svm")
     path.write_text("")
     with pytest.raises(hoag.InvalidInput, match="no rows"):
@@ -444,7 +444,7 @@ def test_several_files_and_the_first_one_empty(tmp_path, frame):
     same(source, X.to_numpy(float), frame.y.to_numpy(str), rtol=1e-14)
     assert source.pieces == 2
     written(frame.assign(b="text"), tmp_path / "part3.csv")
-    with pytest.raises(hoag.InvalidInput, match=r"part3\.csv has 'text' in line 2, in column 3"):
+    with pytest.raises(hoag.InvalidInput, match=r"part3\.csv has 'text' in line 2, in column 2"):
         hoag.blocks(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
     for k in (1, 2):
         written(frame.assign(b="text" if k == 2 else 1), tmp_path / f"p{k}.parquet")
@@ -493,12 +493,12 @@ def test_tables_that_cannot_be_used(tmp_path, frame):
         ({"target": "y", "dtype": int}, "np.float32 or np.float64"),
         ({"target": "y", "rows": 0}, "at least one"),
         ({"target": "y", "dialect": {"seperator": ","}}, "'seperator', and knows"),
-        ({"target": "a"}, "target 'a' is missing in row 1 of"),
+        ({"target": "a"}, "target 'a' is missing in row 0 of"),
     ):
         with pytest.raises(hoag.InvalidInput, match=told):
             hoag.blocks(path, **call)
     frame["b"] = np.where(np.arange(300) == 40, np.inf, 1.0)
-    with pytest.raises(hoag.InvalidInput, match=r"X is inf in row 41 of .*t\.parquet"):
+    with pytest.raises(hoag.InvalidInput, match=r"X is inf in row 40 of .*quet, column 1 \('b'\)"):
         hoag.blocks(written(frame, path), "y")
     frame["b"], frame["when"] = 1, pd.Timestamp("2020-01-01")
     with pytest.raises(hoag.InvalidInput, match=r"'when' of .* holds timestamp"):
@@ -587,10 +587,18 @@ def test_a_damaged_cache_is_made_again(tmp_path, frame, counted, harm):
     assert {p.suffix for p in (tmp_path / "c").iterdir()} == {"", ".lock"}
 
 
+def test_rows_below_a_header_are_counted_as_the_command_line_does(tmp_path, frame):
+    frame.loc[2, "y"] = None
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    with pytest.raises(hoag.InvalidInput, match=r"missing in row 3 below the header of .*t\.csv"):
+        hoag.blocks(path, "y")
+
+
 def test_an_error_leaves_no_half_a_cache(tmp_path, frame):
     frame.loc[290, "y"] = None
     path = written(frame, tmp_path / "t.parquet")
-    with pytest.raises(hoag.InvalidInput, match="missing in row 291 of"):
+    with pytest.raises(hoag.InvalidInput, match="missing in row 290 of"):
         hoag.blocks(path, "y", rows=100)
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
 

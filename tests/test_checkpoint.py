@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 
 import numpy as np
@@ -131,11 +132,19 @@ def fitted(name, path=None, **options):
         return estimator.fit(*data())
 
 
+READ = " This was read from the checkpoint '[^']*', .* afresh\\."
+
+
+def said(result):
+    """The status, wherever it is from."""
+    return result.status.reason, re.sub(READ, "", result.status.sentence)
+
+
 def bits(result, *more):
     """A digest of where a search ended and of the way there, but for costs and seconds."""
     found = result.evaluation
     xs = found.x if isinstance(found.x, tuple) else (found.x,)
-    told = [found.lam, found.value, found.grad, result.status, *xs, *more]
+    told = [found.lam, found.value, found.grad, said(result), *xs, *more]
     for step in result.trace:
         told += [step.eps, step.evaluation.lam, step.evaluation.value, step.evaluation.grad]
     seen = [x.tobytes() if isinstance(x, np.ndarray) else repr(x).encode() for x in told]

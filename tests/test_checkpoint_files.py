@@ -194,7 +194,7 @@ def test_peoples_own_problems_are_told_apart_by_what_they_compute(tmp_path):
     ("options", "words"),
     [
         ({"tol": 1e-2}, r"tol is 0.0001 there, 0.01 here"),
-        ({"cv": 4}, r"the data differ \(splits\)"),
+        ({"cv": 4}, r"another search: the splits differ \(cv is 3 there, 4 here\)\."),
         ({"fit_intercept": False}, "fit_intercept is True there, False here"),
         ({"bounds": (-3, 3)}, "bounds"),
     ],
@@ -205,16 +205,76 @@ def test_an_estimator_says_what_differs(options, words, tmp_path):
         fitted("dense", tmp_path / "run.ckpt", **options)
 
 
+def test_a_result_that_was_read_says_so(tmp_path):
+    told = f"This was read from the checkpoint '{tmp_path / 'run.ckpt'}', where the same search had"
+    first, again = (fitted("dense", tmp_path / "run.ckpt") for _ in range(2))
+    assert told not in str(first.result_.status)
+    assert str(again.result_.status).startswith(f"{first.result_.status} {told}")
+    assert again.result_.status.converged
+    path = tmp_path / "plain.ckpt"
+    assert "read from" not in str(minimized("joint", "fast", path).status)
+    assert str(minimized("joint", "fast", path).status).count("This was read from") == 1
+    path, (X, y) = tmp_path / "power.ckpt", table()  # of several runs
+    tweedie = hoag.TweedieRegressorCV(power="tuned", cv=3, checkpoint=path)
+    first, again = (str(tweedie.fit(X, np.abs(y)).result_.status) for _ in range(2))
+    assert "read from" not in first
+    assert again.count("This was read from") == 1
+
+
+def test_a_search_that_went_on_was_not_read(tmp_path):
+    path = tmp_path / "run.ckpt"
+    stopped = minimized("joint", "fast", path, callback=lambda step: step.k == 1)
+    assert stopped.status.reason == "callback"
+    assert "read from" not in str(minimized("joint", "fast", path).status)
+
+
 def test_what_does_not_matter_to_the_search_may_differ(tmp_path):
     first = fitted("dense", tmp_path / "run.ckpt")
     later = {"scoring": "roc_auc", "n_jobs": 2, "time_budget": 100.0, "callback": print}
     assert bits_of_fit(fitted("dense", tmp_path / "run.ckpt", **later)) == bits_of_fit(first)
-    with pytest.raises(hoag.InvalidInput, match=r"the data differ \(X, y, splits\)"):
+    with pytest.raises(hoag.InvalidInput, match=r"the data differ \(X, y\); the splits differ\."):
         hoag.LogisticRegressionCV(cv=3, checkpoint=tmp_path / "run.ckpt").fit(*classes(90, 5, 1))
     shuffled = hoag.RidgeCV(cv=KFold(3, shuffle=True), checkpoint=tmp_path / "other.ckpt")
     shuffled.fit(*table())
-    with pytest.raises(hoag.InvalidInput, match=r"the data differ \(splits\)"):
+    with pytest.raises(hoag.InvalidInput, match=r"search: the splits differ\."):
         shuffled.fit(*table())
+
+
+def test_words_and_arguments_of_rows_are_named(tmp_path):
+    X, y = table()
+    hoag.RidgeCV(cv="gcv", checkpoint=tmp_path / "words.ckpt").fit(X, y)
+    for cv, told in (("loo", "'gcv' there, 'loo' here"), (4, "'gcv' there, 4 here")):
+        with pytest.raises(hoag.InvalidInput, match=rf": the splits differ \(cv is {told}\)\."):
+            hoag.RidgeCV(cv=cv, checkpoint=tmp_path / "words.ckpt").fit(X, y)
+    counts = hoag.PoissonRegressorCV(checkpoint=tmp_path / "counts.ckpt")
+    counts.fit(X, np.abs(np.round(y)), exposure=np.linspace(1.0, 2.0, len(y)))
+    with pytest.raises(hoag.InvalidInput, match=r"search: the data differ \(exposure\)\."):
+        counts.fit(X, np.abs(np.round(y)), exposure=np.linspace(1.0, 3.0, len(y)))
+
+
+def test_rows_in_pieces_say_what_differs(tmp_path):
+    X, y = table()
+
+    def fit(X=X, cv=4, **options):
+        options |= {"cv": cv, "checkpoint": tmp_path / "run.ckpt"}
+        return hoag.RidgeCV(**options).fit(hoag.blocks((X, y), rows=20))
+
+    first = fit()
+    assert bits_of_fit(fit(cv=KFold(4))) == bits_of_fit(first)
+    for options, told in (
+        ({"cv": 3}, r"the splits differ \(cv is 4 there, 3 here\)\."),
+        ({"fit_intercept": False}, r"the settings differ \(fit_intercept is True there, False h"),
+        ({"X": X + 1.0}, r"the data differ \(rows\)\."),
+    ):
+        with pytest.raises(hoag.InvalidInput, match=rf"of another search: {told}"):
+            fit(**options)
+    shuffled = KFold(4, shuffle=True)
+    with pytest.raises(hoag.InvalidInput, match=r"cv is 4 there, KFold\(.*shuffle=True\) here\)"):
+        fit(cv=shuffled)
+    (tmp_path / "run.ckpt").unlink()
+    fit(cv=shuffled)
+    with pytest.raises(hoag.InvalidInput, match=r"search: the splits differ\."):
+        fit(cv=shuffled)
 
 
 def test_data_that_know_their_digest_are_asked_for_it():

@@ -73,6 +73,57 @@ def test_fits_agree_with_memory_and_with_each_other_to_the_bit(kind, one_worker,
     np.testing.assert_allclose(np.asarray(there, dtype=float), here.predict(X), rtol=1e-9)
 
 
+def like(there, here):
+    there, here = np.asarray(there, dtype=float), np.asarray(here, dtype=float)
+    np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", list(MODELS))
+@pytest.mark.parametrize("kept", ["dense", "sparse"])
+def test_predictions_and_scores_are_those_of_memory(kind, kept, two_workers):
+    X, ys = data()
+    y, weight = ys[kind], np.linspace(0.5, 2.0, len(X))
+    model = new(kind).fit(X, y)
+    far_X, far_y = blocks(X, y)
+    far_weight = da.from_array(weight, chunks=50)
+    far_X = far_X.map_blocks(sparse.csr_matrix) if kept == "sparse" else far_X
+    methods = [name for name in ("predict_proba", "decision_function") if name in dir(model)]
+    with two_workers.as_current():
+        for name in ("predict", *methods):
+            like(getattr(model, name)(far_X), getattr(model, name)(X))
+        like(model.score(far_X, far_y), model.score(X, y))
+        like(model.score(far_X, y, weight), model.score(X, y, weight))
+        like(model.score(far_X, far_y, far_weight), model.score(X, y, weight))
+        with pytest.raises(hoag.InvalidInput, match="score needs the y of these rows"):
+            model.score(far_X)
+    like(model.score(far_X, far_y), model.score(X, y))  # and where there is no cluster
+
+
+def test_a_number_that_is_not_finite_is_named_by_a_worker(two_workers):
+    X, ys = data()
+    X[200, 3] = np.nan
+    told = r"X is nan in row 6 of piece 2 \(row 200 of all\), column 3"
+    with (
+        two_workers.as_current(),
+        pytest.raises(hoag.InvalidInput, match=told),
+    ):
+        new("ridge").fit(*blocks(X, ys["ridge"]))
+
+
+def test_models_that_need_their_rows_refuse_blocks():
+    X, ys = data(n=60)
+    far_X, far_y = blocks(X, ys["ridge"])
+    for model in (hoag.KernelRidgeCV(), hoag.GAMRegressorCV(cv=3)):
+        model.fit(X, ys["ridge"])
+        for asked, given in (
+            (model.fit, (far_X, far_y)),
+            (model.predict, (far_X,)),
+            (model.score, (far_X, far_y)),
+        ):
+            with pytest.raises(hoag.InvalidInput, match="needs its rows in memory"):
+                asked(*given)
+
+
 @pytest.mark.parametrize("kind", ["logistic", "poisson"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two_workers):

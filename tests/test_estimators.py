@@ -320,6 +320,23 @@ def test_the_units_of_y_do_not_matter(factor):
 # ---------------------------------------------------------------- saying what happened
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_interval_that_there_was_no_time_for_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    noise = RidgeCV(cv=5, time_budget=0.0).fit(X, rng.normal(size=30))
+    assert noise.result_.status.converged  # at its first step, on the bound
+    assert "The time budget of 0 s is used up. There was no time for lam_interval_." in str(
+        noise.result_.status
+    )
+    cut_short = RidgeCV(cv=5, tol=1e-12, time_budget=0.0).fit(X, X[:, 0] + rng.normal(size=30))
+    assert cut_short.result_.status.reason == "time_budget"
+    assert str(cut_short.result_.status).endswith("There was no time for lam_interval_.")
+    for model in (noise, cut_short):
+        assert np.all(np.isnan(model.lam_interval_))
+    assert "lam_interval_" not in str(RidgeCV(cv=5).fit(X, X[:, 0]).result_.status)
+
+
 def test_a_search_cut_short_warns_and_a_callback_does_not():
     X, y = regression_data()
     with pytest.warns(ConvergenceWarning, match="max_iter = 1"):

@@ -38,17 +38,32 @@ def changed(change):
 
 LOGISTIC, RIDGE = hoag.LogisticRegressionCV, hoag.RidgeCV
 HOLED = put(X, (30, 1), np.nan)
+HOLE = r"X is nan in row 9 of piece 2 \(row 30 of all\), column 1: correct it"
+WEIGHT = r"The weight is -1 in row 0 of piece 1 \(row 20 of all\)"
 WRONG = {  # estimator, source, what the sentence says
-    "nan in X": (LOGISTIC(), cut(HOLED), "NaN or an infinity, in piece 2"),
-    "inf in X": (LOGISTIC(), cut(put(X, (5, 0), np.inf)), "NaN or an infinity, in piece 0"),
-    "nan in sparse X": (LOGISTIC(), cut(sparse.csr_array(HOLED)), "NaN or an infinity, in piece 2"),
-    "nan in y": (RIDGE(cv=5), cut(y=put(NUMBERS, 5, np.nan)), "y holds a NaN"),
+    "nan in X": (LOGISTIC(), cut(HOLED), HOLE),
+    "inf in X": (
+        LOGISTIC(),
+        cut(put(X, (5, 0), np.inf)),
+        r"X is inf in row 5 of piece 0 \(row 5 of all\), column 0",
+    ),
+    "nan in sparse X": (LOGISTIC(), cut(sparse.csr_array(HOLED)), HOLE),
+    "nan in y": (
+        RIDGE(cv=5),
+        cut(y=put(NUMBERS, 65, np.nan)),
+        r"y is nan in row 5 of piece 3 \(row 65 of all\): leave such rows out",
+    ),
+    "a label that is missing": (
+        LOGISTIC(),
+        cut(y=np.append(LABELS[1:].astype(object), None)),
+        r"y is None in row 29 of piece 3 \(row 89 of all\)",
+    ),
     "strings for numbers": (RIDGE(cv=5), cut(), "a regression needs numbers"),
-    "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 3, -1.0)), "a negative number"),
+    "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 20, -1.0)), WEIGHT),
     "a count below 0 in a later piece": (
         hoag.PoissonRegressorCV(),
         cut(y=put(COUNTS + 2.0, 70, -2.0)),
-        "In piece 3, rows counted from its first: y is -2 in row 10;",
+        "In piece 3, whose rows are counted from 0: y is -2 in row 10;",
     ),
     "no weight": (RIDGE(cv=5), cut(y=NUMBERS, weight=np.zeros(N)), "positive weight"),
     "cv='alo'": (LOGISTIC(cv="alo"), cut(), "cv='alo' needs the rows in memory"),
@@ -143,8 +158,13 @@ def test_predictions_are_those_for_arrays(name, fmt):
             np.testing.assert_allclose(found, known, rtol=1e-12, atol=1e-12)
         else:
             np.testing.assert_array_equal(found, known)
-    # y of a score is given, as ever: predictions come in the order of the rows
+    # y of a score may be given, as ever: predictions come in the order of the rows
     assert model.score(source, y) == pytest.approx(model.score(rows, y), rel=1e-12)
+    assert model.score(source) == pytest.approx(model.score(rows, y), rel=1e-12)
+    weight = np.random.default_rng(1).uniform(size=N)
+    weighted = model.score(Cut(rows, y, (20, 20, 60), weight))
+    assert weighted == pytest.approx(model.score(rows, y, weight), rel=1e-12)
+    assert weighted != model.score(rows, y)
     with pytest.raises(hoag.InvalidInput, match="X has 2 features, and the model was fitted on 3"):
         model.predict(Cut(rows[:, :2], y, (20,)))
 
@@ -153,3 +173,75 @@ def test_models_that_need_their_rows_predict_no_pieces():
     model = hoag.KernelRidgeCV().fit(X, NUMBERS)
     with pytest.raises(hoag.InvalidInput, match="KernelRidgeCV needs its rows in memory"):
         model.predict(cut(y=NUMBERS))
+
+
+def test_scores_by_a_scorer_are_of_the_pieces_own_y():
+    model = LOGISTIC(scoring="neg_log_loss").fit(X, LABELS)
+    weight = np.linspace(0.5, 2.0, N)
+    known = model.score(X, LABELS, weight)
+    assert model.score(cut(weight=weight)) == pytest.approx(known, rel=1e-12)
+
+
+def test_some_pieces_may_have_weights():
+    source, model = cut(weight=np.linspace(0.5, 2.0, N)), LOGISTIC().fit(X, LABELS)
+    read = source.read
+    source.read = lambda i, rows=True: read(i, rows)._replace(**({"weight": None} if i else {}))
+    weight = np.append(np.linspace(0.5, 2.0, N)[:20], np.ones(N - 20))
+    assert model.score(source) == pytest.approx(model.score(X, LABELS, weight), rel=1e-12)
+
+
+def test_what_cannot_be_scored_is_said():
+    model = LOGISTIC().fit(X, LABELS)
+    source = hoag.blocks((X, LABELS), rows=20)
+    assert model.score(source) == model.score(X, LABELS)
+    with pytest.raises(hoag.InvalidInput, match="score needs the y of these rows"):
+        model.score(X)
+    with pytest.raises(hoag.InvalidInput, match=r"call score\(source\) alone"):
+        model.score(source, sample_weight=np.ones(N))
+    with pytest.raises(hoag.InvalidInput, match="have no y to compare predictions with"):
+        model.score(source.like((X,)))
+    with pytest.raises(hoag.InvalidInput, match="There are no rows to score"):
+        model.score(Cut(X[:0], LABELS[:0]))
+
+
+@pytest.mark.filterwarnings("ignore:lam_")
+def test_models_that_need_their_rows_score_no_pieces():
+    surv = np.stack([np.exp(-NUMBERS), np.ones(N)], axis=1)
+    for model, y in (
+        (hoag.KernelRidgeCV(), NUMBERS),
+        (hoag.GAMRegressorCV(), NUMBERS),
+        (hoag.GAMClassifierCV(), LABELS),
+        (hoag.CoxRegressionCV(), surv),
+    ):
+        fitted = model.fit(X, y)
+        for asked in (fitted.score, fitted.predict):
+            with pytest.raises(hoag.InvalidInput, match=f"{type(model).__name__} needs its rows"):
+                asked(cut(y=y))
+
+
+def test_numbers_that_are_not_finite_are_named_in_predictions_and_scores():
+    model = LOGISTIC().fit(X, LABELS)
+    for asked in (model.predict, model.score):
+        with pytest.raises(hoag.InvalidInput, match="X is nan in row 9 of piece 2, column 1"):
+            asked(cut(HOLED))
+    ridge = RIDGE(cv=5).fit(X, NUMBERS)
+    with pytest.raises(hoag.InvalidInput, match=r"y is nan in row 5 of piece 3 \(row 65 of all"):
+        ridge.score(cut(y=put(NUMBERS, 65, np.nan)))
+
+
+def test_columns_with_names_are_named():
+    source = cut(HOLED)
+    source.names = ["a", "b", "c"]
+    with pytest.raises(hoag.InvalidInput, match=r"column 1 \('b'\)"):
+        LOGISTIC().fit(source)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1])
+def test_a_constant_column_of_many_rows_is_no_small_one(value):
+    # its mean is a sum of 60 000 numbers, and not right to 100 roundings
+    rng, n = np.random.default_rng(0), 60_000
+    rows = np.column_stack([rng.normal(size=(n, 2)), np.full(n, value)])
+    y = rows[:, 0] + rng.normal(size=n)
+    near, apart = RIDGE(cv=5).fit(rows, y), RIDGE(cv=5).fit(Cut(rows, y, (7000, 30_000)))
+    assert near.coef_[2] == apart.coef_[2] == 0.0

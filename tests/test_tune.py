@@ -198,6 +198,20 @@ def test_several_targets(patients, tmp_path, capsys):
     assert np.corrcoef(both["cost"], patients["cost"])[0, 1] > 0.9
 
 
+@pytest.mark.parametrize("target", ["noise", "signal"])
+def test_an_interval_that_is_not_known_is_no_nan(target, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = X[:, 0] + 0.1 * rng.normal(size=30) if target == "signal" else rng.normal(size=30)
+    file = tmp_path / "rows.csv"
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_csv(file, index=False)
+    main(["tune", str(file), "--target", "y", "--time-budget", "0.0001"])
+    shown = capsys.readouterr().out
+    assert "nan" not in shown
+    assert re.search("λ interval +not known\n", shown)
+    assert "There was no time for the λ interval." in shown
+
+
 def test_the_table_shows_what_the_json_holds(capsys):
     found = tuned(capsys, "iris", "--penalties", "per-class")
     assert main(["tune", "iris", "--penalties", "per-class"]) == 0
@@ -287,8 +301,11 @@ def test_a_command_that_is_interrupted_goes_on_from_its_checkpoint(tmp_path, cap
         str(path),
     )
 
+    read = []
+
     def told():
         found = json.loads(capsys.readouterr().out)
+        read.append(f"read from the checkpoint '{path}'" in found["sentence"])
         return found["lam"], found["steps"]
 
     assert main(command[:-2]) == 0
@@ -309,6 +326,7 @@ def test_a_command_that_is_interrupted_goes_on_from_its_checkpoint(tmp_path, cap
     for _ in range(2):  # to its end, and from it
         assert main(command) == 0
         assert told() == whole
+    assert read == [False, False, True]
     assert main([*command, "--tol", "0.01"]) == 1
     assert "tol is 0.0001 there, 0.01 here" in capsys.readouterr().err
 

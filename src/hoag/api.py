@@ -15,7 +15,7 @@ from hoag.domains import adopt
 from hoag.own.derived import Derived
 from hoag.problems import Problem
 from hoag.search import Fast, Search
-from hoag.search.checkpoint import kept
+from hoag.search.checkpoint import kept, told
 from hoag.search.fingerprint import of_problem
 from hoag.search.run import OnStep
 from hoag.values import Array, Box, Domain, InvalidInput, Result, Step
@@ -78,8 +78,9 @@ def minimize(
     if callback is not None and view is not None:
         on_step = partial(_as_given, callback, view)
     settings = {"search": search, "bounds": domain, "lam0": start, "certificate": certificate}
-    with kept(checkpoint, lambda: of_problem(problem, settings)):
+    with kept(checkpoint, lambda: of_problem(problem, settings)) as file:
         found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
+        found = told(file, found)
     return found if view is None or about is None else _handed_out(found, about)
 
 

@@ -280,7 +280,7 @@ def score(score: dict[str, Any]) -> str:
 def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:
     """λ and what scikit-learn calls it, with its interval; the extremes where there are many."""
     names = found["names"]
-    ends = [f"{low:.3g} to {high:.3g}" for low, high in found["lam_interval"]]
+    ends = [_between(*pair) for pair in found["lam_interval"]]
     if found["model"] == "kernel-ridge" and len(names) == 2:
         also = [f"γ = {found['gamma']:.4g}", f"α = {found['alpha']:.4g}"]
         ends = [f"{name} {end}" for name, end in zip(names, ends, strict=True)]
@@ -289,12 +289,19 @@ def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:
         also = [", ".join(f"{word} = {np.ravel(found[word])[0]:.4g}" for word in words)]
     else:
         return _many(found)
-    within = f"(the loss is within {100 * found['tol']:g} % of this)"
+    within = f" (the loss is within {100 * found['tol']:g} % of this)"
     if not found["converged"]:
-        within = "(estimated where the search stopped, before it had converged)"
+        within = " (estimated where the search stopped, before it had converged)"
+    if not np.all(np.isfinite(found["lam_interval"])):
+        within = ""
     each = zip(names, found["lam"], also, strict=True)
     lines = [(name, f"{value:.4g} ({strength})") for name, value, strength in each]
-    return [*lines, ("λ interval", f"{', '.join(ends)} {within}")]
+    return [*lines, ("λ interval", f"{', '.join(ends)}{within}")]
+
+
+def _between(low: float, high: float) -> str:
+    known = math.isfinite(low) and math.isfinite(high)
+    return f"{low:.3g} to {high:.3g}" if known else "not known"
 
 
 def _plateaus(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -30,6 +30,7 @@ RULES = (
     (r"Raise max_iter or tol\b", "Raise --max-iter or --tol"),
     (r"^(power|quantile|epsilon)=(\S*?)(\.0)?:", r"--\1 \2:"),
     (r"power 0 is RidgeCV", "power 0 is --model ridge"),
+    (r"\blam_interval_", "the λ interval"),
     (r"\blam\b", "λ"),
     (r"\bby columns=\[\.\.\.\]", "with --drop"),
     (r"\bby categories=\[('[^']*'|\.\.\.)\]", r"with --category \1"),

@@ -19,12 +19,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hoag.estimators.far import is_elsewhere
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.posterior import Posterior
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.term_table import Summary, summary
-from hoag.far.engine import Engine
-from hoag.far.piece import Source
 from hoag.gam.additive import Additive, Part
 from hoag.gam.formula import from_formula
 from hoag.gam.seen import Seen
@@ -69,10 +68,6 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
-        if isinstance(X, (Source, Engine)):
-            raise InvalidInput(
-                f"{type(self).__name__} needs its rows in memory: give X as an array or a frame."
-            )
         table = self._table(X, reset=True)
         if y is None:
             y = self._left_side(X)
@@ -241,6 +236,10 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
 
         So a frame may have others, the target among them, and in any order.
         """
+        if is_elsewhere(X):
+            raise InvalidInput(
+                f"{type(self).__name__} needs its rows in memory: give X as an array or a frame."
+            )
         if "columns" in dir(X) and not isinstance(X, np.ndarray):
             names = self._named_columns()
             if names is not None:

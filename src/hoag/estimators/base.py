@@ -22,18 +22,18 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.compatible import Compatible
-from hoag.estimators.far import adopt
+from hoag.estimators.far import adopt, is_elsewhere
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
 from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.far.engine import Engine
-from hoag.far.piece import Source
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
-from hoag.search.checkpoint import kept
+from hoag.search.checkpoint import kept, told
 from hoag.search.fingerprint import Fingerprint, of_fit
 from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 
@@ -47,14 +47,25 @@ _NO_MATTER = (
 )
 
 
+class Far(NamedTuple):
+    """Rows that are elsewhere, with their y and weights, and which of them are held out."""
+
+    rows: Engine
+    splits: FoldRule
+
+
 class Data(NamedTuple):
-    """What fit was given, as it is read: rows, their weights, splits, and the model's own."""
+    """What fit was given, as it is read: rows, their weights, splits, and the model's own.
+
+    Where the rows are elsewhere, they are `far`, and there is nothing in the others.
+    """
 
     X: Any
     y: Any
     weights: Array
     splits: Any
     given: dict[str, Any]
+    far: Far | None = None
 
 
 class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -100,9 +111,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             self.__dict__.pop(name, None)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
-            task, reads = self._far_task(engine, params)
-            told = {"rows": engine, "folds": repr(self.cv), "groups": params.get("groups")}
-            data = Data(None, None, np.empty(0), (), told)
+            task, reads, rule = self._far_task(engine, params)
+            data = Data(None, None, np.empty(0), (), {}, Far(engine, rule))
             return self._tuned(task, data, {}, Cost(reads=reads))
         X, y = self._read(X, y)
         if self._scoring is not None:
@@ -117,7 +127,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
     ) -> Self:
         """Search, choose, fit, report; `before` is what reading the rows has cost."""
-        X, y, weights, splits, given = data
+        X, y, weights, splits, given, _ = data
         search = self._search()
         listeners = Listeners(
             self,
@@ -133,8 +143,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
         with self._threads(splits):
             try:
-                with kept(self.checkpoint, lambda: self._fingerprint(data, search)):
+                with kept(self.checkpoint, lambda: self._fingerprint(data, search)) as file:
                     task, result = self._searched(task, search, data, on_step)
+                    result = told(file, result)
             except BaseException as error:
                 if isinstance(error.__dict__.get("result"), Result):
                     error.result = translated(error.result, task)  # type: ignore[attr-defined]
@@ -162,23 +173,21 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         warn_about(task, least, self.tol, self._grids(), bounded, names, what)
         return self
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
-        """What is searched where rows are elsewhere, and how often they were read for it."""
-        raise InvalidInput(
-            f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
-            "sparse matrix."
-        )
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
+        """What is searched where rows are elsewhere, the reads that took, and who is held out."""
+        raise _in_memory(self)
 
     def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
         """What a checkpoint is known again by: the data, and what decides how λ is searched for."""
         settings = self.get_params(deep=False)
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
-        own = {name: value for name, value in settings.items() if name not in _NO_MATTER}
-        own |= {
-            "cv": self.cv if isinstance(self.cv, str) else None,
-            "search": None if self.search is None else search,
-        }
-        return of_fit(kind, data._asdict(), own)
+        own = {name: value for name, value in settings.items() if name not in (*_NO_MATTER, "cv")}
+        own |= {"search": None if self.search is None else search}
+        given = {"X": data.X, "y": data.y, "weights": data.weights, **data.given}
+        splits = data.splits
+        if data.far is not None:
+            given, splits = {"rows": data.far.rows}, data.far.splits
+        return of_fit(kind, given, splits, self.cv, own)
 
     def _task_on(self, data: Data) -> Task:
         task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)
@@ -214,11 +223,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
-        in_time = self.time_budget is None or result.seconds < self.time_budget
-        if in_time and result.status.reason != "interrupted":
+        late = self._no_time_left(result)
+        if not late:
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
-        result = replace(result, evaluation=chosen)
+        status = replace(result.status, sentence=f"{result.status} {late}".rstrip())
+        result = replace(result, evaluation=chosen, status=status)
         fitted = self._named(result.lam)
         if self.refit:
             made, self.refit_cost_ = task.refit(result)
@@ -227,6 +237,14 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             fitted |= task.averaged(task.criterion.solution(chosen)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
+
+    def _no_time_left(self, result: Result) -> str:
+        """Why the interval is left out, as a sentence; "" where there is time for it."""
+        none = "There was no time for lam_interval_."
+        late = self.time_budget is not None and result.seconds >= self.time_budget
+        if result.status.reason == "interrupted" or (late and not result.status.converged):
+            return none
+        return f"The time budget of {self.time_budget:g} s is used up. {none}" if late else ""
 
     def _threads(self, splits: Any) -> AbstractContextManager[Any]:
         """How many of them BLAS may use while λ is searched for."""
@@ -474,11 +492,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-        if isinstance(X, (Source, Engine)):
-            raise InvalidInput(
-                f"{type(self).__name__} needs its rows in memory: give X as an array, a frame or a "
-                "sparse matrix."
-            )
+        if is_elsewhere(X):
+            raise _in_memory(self)
         check_sparse(X, "X")
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options
@@ -488,6 +503,13 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _in_memory(estimator: Any) -> InvalidInput:
+    return InvalidInput(
+        f"{type(estimator).__name__} needs its rows in memory: give X as an array, a frame or a "
+        "sparse matrix."
+    )
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:

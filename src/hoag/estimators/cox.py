@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.concordance import concordance
+from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.task import Task
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.far.engine import Engine
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.risk_sets import TIES
 from hoag.glm.survival import cox_target, records
 from hoag.glm.targets import Target
@@ -165,7 +167,7 @@ class CoxRegressionCV(LinearEstimator):
                 "numbers, or a dict from columns to labels."
             )
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
         return TunedEstimator._far_task(self, engine, params)  # rows are compared with each other
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
@@ -253,8 +255,9 @@ class CoxRegressionCV(LinearEstimator):
             )
         return place
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> float:
         """Harrell's concordance of `predict`; within strata where they are given."""
+        X, y, sample_weight = with_own_y(X, y, sample_weight)
         return concordance(y, self.predict(X), sample_weight, strata)
 
     def criterion_at(

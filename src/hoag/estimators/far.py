@@ -18,6 +18,7 @@ from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units
+from hoag.far.checks import wrong_number, wrong_weight, wrong_y
 from hoag.far.engine import Engine, Local
 from hoag.far.piece import Source
 from hoag.glm.far import FarBlocks, Known, Prepare, far_rows
@@ -42,6 +43,8 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
     This is the border where such data enter: a source that hoag.blocks made, or an engine, which
     have y and weights of their own; or collections of Dask.
     """
+    if not is_elsewhere(X):
+        return None
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
             raise InvalidInput(
@@ -49,12 +52,63 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
                 'hoag.blocks(..., target="...", weight="..."), and call fit(source) alone.'
             )
         return Local(X) if isinstance(X, Source) else X
-    if type(X).__module__.split(".")[0] in ("dask", "dask_expr"):
-        from hoag.dask import engine
+    from hoag.dask import engine
 
-        found: Engine = engine(X, y, sample_weight)
-        return found
-    return None
+    found: Engine = engine(X, y, sample_weight)
+    return found
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether X is what `adopt` takes."""
+    if isinstance(X, (Source, Engine)):
+        return True
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
+
+
+def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    """What a score is of: X, y and the weights.
+
+    Rows in pieces have y and weights of their own, which are brought here; those that are given
+    beside X, or beside pieces in their place, are taken as they are.
+    """
+    own = isinstance(X, (Source, Engine))
+    if y is None and not own:
+        raise InvalidInput(
+            "score needs the y of these rows: call score(X, y). Only rows in pieces, of "
+            "hoag.blocks, have it with them."
+        )
+    if (own and y is not None) or not is_elsewhere(X):
+        return X, y, sample_weight
+    if own and sample_weight is not None:
+        raise InvalidInput(
+            "Rows in pieces have their weights with them, and these are given for rows whose y is "
+            "not: call score(source) alone, or score(source, y, sample_weight)."
+        )
+    engine = adopt(X, y, sample_weight)
+    assert engine is not None
+    kept = engine.gathered(_y_and_weights, rows=False)
+    ys, weights = zip(*kept, strict=True)
+    found = np.concatenate(ys)
+    if not len(found):
+        raise InvalidInput("There are no rows to score.")
+    if found.dtype.kind == "f" and np.all(np.isnan(found)):
+        raise InvalidInput(
+            "These rows have no y to compare predictions with: name it, as in "
+            'hoag.blocks(..., target="...") or source.like(..., target="..."), or call '
+            "score(source, y)."
+        )
+    first = 0
+    for i, (own_y, weight) in enumerate(kept):
+        if (wrong := wrong_y(own_y) or wrong_weight(weight)) is not None:
+            raise wrong.in_piece(i, first)
+        first += len(own_y)
+    weighted = any(own is not None for own in weights)
+    each = [np.ones(len(y)) if own is None else own for y, own in kept]
+    return engine, found, np.concatenate(each) if weighted else None
+
+
+def _y_and_weights(piece: Any) -> tuple[Any, Array | None]:
+    return np.asarray(piece.y), piece.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +162,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
     B = rule.patterns.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
-    measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B)
+    measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B, engine.names)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total
     made: list[Prepare] = []
@@ -191,18 +245,22 @@ def _y(piece: Any) -> Any:
 
 def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:
     """X @ coef.T + intercept for all rows, in their order."""
-    return np.concatenate(engine.gathered(Predicts(coef, intercept)))
+    asked = Predicts(coef, intercept, engine.names)
+    return np.concatenate(engine.gathered(asked, prepare=_numbered))
 
 
 @dataclass(frozen=True, eq=False)
 class Predicts:
     coef: Array
     intercept: Any
+    names: Any = None
 
-    def __call__(self, piece: Any) -> Array:
-        features = self.coef.shape[-1]
+    def __call__(self, numbered: tuple[int, Any]) -> Array:
+        (i, piece), features = numbered, self.coef.shape[-1]
         if piece.X.shape[1] != features:
             raise InvalidInput(
                 f"X has {piece.X.shape[1]} features, and the model was fitted on {features}."
             )
+        if (wrong := wrong_number(piece.X, self.names, fill=False)) is not None:
+            raise wrong.in_piece(i)
         return np.asarray(piece.X @ self.coef.T + self.intercept)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.estimators.column import Column, OfRows, Weigh
+from hoag.far.checks import Wrong, wrong_weight, wrong_y
 from hoag.far.engine import Engine
 from hoag.far.piece import Piece
 from hoag.values import Array, InvalidInput
@@ -27,6 +28,7 @@ class Glance(NamedTuple):
     counts: npt.NDArray[np.intp]
     first: npt.NDArray[np.intp]  # where each class comes first
     nothing: npt.NDArray[Any]
+    wrong: Wrong | None = None
 
 
 @dataclass(frozen=True)
@@ -36,23 +38,17 @@ class Look:
     labelled: bool
 
     def __call__(self, piece: Piece) -> Glance:
-        y = np.asarray(piece.y)
+        y, weight = np.asarray(piece.y), piece.weight
         nothing = np.zeros(0, dtype=np.intp)
-        self._check(y, piece.weight)
-        if not self.labelled:
-            return Glance(len(y), y[:0], nothing, nothing, y[:0])
-        classes, first, counts = np.unique(y, return_index=True, return_counts=True)
-        return Glance(len(y), classes, counts, first, y[:0])
-
-    def _check(self, y: npt.NDArray[Any], weight: Array | None) -> None:
-        if y.dtype.kind == "f" and not np.isfinite(y.sum()) and not np.all(np.isfinite(y)):
-            raise InvalidInput("y holds a NaN or an infinity.")
         if not self.labelled and y.dtype.kind not in "fiub":
             raise InvalidInput(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
         if weight is not None and len(weight) != len(y):
             raise InvalidInput(f"A piece of {len(y)} rows has {len(weight)} weights.")
-        if weight is not None and not np.all(np.isfinite(weight) & (weight >= 0)):
-            raise InvalidInput("sample_weight holds a negative number, a NaN or an infinity.")
+        wrong = wrong_y(y) or wrong_weight(weight)
+        if wrong is not None or not self.labelled:
+            return Glance(len(y), y[:0], nothing, nothing, y[:0], wrong)
+        classes, first, counts = np.unique(y, return_index=True, return_counts=True)
+        return Glance(len(y), classes, counts, first, y[:0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +82,11 @@ class FarColumn(Column):
         glances: list[Glance] = engine.gathered(Look(labelled), rows=False)
         if not any(glance.rows for glance in glances):
             raise InvalidInput("There are no rows.")
+        first = 0
+        for i, glance in enumerate(glances):
+            if glance.wrong is not None:
+                raise glance.wrong.in_piece(i, first)
+            first += glance.rows
         return FarColumn(engine, glances)
 
     @property

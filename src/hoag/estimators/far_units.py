@@ -9,6 +9,7 @@ which loses no digits, however far the rows are from 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
+from hoag.estimators.units import LARGEST, WEIGHT, Units, is_constant, warn_rounded
+from hoag.far.checks import wrong_number
 from hoag.far.piece import Piece
 from hoag.glm.drawn import below, drawn
 from hoag.glm.far import Sampled, labelled, stacked
@@ -77,20 +79,23 @@ class Measure:
 
     first  the number of the first row of every piece
     most   so many entries of each piece are kept as a sample
+    names  of the columns, if they have such
     """
 
     first: npt.NDArray[np.intp]
     centre: bool
     most: float
     blocks: int
+    names: Sequence[str] | None = None
 
     def __call__(self, seen: tuple[int, Piece, Array, npt.NDArray[np.intp]]) -> Statistics:
         i, piece, weights, labels = seen
         X, total = piece.X, float(weights.sum())
         is_sparse = bool(sparse.issparse(X))
         values = X.data if is_sparse else X
-        if not np.isfinite(values.sum(dtype=np.float64)) and not np.all(np.isfinite(values)):
-            raise InvalidInput(f"X holds a NaN or an infinity, in piece {i} of the rows.")
+        wrong = wrong_number(X, self.names, fill=False)
+        if wrong is not None:
+            raise wrong.in_piece(i, int(self.first[i]))
         p = X.shape[1]
         if is_sparse:
             mean = np.zeros(p)
@@ -181,9 +186,7 @@ def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
     )
     squares = known.squares / known.total
     if centred:
-        sizes = np.maximum(np.abs(known.top), np.abs(known.bottom))
-        away = np.maximum(np.abs(known.top - mean), np.abs(known.bottom - mean))
-        constant = np.flatnonzero(away <= ROUNDING * sizes)
+        constant = np.flatnonzero(is_constant(known.top, known.bottom))
         squares[constant] = 0.0
         warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
     c = float(np.sqrt(squares.sum())) or 1.0

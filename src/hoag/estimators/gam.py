@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import compute_sample_weight
 
 from hoag.estimators.additive import AdditiveModel
@@ -17,6 +17,7 @@ from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.logistic import LogisticRegressionCV
 from hoag.estimators.poisson import PoissonRegressorCV
 from hoag.estimators.quantile import QuantileRegressorCV
+from hoag.estimators.rating import Classifier, Regressor
 from hoag.estimators.ridge import RidgeCV
 from hoag.estimators.tweedie import TweedieRegressorCV
 from hoag.values import Box, InvalidInput
@@ -33,7 +34,7 @@ FAMILIES: dict[str, Any] = {
 }
 
 
-class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
+class GAMRegressorCV(Regressor, AdditiveModel):
     """An additive model of numbers: a smooth curve for each column, each with its own penalty.
 
         g(E y) = b + Σⱼ fⱼ(xⱼ),   fⱼ = Σₖ βⱼₖBₖ,   penalty Σⱼ exp(λⱼ) ½ βᵀSⱼβ
@@ -182,7 +183,7 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
     def score(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         offset: Any = None,
         exposure: Any = None,
@@ -203,7 +204,7 @@ class GAMRegressorCV(RegressorMixin, AdditiveModel):  # type: ignore[misc]
         return found
 
 
-class GAMClassifierCV(ClassifierMixin, AdditiveModel):  # type: ignore[misc]
+class GAMClassifierCV(Classifier, AdditiveModel):
     """An additive model of classes: logistic regression on smooth curves, each with its penalty.
 
         log odds = b + Σⱼ fⱼ(xⱼ)

@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
+from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.regression import Standard
 from hoag.estimators.robust_units import robust_units
@@ -23,11 +23,12 @@ from hoag.estimators.task import Task
 from hoag.estimators.units import Units
 from hoag.far.engine import Engine
 from hoag.far.piece import Piece
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.targets import Target, robust
 from hoag.values import Array, Box, Cost, InvalidInput
 
 
-class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
+class HuberRegressorCV(Regressor, WithSettings):
     """Regression that outliers do not decide, whose ℓ₂ penalties minimise the held-out loss.
 
         Σᵢ sᵢ (σ + σ H((yᵢ − aᵢᵀw − b)/σ)) + Σⱼ αⱼ wⱼ²
@@ -118,7 +119,7 @@ class HuberRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
         self.outliers_ = away > self.scale_ * self.epsilon
         return self
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
         self._engine = engine
         return super()._far_task(engine, params)
 

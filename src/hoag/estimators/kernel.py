@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 from threadpoolctl import threadpool_limits
@@ -18,6 +18,7 @@ from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.compatible import KERNEL
 from hoag.estimators.linear import alpha_grid
+from hoag.estimators.rating import Regressor
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.task import Grid, Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
@@ -36,7 +37,7 @@ RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
 START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
 
 
-class KernelRidgeCV(RegressorMixin, TunedEstimator):  # type: ignore[misc]
+class KernelRidgeCV(Regressor, TunedEstimator):
     """Kernel ridge regression whose RBF widths and ridge minimise the cross-validated error.
 
         (K + α S⁻¹) c = y − b,   K = exp(−Σⱼ γⱼ(aⱼ − bⱼ)²),   λ = (log γ, log α)

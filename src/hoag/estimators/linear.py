@@ -32,6 +32,7 @@ from hoag.estimators.shrinkage import Part, Shrinkage, check_shrink, put_aside
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, units, warn_hidden
 from hoag.far.engine import Engine
+from hoag.glm.fold_rule import FoldRule
 from hoag.glm.folds import linear_folds
 from hoag.glm.model import LinearModel
 from hoag.glm.targets import Target
@@ -177,7 +178,7 @@ class LinearEstimator(TunedEstimator):
         u = units(X, reading.weights(y, weights), reading.centre)
         return self._linear_task(reading.units(u), reading.target(y), splits, reading.curvature)
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float]:
+    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
         column = FarColumn.of(engine, is_classifier(self))
         self._know_far(engine, column)
         self._check_far(params)
@@ -186,7 +187,7 @@ class LinearEstimator(TunedEstimator):
         rule = rule_of(self.cv, column, stratified, params.get("groups"))
         data = read(engine, column, reading, rule)
         task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
-        return task, data.reads
+        return task, data.reads, rule
 
     def _know_far(self, engine: Engine, column: FarColumn) -> None:
         """What `_read` keeps of the data, for rows that are elsewhere."""

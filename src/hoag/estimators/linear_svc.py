@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +15,7 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
 from hoag.estimators.column import Column
 from hoag.estimators.linear import check_grid
+from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Grid
@@ -25,7 +25,7 @@ from hoag.glm.targets import Target
 from hoag.values import Array, Box
 
 
-class LinearSVCCV(ClassifierMixin, SparseCoefMixin, ClassReader, WithSettings):  # type: ignore[misc]
+class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # type: ignore[misc]
     """A linear support vector machine whose ℓ₂ penalties minimise the held-out squared hinge loss.
 
         Σᵢ sᵢ Σ_k max(0, 1 − yᵢₖ(aᵢᵀw_k + b_k))² + ½ Σⱼ αⱼ wⱼ²,   C = 1/α

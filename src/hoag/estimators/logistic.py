@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn import get_config
-from sklearn.base import ClassifierMixin
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -22,9 +21,11 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
 from hoag.estimators.column import Column
 from hoag.estimators.compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
+from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, check_grid
 from hoag.estimators.over_grid import over_grid
+from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
 from hoag.estimators.task import Grid
 from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
@@ -33,7 +34,7 @@ from hoag.values import Array, Box, InvalidInput, Result
 
 
 class LogisticRegressionCV(
-    ClassifierMixin,  # type: ignore[misc]
+    Classifier,
     SparseCoefMixin,  # type: ignore[misc]
     ClassReader,
     LinearEstimator,
@@ -151,7 +152,7 @@ class LogisticRegressionCV(
         "per-coefficient", else one for each group
     criterion_ : float, the mean held-out loss at lam_
     lam_interval_ : array (n_penalties, 2), between which λ the criterion is within `tol` of its
-        best, one λ at a time; about lam_min_
+        best, one λ at a time; about lam_min_. nan where there was no time for it
     plateaus_ : array of str (n_penalties,): "switched off" where the criterion is within `tol` up
         to the upper bound and nothing of the group is left in the model, "free" where it is so
         down to the lower bound and the penalty no longer acts, else ""
@@ -343,10 +344,14 @@ class LogisticRegressionCV(
     def _scored_by(self, mapping: MethodMapping) -> MethodMapping:
         return mapping.add(caller="score", callee="score") if self._one_scorer else mapping
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
-        """By `scoring`, where it is one scorer, as in scikit-learn; else the accuracy."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """By `scoring`, where it is one scorer, as in scikit-learn; else the accuracy.
+
+        Rows in pieces have y and weights with them: score(source).
+        """
         if not self._one_scorer:
-            return float(super().score(X, y, sample_weight))
+            return super().score(X, y, sample_weight)
+        X, y, sample_weight = with_own_y(X, y, sample_weight)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         if get_config()["enable_metadata_routing"]:
             weight = process_routing(self, "score", **weight, **params).scorer.score

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +15,7 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader, ordered_categories
 from hoag.estimators.column import Column
 from hoag.estimators.far import adopt, predicted
+from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import LEVEL
@@ -25,7 +25,7 @@ from hoag.glm.targets import Target, binary, ordered
 from hoag.values import Array, Box
 
 
-class OrdinalLogisticCV(ClassifierMixin, ClassReader, WithSettings):  # type: ignore[misc]
+class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
     """Logistic regression of ordered classes, whose ℓ₂ penalties minimise the held-out log loss.
 
         −Σᵢ sᵢ log P(yᵢ) + ½ Σⱼ αⱼ wⱼ²,   P(y > class k) = 1/(1 + exp(θ_k − aᵢᵀw))

@@ -15,14 +15,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import RegressorMixin
 from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column, InMemory
+from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Predicted
+from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Task
@@ -32,7 +33,7 @@ from hoag.glm.targets import Target, flat, positive_mean, refuse
 from hoag.values import Array, InvalidInput
 
 
-class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
+class PositiveMeanRegressor(Regressor, WithSettings):
     """A regression with the log link; a subclass names its family."""
 
     _of_rows = ("offset", "exposure")
@@ -124,15 +125,17 @@ class PositiveMeanRegressor(RegressorMixin, WithSettings):  # type: ignore[misc]
     def score(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         offset: Any = None,
         exposure: Any = None,
     ) -> float:
         """D², the share of the deviance that is explained, as in scikit-learn; at most 1.
 
-        1 − (deviance of the model)/(least deviance of one rate for all rows, times exposure).
+        1 − (deviance of the model)/(least deviance of one rate for all rows, times exposure). Rows
+        in pieces have y and weights with them: score(source).
         """
+        X, y, sample_weight = with_own_y(X, y, sample_weight)
         predicted, power = self.predict(X, offset, exposure), self._family(0.5).power
         shift = _offset(offset, exposure, len(predicted))
         exposed = np.ones(len(predicted)) if shift is None else np.exp(shift - shift.max())

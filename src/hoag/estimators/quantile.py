@@ -8,13 +8,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
+from hoag.estimators.far import with_own_y
+from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.regression import of_units
 from hoag.estimators.robust_units import robust_units
@@ -25,7 +26,7 @@ from hoag.glm.targets import Target
 from hoag.values import Array, Box, InvalidInput
 
 
-class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
+class QuantileRegressorCV(Regressor, WithSettings):
     """Quantiles of y given X, whose ℓ₂ penalties minimise the held-out pinball loss, smoothed.
 
         1/Σs Σᵢ sᵢ ρ(yᵢ − aᵢᵀw − b) + ½ Σⱼ αⱼ wⱼ²,   ρ(r) = τr + β log(1 + exp(−r/β))
@@ -143,8 +144,12 @@ class QuantileRegressorCV(RegressorMixin, WithSettings):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         return self._linear_predictor(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D², the share of the pinball loss that is explained; at most 1."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """D², the share of the pinball loss that is explained; at most 1.
+
+        Rows in pieces have y and weights with them: score(source).
+        """
+        X, y, sample_weight = with_own_y(X, y, sample_weight)
         predicted = self.predict(X)
         return float(
             d2_pinball_score(y, predicted, sample_weight=sample_weight, alpha=self.quantile)

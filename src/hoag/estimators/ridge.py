@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hoag.criteria.apart import left_out
@@ -22,6 +22,7 @@ from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
 from hoag.estimators.far_column import FarColumn
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, alpha_grid
+from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.regression import check_criterion, of_units, outer_loss, standard
 from hoag.estimators.scored import scored_task
@@ -235,7 +236,7 @@ class RidgeEstimator(LinearEstimator):
         return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
 
 
-class RidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ignore[misc]
+class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc]
     """Ridge regression whose penalties minimise the cross-validated squared error, by gradient.
 
         Σᵢ sᵢ (yᵢ − aᵢᵀw − b)² + Σⱼ αⱼ wⱼ²,   αⱼ = exp(λ[group(j)])

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
@@ -21,12 +20,13 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import class_weights
 from hoag.estimators.column import Column, OfRows, Weigh
 from hoag.estimators.far_column import FarColumn
+from hoag.estimators.rating import Classifier
 from hoag.estimators.ridge import RidgeEstimator
 from hoag.far.engine import Engine
 from hoag.values import Array, Box, InvalidInput
 
 
-class RidgeClassifierCV(ClassifierMixin, RidgeEstimator):  # type: ignore[misc]
+class RidgeClassifierCV(Classifier, RidgeEstimator):
     """A classifier by ridge regression on ±1, its penalties tuned by gradient.
 
         Σᵢ sᵢ Σ_c (y_ic − aᵢᵀw_c − b_c)² + Σ_c Σⱼ αⱼ w_cj²,   y_ic = 1 or −1

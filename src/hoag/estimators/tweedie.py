@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -19,7 +20,7 @@ from hoag.estimators.positive_mean import PositiveMeanRegressor
 from hoag.estimators.task import Task
 from hoag.glm.losses import Gamma, InverseGaussian, LogLink, Poisson, Tweedie
 from hoag.glm.tweedie_density import likely_dispersion
-from hoag.search.checkpoint import kept
+from hoag.search.checkpoint import kept, told
 from hoag.search.fingerprint import Fingerprint
 from hoag.values import Array, Box, InvalidInput, Result
 
@@ -124,8 +125,11 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         given = params | {"offset": offset, "exposure": exposure}
         self.__dict__.pop("dispersion_", None)
         if isinstance(self.power, str):
-            with kept(self.checkpoint, lambda: self._fingerprint_of(X, y, sample_weight, given)):
-                return self._tune_power(X, y, sample_weight, given)
+            known = partial(self._fingerprint_of, X, y, sample_weight, given)
+            with kept(self.checkpoint, known) as file:
+                self._tune_power(X, y, sample_weight, given)
+                self.result_ = told(file, self.result_)
+                return self
         self.power_ = float(self.power)
         return self._tune(X, y, sample_weight, given)
 

@@ -87,8 +87,7 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         top, bottom = A.max(axis=0), A.min(axis=0)
         mean = share @ A
         A -= mean
-        sizes = np.maximum(np.abs(top), np.abs(bottom))
-        constant = np.maximum(np.abs(top - mean), np.abs(bottom - mean)) <= ROUNDING * sizes
+        constant = is_constant(top, bottom)
         if np.any(constant):
             A[:, constant] = 0.0
             warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
@@ -106,6 +105,14 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
         rows = ArrayRows(unscaled.A)
     squares = WEIGHT * squares / spread / spread
     return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
+
+
+def is_constant(top: Array, bottom: Array) -> npt.NDArray[np.bool_]:
+    """Columns that vary by no more than rounding between these.
+
+    Their means are not asked: sums over many rows lose more digits than that.
+    """
+    return top - bottom <= ROUNDING * np.maximum(np.abs(top), np.abs(bottom))
 
 
 def warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:

@@ -205,7 +205,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         found = re.search(r"column #(\d+): Row #(\d+): .*invalid value '(.*)'", told)
         if found:
             raise InvalidInput(
-                f"{path} has '{found[3]}' in line {found[2]}, in column {int(found[1]) + 1}, whose "
+                f"{path} has '{found[3]}' in line {found[2]}, in column {found[1]}, whose "
                 "first cells are of another kind: correct it, take the column for categories by "
                 "categories=[...], or leave it out by columns=[...]. Words that stand for missing "
                 "values are named by dialect={'na': [...]}."

@@ -19,14 +19,21 @@ PIECE_BYTES = int(20 * 8 * BLOCK_ENTRIES)
 
 
 class Where(NamedTuple):
-    """The place where a piece begins, for sentences about one of its rows."""
+    """The place where a piece begins, for sentences about one of its rows.
+
+    header  the file is text with a line that names the columns
+    """
 
     file: str
     start: int = 0
+    header: bool = False
 
     def row(self, r: int) -> str:
-        """Row r of the piece, counted from one in its file."""
-        return f"row {self.start + int(r) + 1} of {self.file}"
+        """Row r of the piece, in its file: counted from 0, but the row below a header is row 1."""
+        number = self.start + int(r)
+        if self.header:
+            return f"row {number + 1} below the header of {self.file}"
+        return f"row {number} of {self.file}"
 
 
 class Raw(NamedTuple):

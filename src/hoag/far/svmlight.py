@@ -47,13 +47,13 @@ class Svmlight(Stream):
 
     def __iter__(self) -> Iterator[Raw]:
         for path in self.paths:
-            start = 0
+            start, line = 0, 1
             for lines in self._texts(path):
-                raw = self._parsed(lines, Where(str(path), start))
+                raw = self._parsed(lines, Where(str(path), start), line)
                 for a, b in spans(raw.y.size, self.rows or max(1, raw.y.size)):
                     where = Where(str(path), start + a)
                     yield Raw(raw.X[a:b], None, raw.y[a:b], None, where)
-                start += raw.y.size
+                start, line = start + raw.y.size, line + lines.count(b"\n")
 
     def _texts(self, path: Path) -> Iterator[bytes]:
         """Whole lines, of a piece's size: in svmlight a number takes about as much as in memory."""
@@ -64,7 +64,8 @@ class Svmlight(Stream):
             except (EOFError, OSError) as error:
                 raise InvalidInput(f"{path} is not a whole file: {error}.") from None
 
-    def _parsed(self, lines: bytes, where: Where) -> Raw:
+    def _parsed(self, lines: bytes, where: Where, line: int) -> Raw:
+        """Lines of a file, the first of which has this number, counted from one."""
         from sklearn.datasets import load_svmlight_file
 
         width = None if self.width is None else self.width + self.shift
@@ -73,18 +74,18 @@ class Svmlight(Stream):
                 io.BytesIO(lines), zero_based=True, n_features=width, dtype=self.dtype
             )
         except (ValueError, IndexError) as error:
-            told = _bad_line(lines, where.start, self.width, self.shift) or str(error)
+            told = _bad_line(lines, line, self.width, self.shift) or str(error)
             raise InvalidInput(
                 f"{where.file} is not in svmlight format (label index:value index:value …): {told}."
             ) from None
         return Raw(X[:, self.shift :] if self.shift else X, None, y, None, where)
 
 
-def _bad_line(lines: bytes, before: int, width: int | None, shift: int) -> str:
+def _bad_line(lines: bytes, first: int, width: int | None, shift: int) -> str:
     """Where these lines stop being svmlight, as the end of a sentence; "" if that is not seen."""
-    for number, line in enumerate(lines.splitlines(), start=1):
+    for number, line in enumerate(lines.splitlines(), start=first):
         label, *pairs = line.split(b"#")[0].split() or [b"0"]
-        at = f"row {before + number}"
+        at = f"line {number}"
         try:
             float(label)
             for index, value in (pair.split(b":") for pair in pairs):

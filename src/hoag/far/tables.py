@@ -130,7 +130,7 @@ class Tables(Stream):
                 )
         start = 0
         for table in file.tables(list(dict.fromkeys(names)), self.height):
-            yield self._raw(table, Where(str(file.path), start))
+            yield self._raw(table, Where(str(file.path), start, isinstance(file, Separated)))
             start += table.num_rows
 
     def _raw(self, table: Any, where: Where) -> Raw:

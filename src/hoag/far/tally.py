@@ -32,7 +32,8 @@ class Tally:
         self.digest = hashlib.blake2b(digest_size=16)
 
     def add(self, raw: Raw) -> None:
-        check(raw, self.stream.gaps, bool(self.stream.target))
+        names = None if self.tables is None else [*self.tables.numbers, *self.tables.flags]
+        check(raw, self.stream.gaps, bool(self.stream.target), names)
         is_sparse = bool(sparse.issparse(raw.X))
         self._check_alike(raw, is_sparse)
         self.sparse = is_sparse

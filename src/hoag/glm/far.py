@@ -57,7 +57,7 @@ class Prepare:
         try:
             target = self.target(piece.y)
         except InvalidInput as error:
-            raise InvalidInput(f"In piece {i}, rows counted from its first: {error}") from None
+            raise InvalidInput(f"In piece {i}, whose rows are counted from 0: {error}") from None
         return self.blocks(seen(piece.X, self.lens), target, self.unit * weights, labels)
 
     def blocks(

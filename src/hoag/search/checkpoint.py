@@ -9,6 +9,7 @@ then in its place, so that whoever is killed at any instant leaves the last file
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 import warnings
@@ -21,7 +22,7 @@ from typing import Any, NoReturn
 
 from hoag.search import plain
 from hoag.search.asks import Journal
-from hoag.search.fingerprint import Fingerprint
+from hoag.search.fingerprint import Fingerprint, difference
 from hoag.values import InvalidInput, Result
 
 # Ends of a run that somebody may wish to go on from: the journal is kept, and not the result.
@@ -51,16 +52,27 @@ def _entered(checkpoint: Checkpoint | None) -> Iterator[Checkpoint | None]:
         _current.reset(before)
 
 
+def told(checkpoint: Checkpoint | None, result: Result) -> Result:
+    """The result, whose status says so where all of it was read and nothing was searched for."""
+    if checkpoint is None or not checkpoint.only_read:
+        return result
+    why = f"{result.status} {checkpoint.was_read}"
+    return dataclasses.replace(result, status=dataclasses.replace(result.status, sentence=why))
+
+
 def alone() -> AbstractContextManager[Any]:
     """What is searched for inside an evaluation or a callback has no place in the file."""
     return _entered(None)
 
 
 class Place:
-    """One run in a checkpoint: what it began with, and its journal or its result."""
+    """One run in a checkpoint: what it began with, and its journal or its result.
+
+    `ended` is whether it was answered by its result.
+    """
 
     def __init__(self, checkpoint: Checkpoint, known: plain.Packed | None) -> None:
-        self.checkpoint, self.packed = checkpoint, known
+        self.checkpoint, self.packed, self.ended = checkpoint, known, False
         self._growing = plain.Growing()
 
     def begun(self, about: str) -> Journal | Result | None:
@@ -74,6 +86,7 @@ class Place:
             return None
         if known["about"] == about:
             found: Result | None = known.get("result")
+            self.ended = found is not None
             return found or Journal(known["entries"], known["held"])
         self.packed = None
         self.checkpoint.forget_after(self)
@@ -135,6 +148,18 @@ class Checkpoint:
     def goes_on(self) -> str:
         return f"The same again with checkpoint='{self.path}' goes on from here."
 
+    @property
+    def was_read(self) -> str:
+        return (
+            f"This was read from the checkpoint '{self.path}', where the same search had ended, "
+            "with what it cost then: delete the file to search afresh."
+        )
+
+    @property
+    def only_read(self) -> bool:
+        """Whether every run was answered by its result."""
+        return bool(self._places) and all(place.ended for place in self._places)
+
     def place(self) -> Place | None:
         """For the next run."""
         if self.interrupted:
@@ -187,9 +212,10 @@ class Checkpoint:
         wrong = []
         for part, ours in self.fingerprint.items():
             their = theirs.get(part, {})
-            names = [n for n in {**their, **ours} if their.get(n) != ours.get(n)]
+            found = [difference(n, their.get(n), ours.get(n)) for n in {**their, **ours}]
+            names = [told for told in found if told is not None]
             if names:
-                told = [_difference(n, their.get(n), ours.get(n)) for n in names[:3] if n]
+                told = [name for name in names if name][:3]
                 shown = f" ({', '.join(told)})" if told else ""
                 differs = "differs" if part == "problem" else "differ"
                 wrong.append(what.get(part, f"the {part} {differs}") + shown)
@@ -217,13 +243,6 @@ class Checkpoint:
         if not self._warned:
             self._warned = True
             warnings.warn(message, UserWarning, stacklevel=2)
-
-
-def _difference(name: str, their: str | None, ours: str | None) -> str:
-    """What a setting is there and here; of digests there is nothing to tell."""
-    if their is None or ours is None or their.startswith("#") or ours.startswith("#"):
-        return name
-    return f"{name} is {their} there, {ours} here"
 
 
 def replace(path: Path, data: bytes) -> None:

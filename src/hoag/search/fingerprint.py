@@ -29,7 +29,7 @@ PASSING = frozenset(
     )
 )
 
-# Parts of a fingerprint, each a few named digests or texts: {"data": {"X": "9f…", "y": "02…"}, …}.
+# Parts of a fingerprint, each a few named digests or texts: {"data": {"X": "#9f…", "y": "#0…"}, …}.
 Fingerprint = dict[str, dict[str, str]]
 
 
@@ -216,10 +216,46 @@ def of_problem(problem: Any, settings: Mapping[str, Any]) -> Fingerprint:
     }
 
 
-def of_fit(kind: str, data: Mapping[str, Any], settings: Mapping[str, Any]) -> Fingerprint:
-    """That of an estimator's fit."""
+def of_fit(
+    kind: str, data: Mapping[str, Any], splits: Any, cv: Any, settings: Mapping[str, Any]
+) -> Fingerprint:
+    """That of an estimator's fit; `splits` are what cv makes of the rows, if it is no word."""
+    word = cv if isinstance(cv, str) else None
     return {
         "problem": {"": kind},
         "data": {name: digest(value) for name, value in data.items()},
+        "splits": {"cv": f"{digest(splits, word)} {_line(cv)}"},
         "settings": told(settings),
     }
+
+
+def _line(value: Any) -> str:
+    """How it is shown, where that is a line and no address in memory."""
+    shown = repr(value)
+    return "" if len(shown) > 100 or "\n" in shown or " at 0x" in shown else shown
+
+
+def difference(name: str, their: str | None, ours: str | None) -> str | None:
+    """What a part of a fingerprint is there and here; "" where that cannot be shown, None if same.
+
+    Digests begin with #, and may be followed by what they are of as people read it: that is shown,
+    and not compared.
+    """
+    if their is not None and ours is not None and _compared(their) == _compared(ours):
+        return None
+    shown = [_read(text) for text in (their, ours)]
+    if None not in shown and shown[0] != shown[1]:
+        return f"{name} is {shown[0]} there, {shown[1]} here"
+    told = any(" " in text for text in (their, ours) if text is not None and text.startswith("#"))
+    return "" if told else name
+
+
+def _compared(text: str) -> str:
+    return text.split(" ", 1)[0] if text.startswith("#") else text
+
+
+def _read(text: str | None) -> str | None:
+    """As people read it; None where there is nothing to read."""
+    if text is None:
+        return None
+    return text if not text.startswith("#") else text.partition(" ")[2] or None
