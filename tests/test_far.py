@@ -372,7 +372,7 @@ def test_products_through_a_lens_are_those_of_a_copy(n, p, away, outputs, seed):
 def test_the_reader_ends_when_the_consumer_raises():
     source = Slow()
     with pytest.raises(ZeroDivisionError, match="as it was"):
-        Local(source).total(fail)
+        Local(source, threads=1).total(fail)
     assert not readers()
     assert source.begun <= 3 + 1 + 2
     gc.collect()

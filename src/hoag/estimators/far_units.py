@@ -120,18 +120,23 @@ class Measure:
         )
 
     def _columns(self, X: Any, weights: Array) -> tuple[Array, ...]:
-        """Mean, squares about it, top and bottom: by rows that are in the processor's cache."""
+        """Mean, squares about it, top and bottom: some rows at a time that stay in the cache."""
         p = X.shape[1]
-        share = weights / (weights.sum() or 1.0)
-        mean = share @ X if self.centre else np.zeros(p)
-        squares, top, bottom = np.zeros(p), np.full(p, -np.inf), np.full(p, np.inf)
-        for start in range(0, len(X), height := max(1, int(2e5 / max(p, 1)))):
-            A = X[start : start + height]
+        total, mean, squares = 0.0, np.zeros(p), np.zeros(p)
+        top, bottom = np.full(p, -np.inf), np.full(p, np.inf)
+        for start in range(0, len(X), height := max(1, int(1e5 / max(p, 1)))):
+            A, own = X[start : start + height], weights[start : start + height]
             np.maximum(top, A.max(axis=0), out=top)
             np.minimum(bottom, A.min(axis=0), out=bottom)
-            apart = A - mean
+            weight = float(own.sum())
+            if weight == 0.0:
+                continue
+            share = weight / (total + weight)
+            here = own @ A / weight if self.centre else np.zeros(p)
+            apart = A - here
             apart *= apart
-            squares += weights[start : start + height] @ apart
+            squares += own @ apart + share * total * (here - mean) ** 2
+            mean, total = mean + share * (here - mean), total + weight
         return mean, squares, top, bottom
 
     def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sampled:
