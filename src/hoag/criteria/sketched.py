@@ -8,8 +8,8 @@ have told. Each read then leaves a share of the error; that share is measured, a
 and p may be.
 
 λ is looked for on the sample first, as a problem of its own: with the weights that its rows have
-anyway, the best penalty is that of all rows but for chance. Between reads the sample says how f
-changes with λ.
+anyway, the best penalty is that of all rows but for chance. From the first read on the sample says
+how f changes with λ, and from the second on what was read at two λ.
 """
 
 from __future__ import annotations
@@ -49,29 +49,43 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """f and p of all rows and of the sample at one λ, and how p of all changes beside the sample's.
+    """f and p of all rows at one λ, and how they change from there:
 
-    `ratio` is that of the last two λ, and at first what the weights of the rows say: a sample of
-    few rows bends more than all of them do.
+        f(λ + d) ≈ f + p·d + ½ p′d²,   p(λ + d) ≈ p + p′d
+
+    p′ is that between the last two λ that were read. Before there are two, and with several λ, the
+    sample says it, by its own f and p, `near`: steeper than all rows where it is overfitted.
     """
 
+    lam: Array
     value: float
     grad: Array
+    error: float
     near: Evaluation
-    ratio: float
+    slope: float = np.nan
+
+    @property
+    def alone(self) -> bool:
+        """Whether p′ is known without the sample."""
+        return bool(np.isfinite(self.slope))
 
     def after(self, last: Beside | None) -> Beside:
-        """With the ratio that two λ show, where there is one λ and p has changed."""
+        """With p′ between two λ, where there is one λ and p has changed by more than its errors."""
         if last is None or self.grad.size > 1:
             return self
-        here, there = (
-            float((self.grad - last.grad)[0]),
-            float((self.near.grad - last.near.grad)[0]),
+        change, moved = (
+            float(self.grad[0] - last.grad[0]),
+            float(self.lam[0] - last.lam[0]),
         )
-        noise = 3 * (self.near.error + last.near.error)
-        if not (here * there > 0 and abs(there) > noise):
-            return replace(self, ratio=last.ratio)
-        return replace(self, ratio=float(np.clip(here / there, 0.2 * self.ratio, 2.0 * self.ratio)))
+        told = change * moved > 0 and abs(change) > self.error + last.error
+        return replace(self, slope=change / moved if told else last.slope)
+
+    def at(self, lam: Array) -> tuple[float, Array]:
+        """f and p near by."""
+        d = lam - self.lam
+        return self.value + float(
+            (self.grad + 0.5 * self.slope * d) @ d
+        ), self.grad + self.slope * d
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +140,12 @@ class Sketched(SharedFolds[FarBlocks]):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before = self._ledger.cost
-        near = self._near(lam, warm, ask.gradient or not ask.free)
+        if warm is not None and warm.beside is not None and warm.beside.alone:
+            near = warm.near
+        else:
+            near = self._near(lam, warm, ask.gradient or not ask.free)
         if ask.free:
-            value, grad = self._guessed(near, warm)
+            value, grad = self._guessed(lam, near, warm)
             found = Evaluation(
                 lam,
                 value,
@@ -150,13 +167,16 @@ class Sketched(SharedFolds[FarBlocks]):
         self._charged(found.cost)
         return found
 
-    def _guessed(self, near: Evaluation, warm: Warm | None) -> tuple[float, Array]:
-        """f and p from the sample's, and from what all rows said at another λ."""
+    def _guessed(self, lam: Array, near: Evaluation, warm: Warm | None) -> tuple[float, Array]:
+        """f and p from what all rows said at other λ; from the sample's while that is needed."""
+        share = self.share
         if warm is None or warm.beside is None:
-            return near.value / self.share, near.grad / self.share
+            return near.value / share, near.grad / share
         known = warm.beside
-        value = known.value + known.ratio * (near.value - known.near.value)
-        return value, known.grad + known.ratio * (near.grad - known.near.grad)
+        if known.alone:
+            return known.at(lam)
+        value = known.value + (near.value - known.near.value) / share
+        return value, known.grad + (near.grad - known.near.grad) / share
 
     def _charged(self, cost: Cost) -> None:
         share = self.share
@@ -195,7 +215,7 @@ class Sketched(SharedFolds[FarBlocks]):
             if good or float(left.sum()) <= ROUNDING**2 * abs(value):
                 break
         rounding = ROUNDING * abs(value)
-        beside = Beside(value, p, near.light(), 1.0 / self.share)
+        beside = Beside(lam, value, p, error, near.light())
         beside = beside.after(None if warm is None else warm.beside)
         return Evaluation(
             lam,
