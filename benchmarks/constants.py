@@ -422,7 +422,7 @@ NOT_TUNED = {
     "values.BLOCK_ENTRIES": "memory",
     "glm.far_rows.ENTRIES": "memory",
     "estimators.far.SAMPLE_ENTRIES": "memory",
-    "estimators.far_column.SOME": "memory",
+    "estimators.far.WHOLE": "memory",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
     "search.blackbox.MOST_POINTS": "a grid that nobody wants",
 }

@@ -150,3 +150,20 @@ def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
     np.testing.assert_allclose(there.criterion_, here.criterion_, rtol=1e-8)
     apart = np.linalg.norm(there.coef_ - here.coef_)  # both solve the last fit to a tolerance
     assert apart <= 1e-3 * np.linalg.norm(here.coef_)
+
+
+@pytest.mark.parametrize(("times", "whole"), [(1.4, True), (1.6, False)])
+def test_half_as_many_rows_again_as_a_sample_has_are_still_at_hand(monkeypatch, times, whole):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    monkeypatch.setattr(far, "SAMPLE_ENTRIES", X.size / times)
+    y = (X[:, 0] + rng.logistic(size=3000) > 0).astype(int)
+    seen = []
+    made = far.joined
+    monkeypatch.setattr(far, "joined", lambda *given: seen.append(made(*given)) or seen[-1])
+    hoag.LogisticRegressionCV().fit(Cut(X, y, (1000, 2000)))
+    (sample,) = seen
+    assert len(sample.y) == pytest.approx(3000 if whole else 3000 / times, rel=0.05)
+    assert (sample.share >= 1.0) == whole
+    assert sample.X.shape == (len(sample.y), 4)
+    assert np.all(sample.draws < sample.share)

@@ -35,6 +35,8 @@ from hoag.values import Array, InvalidInput
 
 # So many entries of a sample are kept at hand; spaces of all folds then take 30 times as much.
 SAMPLE_ENTRIES = 4e6
+# Rows of so many entries are kept at hand whole: half as many again take less time than reads.
+WHOLE = 1.5
 
 
 def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
@@ -162,7 +164,8 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
     B = rule.patterns.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
-    measure = Measure(first, reading.centre, SAMPLE_ENTRIES / engine.pieces, B, engine.names)
+    most = WHOLE * SAMPLE_ENTRIES / engine.pieces
+    measure = Measure(first, reading.centre, most, B, engine.names)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total
     made: list[Prepare] = []
@@ -181,7 +184,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         engine=engine,
         prepare=made[0],
         known=Known(known.counts, unit * known.weights, u.squares),
-        sample=joined(known.sample, unit),
+        sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
     return FarData(blocks, reading.units(u), target, unseen, engine.reads - before)
 

@@ -14,10 +14,10 @@ from hoag.estimators.column import Column, OfRows, Weigh
 from hoag.far.checks import Wrong, wrong_weight, wrong_y
 from hoag.far.engine import Engine
 from hoag.far.piece import Piece
-from hoag.values import Array, InvalidInput
+from hoag.values import BLOCK_ENTRIES, Array, InvalidInput
 
-# So many rows stand for the median of y and its spread, where there are more.
-SOME = 100_000
+# So many rows, each a number of y, stand for its median and its spread where there are more.
+SOME = int(BLOCK_ENTRIES)
 
 
 class Glance(NamedTuple):

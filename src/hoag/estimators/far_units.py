@@ -165,11 +165,16 @@ class Unseen:
         return i, piece, *labelled(self.rule, self.weigh, i, piece)
 
 
-def joined(parts: tuple[Sampled, ...], unit: float) -> Sampled:
-    """The samples of all pieces."""
+def joined(parts: tuple[Sampled, ...], unit: float, share: float) -> Sampled:
+    """The samples of all pieces; a share of all rows, where these are not all of them."""
     X = stacked([part.X for part in parts])
     y, weights, labels, draws = (np.concatenate(part) for part in list(zip(*parts))[1:5])
-    return Sampled(X, y, unit * weights, labels, draws, min(part.share for part in parts))
+    kept = min(part.share for part in parts)
+    if kept >= 1.0:
+        return Sampled(X, y, unit * weights, labels, draws, kept)
+    kept = min(kept, share)
+    some = below(draws, labels, kept)
+    return Sampled(X[some], y[some], unit * weights[some], labels[some], draws[some], kept)
 
 
 def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
