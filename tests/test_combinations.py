@@ -143,10 +143,18 @@ def held_out_loss(model, X, y):
     return total / len(y)
 
 
+# Every case with the default, every search on ridge and on leave-one-out: the rest is slow.
 @pytest.mark.parametrize(
     ("case", "search", "setting"),
-    CHOSEN,
-    ids=[f"{case}-{search}-{'-'.join(map(str, s.values()))}" for case, search, s in CHOSEN],
+    [
+        pytest.param(
+            *(case, search, setting),
+            id=f"{case}-{search}-{'-'.join(map(str, setting.values()))}",
+            marks=[pytest.mark.slow]
+            * (search != "default" and case not in ("binary", "ridge", "leave-one-out")),
+        )
+        for case, search, setting in CHOSEN
+    ],
 )
 def test_what_every_fit_promises(case, search, setting):
     model, X, y = fitted(case, search, **setting)

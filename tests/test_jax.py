@@ -7,10 +7,12 @@ import functools
 import pickle
 import subprocess
 import sys
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from quick import quick, quick_pairs
 from scipy.optimize import minimize
 
 jax = pytest.importorskip("jax")
@@ -45,7 +47,9 @@ def models(k):
     return rewritten_jax.both(SETTINGS[k])
 
 
-@pytest.mark.parametrize("k", range(len(SETTINGS)), ids=lambda k: SETTINGS[k]["model"])
+@pytest.mark.parametrize(
+    "k", quick(range(len(SETTINGS)), (*SEARCHED, 7)), ids=lambda k: SETTINGS[k]["model"]
+)
 def test_every_model_of_the_library_rewritten_is_the_same_function(k):
     library, ours = models(k)
     assert max(hoag.testing.check_same(library, ours).values()) < 1e-12
@@ -126,8 +130,13 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("size", ["one", "two", "large"])
+@pytest.mark.parametrize(
+    ("size", "search"),
+    quick_pairs(
+        product(["one", "two", "large"], SEARCHES),
+        lambda size, search: size == "two" or search == "default",
+    ),
+)
 def test_the_value_that_is_told_is_true(logistics, size, search):
     problem = logistics[size]
     found = hoag.minimize(problem, search=SEARCHES[search], bounds=None)
