@@ -338,7 +338,13 @@ def test_the_value_that_minimize_returns_is_that_of_its_lam(make, search):
     assert result.value <= f(np.full(1, 5.0)) * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("make", CRITERIA.values(), ids=CRITERIA)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name == "sum of unrolled"))
+        for name, make in CRITERIA.items()
+    ],
+)
 def test_all_searches_end_near_the_same_minimum(make):
     """Not one of them minimises something else."""
     values = []

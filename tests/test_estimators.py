@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from quick import quick
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -295,7 +296,7 @@ def test_it_looks_around_first_where_that_is_cheap(penalties):
 
 
 @EACH
-@pytest.mark.parametrize("factor", [1e-6, 1e3, 1e150, 1e-150])
+@pytest.mark.parametrize("factor", quick([1e-6, 1e3, 1e150, 1e-150], [1e3, 1e-150]))
 def test_scaling_the_data_moves_lam_and_nothing_else(estimator, data, factor):
     X, y = data()
     here, there = fitted(estimator, data), clone(estimator).fit(factor * X, y)

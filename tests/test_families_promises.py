@@ -90,7 +90,7 @@ def test_one_penalty_is_the_best_of_the_box_and_its_loss_the_truth(name, shape):
         assert model.criterion_ <= best + allowed
 
 
-@pytest.mark.parametrize("name", CONVEX)
+@pytest.mark.parametrize("name", quick(CONVEX, ("poisson", "quantile", "ordinal")))
 def test_several_penalties_are_not_improved_by_descent_from_anywhere(name):
     X, y, weights, splits = problem(name, "tall", seed=1)
     groups = np.arange(3) if name in POWERS else np.array([0, 1, 0])
