@@ -688,17 +688,23 @@ DEGENERATE = list(degenerate())
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("to", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "to"),
     [
-        LogisticRegressionCV(),
-        LogisticRegressionCV(penalties="per-feature", max_iter=20),
-        RidgeCV(),
-        RidgeCV(cv=5),
-        RidgeCV(penalties="per-feature", max_iter=20),
+        pytest.param(estimator, to, id=f"{estimator!r}-{kind}", marks=marks)
+        for estimator, several in (
+            (LogisticRegressionCV(), False),
+            (LogisticRegressionCV(penalties="per-feature", max_iter=20), True),
+            (RidgeCV(), False),
+            (RidgeCV(cv=5), False),
+            (RidgeCV(penalties="per-feature", max_iter=20), True),
+        )
+        # Sparse rows are told by one penalty, several by dense rows.
+        for kind, to, marks in (
+            ("dense", np.asarray, ()),
+            ("sparse", sparse.csr_array, [pytest.mark.slow] * several),
+        )
     ],
-    ids=repr,
 )
 @pytest.mark.parametrize(("X", "y"), [d[1:] for d in DEGENERATE], ids=[d[0] for d in DEGENERATE])
 def test_degenerate_data_give_a_finite_model(estimator, X, y, to):
