@@ -22,7 +22,9 @@ export HOAG_DATA
 demo: .venv/demo-ready
 	$(BIN)/python examples/demo.py
 
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --quiet
+# Either process has half of the files, so that what tests of a file share is made once; one that
+# has no more takes from the other, so that none is alone at the end.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --quiet
 test: .venv/ready
 	$(PYTEST) -m 'not slow'
 
@@ -59,7 +61,7 @@ docs-check: .venv/ready
 	touch $@
 
 test-oldest: .venv-oldest/ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --quiet
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
 check-all: lint types demo docs docs-check reproduce rivals test-all test-oldest

@@ -10,10 +10,24 @@ import pytest
 @pytest.fixture(scope="session")
 def kept_clusters():
     """By their number of workers: the client, and what closes its cluster."""
-    kept = {}
-    yield kept
-    for _, closing in kept.values():
-        closing.close()
+    yield _kept
+    _close()
+
+
+# A cluster that waits keeps its processes busy for a twentieth of the time, each of them: it is
+# closed before the first test of a file that has no use for it.
+_kept = {}
+
+
+def _close():
+    while _kept:
+        _kept.popitem()[1][1].close()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    if _kept and "kept_clusters" not in getattr(nextitem, "fixturenames", ()):
+        _close()
 
 
 def _of(kept, workers):

@@ -306,7 +306,7 @@ def test_parquet_and_csv_hold_the_same(tmp_path):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction")
-    assert main(["reproduce", "--budget", "0.15s", "--out", str(out)]) == 0
+    assert main(["reproduce", "--budget", "0.04s", "--out", str(out)]) == 0
     return out
 
 
@@ -356,10 +356,10 @@ def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     monkeypatch.setattr(runs, "_setting", None)
-    arguments = ["reproduce", "--budget", "0.15s", "--out", str(made), "--figure", "methods"]
+    arguments = ["reproduce", "--budget", "0.04s", "--out", str(made), "--figure", "methods"]
     assert main(arguments) == 0
     assert "HOAG is the first" in capsys.readouterr().out
-    assert main(["reproduce", "--budget", "0.15s", "--out", str(made)]) == 0  # all figures again
+    assert main(["reproduce", "--budget", "0.04s", "--out", str(made)]) == 0  # all figures again
 
 
 @pytest.mark.parametrize(

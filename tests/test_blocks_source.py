@@ -6,7 +6,7 @@ import gc
 import json
 import pickle
 import shutil
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -356,9 +356,17 @@ def as_the_command_line(frame, standardise):
     return encoded, [name for name, _ in prepare.features(made)]
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("standardise", [False, True])
-@pytest.mark.parametrize("cache", ["auto", None])
+# Every format with one setting, and with the first format every setting.
+@pytest.mark.parametrize(
+    ("cache", "standardise", "name"),
+    [
+        pytest.param(
+            *(cache, standardise, name),
+            marks=[pytest.mark.slow] * (name != TABLES[0] and not (cache and standardise)),
+        )
+        for cache, standardise, name in product(["auto", None], [False, True], TABLES)
+    ],
+)
 def test_tables_are_encoded_as_the_command_line_does(tmp_path, frame, name, standardise, cache):
     path = written(frame, tmp_path / name)
     X, names = as_the_command_line(frame, standardise)

@@ -45,10 +45,11 @@ def exact(setting, problem, lam, found):
         return None
 
 
-def test_bound_is_never_below_the_true_error_in_1000_draws():
+@pytest.mark.parametrize("draws", [150, pytest.param(1000, marks=pytest.mark.slow)])
+def test_bound_is_never_below_the_true_error_in_any_draw(draws):
     rng = np.random.default_rng(0)
     finite_wherever_promised, ratios, tightness, without_reference = True, [], [], 0
-    for _ in range(1000):
+    for _ in range(draws):
         setting, problem, lam, eps = draw(rng)
         found = hoag.Implicit(problem).evaluate(lam, eps)
         truth = exact(setting, problem, lam, found)
@@ -71,9 +72,9 @@ def test_bound_is_never_below_the_true_error_in_1000_draws():
             if error > 100 * noise:
                 ratios.append(found.error / error)
                 tightness.append(found.bound / error)
-    assert without_reference <= 5
+    assert without_reference <= 0.005 * draws
     assert finite_wherever_promised
-    assert len(ratios) > 200
+    assert len(ratios) > 0.2 * draws
     assert np.mean((np.array(ratios) > 0.5) & (np.array(ratios) < 2)) >= 0.9
     assert np.median(tightness) < 100
 

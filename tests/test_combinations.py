@@ -143,10 +143,18 @@ def held_out_loss(model, X, y):
     return total / len(y)
 
 
+# Every case with the default, every search on ridge and on leave-one-out: the rest is slow.
 @pytest.mark.parametrize(
     ("case", "search", "setting"),
-    CHOSEN,
-    ids=[f"{case}-{search}-{'-'.join(map(str, s.values()))}" for case, search, s in CHOSEN],
+    [
+        pytest.param(
+            *(case, search, setting),
+            id=f"{case}-{search}-{'-'.join(map(str, setting.values()))}",
+            marks=[pytest.mark.slow]
+            * (search != "default" and case not in ("binary", "ridge", "leave-one-out")),
+        )
+        for case, search, setting in CHOSEN
+    ],
 )
 def test_what_every_fit_promises(case, search, setting):
     model, X, y = fitted(case, search, **setting)
@@ -330,7 +338,13 @@ def test_the_value_that_minimize_returns_is_that_of_its_lam(make, search):
     assert result.value <= f(np.full(1, 5.0)) * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("make", CRITERIA.values(), ids=CRITERIA)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name == "sum of unrolled"))
+        for name, make in CRITERIA.items()
+    ],
+)
 def test_all_searches_end_near_the_same_minimum(make):
     """Not one of them minimises something else."""
     values = []

@@ -41,6 +41,8 @@ from distributed import wait
 from hoag.dask import ClusterLost, engine
 from hoag.dask.engine import Blocks, Workers
 
+pytestmark = pytest.mark.usefixtures("kept_clusters")
+
 
 def data(n=203, d=7, seed=0):
     rng = np.random.default_rng(seed)
@@ -206,7 +208,10 @@ def test_blocks_stay_where_they_are_and_are_held_once(two_workers):
 
 def test_nothing_is_left_after_close():
     X, y, _ = data()
-    with cluster(2) as client:  # of its own: a worker that was stopped elsewhere may hold something
+    # Of its own, for a worker that was stopped elsewhere may hold something; and started as dask
+    # starts workers unless told otherwise.
+    spawned = dask.config.set({"distributed.worker.multiprocessing-method": "spawn"})
+    with spawned, cluster(2) as client:
         there = engine(*blocks(X, y), client=client)
         there.total(partial(normal, v=V))
         assert any("hoag-holder" in str(key) for key in client.who_has())

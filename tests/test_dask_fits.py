@@ -20,7 +20,7 @@ from clusters import settled
 
 from hoag.dask import engine
 
-pytestmark = pytest.mark.usefixtures("elsewhere")
+pytestmark = pytest.mark.usefixtures("elsewhere", "kept_clusters")
 
 
 def data(seed=0, n=500, d=8):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,13 @@ BY_NAME = {"__init__.py", "values.py", "testing.py"}
 OUTSIDE = ("datasets/", "cli/")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def calls(path: Path, name: str) -> list[int]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     return [
         node.lineno
         for node in ast.walk(tree)
@@ -66,7 +72,7 @@ def test_imports_point_one_way():
     wrong = []
     for file, path in FILES.items():
         own = layer("hoag." + file.removesuffix(".py").replace("/", "."))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if own is not None and isinstance(node, ast.ImportFrom) and node.module:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
                 theirs = [layer(name) for name in [node.module, *names]]
@@ -108,7 +114,7 @@ def named_numbers() -> set[str]:
         if file.startswith((*OUTSIDE, "bench/", "plot/")) or file in ("report.py", "testing.py"):
             continue
         module = file.removesuffix(".py").replace("/", ".")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         homes = {module: tree.body}
         homes |= {f"{module}.{n.name}": n.body for n in tree.body if isinstance(n, ast.ClassDef)}
         for home, body in homes.items():

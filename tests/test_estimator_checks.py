@@ -34,19 +34,23 @@ from hoag.search import Hoag
 
 SEARCHES = (None, Hoag(max_iter=8))
 
-# A kernel's default search looks all over the box, which takes a second on the few rows of a check:
-# it has those checks below that a search can change, with two folds, and a search of few steps has
-# them all, with five.
 PLAIN = [
     LogisticRegressionCV(),
     RidgeCV(),
-    RidgeCV(cv=5),
     RidgeClassifierCV(),
+    PoissonRegressorCV(),
+    LinearSVCCV(),
+]
+
+# These have all checks, too, but those that a setting cannot change are left to `make test-all`.
+# A kernel's default search looks all over the box, which takes half a second on the few rows of a
+# check: it has those checks below that a search can change, with two folds, and a search of few
+# steps has them all, with five.
+DEARER = [
+    RidgeCV(cv=5),
     RidgeClassifierCV(cv=5),
     KernelRidgeCV(search=SEARCHES[1]),
-    PoissonRegressorCV(),
     HuberRegressorCV(),
-    LinearSVCCV(),
     OrdinalLogisticCV(),
 ]
 
@@ -129,6 +133,17 @@ DIFFERING = {
     "check_fit_idempotent",
 }
 
+# Those of them that are not about how numbers are given or what is left behind, which the quicker
+# settings tell: the dearer ones leave the rest to `make test-all`.
+BRIEF = {
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_estimator_sparse_tag",
+    "check_fit2d_1feature",
+    "check_regressor_multioutput",
+    "check_classifiers_classes",
+    "check_n_features_in",
+}
+
 
 def name_of(check):
     """check_…, of a function that may be wrapped in functools.partial."""
@@ -139,22 +154,42 @@ def shown(estimator):
     return " ".join(repr(estimator).split())
 
 
-def _with_the_papers_search(estimator):
-    return estimator.search is not None and not isinstance(estimator, KernelRidgeCV)
+def _quick(estimator):
+    """The checks of a setting that `make test` runs."""
+    if estimator in LONGER or isinstance(estimator, PoissonRegressorCV):
+        return set()
+    if isinstance(estimator, KernelRidgeCV):
+        return BRIEF if estimator.search is None else DIFFERING
+    if estimator.search is not None:  # the paper's
+        return set()
+    many = estimator.penalties in ("per-feature", "per-coefficient")
+    dearer = not isinstance(estimator, (RidgeCV, RidgeClassifierCV)) or estimator.cv is not None
+    return BRIEF if many and dearer else DIFFERING
+
+
+def _parameter(estimator, check, quick):
+    with_what = "".join(f"-{name}={value}" for name, value in check.keywords.items())
+    return pytest.param(
+        *(estimator, check),
+        id=f"{shown(estimator)}-{name_of(check)}{with_what}",
+        marks=[] if quick else [pytest.mark.slow],
+    )
 
 
 CHOSEN = [
-    pytest.param(
-        *(estimator, check),
-        id=f"{shown(estimator)}-{name_of(check)}",
-        marks=[pytest.mark.slow] * (other in LONGER or _with_the_papers_search(other)),
-    )
+    _parameter(estimator, check, name_of(check) in _quick(other))
     for other in [*OTHERS, *LONGER]
     for estimator, check in estimator_checks_generator(other)
     # keywords: the same check once more, on read-only memory or in float32
     if name_of(check) in DIFFERING and not check.keywords
     # which scikit-learn 1.6 runs on all
     if "on_sparse_data" not in name_of(check) or get_tags(other).input_tags.sparse
+]
+
+ALL_OF_DEARER = [
+    _parameter(estimator, check, name_of(check) in DIFFERING and not check.keywords)
+    for dearer in DEARER
+    for estimator, check in estimator_checks_generator(dearer)
 ]
 
 
@@ -169,6 +204,16 @@ def without_convergence_warnings():
 @pytest.mark.filterwarnings("default::UserWarning")
 @parametrize_with_checks(PLAIN)
 def test_every_check_on_the_estimators_as_people_construct_them(estimator, check):
+    _every_check(estimator, check)
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize(("estimator", "check"), ALL_OF_DEARER)
+def test_every_check_on_those_that_take_longer(estimator, check):
+    _every_check(estimator, check)
+
+
+def _every_check(estimator, check):
     if name_of(check) == "check_sparsify_coefficients":
         estimator.set_params(cv=3)  # its classes have three rows, as scikit-learn's own have folds
     with without_convergence_warnings():
@@ -195,7 +240,11 @@ def test_those_checks_that_a_setting_can_change(estimator, check):
 
 # Not among those that scikit-learn hands out.
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("estimator", [*PLAIN, *ALIKE, *OTHERS], ids=shown)
+@pytest.mark.parametrize(
+    "estimator",
+    [*PLAIN, *DEARER, *ALIKE, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)],
+    ids=shown,
+)
 def test_the_names_of_a_frames_columns(estimator):
     with without_convergence_warnings():
         check_dataframe_column_names_consistency(type(estimator).__name__, estimator)

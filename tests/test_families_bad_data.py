@@ -10,6 +10,7 @@ import pytest
 from families import NAMES, POWERS, draw, estimator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick import quick
 
 import hoag
 
@@ -210,7 +211,7 @@ def test_quantiles_far_out_begin_where_they_are():
     assert np.mean(y < model.predict(X)) == pytest.approx(0.99, abs=0.01)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", quick([0, 1], [0]))
 def test_hubers_spread_stays_positive_with_fewer_rows_than_columns(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 600))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from itertools import product
 from unittest.mock import patch
 
 import families
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pieces import Cut, agree, both, relative
+from quick import quick, quick_pairs
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -88,7 +90,15 @@ CASES = {  # estimator, kind of y, sparse, weights
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+# Each setting once; the rest of their product is left to `make test-all`.
+ONCE = {
+    *("binary-sparse-weights", "binary-groups", "balanced", "no-intercept", "KFold", "in-time"),
+    *("random-splits", "not-refitted", "1se", "classes", "per-class", "classes-sparse-brier"),
+    *("ridge", "ridge-per-feature", "ridge-huber", "targets", "per-target", "ridge-classes"),
+}
+
+
+@pytest.mark.parametrize("case", quick(CASES, ONCE))
 def test_a_fit_to_pieces_is_the_fit_in_memory(case):
     estimator, kind, is_sparse, weighted = CASES[case]
     X, y, weight = data(kind)
@@ -101,8 +111,16 @@ def test_a_fit_to_pieces_is_the_fit_in_memory(case):
     assert set(vars(near)) - {"best_score_"} == set(vars(apart))  # that is of rows in memory
 
 
-@pytest.mark.parametrize("penalties", ["shared", "per-feature"])
-@pytest.mark.parametrize("name", [name for name in families.NAMES if name != "inverse"])
+FAMILIES = product(families.NAMES, ("shared", "per-feature"))
+
+
+@pytest.mark.parametrize(
+    ("name", "penalties"),
+    quick_pairs(
+        (pair for pair in FAMILIES if pair[0] != "inverse"),
+        lambda name, penalties: penalties == "shared" or name in ("poisson", "ordinal"),
+    ),
+)
 def test_so_are_those_of_every_family(name, penalties):
     X, y, weight, _ = families.draw(name, n=150, p=3)
     one = penalties == "shared"
@@ -124,7 +142,13 @@ def in_slices():
     return patch.object(hoag.glm.blocks, "BLOCK_ENTRIES", 1.0)
 
 
-@pytest.mark.parametrize("name", [*SOME, "huber", "ordinal", "poisson"])
+@pytest.mark.parametrize(
+    "name",
+    quick(
+        [*SOME, "huber", "ordinal", "poisson"],
+        {"binary-sparse-weights", "classes", "ridge-huber", "huber", "ordinal"},
+    ),
+)
 def test_so_are_those_to_pieces_that_are_gone_through_in_slices(name):
     if name in CASES:
         estimator, kind, is_sparse, weighted = CASES[name]

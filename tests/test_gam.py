@@ -2,10 +2,12 @@
 
 import pickle
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
 import sklearn
+from quick import quick_pairs
 from scipy.integrate import trapezoid
 from scipy.interpolate import BSpline
 from scipy.linalg import null_space
@@ -191,8 +193,13 @@ def test_the_fit_is_that_of_curves_held_at_mean_zero(data, weighted):
     np.testing.assert_allclose((high - value)[:, 0], 1.959964 * error, rtol=1e-4)
 
 
-@pytest.mark.parametrize("cv", ["reml", "gcv", "alo", "aic", 5])
-@pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma"])
+@pytest.mark.parametrize(
+    ("family", "cv"),
+    quick_pairs(
+        product(["gaussian", "poisson", "gamma"], ["reml", "gcv", "alo", "aic", 5]),
+        lambda family, cv: family == "poisson" or cv == "reml",
+    ),
+)
 def test_every_way_to_choose_finds_the_curves(data, cv, family):
     X, f, y = data
     rng = np.random.default_rng(0)

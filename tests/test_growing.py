@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
+from quick import quick_pairs
 from scipy.special import expit
 
 import hoag
@@ -285,8 +287,13 @@ def in_torch(h, groups):
     return problem, partial(h, torch, lambda a, b: softplus(b)), zeros
 
 
-@pytest.mark.parametrize("batches", [None, 3])
-@pytest.mark.parametrize("framework", [in_jax, in_torch])
+@pytest.mark.parametrize(
+    ("framework", "batches"),
+    quick_pairs(
+        product([in_jax, in_torch], [None, 3]),
+        lambda framework, batches: (framework is in_torch) == (batches is None),
+    ),
+)
 def test_functions_of_a_framework_on_rows(framework, batches):
     train, test, groups = rows(240, 4), rows(120, 4, 1), np.array([0, 0, 1, 1])
 

@@ -7,10 +7,12 @@ import functools
 import pickle
 import subprocess
 import sys
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from quick import quick, quick_pairs
 from scipy.optimize import minimize
 
 jax = pytest.importorskip("jax")
@@ -45,7 +47,9 @@ def models(k):
     return rewritten_jax.both(SETTINGS[k])
 
 
-@pytest.mark.parametrize("k", range(len(SETTINGS)), ids=lambda k: SETTINGS[k]["model"])
+@pytest.mark.parametrize(
+    "k", quick(range(len(SETTINGS)), (*SEARCHED, 7)), ids=lambda k: SETTINGS[k]["model"]
+)
 def test_every_model_of_the_library_rewritten_is_the_same_function(k):
     library, ours = models(k)
     assert max(hoag.testing.check_same(library, ours).values()) < 1e-12
@@ -126,8 +130,13 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("size", ["one", "two", "large"])
+@pytest.mark.parametrize(
+    ("size", "search"),
+    quick_pairs(
+        product(["one", "two", "large"], SEARCHES),
+        lambda size, search: size == "two" or search == "default",
+    ),
+)
 def test_the_value_that_is_told_is_true(logistics, size, search):
     problem = logistics[size]
     found = hoag.minimize(problem, search=SEARCHES[search], bounds=None)
@@ -345,7 +354,7 @@ CLOSED_OVER = {
 }
 
 
-@pytest.mark.parametrize("how", CLOSED_OVER)
+@pytest.mark.parametrize("how", quick(CLOSED_OVER, ["numpy", "scan of compiled"]))
 def test_arrays_that_are_closed_over_are_no_part_of_compiled_code(how):
     loss = CLOSED_OVER[how]
     problem = hoag.jax.problem(
@@ -542,7 +551,9 @@ def adam(lam, x):
     return jax.jit(lambda x: jax.lax.fori_loop(0, 1500, step, (x, rule.init(x)))[0])(x)
 
 
-@pytest.mark.parametrize("solver", [None, descent, adam], ids=["newton", "descent", "adam"])
+@pytest.mark.parametrize(
+    "solver", quick([None, descent, adam], [None, descent]), ids=["newton", "descent", "adam"]
+)
 def test_a_network_is_tuned_to_a_value_that_is_true(solver):
     problem = hoag.jax.problem(
         net_loss, net_judged, NET, NET_LAM, scale="log", convex=False, solver=solver

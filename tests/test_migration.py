@@ -847,7 +847,21 @@ def test_there_are_ten_of_each():
     assert set(counts.values()) == {10}
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=ids)
+# Three that fit dozens of models and whose estimator and options another one has.
+LONG = {
+    "inside of another cross-validation",
+    "patients that stay together",
+    "a grid of widths and ridges",
+}
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        pytest.param(one, id=ids(one), marks=[pytest.mark.slow] * (one.title in LONG))
+        for one in SNIPPETS
+    ],
+)
 def test_a_snippet_runs_with_its_import_line_changed(snippet):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

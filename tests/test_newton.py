@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from quick import quick
 from scipy.optimize import minimize
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -56,7 +57,7 @@ BOX = Box(-12.0, 12.0, size=6)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "ridge"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", quick([0, 1, 2], [1]))
 def test_it_ends_at_the_best_of_many_starts_and_below_one_penalty_for_all(kind, seed):
     problems = folds(kind, seed)
     criterion = hoag.plan(problems)

@@ -22,7 +22,7 @@ from hoag.glm.model import LinearModel
 from hoag.glm.term import Images
 from hoag.search import Adaptive, Fast, Grid, Hoag, Look, Note, Run, Search
 
-SEARCHES = {"fast": Fast(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(4)}
+SEARCHES = {"fast": Fast(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(3)}
 EACH_SEARCH = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 

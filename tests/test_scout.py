@@ -189,6 +189,7 @@ def test_a_criterion_that_cannot_be_scouted_starts_where_it_was_told():
     assert cost == Cost()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("HOAG_DATA"), reason="HOAG_DATA is not set")
 def test_parkinsons_is_found_from_everywhere():
     A, y, A_test, y_test = datasets.thirds(*datasets.load("parkinsons").X_y, seed=0)[:4]

@@ -49,9 +49,22 @@ THEOREM_2 = [
 ]
 
 
-@pytest.mark.parametrize("schedule", SUMMABLE, ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize(
-    ("setting", "bounds"), THEOREM_2, ids=[setting["model"] for setting, _ in THEOREM_2]
+    ("setting", "bounds", "schedule"),
+    [
+        pytest.param(
+            *(setting, bounds, schedule),
+            id=f"{setting['model']}-{type(schedule).__name__}",
+            # Every model with one schedule, and every schedule on two models.
+            marks=[pytest.mark.slow]
+            * (
+                setting["model"] in ("multinomial", "kernel-ridge")
+                and not isinstance(schedule, schedules.Quadratic)
+            ),
+        )
+        for setting, bounds in THEOREM_2
+        for schedule in SUMMABLE
+    ],
 )
 def test_theorem_2_the_gradient_mapping_goes_to_zero(setting, bounds, schedule):
     """Constant step, summable tolerances: ‖λ − P(λ − ∇f/L)‖ falls by 1e-6 in 2000 steps."""

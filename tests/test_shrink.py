@@ -176,7 +176,17 @@ def test_auto_says_what_it_chose_and_is_lower_on_unseen_rows():
     assert np.ptp(model.lam_) == 0
 
 
-@pytest.mark.parametrize("cv", [4, "alo", "gcv", ShuffleSplit(1, random_state=0)])
+@pytest.mark.parametrize(
+    "cv",
+    [
+        4,
+        "alo",
+        *(
+            pytest.param(cv, marks=pytest.mark.slow)
+            for cv in ("gcv", ShuffleSplit(1, random_state=0))
+        ),
+    ],
+)
 def test_auto_with_any_criterion(cv):
     model = hoag.LogisticRegressionCV(penalties=THREE, cv=cv, shrink="auto").fit(X, CLASSES)
     assert model.shrink_ > 0

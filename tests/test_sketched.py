@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pieces import Cut, agree, both
+from quick import quick
 from scipy import sparse
 
 import hoag
@@ -36,7 +37,7 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", quick(FITS, ["no intercept", "squared hinge"]))
 def test_the_loss_that_is_told_is_that_of_memory_at_the_same_penalties(name):
     make, options = FITS[name]
     X, z, rng = text()
@@ -72,7 +73,7 @@ POSITIVE = {
 }
 
 
-@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize("name", quick(POSITIVE, ["counts"]))
 def test_curvature_that_has_no_bound_takes_tens_of_reads_and_not_thousands(name):
     make, options, drawn = POSITIVE[name]
     X, z, rng = text(p=1100)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quick import quick
 from scipy import sparse
 from scipy.stats import ortho_group
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -237,7 +238,7 @@ def test_a_classifier_of_many_columns_is_refitted_in_them():
     np.testing.assert_allclose(fit.coef_, other.coef_ / root, atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4])
+@pytest.mark.parametrize("seed", quick([0, 2, 4], [0, 4]))
 def test_beyond_factors_the_loss_reported_is_that_of_weak_directions_too(seed, monkeypatch):
     """Steps solved to half their residual saw nothing of them: 0.41 was said of a loss of 1.66."""
     monkeypatch.setattr(plan, "FEW", 10)

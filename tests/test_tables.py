@@ -132,9 +132,9 @@ def test_a_semicolon_table_in_latin_1_with_decimal_commas(tmp_path, capsys):
     assert "single column" in failure(capsys, "tune", file, "--sep", "|")
 
 
-def test_a_parquet_of_100_000_rows(tmp_path, capsys):
+@pytest.mark.parametrize("n", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_parquet_of_many_rows(n, tmp_path, capsys):
     rng = np.random.default_rng(2)
-    n = 100_000
     frame = pd.DataFrame(rng.normal(size=(n, 8)), columns=list("abcdefgh"))
     frame["shop"] = pd.Categorical(rng.choice(["north", "south", "west"], n))
     frame["when"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(
@@ -148,9 +148,9 @@ def test_a_parquet_of_100_000_rows(tmp_path, capsys):
     frame.to_parquet(file)
     start = time.process_time()
     found, _, out, told = through(capsys, tmp_path, file, "--target", "sales")
-    assert time.process_time() - start < 15  # about 3 s on one core
+    assert time.process_time() - start < 5 + n / 10_000  # about 3 s on one core for 100 000
     assert found["rows"] == len(out) == n
-    assert found["missing"]["columns"] == {"a": 20_000, "member": 14_286}
+    assert found["missing"]["columns"] == {"a": n // 5, "member": -(-n // 7)}
     assert found["features"] == 8 + 1 + 1 + 2 + 3 + 12 + 7 + 24
     assert found["baseline"]["learnt"]
     assert "R² 0.5" in told

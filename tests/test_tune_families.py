@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from quick import quick
 from sklearn.base import clone
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_tweedie_deviance
@@ -104,7 +105,7 @@ def fitted(model, frame):
     return clone(estimator).fit(scale(frame[X_NAMES].to_numpy()), y, **given), y, given
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=quick(CASES, ["poisson", "ordinal", "cox", "svc"]))
 def tuned(request, file, tmp_path_factory):
     """One tune of each model: its JSON, its model file and its page."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -85,13 +85,27 @@ class Cost:
     grams: float = 0.0
     reads: float = 0.0
 
+    # Added up for every look of a search, of which a survey has thousands: field by field, since
+    # dataclasses.astuple copies deeply.
     def __add__(self, other: Cost) -> Cost:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Cost(*(own + theirs for own, theirs in pairs))
+        return Cost(
+            self.passes + other.passes,
+            self.held_out + other.held_out,
+            self.kernels + other.kernels,
+            self.certificate + other.certificate,
+            self.grams + other.grams,
+            self.reads + other.reads,
+        )
 
     def __sub__(self, other: Cost) -> Cost:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Cost(*(own - theirs for own, theirs in pairs))
+        return Cost(
+            self.passes - other.passes,
+            self.held_out - other.held_out,
+            self.kernels - other.kernels,
+            self.certificate - other.certificate,
+            self.grams - other.grams,
+            self.reads - other.reads,
+        )
 
 
 @dataclass(frozen=True, eq=False)

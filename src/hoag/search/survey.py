@@ -158,10 +158,11 @@ class _Plane:
 
     def _around(self, place: Place, step: int) -> Iterator[Place]:
         """The places next to it, across corners too: valleys run askew."""
-        for moves in product((-step, 0, step), repeat=len(self.axes)):
-            other = tuple(k + move for k, move in zip(place, moves, strict=True))
-            if any(moves) and all(0 <= k <= n for k, n in zip(other, self.axes, strict=True)):
-                yield other
+        near = (
+            [k + move for move in (-step, 0, step) if 0 <= k + move <= n]
+            for k, n in zip(place, self.axes, strict=True)
+        )
+        return (other for other in product(*near) if other != place)
 
     def basins(self, values: dict[Place, float]) -> list[Place]:
         """The lowest places of the grid that have no lower one next to them, none beside another.
@@ -170,9 +171,10 @@ class _Plane:
         """
         taken: list[Place] = []
         for place in sorted(values, key=values.__getitem__):
-            around = set(self._around(place, self.finest))
-            lowest = all(values[place] <= values[other] for other in around)
-            if lowest and not around.intersection(taken):
+            value = values[place]
+            if any(values[other] < value for other in self._around(place, self.finest)):
+                continue
+            if not set(self._around(place, self.finest)).intersection(taken):
                 taken.append(place)
             if len(taken) == BASINS:
                 break
