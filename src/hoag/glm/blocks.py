@@ -22,7 +22,7 @@ from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.losses import Loss, OuterLoss, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.moments import Moments
-from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams
+from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams, in_cache
 from hoag.glm.term import Predictor, picked
 from hoag.problems import Ledger
 from hoag.values import Array
@@ -237,7 +237,7 @@ class Blocks:
                 found.append((chunk.train, at.curve(z[:, K:])[:, used], 2 * K + used))
             gathered.add(chunk.A, *found)
             if anew:
-                self._bend(hessian, self._seen(chunk.A), chunk.train, at, used)
+                self._bend(hessian, chunk.A, chunk.train, at, used)
         judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
         self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
         if anew:
@@ -286,7 +286,7 @@ class Blocks:
         hessian = np.zeros((K, size, size))
         for chunk in self._chunks():
             at = At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.design.outputs)))
-            self._bend(hessian, self._seen(chunk.A), chunk.train, at, chunk.trained)
+            self._bend(hessian, chunk.A, chunk.train, at, chunk.trained)
         self._charge_grams(K)
         return hessian
 
@@ -356,7 +356,7 @@ class Blocks:
             value[b] += part.weights @ at.value
             gradient.add(part.A, (weights, at.slope, b))
             if curved:
-                self._bend(hessian, self._seen(part.A), weights, at, b)
+                self._bend(hessian, part.A, weights, at, b)
         self.ledger.charge(passes=1.0)
         if curved:
             self._charge_grams(1)
@@ -370,21 +370,25 @@ class Blocks:
     ) -> None:
         """hessian[k] += Aᵀ diag(weights ∂²loss/∂z²) A for k in `used`, the intercept included.
 
-        `at` is at the z of all folds, or of those used.
+        A is as it is kept, through the lens yet to be seen; `at` is at the z of all folds, or of
+        those used.
         """
         design, p = self.design, self.design.features
         columns = used if at.shape[1] > used.size else np.arange(used.size)
         weights = np.broadcast_to(weights, (len(weights), used.size))
         if design.width > 1:
-            hessian[used] += self._pairs(A, weights, at, columns)
+            hessian[used] += self._pairs(self._seen(A), weights, at, columns)
             return
         d = weights * at.curvature[:, columns]
-        for j, k in enumerate(used):
-            hessian[k, :p, :p] += gram(A, d[:, j])
+        for some, part in in_cache(A):
+            own = self._seen(part)
+            for j, k in enumerate(used):
+                hessian[k, :p, :p] += gram(own, d[some, j])
+            if design.Q is not None:
+                border = np.asarray(own.T @ d[some]).T
+                hessian[used, :p, p] += border
+                hessian[used, p, :p] += border
         if design.Q is not None:
-            border = np.asarray(A.T @ d).T
-            hessian[used, :p, p] += border
-            hessian[used, p, :p] += border
             hessian[used, p, p] += d.sum(axis=0)
 
     def _pairs(self, A: Any, weights: Array, at: At, columns: npt.NDArray[np.intp]) -> Array:

@@ -242,6 +242,20 @@ def filled(A: Any, share: float = 0.1) -> bool:
     return bool(sparse.issparse(A) and A.nnz > share * A.shape[0] * A.shape[1])
 
 
+def in_cache(A: Any) -> Iterator[tuple[slice, Any]]:
+    """Rows of an array that stay in the cache while they are copied and multiplied; all sparse.
+
+    They are at least as many as columns, beside whose products sums of matrices are little work.
+    """
+    n, width = A.shape
+    if sparse.issparse(A):
+        yield slice(0, n), A
+        return
+    height = max(int(BLOCK_ENTRIES / max(width, 1)), width, 1)
+    for start in range(0, n, height):
+        yield slice(start, start + height), A[start : start + height]
+
+
 def gram(A: Any, d: Array) -> Array:
     """Aᵀ diag(d) A."""
     if filled(A):
