@@ -596,6 +596,7 @@ def test_a_damaged_cache_is_made_again(tmp_path, frame, counted, harm):
 
 
 def test_rows_below_a_header_are_counted_as_the_command_line_does(tmp_path, frame):
+    pytest.importorskip("pyarrow")
     frame.loc[2, "y"] = None
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)

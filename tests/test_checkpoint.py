@@ -220,6 +220,8 @@ LONGEST = {("bent-space", "fast"), ("penalties", "fast"), ("space", "hoag"), ("j
     ("name", "search"), quick_pairs(SEARCHED, lambda *pair: pair not in LONGEST)
 )
 def test_a_search_that_is_killed_ends_with_the_same_bits(name, search, killer, tmp_path):
+    if search == "bayes":
+        pytest.importorskip("bayes_opt")
     goes_on(killer, tmp_path, lambda path: minimized(name, search, path), bits, (0, 0.5, 0.9))
 
 
