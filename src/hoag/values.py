@@ -257,13 +257,14 @@ class Evaluation:
             return float("inf")
         return self.value + (0.0 if np.isnan(self.f_error) else DOUBT * self.f_error)
 
-    def light(self) -> Evaluation:
-        """The numbers alone, without solutions and warm starts."""
-        held = (self.x, self.warm, self.tangents, self.folds)
-        if all(one is None for one in held) and not self.parts:
+    def light(self, folds: bool = False) -> Evaluation:
+        """The numbers alone, without solutions and warm starts; those of `folds` if asked for."""
+        losses = self.folds if folds else None
+        held = (self.x, self.warm, self.tangents)
+        if all(one is None for one in held) and losses is self.folds and not self.parts:
             return self
         parts = tuple(part.light() for part in self.parts)
-        return replace(self, x=None, warm=None, tangents=None, folds=None, parts=parts)
+        return replace(self, x=None, warm=None, tangents=None, folds=losses, parts=parts)
 
 
 def _moved(old: str, new: str) -> None:

@@ -485,7 +485,9 @@ class Run:
             found = self._replay.held.get(number, entry.answer)
         self.cost = self.cost + found.cost
         self._issued[number] = found
-        self._write(Entry(what, lam, ask, found.light(), self.seconds))
+        # A search says at its end how the losses of folds have changed since a step of its.
+        kept = found.light(folds=ask is not None and not ask.free)
+        self._write(Entry(what, lam, ask, kept, self.seconds))
         return found
 
     def _replayed(self) -> bool:
