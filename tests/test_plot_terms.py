@@ -40,7 +40,8 @@ ETA = (
 ).to_numpy()
 ERRORS = 0.3 * RNG.normal(size=N)
 POWERS = np.vander(FRAME.noise, 5)
-ERRORS -= POWERS @ np.linalg.lstsq(POWERS, ERRORS)[0]  # so that noise has nothing to say
+# so that noise has nothing to say
+ERRORS -= POWERS @ np.linalg.lstsq(POWERS, ERRORS, rcond=None)[0]
 Y = ETA + ERRORS
 
 
