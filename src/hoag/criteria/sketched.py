@@ -83,9 +83,8 @@ class Beside:
     def at(self, lam: Array) -> tuple[float, Array]:
         """f and p near by."""
         d = lam - self.lam
-        return self.value + float(
-            (self.grad + 0.5 * self.slope * d) @ d
-        ), self.grad + self.slope * d
+        value = self.value + float((self.grad + 0.5 * self.slope * d) @ d)
+        return value, self.grad + self.slope * d
 
 
 @dataclass(frozen=True, eq=False)

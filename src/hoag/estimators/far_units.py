@@ -25,7 +25,7 @@ from hoag.glm.far import Sampled, labelled, stacked
 from hoag.glm.far_rows import FarRows
 from hoag.glm.fold_rule import FoldRule
 from hoag.glm.lens import Lens
-from hoag.values import ROUNDING, ROUNDOFF, Array, InvalidInput
+from hoag.values import BLOCK_ENTRIES, ROUNDING, ROUNDOFF, Array, InvalidInput
 
 # A column whose mean is more than so many spreads is centred before it is multiplied: products
 # with it as it is would lose more digits than sums of many products lose anyway.
@@ -124,7 +124,7 @@ class Measure:
         p = X.shape[1]
         total, mean, squares = 0.0, np.zeros(p), np.zeros(p)
         top, bottom = np.full(p, -np.inf), np.full(p, np.inf)
-        for start in range(0, len(X), height := max(1, int(1e5 / max(p, 1)))):
+        for start in range(0, len(X), height := max(1, int(BLOCK_ENTRIES / max(p, 1)))):
             A, own = X[start : start + height], weights[start : start + height]
             np.maximum(top, A.max(axis=0), out=top)
             np.minimum(bottom, A.min(axis=0), out=bottom)
