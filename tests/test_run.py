@@ -71,7 +71,7 @@ def test_the_value_is_that_of_the_problem_at_x(search, d):
     g = by_definition(folds, result.x, result.lam)
     assert result.evaluation.g == pytest.approx(g, rel=1e-12)
     left = sum(part.f_error for part in result.evaluation.parts)
-    assert abs(result.value - g) <= left + 1e-12 * g
+    assert abs(result.value - g) <= left + 1e-11 * g  # the value is g and what x lacks
     truth = sum(registry.exact(fold, result.lam).value for fold in folds)
     assert result.value == pytest.approx(truth, rel=1e-3)
 
@@ -93,8 +93,15 @@ def test_what_a_search_went_by_is_not_what_is_reported():
     for search in SEARCHES.values():
         result = hoag.minimize(Optimist(), lam0=1.5, search=search)
         assert result.value == 2.0 + float(result.lam @ result.lam)
+        assert result.value == min(2.0 + float(step.lam @ step.lam) for step in result.trace)
         assert result.trace[-1].cost.passes == 0.0
-        assert result.cost.passes == 1.0
+        # every λ whose loss was said to be lower than the best that was verified
+        lower = {
+            step.lam[0]
+            for step in result.trace
+            if 0.9 * (2.0 + step.lam[0] ** 2) < result.value * (1 - 1e-4)
+        }
+        assert result.cost.passes == len(lower | {result.lam[0]})
 
 
 # ---------------------------------------------------------------- the journal
@@ -380,7 +387,7 @@ def estimator_cases():
     yield pytest.param(hoag.LogisticRegressionCV(cv=3, tol=1e-9), A, y, id="text")
     yield pytest.param(hoag.LogisticRegressionCV(penalties="per-feature"), X, z > 0, id="penalties")
     yield pytest.param(hoag.RidgeCV(cv=4, tol=1e-12), X, z, id="ridge")
-    yield pytest.param(hoag.RidgeCV(), X, z, id="leave-one-out")
+    yield pytest.param(hoag.RidgeCV(tol=1e-12), X, z, id="leave-one-out")
     yield pytest.param(hoag.KernelRidgeCV(cv=3, tol=1e-12), X, z, id="kernel")
 
 

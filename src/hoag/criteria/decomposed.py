@@ -82,8 +82,14 @@ class Fold(NamedTuple):
 
 
 def singular(A: Array) -> tuple[Array, Array, Array]:
-    """A = U diag(σ) Vᵀ with every σ right to its own digits, where columns only differ in scale."""
-    Q, R, order = qr(A, mode="economic", pivoting=True)
+    """A = U diag(σ) Vᵀ with every σ right to its own digits, where columns only differ in scale.
+
+    Rows are sorted by their size: a Householder factor is then right row by row, too, and one row
+    far out leaves the digits of the others.
+    """
+    rows = np.argsort(-np.max(np.abs(A), axis=1, initial=0.0), kind="stable")
+    Q = np.empty((A.shape[0], min(A.shape)))
+    Q[rows], R, order = qr(A[rows], mode="economic", pivoting=True)
     sva, v, u, work, _, info = dgejsv(R.T.copy(), joba=2, jobu=0, jobv=0, jobr=0)  # Rᵀ = v σ uᵀ
     if info != 0:
         raise np.linalg.LinAlgError("The rows could not be decomposed.")

@@ -52,6 +52,17 @@ from hoag.values import (
     InvalidInput,
 )
 
+# So many penalties, from rounding to the largest, are tried for the least that a Gram matrix bears.
+TRIED = 32
+# The rows of so many largest leverages are left out by definition, where verification needs it.
+DELETED = 3
+# Where 1 − h of a row has lost half of its digits, rounding decides, and f is not known.
+LEAST_GAP = ROUNDOFF**0.5
+LEVERAGE = (
+    "Weaker penalties than these leave a row whose fit is its own value to rounding (leverage 1): "
+    "what the others say of it is not known there."
+)
+
 
 class LeaveOneOut(Criterion):
     """The criterion Σᵢ sᵢ loss(yᵢ, prediction of the fit without row i) for ridge regression.
@@ -115,7 +126,7 @@ class LeaveOneOut(Criterion):
         if not self._decomposes:
             return None
         known = self._by_gram
-        if known.lost > GRAM_ERROR * float(known.e[0]):
+        if self._trusted_from > 0:
             if self.n * self.p**2 > CHEAP:
                 return None
             known = self._by_rows
@@ -139,6 +150,9 @@ class LeaveOneOut(Criterion):
         )
         if part._decomposes:
             part._by_gram = self._by_gram._replace(c=self._by_gram.c[:, targets])
+            part._trusted_from = self._trusted_from
+            if self._trusted_from > 0:
+                part._by_rows = self._by_rows._replace(c=self._by_rows.c[:, targets])
         return part
 
     def errors_alike(
@@ -173,13 +187,19 @@ class LeaveOneOut(Criterion):
             lam,
             value,
             gradient,
-            f_error=ROUNDING * abs(value),
+            **self._known(value, min(float(self._gap(fit).min()) for fit, *_ in fits)),
             error=error,
             cost=self._spent(),
             hessian=bent,
             tangents=tangents,
             folds=sum(lost for *_, lost in fits),
         )
+
+    def _known(self, value: float, gap: float) -> dict[str, Any]:
+        """How well f is known where this is the least 1 − h, and why if it is not."""
+        if self._wide or gap >= LEAST_GAP:
+            return {"f_error": ROUNDING * abs(value)}
+        return {"f_error": np.inf, "note": LEVERAGE}
 
     def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
         """f along every axis, exactly, for a block of back-substitutions an axis."""
@@ -217,13 +237,41 @@ class LeaveOneOut(Criterion):
         )
 
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
-        """By a factor made for this λ, where a decomposition had served; x is made too."""
-        fresh = self._solve if self._trusted(found.lam) else self._factor
-        value, fits = self._value(found.lam, fresh)
+        """By a factor made for this λ, where a decomposition had served; x is made too.
+
+        Where no factor of a Gram matrix is precise enough, by the decomposition of the rows, and
+        the rows that have the most leverage by the fits without them, as the definition says.
+        """
+        exactly = self._decomposes and self._alpha(found.lam) < self._trusted_from
+        value, fits = self._value(found.lam, self._spectral if exactly else self._factor)
         theta = np.concatenate([fit.theta() for fit, *_ in fits], axis=1)
-        error = abs(value - found.value) + ROUNDING * abs(value)
-        folds, spent = sum(lost for *_, lost in fits), self._spent()
+        folds, error = sum(lost for *_, lost in fits), ROUNDING * abs(value)
+        if exactly and not self.gcv:
+            for i in np.argsort(fits[0][0].gap)[:DELETED].tolist():
+                lost = self._lost_without(i, self._alpha(found.lam))
+                change, folds[i] = lost - folds[i], lost
+                value, error = value + change, error + abs(change)
+        error += abs(value - found.value)
+        if not np.isfinite(
+            found.f_error
+        ):  # no verification knows more of the row than its leverage
+            error = np.inf
+        spent = self._spent()
         return replace(found, value=value, g=value, f_error=error, x=theta, folds=folds, cost=spent)
+
+    def _lost_without(self, i: int, alpha: float) -> float:
+        """sᵢ loss(yᵢ, prediction of the fit without row i), by a decomposition of its own."""
+        rest, s = np.arange(self.n) != i, self.weights[:, None]
+        A = self._scaled_rows / self.seen.root
+        share = s[rest] / s[rest].sum() if np.any(self.share) else np.zeros_like(s[rest])
+        mean, level = np.sum(share * A[rest], axis=0), np.sum(share * self.y[rest], axis=0)
+        root = np.sqrt(s[rest])
+        U, sigma, V = self._singular(root * (A[rest] - mean))
+        shrunk = (sigma / (sigma**2 + alpha))[:, None] * (U.T @ (root * (self.y[rest] - level)))
+        predicted = level + (A[i] - mean) @ V @ shrunk
+        flat = self.y.shape[1] == 1
+        y, z = (self.y[i], predicted) if flat else (self.y[i : i + 1], predicted[None])
+        return float(self.weights[i] * np.sum(self.outer.at(y, z).value))
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:
@@ -231,10 +279,8 @@ class LeaveOneOut(Criterion):
         fits = self._value(found.lam)[1]
         return np.concatenate([fit.theta() for fit, *_ in fits], axis=1), self._spent()
 
-    def _trusted(self, lam: Array) -> bool:
-        """Whether a factor is less precise at this λ than the decomposition of the rows."""
-        alpha = float(np.min(self.penalty.alpha(lam)))
-        return self._decomposes and self._spectrum(alpha).by_rows
+    def _alpha(self, lam: Array) -> float:
+        return float(np.min(self.penalty.alpha(lam)))
 
     def _spent(self) -> Cost:
         a_gram = 2.0 * max(self.rows.entries, 1) * min(self.n, self.p)
@@ -292,11 +338,12 @@ class LeaveOneOut(Criterion):
         if not self._decomposes:
             return super().values(lams, ask)
         alphas = np.array([self.penalty.alpha(lam)[0] for lam in lams])
-        f, p, lost = np.zeros((3, alphas.size))
+        f, p, lost, gap = np.zeros((4, alphas.size))
         known = [self._spectrum(float(alpha)) for alpha in alphas]
         for spectrum in {id(own): own for own in known}.values():
             some = [j for j, own in enumerate(known) if own is spectrum]
-            f[some], p[some] = spectrum.judged(self._observed, alphas[some], ask.gradient)
+            judged = spectrum.judged(self._observed, alphas[some], ask.gradient)
+            f[some], p[some], gap[some] = judged
             self.seen.flops += (8.0 if ask.gradient else 4.0) * spectrum.Z.size * len(some)
             rounding = ROUNDOFF + spectrum.lost / (alphas[some] + spectrum.e[0])
             lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])
@@ -306,7 +353,7 @@ class LeaveOneOut(Criterion):
                 lam,
                 float(f[j]),
                 p[j : j + 1] if ask.gradient else no_gradient(lam),
-                f_error=ROUNDING * abs(float(f[j])),
+                **self._known(float(f[j]), float(gap[j])),
                 error=float(lost[j]) if ask.gradient else np.nan,
                 cost=Cost(grams=spent.grams / len(lams)),
             )
@@ -333,10 +380,25 @@ class LeaveOneOut(Criterion):
 
     def _spectrum(self, alpha: float) -> Spectrum:
         """As well decomposed as α needs it."""
-        known = self._by_gram
-        if known.wide or known.lost <= GRAM_ERROR * (alpha + float(known.e[0])):
-            return known
-        return self._by_rows
+        return self._by_gram if alpha >= self._trusted_from else self._by_rows
+
+    @cached_property
+    def _trusted_from(self) -> float:
+        """The least α at which the Gram matrix serves: what it loses of 1 − h is little of it.
+
+        Either is wrong by lost/(α + e), and 1 − hᵢ, which grows with α, is wanted to GRAM_ERROR;
+        where columns outnumber rows it is no difference, and as right as any of its parts.
+        """
+        known, seen = self._by_gram, self._observed._replace(gcv=False)
+        least, most = float(known.e[0]), float(known.e[-1])
+        for alpha in (0.0, *np.geomspace(ROUNDOFF * most, most, TRIED)) if most > 0 else ():
+            gap = 1.0
+            if not known.wide and alpha + least > 0:
+                each = known.left_out(seen, alpha)[1]
+                gap = float(each.mean() if self.gcv else each.min())
+            if known.lost <= GRAM_ERROR * gap * (alpha + least):
+                return float(alpha)
+        return 0.0 if most == 0 else np.inf
 
     @cached_property
     def _by_gram(self) -> Spectrum:
@@ -347,7 +409,8 @@ class LeaveOneOut(Criterion):
             e, U = np.linalg.eigh(K + raised * np.outer(null, null))
             e = np.maximum(e, 0.0)
             self.seen.flops += 9.0 * self.n**3
-            return Spectrum(True, e, U, U.T @ (root * self.centred), raised=raised)
+            lost = ROUNDOFF * float(e[-1])
+            return Spectrum(True, e, U, U.T @ (root * self.centred), None, lost, raised)
         e, V = np.linalg.eigh(self.seen.gram)
         e = np.maximum(e, 0.0)
         self.seen.flops += 9.0 * self.p**3 + 2.0 * self.n * self.p**2
@@ -359,9 +422,23 @@ class LeaveOneOut(Criterion):
     @cached_property
     def _by_rows(self) -> Spectrum:
         root = self.seen.root
-        R = np.concatenate([A for _, A in self.seen.row_blocks()])
-        U, sigma, V = (part[..., ::-1] for part in singular(root * R))  # as of eigh
-        self.seen.flops += 30.0 * self.n * self.p**2
-        Z = (U * sigma) / root
-        c = sigma[:, None] * (U.T @ (root * self.centred))
-        return Spectrum(False, sigma**2, Z, c, V, by_rows=True)
+        y = root * self.centred
+        rank = min(self.p, self.n - int(np.any(self.share)))  # rows that are centred sum to 0
+        decomposed = self._singular(self._scaled_rows)
+        U, sigma, V = (part[..., :rank][..., ::-1] for part in decomposed)  # as of eigh
+        if self.p > self.n:
+            return Spectrum(True, sigma**2, U, U.T @ y, raised=np.inf)
+        return Spectrum(False, sigma**2, U * sigma / root, sigma[:, None] * (U.T @ y), V)
+
+    def _singular(self, A: Array) -> tuple[Array, Array, Array]:
+        """A = U diag(σ) Vᵀ, the largest σ first."""
+        self.seen.flops += 30.0 * A.size * min(A.shape)
+        if A.shape[0] >= A.shape[1]:
+            return singular(A)
+        V, sigma, U = singular(A.T)
+        return U, sigma, V
+
+    @property
+    def _scaled_rows(self) -> Array:
+        """√S (A − 1 meanᵀ), dense."""
+        return np.asarray(self.seen.root * np.concatenate([A for _, A in self.seen.row_blocks()]))

@@ -71,13 +71,15 @@ class Spectrum(NamedTuple):
         gap = 1.0 - share - weights * (squares @ (1.0 / (e + alphas)))
         return residual, np.maximum(gap, ROUNDOFF)
 
-    def judged(self, seen: Observed, alphas: Array, gradient: bool = True) -> tuple[Array, Array]:
-        """f and df/dλ for many α, (L,) each: every r and h is a sum over directions."""
+    def judged(
+        self, seen: Observed, alphas: Array, gradient: bool = True
+    ) -> tuple[Array, Array, Array]:
+        """f, df/dλ and the least 1 − h for many α, (L,) each: r and h are sums over directions."""
         e, many, (n, targets) = self.e[:, None], alphas.size, seen.y.shape
         kept = alphas / (e + alphas)  # of y in each direction, by which it is shrunk
         change = kept * (1.0 - kept) if self.wide else kept / (e + alphas)
         null = alphas / (self.raised + alphas) if self.wide else np.zeros(many)
-        f, slope_of_f = np.zeros((2, many))
+        f, slope_of_f, least = np.zeros(many), np.zeros(many), np.ones(many)
         shape = (-1, targets) if targets > 1 else (-1,)
         height = max(1, int(BLOCK_ENTRIES / (4 * many * targets + e.size)))
         for start in range(0, n, height):
@@ -86,6 +88,7 @@ class Spectrum(NamedTuple):
             Z = self.Z[some]
             squares = Z * Z
             residual, gap = self._left_out(seen, alphas, some, Z, squares)
+            least = np.minimum(least, gap.min(axis=0))
             error = residual / gap[:, None, :]
             predicted = (y[:, :, None] - error).transpose(0, 2, 1)
             at = seen.outer.at(np.repeat(y, many, axis=0).reshape(shape), predicted.reshape(shape))
@@ -101,7 +104,7 @@ class Spectrum(NamedTuple):
             moved = (Z.T @ u.reshape(len(Z), -1)).reshape(-1, targets, many)
             slope_of_f += np.sum(moved * change[:, None, :] * self.c[:, :, None], axis=(0, 1))
             slope_of_f -= self._leverage_slope(seen, v, change, null, some, squares)
-        return f, slope_of_f
+        return f, slope_of_f, least
 
     def _leverage_slope(
         self, seen: Observed, v: Array, change: Array, null: Array, some: slice, squares: Array

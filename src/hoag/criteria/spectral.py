@@ -84,15 +84,15 @@ class Spectral(SharedFolds[Blocks]):
         alphas = np.array([self._alpha(lam) for lam in lams])
         f, p, lost = np.zeros((3, alphas.size))
         for k in range(len(self.models)):
-            gram = self._fold(k, np.inf)
-            rough = gram.rounding(alphas) > GRAM_ERROR
-            for some, exactly in ((~rough, False), (rough, True)):
-                if np.any(some):
-                    fold = self._fold(k, 0.0) if exactly else gram
-                    value, slope, size = fold.judged(alphas[some])
-                    f[some] += value
-                    p[some] += slope
-                    lost[some] += ROUNDING * size + fold.rounding(alphas[some]) * np.abs(value)
+            fold = self._fold(k, np.inf)
+            value, slope, size = fold.judged(alphas)
+            error = ROUNDING * size + fold.rounding(alphas) * np.abs(value)
+            rough = error > GRAM_ERROR * np.abs(value)
+            if np.any(rough) and self._at_hand:
+                exact = self._by_its_rows(k)
+                value[rough], slope[rough], size[rough] = exact.judged(alphas[rough])
+                error[rough] = ROUNDING * size[rough]
+            f, p, lost = f + value, p + slope, lost + error
         spent = self._spent()
         grams = spent.grams / max(len(lams), 1)
         return [
@@ -182,6 +182,9 @@ class Spectral(SharedFolds[Blocks]):
         fold = self._folds[k, False]
         if fold.rounding(alpha) <= GRAM_ERROR or not self._at_hand:
             return fold
+        return self._by_its_rows(k)
+
+    def _by_its_rows(self, k: int) -> Fold:
         if (k, True) not in self._folds:
             self._folds[k, True] = self._by_rows(k)
         return self._folds[k, True]
@@ -217,17 +220,22 @@ class Spectral(SharedFolds[Blocks]):
         root = np.sqrt(s)[:, None]
         U, sigma, V = (part[..., ::-1] for part in singular(root * (A - mean)))  # as of eigh
         self.blocks.ledger.charge(grams=10.0)
-        judge = self._judge(test, mean, level, V)
+        judge = self._judge(test, mean, level, V, exactly=True)
         c = sigma[:, None] * (U.T @ (root * (y - level)))
         # Dividing by a column's own scale leaves errors of rounding in every singular value.
         return Fold(sigma**2, c, V, mean, level, total, judge, 0.0)
 
     def _judge(
-        self, test: npt.NDArray[np.bool_], mean: Array, level: Array, V: Array
+        self,
+        test: npt.NDArray[np.bool_],
+        mean: Array,
+        level: Array,
+        V: Array,
+        exactly: bool = False,
     ) -> RowsJudge | MomentsJudge:
-        """How the held-out rows see q."""
-        outer = self.blocks.outer
-        if type(outer) is Squared and not self._few(test, mean.size):
+        """How the held-out rows see q: by their moments, unless few or asked for all digits."""
+        outer, few = self.blocks.outer, exactly or self._few(test, mean.size)
+        if type(outer) is Squared and not few:
             held = self._sums.sum(test).about(mean, level)
             size = float(held.squares.sum())
             return MomentsJudge(V.T @ held.gram @ V, V.T @ held.cross, size, outer.scale)

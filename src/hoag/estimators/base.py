@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
+from hoag.estimators.beyond import search_beyond
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.compatible import Compatible
 from hoag.estimators.far import adopt, is_elsewhere
@@ -197,8 +198,20 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         self, task: Task, search: Search, data: Data, on_step: Any
     ) -> tuple[Task, Result]:
         """What the search found, and the task with what it minimised."""
-        found = search.minimize(task.criterion, task.box, task.start, on_step, self.certificate)
-        return task, found
+        criterion, how = task.criterion, {"on_step": on_step, "certificate": self.certificate}
+        found = search.minimize(criterion, task.box, task.start, **how)
+        own = self._own_bounds(task)
+        box, found = search_beyond(search, criterion, task.box, found, own, self.tol, **how)
+        return replace(task, box=box), found
+
+    def _own_bounds(self, task: Task) -> npt.NDArray[np.bool_]:
+        """Which λ have bounds that were made from the data, and not given."""
+        own = np.full(task.box.size, isinstance(self.bounds, str))
+        for grid in self._grids():
+            own[grid.part] = False
+        if task.groups is not None:  # side information moves within the penalties' own box
+            own &= task.stronger > 0
+        return own
 
     def _ruled(self, judge: Judge, result: Result) -> tuple[Result, Evaluation, dict[str, Any]]:
         """The result, told what the rule did; the evaluation that it chooses; and scores."""

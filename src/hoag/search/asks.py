@@ -50,6 +50,13 @@ class Chosen:
     evaluation: Evaluation
 
 
+@dataclass(frozen=True, eq=False)
+class Verify:
+    """Asks for f at the λ of an evaluation by its definition, outside any approximation."""
+
+    evaluation: Evaluation
+
+
 @dataclass(frozen=True)
 class Lipschitz:
     """Asks for the Lipschitz constant of g in x."""
@@ -71,8 +78,8 @@ class Axes:
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields a Look, Axes or a list of both, a Note, Chosen or Lipschitz(); is sent an Evaluation, a
-# list of them, whether to stop, nothing, or a number; and returns what it found out.
+# Yields a Look, Axes or a list of both, a Verify, a Note, Chosen or Lipschitz(); is sent an
+# Evaluation, a list of them, whether to stop, nothing, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
 Steps = Asking[Status]

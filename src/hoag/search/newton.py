@@ -28,7 +28,7 @@ from hoag.search.asks import (
 )
 from hoag.search.curvature import TINY
 from hoag.search.quasi_newton import SHORTEST
-from hoag.search.root import RISEN, scan
+from hoag.search.scan import RISEN, scan
 from hoag.search.steps import AHEAD, LONGEST
 from hoag.values import DOUBT, ROUNDING, SUFFICIENT, Array, Ask, Box, Evaluation, Status
 
@@ -132,8 +132,8 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
         try:
             look = asking.send(answer)
         except StopIteration as end:
-            at = domain.project(end.value.lam * alike)
-            return at, whole(end.value.start)
+            basin = end.value.best
+            return domain.project(basin.lam * alike), whole(basin.start)
         t = look.lam[0]
         found = yield Look(domain.project(t * alike), look.ask, whole(look.start))
         moved = (domain.lower <= t * alike) & (t * alike <= domain.upper)

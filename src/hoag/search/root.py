@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hoag.criteria.base import SETTLED, SPACING, Traits
 from hoag.schedules import FIRST
-from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
+from hoag.search.asks import Asking, Chosen, Look, Note, Steps, Verify, on_bounds, sentence
+from hoag.search.scan import DOUBT, Basin, Scan, look, scan
 from hoag.search.steps import AHEAD, LONGEST, gradient_error
 from hoag.values import ROUNDING, Array, Ask, Box, Evaluation, Status
 
@@ -22,12 +22,6 @@ SHRINK = 0.01
 
 # A free look is at least so far away: nearer, differences of p are noise.
 LEAST = 0.2
-
-# Free looks over the box: how many times the least loss is enough to go no further down. They go
-# two spacings above the start at least, and four below.
-RISEN = 1.5
-# They are right to this, and too low where the penalty is weak: of λ that look alike, the largest.
-DOUBT = 0.02
 
 
 def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
@@ -41,30 +35,91 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) 
 
 
 def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
-    """Looks are free: between two evaluations that are not, λ goes to the root of p as it looks
-    now."""
+    """Looks are free: minima are found by them first, then descended to and verified in turn.
+
+    The most promising one first, while another seems lower than the best that was verified. Of λ
+    that are as good within tol, the largest is taken.
+    """
+    seen = yield from _seen(domain, lam, traits)
+    within, best, taken = seen.within(domain), None, 0
+    for basin in seen.basins:
+        if best is not None and not basin.value < best.known.value - tol * abs(best.known.value):
+            break
+        if taken < max_iter:
+            end = yield from _descend(within, basin, tol, max_iter, traits, taken)
+            taken, best = end.steps, min([end] + ([best] if best else []), key=_End.order)
+    assert best is not None
+    if traits.exact and best.status.converged and taken < max_iter:
+        best = yield from _strongest(within, seen, best, tol, taken)
+    yield Chosen(best.now)
+    why = sentence(best.status.sentence, _looked_at(traits), seen.unknown)
+    return replace(best.status, sentence=why)
+
+
+def _seen(domain: Box, lam: Array, traits: Traits) -> Asking[Scan]:
+    """What is known of f before the first step."""
+    spacing, ask = traits.looks or SPACING, Ask(np.inf, free=True)
+    if traits.begun:
+        return Scan([(yield from _begun(domain, lam))], [])
+    if traits.exact or traits.modelled:
+        return (yield from scan(domain, spacing, ask, traits.together))
+    return Scan([(yield from look(domain, lam, spacing))], [])
+
+
+class _End(NamedTuple):
+    """Where a descent has ended: as it saw f, as f is by its definition, and why."""
+
+    now: Evaluation
+    known: Evaluation
+    status: Status
+    steps: int  # of all descents up to here
+
+    def order(self) -> tuple[bool, float]:
+        """By verified values, those that are none last."""
+        return not np.isfinite(self.known.value + self.known.f_error), self.known.value
+
+
+def _strongest(domain: Box, seen: Scan, best: _End, tol: float, taken: int) -> Asking[_End]:
+    """The largest λ that was seen within tol of the best, if that is so by verification."""
+    least = best.known.value
+    there = seen.strongest(least + 0.5 * tol * abs(least))
+    if there is None or not there.lam[0] > best.now.lam[0] + LONGEST:
+        return best
+    now = yield Look(there.lam, Ask(tol * abs(least)), there)
+    yield Note(mapping=0.0)
+    known = yield Verify(now)
+    if not known.value <= least + tol * abs(least):
+        return best
+    less = max(known.value - least, 0.0) / abs(least)
+    why = (
+        f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is less "
+        "than was asked for: the stronger penalty is taken."
+    )
+    status = replace(best.status, sentence=sentence(best.status.sentence, why))
+    return _End(now, known, status, taken + 1)
+
+
+def _descend(
+    domain: Box, basin: Basin, tol: float, max_iter: int, traits: Traits, taken: int
+) -> Asking[_End]:
+    """Between two evaluations that are not free, λ goes to the root of p as it looks now."""
     exact, spacing = traits.exact, traits.looks or SPACING
     scanned, ask = exact or traits.modelled, Ask(np.inf, free=True)
-    if traits.begun:
-        basin = yield from _begun(domain, lam)
-    elif scanned:
-        basin = yield from scan(domain, spacing, ask, traits.together)
-    else:
-        basin = yield from look(domain, lam, spacing)
     lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
     root, before = _Root(), list[Evaluation]()
     eps = FIRST if start is None else max(FIRST, _goal(start, curvature, tol))
     here = curvature if exact else np.nan  # looks that are guesses do not tell f″
-    for k in range(1, max_iter + 1):
+    status = None
+    for k in range(taken + 1, max_iter + 1):
         now = yield Look(lam, Ask(eps), start)
         if traits.modelled and abs(now.value - basin.value) > DOUBT * abs(now.value):
             # f is not what its model says: what about the rest of the box, by models about this x?
             before.append(now)
-            basin = yield from scan(domain, spacing, ask, start=now)
+            basin = (yield from scan(domain, spacing, ask, start=now)).best
             best = min(before, key=lambda one: one.value)
             known = any(abs(basin.lam - one.lam[0]) < spacing / 2 for one in before)
             if known or best.value <= basin.value:
-                basin = _Basin(float(best.lam[0]), best.value, np.nan, best)
+                basin = Basin(float(best.lam[0]), best.value, np.nan, best)
             if basin.start is not now:
                 lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
                 continue
@@ -77,28 +132,30 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
             ahead = yield from _root(domain, now, here)
             bend = float(np.minimum(here, ahead[2]))
             judged = _judged(k, domain, now, error, bend, tol, room, scanned)
-        if judged.gain <= tol and now.f_error > SETTLED * tol * abs(now.value):
+        refinable = not exact and now.f_error > SETTLED * tol * abs(now.value)
+        if judged.gain <= tol and refinable:
             judged = judged._replace(status=None)  # more directions are cheaper than to settle f
         yield judged.note
         if judged.status is not None:
-            why = sentence(judged.status.sentence, _looked_at(traits))
-            return replace(judged.status, sentence=why)
+            status = judged.status
+            break
         start = now
         if judged.gain > tol:
-            far = LEAST if exact and k == 1 else LONGEST  # the scan's best is in its basin
+            far = LEAST if exact and k == taken + 1 else LONGEST  # the scan's best is in its basin
             wanted, start, here = ahead or (yield from _root(domain, now, curvature, far))
             lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
             curvature = here
         # A slope with less than this error gains nothing to speak of, by a long step.
         eps = _goal(now, here, tol) or 0.1 * tol * abs(now.value) / LONGEST
-    return _out_of_steps(max_iter, tol, now)
+    status = status or _out_of_steps(max_iter, tol, now)
+    return _End(now, (yield Verify(now)), status, k)
 
 
-def _begun(domain: Box, lam: Array) -> Asking[_Basin]:
+def _begun(domain: Box, lam: Array) -> Asking[Basin]:
     """Where a search is told to begin, with f″ as it looks there."""
     here = yield Look(lam, Ask(free=True))
     _, _, curvature = yield from _root(domain, here, np.nan, LEAST)
-    return _Basin(float(lam[0]), here.value, curvature, here)
+    return Basin(float(lam[0]), here.value, curvature, here)
 
 
 def _looked_at(traits: Traits) -> str:
@@ -130,104 +187,6 @@ def _root(
         return lam, there, np.nan
     step = np.clip(-there.grad / slope, -LONGEST / 2, LONGEST / 2)
     return domain.project(lam + step), there, slope
-
-
-def scan(
-    domain: Box,
-    spacing: float,
-    ask: Ask,
-    together: bool = False,
-    start: Evaluation | None = None,
-    risen: float = np.inf,
-) -> Asking[_Basin]:
-    """The least f from bound to bound: λ, f, f″ and where to start from.
-
-    Or from the upper bound down to where f has risen to so many times the least.
-
-    For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
-    between two looks there is a minimum, which the cubic through both values and slopes places.
-    Of minima that look alike, each is looked at.
-    """
-    low, high = float(domain.lower[0]), float(domain.upper[0])
-    places = np.linspace(high, low, max(int(np.ceil((high - low) / spacing)), 1) + 1)
-    looks: list[Evaluation] = []
-    if together:
-        looks = yield [Look(np.array([place]), ask) for place in places]
-    else:
-        for place in places:
-            looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else start)))
-            least = min(abs(one.value) for one in looks)
-            if looks[-1].value > risen * least and looks[-1].grad[0] < 0:
-                break
-    found = [_Basin(float(now.lam[0]), now.value, np.nan, now) for now in looks]
-    basins = [min(found, key=lambda basin: basin.value)]
-    for right, left in pairwise(looks):
-        if left.grad[0] < 0 < right.grad[0]:
-            basins.append(_between(left, right))
-    best = min(basins, key=lambda basin: basin.value)
-    alike = [b for b in basins if b.value <= best.value + DOUBT * abs(best.value)]
-    if len(alike) > 1:
-        for k, basin in enumerate(alike):
-            now = yield Look(np.array([basin.lam]), ask, basin.start)
-            alike[k] = _Basin(basin.lam, now.value, basin.curvature, now)
-        best = min(alike, key=lambda basin: basin.value)
-    return best
-
-
-class _Basin(NamedTuple):
-    lam: float
-    value: float
-    curvature: float
-    start: Evaluation | None
-
-
-def _between(left: Evaluation, right: Evaluation) -> _Basin:
-    """The minimum of the cubic with the values and slopes of both, slopes − and +."""
-    a, h = float(left.lam[0]), float(right.lam[0] - left.lam[0])
-    rise, p, q = right.value - left.value, h * float(left.grad[0]), h * float(right.grad[0])
-    c, d = 3 * rise - 2 * p - q, p + q - 2 * rise  # f = f₀ + pt + ct² + dt³
-    t = -p / (c + np.sqrt(c * c - 3 * d * p))  # where p + 2ct + 3dt² = 0 and f bends upwards
-    value = left.value + t * (p + t * (c + t * d))
-    nearer = left if t < 0.5 else right
-    return _Basin(a + t * h, float(value), float(2 * c + 6 * d * t) / h**2, nearer)
-
-
-def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[_Basin]:
-    """The least of some values in the box, from strong to weak penalties.
-
-    For a small space, whose values cost nothing and are no more than a guess. The window around λ
-    is moved up or down while the least is at its end; the parabola through the least and its
-    neighbours says where between them.
-    """
-    low, high = float(domain.lower[0]), float(domain.upper[0])
-    values: dict[float, float] = {}
-    start: Evaluation | None = None
-    at = min(high, float(lam[0]) + 2 * spacing)
-    starts: dict[float, Evaluation] = {}
-    while True:
-        start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
-        values[at], starts[at] = start.value, start
-        best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
-        starts = {k: v for k, v in starts.items() if k in (best, top)}
-        deep = bottom <= float(lam[0]) - 4 * spacing and bottom < best
-        seen = values[bottom] > RISEN * values[best] or deep
-        if not (seen or bottom <= low):
-            at = max(low, bottom - spacing)
-        elif best == top and top < high:
-            at, start = min(high, top + spacing), starts[top]
-        else:
-            break
-    places = sorted(values)
-    k = places.index(best)
-    if k in (0, len(places) - 1):
-        return _Basin(best, values[best], np.nan, starts[best])
-    around = [places[k - 1], best, places[k + 1]]
-    a, b, c = np.polyfit(np.array(around) - best, [values[place] for place in around], 2)
-    if not a > 0:
-        return _Basin(best, values[best], np.nan, starts[best])
-    lowest = abs(c - b**2 / (4 * a))
-    move = -b / (2 * a) + np.sqrt(DOUBT * lowest / a)
-    return _Basin(min(best + move, places[k + 1]), values[best], float(2 * a), starts[best])
 
 
 @dataclass

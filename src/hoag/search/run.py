@@ -12,7 +12,18 @@ import numpy as np
 
 from hoag.criteria.base import SETTLED, Criterion
 from hoag.criteria.folds import in_threads
-from hoag.search.asks import Axes, Chosen, Entry, Journal, Lipschitz, Look, Note, Steps
+from hoag.search.asks import (
+    ACCURACY,
+    Axes,
+    Chosen,
+    Entry,
+    Journal,
+    Lipschitz,
+    Look,
+    Note,
+    Steps,
+    Verify,
+)
 from hoag.search.checkpoint import OPEN, Place, alone, current
 from hoag.search.fingerprint import digest
 from hoag.values import (
@@ -105,6 +116,8 @@ class Run:
         self._best: tuple[int, Evaluation] | None = None  # index in the trace, whole evaluation
         self._last: tuple[int, Evaluation] | None = None
         self._open: tuple[Ask, Evaluation] | None = None  # a step that is not in the trace yet
+        self._known: dict[bytes, Evaluation] = {}  # what is verified, by its λ
+        self._accuracy = ACCURACY
         self._stop: Status | None = None
         self._longest = 0.0  # seconds of an evaluation: what is set aside for the audit
         self._earlier, self._start = 0.0, time.perf_counter()
@@ -155,6 +168,7 @@ class Run:
         return Journal(whole.entries[:n], {k: one for k, one in whole.held.items() if k < n})
 
     def _driven(self, search: Search, domain: Domain, lam0: Array) -> Result:
+        self._accuracy = search.accuracy
         try:
             status = self._search(search.steps(domain, lam0, self.criterion.traits))
         except _Stopped as stop:
@@ -169,7 +183,7 @@ class Run:
         if not self.trace:
             raise InvalidInput(f"{search!r} ended without an evaluation: {status}")
         try:
-            return self._audited(status, search.accuracy)
+            return self._audited(status)
         except Exception as error:
             if status.reason != "failed" and not isinstance(error, InnerProblemError):
                 self._attach(error)
@@ -225,6 +239,8 @@ class Run:
             k = next(k for k, lam in enumerate(lams) if np.array_equal(lam, asked.evaluation.lam))
             self._last = (k, asked.evaluation)
             return None
+        if isinstance(asked, Verify):
+            return self._verified(asked.evaluation)
         if isinstance(asked, Lipschitz):
             return self._lipschitz()
         if isinstance(asked, (Look, Axes)):
@@ -365,34 +381,37 @@ class Run:
 
     # ---- the end
 
-    def _audited(self, status: Status, accuracy: float) -> Result:
+    def _audited(self, status: Status) -> Result:
         """The result, with f computed once more at its λ, from its definition.
 
-        Where the search converged that is its last point, else the best one. If another point of
-        the trace seems lower than the last is now known to be, it is computed again too, and the
-        lower of the two is returned.
+        Where the search converged that is its last point, else the best one. While another λ at
+        which f was computed seems lower than the best that is verified, it is verified too, in the
+        order of what they promise; the lowest of the verified values is returned.
         """
         assert self._best is not None
         assert self._last is not None
-        k, chosen = self._last if status.converged else self._best
-        known = self._settled(chosen, accuracy)
+        chosen = (self._last if status.converged else self._best)[1]
+        first = known = self._verified(chosen)
         if not np.isfinite(known.value):
             reason = "not_finite" if status.converged else status.reason
             why = f"{status} Its loss, computed again, is {known.value}."
             return self._unaudited(Status(reason, why))
-        other, better = self._best
-        share = accuracy * abs(known.value)
-        if status.converged and other != k and better.highest < known.value - known.f_error - share:
-            rival = self._settled(better, accuracy)
-            if rival.highest < known.value - 2 * SETTLED * share:
-                status = Status(
-                    "left_behind",
-                    f"{status} But the loss was lower at step {other + 1}, which is returned: "
-                    f"{rival.value / known.value:.4g} times this one. f has other minima or a flat "
-                    "region here; a search that starts there may go on.",
-                )
-            known = min(rival, known, key=lambda found: found.value)
-        if status.converged and known.f_error > 2 * SETTLED * accuracy * abs(known.value):
+        for other in self._promising():
+            share = self._accuracy * abs(known.value)
+            if self._late or not other.highest < known.value - known.f_error - share:
+                break
+            rival = self._verified(self._whole(other))
+            known = min(rival, known, key=lambda found: found.highest)
+        share = self._accuracy * abs(first.value)
+        if status.converged and known.highest < first.value - 2 * SETTLED * share:
+            where = np.array2string(known.lam, precision=4, threshold=6)
+            status = Status(
+                "left_behind",
+                f"{status} But the loss was lower at lam = {where}, which is returned: "
+                f"{known.value / first.value:.4g} times this one. f has other minima or a flat "
+                "region here; a search that starts there may go on.",
+            )
+        if status.converged and known.f_error > 2 * SETTLED * self._accuracy * abs(known.value):
             status = Status(
                 "not_settled",
                 f"{status} But computed again the loss is known only to ± {known.f_error:.1e}. "
@@ -403,12 +422,45 @@ class Run:
             status = replace(status, sentence=f"{status} {left_out}")
         return Result(known, status, tuple(self.trace), self.cost, self.seconds)
 
-    def _settled(self, found: Evaluation, accuracy: float) -> Evaluation:
-        tol = accuracy * abs(found.value)
-        deadline = np.inf
-        if self.time_budget is not None:
-            deadline = time.perf_counter() + self.time_budget - self.seconds
-        return self._through("settled", lambda: self.criterion.settled(found, tol, deadline))
+    def _promising(self) -> list[Evaluation]:
+        """All at which f was computed on all rows, the lowest first, without (x, q).
+
+        Free looks are among them where these are as exact as any evaluation.
+        """
+        exact = self.criterion.traits.exact
+        asked = [one for one in self._entries if one.what == "look" and one.ask is not None]
+        found = [
+            one.answer
+            for one in asked
+            if one.ask is not None and one.ask.rows is None and (exact or not one.ask.free)
+        ]
+        known = [one for one in found if np.isfinite(one.highest)]
+        return sorted(known, key=lambda one: one.highest)
+
+    def _whole(self, light: Evaluation) -> Evaluation:
+        """An evaluation with all that verification goes on from, computed again unless held."""
+        for _, held in filter(None, (self._best, self._last)):
+            if np.array_equal(held.lam, light.lam):
+                return held
+        ask = Ask(self._accuracy * abs(light.value))
+        look = Look(light.lam, ask)
+        return self._through("look", lambda: self._evaluated(look), light.lam, ask)
+
+    @property
+    def _late(self) -> bool:
+        return self.time_budget is not None and self.seconds + self._longest >= self.time_budget
+
+    def _verified(self, found: Evaluation) -> Evaluation:
+        """f by its definition at the λ of an evaluation; once for each λ."""
+        key = found.lam.tobytes()
+        if key not in self._known:
+            tol, deadline = self._accuracy * abs(found.value), np.inf
+            if self.time_budget is not None:
+                deadline = time.perf_counter() + self.time_budget - self.seconds
+            self._known[key] = self._through(
+                "settled", lambda: self.criterion.settled(found, tol, deadline)
+            )
+        return self._known[key]
 
     def _certified(self, found: Evaluation) -> tuple[Evaluation, str]:
         """With the error of p, as far as it is asked for; and what was left out, in a sentence."""

@@ -1,0 +1,96 @@
+"""Bounds that are made from the data move on while the loss still falls beyond them."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag.criteria.base import Criterion
+from hoag.search import Search
+from hoag.search.asks import sentence
+from hoag.values import Array, Box, Evaluation, Result
+
+# How far a bound is moved at a time, in λ, and how often at most: beyond, numbers end.
+FURTHER, OFTEN = 10.0, 6
+
+Sides = npt.NDArray[np.bool_]
+
+
+def falls_beyond(found: Evaluation, box: Box, tol: float) -> tuple[Sides, Sides]:
+    """Which λ are on a lower and on an upper bound past which f falls by more than tol·|f|."""
+    worth = tol * abs(found.value)
+    moves = box.lower < box.upper
+    low = moves & (found.lam <= box.lower) & (found.grad > worth)
+    high = moves & (found.lam >= box.upper) & (found.grad < -worth)
+    return low, high
+
+
+def search_beyond(
+    search: Search,
+    criterion: Criterion,
+    box: Box,
+    first: Result,
+    own: Sides,
+    tol: float,
+    **how: Any,
+) -> tuple[Box, Result]:
+    """What is found where bounds of our `own` are moved until f no longer falls, and the box then.
+
+    One λ is searched beyond its bound alone; of several, all in the wider box from where they are.
+    """
+    for _ in range(OFTEN):
+        low, high = (own & side for side in falls_beyond(first.evaluation, box, tol))
+        left = _time_left(search, first)
+        if not (np.any(low | high) and first.status.converged and left != 0.0):
+            break
+        wider = Box(box.lower - FURTHER * low, box.upper + FURTHER * high)
+        there = wider if box.size > 1 else _part_beyond(box, wider)
+        again = copy(search)
+        again.time_budget = left
+        then = again.minimize(criterion, there, first.lam, **how)
+        first, box = _joined(first, then), wider
+    return box, first
+
+
+def _time_left(search: Search, found: Result) -> float | None:
+    budget = search.time_budget
+    return None if budget is None else max(budget - found.seconds, 0.0)
+
+
+def _part_beyond(box: Box, wider: Box) -> Box:
+    lower = wider.lower[0] < box.lower[0]
+    return Box(wider.lower, box.lower) if lower else Box(box.upper, wider.upper)
+
+
+def _joined(first: Result, then: Result) -> Result:
+    """Both as one search; the lower value is what it found."""
+    steps = len(first.trace)
+    trace = first.trace + tuple(
+        replace(
+            step,
+            k=steps + step.k,
+            cost=first.cost + step.cost,
+            seconds=first.seconds + step.seconds,
+        )
+        for step in then.trace
+    )
+    better = then if then.value <= first.value else first
+    why = sentence(better.status.sentence, _told(first.lam, then.lam))
+    return replace(
+        better,
+        status=replace(better.status, sentence=why),
+        trace=trace,
+        cost=first.cost + then.cost,
+        seconds=first.seconds + then.seconds,
+    )
+
+
+def _told(before: Array, after: Array) -> str:
+    if before.size > 1:
+        return "Bounds were moved where the loss still fell beyond them."
+    side = "lower" if after[0] <= before[0] else "upper"
+    return f"Its {side} bound was moved from {before[0]:.4g}, where the loss still fell."
