@@ -118,6 +118,8 @@ class LeaveOneOut(Criterion):
         together, least = self._decomposes, self._least
         bends = self._bends and self.p <= FEW
         looks = SPACING if bends else looks
+        if self._decomposes:  # every place costs a pass or two
+            looks = SPACING / 3
         return Traits(looks, bends, exact=True, together=together, least=least, blocks=blocks)
 
     @cached_property

@@ -82,6 +82,8 @@ def scan(
             if looks[-1].value > risen * least and looks[-1].grad[0] < 0:
                 break
     looks, unknown = _known(looks)
+    if unknown and len(looks) > 1:
+        looks = yield from _edged(looks, low, ask)
     looks = yield from _refined(looks, ask, together)
     basins = sorted(_minima(looks), key=lambda basin: basin.value)
     alike = [b for b in basins if b.value <= basins[0].value + DOUBT * abs(basins[0].value)]
@@ -101,6 +103,19 @@ def _known(looks: list[Evaluation]) -> tuple[list[Evaluation], str]:
     last = max(known)
     why = looks[last + 1].note if last + 1 < len(looks) else ""
     return [looks[k] for k in known], why
+
+
+def _edged(looks: list[Evaluation], low: float, ask: Ask) -> Asking[list[Evaluation]]:
+    """With places towards the last at which f is known, above the one at which it is not."""
+    there = max(low, float(looks[-1].lam[0]) - abs(float(looks[-2].lam[0] - looks[-1].lam[0])))
+    while looks[-1].lam[0] - there > FINEST:
+        half = 0.5 * (float(looks[-1].lam[0]) + there)
+        found = yield Look(np.array([half]), ask, looks[-1])
+        if np.isfinite(found.value + found.f_error):
+            looks = [*looks, found]
+        else:
+            there = half
+    return looks
 
 
 def _minima(looks: Sequence[Evaluation]) -> list[Basin]:
