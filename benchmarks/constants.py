@@ -301,6 +301,7 @@ TRACE = float(np.log(1000.0))  # of a kernel, from which ridges are counted
 quasi_newton = partial(Constant, "search.quasi_newton", problems=STEPS)
 looks = partial(Constant, "search.root", problems=LOOKS)
 sure = partial(Constant, "search.root", problems=SECANTS)
+scanned = partial(Constant, "search.scan", problems=EXACT_SOLVES)
 reduced = partial(Constant, "criteria.reduced", problems=LOOKS)
 implicit = partial(Constant, "criteria.implicit")
 survey = partial(Constant, "search.survey", problems=SURVEY)
@@ -378,8 +379,10 @@ CONSTANTS = (
     sure("CERTAIN", "error of p to close a side, and wanted next"),
     sure("SHRINK", "ε shrinks at most by"),
     looks("LEAST", "least distance of a look"),
-    looks("RISEN", "loss at which they end", problems=(*EXACT_SOLVES, "text"), origin=1.0),
-    looks("DOUBT", "how wrong they are", problems=(*LOOKS, "cancer")),
+    scanned("RISEN", "loss at which they end", problems=(*EXACT_SOLVES, "text"), origin=1.0),
+    scanned("DOUBT", "how wrong they are", problems=(*LOOKS, "cancer")),
+    scanned("WHOLE", "error of a cubic that is worth a place"),
+    scanned("FINEST", "least width that is halved"),
     Constant("search.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
     Constant("search.run", "SHARE", "cost of a certificate", ("features", "classes", "groups")),
     survey("SHARE", "rows of the sample"),
@@ -423,6 +426,10 @@ NOT_TUNED = {
     "glm.far_rows.ENTRIES": "memory",
     "estimators.far.SAMPLE_ENTRIES": "memory",
     "estimators.far.WHOLE": "memory",
+    "criteria.leave_one_out.TRIED": "places to look for a limit",
+    "criteria.leave_one_out.DELETED": "work that more verification is worth",
+    "search.scan.HALVED": "work that no scan is worth",
+    "estimators.beyond.OFTEN": "beyond, numbers end",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
     "search.blackbox.MOST_POINTS": "a grid that nobody wants",
 }

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Criterion
+from hoag.estimators.units import ABOVE
 from hoag.search import Search
 from hoag.search.asks import sentence
 from hoag.values import Array, Box, Evaluation, Result
 
-# How far a bound is moved at a time, in λ, and how often at most: beyond, numbers end.
-FURTHER, OFTEN = 10.0, 6
+# How often a bound is moved at most: beyond, numbers end.
+OFTEN = 6
 
 Sides = npt.NDArray[np.bool_]
 
@@ -47,7 +48,7 @@ def search_beyond(
         left = _time_left(search, first)
         if not (np.any(low | high) and first.status.converged and left != 0.0):
             break
-        wider = Box(box.lower - FURTHER * low, box.upper + FURTHER * high)
+        wider = Box(box.lower - ABOVE * low, box.upper + ABOVE * high)
         there = wider if box.size > 1 else _part_beyond(box, wider)
         again = copy(search)
         again.time_budget = left
