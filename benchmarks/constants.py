@@ -383,6 +383,7 @@ CONSTANTS = (
     scanned("DOUBT", "how wrong they are", problems=(*LOOKS, "cancer")),
     scanned("WHOLE", "error of a cubic that is worth a place"),
     scanned("FINEST", "least width that is halved"),
+    Constant("search.newton", "NOTHING", "promise of a last step", ("classes", "groups")),
     Constant("search.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
     Constant("search.run", "SHARE", "cost of a certificate", ("features", "classes", "groups")),
     survey("SHARE", "rows of the sample"),

@@ -141,14 +141,21 @@ class Fast(Search):
         run.cost = one.cost
         found = run.drive(self, domain, start)
         found = replace(found, seconds=found.seconds + one.seconds)
-        if found.value > (1 + self.tol) * one.value:
+        if found.value > one.value:
             begun = criterion.evaluate(start, Ask(self.tol * one.value))
             known = criterion.settled(begun, self.tol * one.value)
             if known.value < found.value:
+                far = known.value < found.value - self.tol * abs(found.value)
                 told = f"{found.status} But one shared penalty is better, and is returned."
-                spent = found.cost + begun.cost + known.cost
                 return replace(
-                    found, evaluation=known, status=Status("left_behind", told), cost=spent
+                    found,
+                    evaluation=known,
+                    status=replace(
+                        found.status,
+                        reason="left_behind" if far else found.status.reason,
+                        sentence=told,
+                    ),
+                    cost=found.cost + begun.cost + known.cost,
                 )
         shared_g, own_g = (
             np.array([part.g for part in result.evaluation.parts]) for result in (one, found)

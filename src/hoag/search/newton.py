@@ -73,6 +73,9 @@ def descend(
     return replace(status, sentence=sentence(status.sentence, seen, gain), basins=basins)
 
 
+# A step that promises less than this share of the tolerance is not taken.
+NOTHING = 0.01
+
 # Where a descent ended, and why.
 _End = tuple[Evaluation, Status]
 
@@ -193,6 +196,7 @@ class _Descent:
                 if better is None:
                     better = yield from self._shifted(now, goal)
                 if better is None:
+                    now = yield from self._last(now, step, promise)
                     return self._ended("converged", now, AHEAD * promise)
                 if self.evaluations >= self.max_iter:
                     return self._ended("max_iter", now, now.value - better.value)
@@ -213,6 +217,13 @@ class _Descent:
             radius, refused = length / 4, True
             if radius < SHORTEST:
                 return self._ended("stalled", now, AHEAD * promise)
+
+    def _last(self, now: Evaluation, step: Array, promise: float) -> Asking[Evaluation]:
+        """The step that meets the tolerance, taken where it gains anything to speak of."""
+        if promise <= NOTHING * self.tol * _size(now) or self.evaluations >= self.max_iter:
+            return now
+        there = yield from self.at(now.lam + step, now)
+        return replace(there, along=now.along) if there.value < now.value else now
 
     def _step(self, now: Evaluation, radius: float) -> Array:
         """The s of the model, no longer than r along any axis."""

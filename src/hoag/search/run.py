@@ -391,14 +391,17 @@ class Run:
         assert self._best is not None
         assert self._last is not None
         chosen = (self._last if status.converged else self._best)[1]
+        # A search that has verified where it ends has compared that with what it scanned, to tol.
+        own = self._accuracy if chosen.lam.tobytes() in self._known else 0.0
         first = known = self._verified(chosen)
         if not np.isfinite(known.value):
             reason = "not_finite" if status.converged else status.reason
             why = f"{status} Its loss, computed again, is {known.value}."
             return self._unaudited(Status(reason, why))
         for other in self._promising():
-            share = self._accuracy * abs(known.value)
-            if self._late or not other.highest < known.value - known.f_error - share:
+            share = own if self.criterion.traits.exact else self._accuracy
+            lower = known.value - known.f_error - share * abs(known.value)
+            if self._late or not other.highest < lower:
                 break
             rival = self._verified(self._whole(other))
             known = min(rival, known, key=lambda found: found.highest)
