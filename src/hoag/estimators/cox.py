@@ -184,7 +184,7 @@ class CoxRegressionCV(LinearEstimator):
         if not fallen > 0:
             raise InvalidInput("No event has a positive weight: there is nothing to fit.")
         total = float(weights.sum())
-        u = units(X, weights, centre=True, about_mean=True)
+        u = units(X, weights, centre=True)
         target = cox_target(y, ties=self.ties, unit=total / WEIGHT)
         return self._linear_task(u, target, splits, curvature=fallen / total)
 

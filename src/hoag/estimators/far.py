@@ -175,6 +175,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         return far_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
 
     u, _ = units_of(known, reading.centre, rows)
+    squares = u.squares + WEIGHT * ((known.mean - u.mean) / u.c) ** 2  # about 0
     fits, judges = target.loss, target.outer
     blocks = FarBlocks(
         *(rule.patterns.train, rule.patterns.test, fits, judges),
@@ -183,7 +184,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         sources=[],
         engine=engine,
         prepare=made[0],
-        known=Known(known.counts, unit * known.weights, u.squares),
+        known=Known(known.counts, unit * known.weights, squares),
         sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
     return FarData(blocks, reading.units(u), target, unseen, engine.reads - before)

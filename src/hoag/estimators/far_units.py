@@ -17,7 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.estimators.units import LARGEST, WEIGHT, Units, is_constant, warn_rounded
+from hoag.estimators.columns import (
+    FAR_OFF,
+    dense_columns,
+    far_from_zero,
+    is_constant,
+    sparse_columns,
+)
+from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
 from hoag.far.checks import wrong_number
 from hoag.far.piece import Piece
 from hoag.glm.drawn import below, drawn
@@ -25,11 +32,8 @@ from hoag.glm.far import Sampled, labelled, stacked
 from hoag.glm.far_rows import FarRows
 from hoag.glm.fold_rule import FoldRule
 from hoag.glm.lens import Lens
-from hoag.values import BLOCK_ENTRIES, ROUNDING, ROUNDOFF, Array, InvalidInput
-
-# A column whose mean is more than so many spreads is centred before it is multiplied: products
-# with it as it is would lose more digits than sums of many products lose anyway.
-FAR_OFF = ROUNDING / ROUNDOFF
+from hoag.glm.rows import ArrayRows
+from hoag.values import Array, InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class Statistics:
     entries: int
     total: float
     mean: Array
-    squares: Array  # about the mean; about 0 where rows are sparse
+    squares: Array  # about the mean
     top: Array
     bottom: Array
     counts: npt.NDArray[np.intp]  # of the rows of each block
@@ -92,52 +96,25 @@ class Measure:
         i, piece, weights, labels = seen
         X, total = piece.X, float(weights.sum())
         is_sparse = bool(sparse.issparse(X))
-        values = X.data if is_sparse else X
         wrong = wrong_number(X, self.names, fill=False)
         if wrong is not None:
             raise wrong.in_piece(i, int(self.first[i]))
-        p = X.shape[1]
         if is_sparse:
-            mean = np.zeros(p)
-            squares = np.asarray(X.multiply(X).T @ weights, dtype=float)
-            top = np.full(p, float(values.max(initial=0.0)))
-            bottom = np.full(p, float(values.min(initial=0.0)))
+            rows = ArrayRows(X.astype(np.float64, copy=False))
+            columns = sparse_columns(rows, weights, self.centre)
         else:
-            mean, squares, top, bottom = self._columns(X, weights)
+            columns = dense_columns(X, weights, self.centre)
         kept = labels >= 0
         return Statistics(
             piece.rows,
             int(X.nnz if is_sparse else X.size),
             total,
-            np.asarray(mean, dtype=float),
-            squares,
-            np.asarray(top, dtype=float),
-            np.asarray(bottom, dtype=float),
+            *columns,
             np.bincount(labels[kept], minlength=self.blocks),
             np.asarray(np.bincount(labels[kept], weights[kept], self.blocks), dtype=float),
             is_sparse,
             (self._some(i, piece, weights, labels),),
         )
-
-    def _columns(self, X: Any, weights: Array) -> tuple[Array, ...]:
-        """Mean, squares about it, top and bottom: some rows at a time that stay in the cache."""
-        p = X.shape[1]
-        total, mean, squares = 0.0, np.zeros(p), np.zeros(p)
-        top, bottom = np.full(p, -np.inf), np.full(p, np.inf)
-        for start in range(0, len(X), height := max(1, int(BLOCK_ENTRIES / max(p, 1)))):
-            A, own = X[start : start + height], weights[start : start + height]
-            np.maximum(top, A.max(axis=0), out=top)
-            np.minimum(bottom, A.min(axis=0), out=bottom)
-            weight = float(own.sum())
-            if weight == 0.0:
-                continue
-            share = weight / (total + weight)
-            here = own @ A / weight if self.centre else np.zeros(p)
-            apart = A - here
-            apart *= apart
-            squares += own @ apart + share * total * (here - mean) ** 2
-            mean, total = mean + share * (here - mean), total + weight
-        return mean, squares, top, bottom
 
     def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sampled:
         draws, X = drawn(self.first[i] + np.arange(piece.rows)), piece.X
@@ -189,17 +166,16 @@ def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
         raise InvalidInput(
             "sample_weight is zero for every row, or too large or too small to add up."
         )
-    centred = centre and not known.is_sparse
-    mean, constant = (
-        known.mean if centred else np.zeros(known.mean.size),
-        np.zeros(0, dtype=np.intp),
-    )
     squares = known.squares / known.total
-    if centred:
-        constant = np.flatnonzero(is_constant(known.top, known.bottom))
+    moved = far_from_zero(known.mean, squares) if known.is_sparse else np.ones(squares.size, bool)
+    mean = np.where(moved, known.mean, 0.0)
+    constant = np.zeros(0, dtype=np.intp)
+    if centre:
+        constant = np.flatnonzero(moved & is_constant(known.top, known.bottom))
         squares[constant] = 0.0
         warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
     c = float(np.sqrt(squares.sum())) or 1.0
+    centred = centre and bool(np.any(moved))
     lens = _lens(mean, c, squares, constant) if centred else Lens(None, 1.0 / c)
     far: FarRows = rows(lens)
     return Units(far, np.empty(0), mean, c, known.total, WEIGHT * squares / c / c), lens

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -16,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from hoag.criteria.plan import refitted
 from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
+from hoag.estimators.columns import near_zero
 from hoag.estimators.compatible import KERNEL
 from hoag.estimators.linear import alpha_grid
 from hoag.estimators.rating import Regressor
@@ -188,7 +188,7 @@ class KernelRidgeCV(Regressor, TunedEstimator):
             raise InvalidInput("Only one sample has a positive weight; two are needed.")
         _check_memory(splits)
         self.X_fit_ = X
-        u = units(X, weights, centre=True, about_mean=True)
+        u = units(X, weights, centre=True)
         y, u = regression_units(y, u, centre=bool(self.fit_intercept))
         outer = outer_loss(self.criterion, y)
         assert isinstance(u.rows, ArrayRows)
@@ -247,10 +247,8 @@ class KernelRidgeCV(Regressor, TunedEstimator):
     def predict(self, X: Any) -> Array:
         check_is_fitted(self)
         X, rows = self._validate(X, reset=False), self.X_fit_
-        if not (sparse.issparse(X) or sparse.issparse(rows)):
-            # as in fit: far from the origin the distances of rows are lost in their sizes
-            centre = rows.mean(axis=0)
-            X, rows = X - centre, rows - centre
+        lens = near_zero(rows)  # far from the origin the distances of rows are lost in their sizes
+        X, rows = lens.of(X), lens.of(rows)
         if self.widths == "shared":
             K = rbf_kernel(X, rows, gamma=self.gamma_)
         else:

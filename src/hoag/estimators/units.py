@@ -1,7 +1,9 @@
 """The units in which an estimator computes: whatever the data's, the search sees the same numbers.
 
 A′ = (X − mean)/c with one number c, rows of mean square norm 1; weights s′ that sum to WEIGHT; and
-y′ = (y − ȳ)/σ for a regression. One penalty for all is then the same model with
+y′ = (y − ȳ)/σ for a regression. Of sparse rows only the columns that are far from 0 are centred,
+which are hardly sparse; c is of all columns about their means. One penalty for all is then the same
+model with
 
     λ = λ′ + log(c² Σs / WEIGHT)
 
@@ -20,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag.estimators.columns import far_from_zero, is_constant, sparse_columns
+from hoag.glm.lens import Lens
 from hoag.glm.rows import ArrayRows, Rows
 from hoag.values import ROUNDING, Array, Box, InvalidInput
 
@@ -45,7 +49,7 @@ class Units:
     mean: Array
     c: float
     total: float
-    squares: Array  # Σᵢ s′ᵢ a′ᵢⱼ² for every column
+    squares: Array  # Σᵢ s′ᵢ a′ᵢⱼ² for every column; about its mean, where there is an intercept
     y_mean: Any = 0.0
     y_scale: float = 1.0
     loss_shift: float = 0.0  # what the units of the loss add to λ
@@ -65,10 +69,11 @@ class Units:
         return coef, intercept
 
 
-def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Units:
-    """X in the library's units; dense rows are centred when there is an intercept to absorb it.
+def units(X: Any, weights: Array, centre: bool) -> Units:
+    """X in the library's units, centred when there is an intercept to absorb it.
 
-    `about_mean`: c is the spread of the rows about their mean even where they are not centred.
+    Of sparse rows, the columns that are far from 0 are moved; c, and squares, are about the means
+    of all columns.
     """
     total = float(weights.sum())
     share = weights / total
@@ -80,39 +85,49 @@ def units(X: Any, weights: Array, centre: bool, about_mean: bool = False) -> Uni
             "rescale X."
         )
     power = float(2.0 ** np.floor(np.log2(biggest))) if biggest > 0 else 1.0
-    mean = np.zeros(X.shape[1])
-    centred = centre and not sparse.issparse(X)
-    if centred:
-        A = X / power
-        top, bottom = A.max(axis=0), A.min(axis=0)
-        mean = share @ A
-        A -= mean
-        constant = is_constant(top, bottom)
-        if np.any(constant):
-            A[:, constant] = 0.0
-            warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
-        unscaled = ArrayRows(A)
+    if centre:
+        unscaled, mean, squares = (_sparse if sparse.issparse(X) else _dense)(X, share, power)
     else:
-        unscaled = ArrayRows(X, 1.0 / power)
-    squares = unscaled.squared_backward(share)
-    squared = float(squares.sum())
-    if about_mean:  # which centring has not done for sparse rows
-        squared = max(squared - float(np.sum(unscaled.backward(share) ** 2)), ROUNDING**2 * squared)
-    spread = float(np.sqrt(squared)) or 1.0
+        unscaled, mean = ArrayRows(X, 1.0 / power), np.zeros(X.shape[1])
+        squares = unscaled.squared_backward(share)
+    spread = float(np.sqrt(squares.sum())) or 1.0
     rows = unscaled.scaled(1.0 / spread)
-    if centred:  # a copy of our own, which is scaled once and not at every pass
+    if np.any(mean):  # a copy of our own, which is scaled once and not at every pass
         unscaled.A *= 1.0 / spread
         rows = ArrayRows(unscaled.A)
     squares = WEIGHT * squares / spread / spread
     return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
 
 
-def is_constant(top: Array, bottom: Array) -> npt.NDArray[np.bool_]:
-    """Columns that vary by no more than rounding between these.
+def _dense(X: Array, share: Array, power: float) -> tuple[ArrayRows, Array, Array]:
+    """A = X/power − mean, the mean, and Σᵢ sᵢ aᵢⱼ²."""
+    A = X / power
+    top, bottom = A.max(axis=0), A.min(axis=0)
+    mean = share @ A
+    A -= mean
+    constant = is_constant(top, bottom)
+    if np.any(constant):
+        A[:, constant] = 0.0
+        warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
+    rows = ArrayRows(A)
+    return rows, mean, rows.squared_backward(share)
 
-    Their means are not asked: sums over many rows lose more digits than that.
+
+def _sparse(X: Any, share: Array, power: float) -> tuple[ArrayRows, Array, Array]:
+    """The same of columns that are far from 0; without such, X is not copied.
+
+    The mean of other columns is given as 0, and their squares are about it all the same.
     """
-    return top - bottom <= ROUNDING * np.maximum(np.abs(top), np.abs(bottom))
+    rows = ArrayRows(X, 1.0 / power)
+    mean, squares, top, bottom = sparse_columns(rows, share, centre=True)
+    far = far_from_zero(mean, squares)
+    if not np.any(far):
+        return rows, np.zeros(X.shape[1]), squares
+    mean, constant = np.where(far, mean, 0.0), far & is_constant(top, bottom)
+    squares[constant] = 0.0
+    warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
+    moved = Lens(power * mean, np.where(constant, 0.0, 1.0 / power)).of(X)
+    return ArrayRows(moved), mean, squares
 
 
 def warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:

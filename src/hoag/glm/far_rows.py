@@ -44,10 +44,12 @@ class SeenRows(Rows):
 
 
 def seen(X: Any, lens: Lens) -> Rows:
-    """Rows that are kept as X is."""
-    if sparse.issparse(X):
-        return ArrayRows(X.astype(np.float64, copy=False), float(lens.scale))
-    return SeenRows(X, lens)
+    """Rows that are kept as X is; sparse ones are copied where columns of them are moved."""
+    if not sparse.issparse(X):
+        return SeenRows(X, lens)
+    if lens.mean is not None:
+        return ArrayRows(lens.of(X))
+    return ArrayRows(X.astype(np.float64, copy=False), float(lens.scale))
 
 
 class FarRows(Rows):

@@ -13,7 +13,7 @@ from hoag.values import Array
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """a ↦ (a − mean)·scale, column by column; sparse rows are scaled by one number and not moved.
+    """a ↦ (a − mean)·scale, column by column; of sparse rows, most columns have no mean.
 
     A product with rows as they are seen is one with rows as they are kept:
 
@@ -30,9 +30,20 @@ class Lens:
     def of(self, kept: Any) -> Any:
         """The rows as they are seen, a new array."""
         if sparse.issparse(kept):
-            return kept if np.all(self.scale == 1.0) else self.scale * kept
+            return self._of_sparse(kept)
         A = np.array(kept, dtype=np.float64) if self.mean is None else kept - self.mean
         A *= self.scale
+        return A
+
+    def _of_sparse(self, kept: Any) -> Any:
+        """Columns with a mean are stored whole: the few zeros in them are −mean."""
+        if self.mean is None:
+            return kept if np.all(self.scale == 1.0) else self.scale * kept
+        (n, p), moved = kept.shape, np.flatnonzero(self.mean).astype(np.int32)
+        means = np.tile(self.mean[moved], n), np.tile(moved, n), moved.size * np.arange(n + 1)
+        A = kept.astype(np.float64, copy=False) - sparse.csr_matrix(means, (n, p))
+        A.data *= self.scale if isinstance(self.scale, float) else self.scale[A.indices]
+        A.eliminate_zeros()
         return A
 
     def columns(self, W: Array) -> tuple[Array, Array]:
