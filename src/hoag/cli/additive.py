@@ -157,8 +157,8 @@ def written(tuned: Any) -> Notes:
             }
             for part in tuned._parts
         ],
-        "means": tuned._additive.means,
-        "coef": np.atleast_2d(tuned.coef_),
+        "means": tuned._additive.centres,
+        "coef": np.atleast_2d(tuned.coef_) * tuned._additive.units,
         "intercept": np.ravel(tuned.intercept_),
         "classes": vars(tuned).get("classes_"),
         "link": "classes" if "classes_" in vars(tuned) else "log" if loss == "deviance" else "",

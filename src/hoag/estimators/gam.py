@@ -83,9 +83,12 @@ class GAMRegressorCV(Regressor, AdditiveModel):
     edf_ : array, how many coefficients each curve is worth
     plateaus_ : array of str, "straight" or "gone" where penalties are as good as infinite, and
         leave less than 0.02 degrees of freedom of what they reach; else ""
-    intercept_ : float, η where every curve is at its mean
-    coef_ : array, of all bases, one after another
-    covariance_ : array, of coef_ and the intercept before curves are centred, given y
+    intercept_ : float, η where every curve and line is at its mean over the rows, for a category
+        that is as the mean of all
+    coef_ : array, of all terms, one after another as in labels_: of a line its slope, for each unit
+        of the column as it was given; of a category its levels, in the order of their names, of
+        mean 0; of a curve those of its basis
+    covariance_ : array, of coef_ and intercept_, the last, given y
     dispersion_ : float, φ
     lam_, lam_interval_, penalties_, criterion_, result_, n_iter_ : as in LogisticRegressionCV
     model_ : the linear estimator that was fitted to the bases
@@ -162,7 +165,7 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         """The mean of y, for rows with an offset or exposure where these were fitted.
 
         terms     fⱼ of every row in place of it, (n, terms), each of mean 0 over the rows that were
-                  fitted: with intercept_ they add up to g(E y)
+                  fitted, levels over the categories: with intercept_ they add up to g(E y)
         interval  0.95, say: (prediction, lower, upper), a band for the mean of y, or for each fⱼ,
                   point by point; not for single y
         """

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from hoag.criteria.factors import factors
 from hoag.criteria.pull import pull
@@ -20,6 +21,7 @@ from hoag.estimators.units import WEIGHT, Units
 from hoag.glm.losses import Logistic, LogLink, Multinomial, Offset, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic
+from hoag.glm.targets import Target
 from hoag.glm.term import DataTermAt
 from hoag.values import Array
 
@@ -28,8 +30,8 @@ from hoag.values import Array
 class Posterior:
     """For coefficients as they are given outside, slopes first, feature by feature.
 
-    covariance   (size, size)
-    shares       diag(F), (size,), and what F² has there: how far they are from a plain fit
+    covariance   of the slopes and an intercept for each output
+    shares       diag(F), for each entry of x, and what F² has there: how far from a plain fit
     left         rank Sⱼ − exp(λⱼ) tr(SⱼH⁻¹), (s,): the degrees of freedom that each penalty leaves
                  of those it reaches
     spreads      φ/exp(λⱼ), (s,): the variance of what a penalty draws to 0, read as a prior
@@ -53,7 +55,9 @@ class Posterior:
         return float(self.shares.sum())
 
     @staticmethod
-    def of(whole: LinearModel, u: Units, x: Array, lam: Array, unit: float) -> Posterior:
+    def of(
+        whole: LinearModel, u: Units, target: Target, x: Array, lam: Array, unit: float
+    ) -> Posterior:
         """At the fit x of a model in units of its own; `unit` is that of its loss beside y's."""
         point = whole.at(x, lam)
         G = 0.5 * (point.train.hessian + point.train.hessian.T)
@@ -74,12 +78,13 @@ class Posterior:
             phi = _pearson(point.train) / max(rows - float(shares.sum()), 1.0)
         else:
             phi = known / likelihood
-        slopes = whole.train.design.slopes
-        scale = np.full(x.size, u.y_scale)
-        scale[:slopes] /= u.c
+        slopes = np.eye(whole.train.design.slopes) / u.c
+        K = target.outputs
+        intercepts = np.zeros((K, 0)) if target.basis is None else target.basis[:K]
+        outside = u.y_scale * block_diag(slopes, intercepts)
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         return Posterior(
-            phi * scale[:, None] * inverse * scale,
+            phi * outside @ inverse @ outside.T,
             shares,
             twice,
             left,
