@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV, RidgeCV
 from hoag.gam import category, linear, smooth
+from hoag.gam.table import Table
 
 pd = pytest.importorskip("pandas")
 
@@ -126,3 +128,84 @@ def test_a_family_without_an_intercept(subjects):
     model.fit(subjects, subjects.reaction)
     mean, low, high = model.predict(subjects, interval=0.9)
     assert np.all((low < mean) & (mean < high))
+
+
+@pytest.fixture(scope="module")
+def claims():
+    """Counts with a variance far above their mean, which a does not change."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    frame["years"] = rng.uniform(0.5, 2.0, 200)
+    mean = frame.years * np.exp(2 + 0.3 * frame.b)
+    frame["n"] = rng.negative_binomial(0.7, 0.7 / (0.7 + mean))
+    return frame
+
+
+def pearson(model, mean, y, variance):
+    return float(np.sum((y - mean) ** 2 / variance)) / (len(y) - model.edf_.sum() - 1)
+
+
+def test_counts_that_vary_too_much_are_told(claims):
+    model = GAMRegressorCV("n ~ s(a) + b", family="poisson")
+    with pytest.warns(UserWarning, match=r"vary \d+\.\d times .*scale='pearson'"):
+        model.fit(claims, exposure=claims.years)
+    mean = model.predict(claims, exposure=claims.years)
+    assert model.dispersion_ == pytest.approx(pearson(model, mean, claims.n, mean), rel=1e-6)
+    assert model.dispersion_ > 5
+    assert model.scale_ == 1.0
+    text = str(model.summary())
+    assert f"dispersion {model.dispersion_:.4g} (Pearson's; 1 is taken)" in text
+    assert "χ²" in text
+
+
+@pytest.mark.parametrize("family", ["poisson", hoag.PoissonRegressorCV()])
+def test_quasi_likelihood_has_the_dispersion_in_all_errors(claims, family):
+    model = GAMRegressorCV("n ~ s(a) + b", family=family, scale="pearson")
+    model.fit(claims, exposure=claims.years)  # which warns of nothing
+    mean = model.predict(claims, exposure=claims.years)
+    assert model.dispersion_ == pytest.approx(pearson(model, mean, claims.n, mean), rel=1e-6)
+    assert model.scale_ == model.dispersion_
+    table = model.summary()
+    assert table.statistic == "F"
+    assert table.table["p_value"][0] > 0.01  # a says nothing
+    assert model.edf_[0] < 3
+    # as Wald's of a plain fit, with the curve as it is: G = Σ μ aaᵀ
+    made = model._additive
+    B = made.design(Table(claims, list(claims.columns))).toarray()
+    rows = [made.rows(part, B[:, part.columns]) for part in made.parts]
+    A = np.column_stack([*rows, np.ones(len(mean))])
+    H = (A.T * mean) @ A
+    curve = made.parts[0]
+    for form, alpha in zip(curve.basis.forms, np.exp(model.lam_), strict=True):
+        H[curve.columns, curve.columns] += len(mean) * alpha * form.S
+    own = made.means[curve.columns]
+    H[curve.columns, curve.columns] += 1e3 * len(mean) * np.outer(own, own)  # its mean is 0
+    errors = np.sqrt(model.scale_ * np.diag(np.linalg.inv(H)))[[-1, -2]]
+    np.testing.assert_allclose(table.coefficients["standard_error"], errors, rtol=1e-3)
+    p = 2 * stats.t.sf(np.abs(table.coefficients["statistic"]), 200 - model.edf_.sum() - 1)
+    np.testing.assert_allclose(table.coefficients["p_value"], p, rtol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_dispersion_of_classes_is_about_one(classes):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(300, 2))
+    y = np.digitize(2 * X[:, 0] + rng.logistic(size=300), [1.0, 2.0][: classes - 1])
+    model = GAMClassifierCV([linear(0), smooth(1, knots=5)], tol=1e-3).fit(X, y)
+    chance = model.predict_proba(X)
+    seen = np.eye(classes)[y]
+    squares = np.sum((seen - chance) ** 2 / chance)
+    left = 300 * (classes - 1) - model._posterior.degrees
+    assert model.dispersion_ == pytest.approx(squares / left, rel=1e-4)
+    assert 0.7 < model.dispersion_ < 1.5
+    assert model.scale_ == 1.0
+
+
+def test_scale_is_one_of_two_words(claims):
+    with pytest.raises(hoag.InvalidInput, match="scale='deviance': use"):
+        GAMRegressorCV("n ~ s(a)", scale="deviance").fit(claims)
+    same = [
+        GAMRegressorCV("years ~ s(a)", scale=scale, family="gamma").fit(claims)
+        for scale in ("family", "pearson")
+    ]
+    assert same[0].scale_ == same[1].scale_ == same[0].dispersion_

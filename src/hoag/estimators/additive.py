@@ -49,6 +49,9 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     # Degrees of freedom that are as good as none.
     _nothing = 0.02
 
+    # Counts whose variance is more than so many times what it is taken for are told.
+    _dispersed = 2.0
+
     model_: LinearEstimator
     terms_: list[Term]
     labels_: list[str]
@@ -58,6 +61,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     plateaus_: npt.NDArray[np.str_]
     covariance_: Array
     dispersion_: float
+    scale_: float
     lam_: Array
     result_: Result
     criterion_: float
@@ -100,6 +104,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         self._read_off(last[0])
         self._explained = self._share_explained(B, y, sample_weight, params)
         self._warn_of_noise()
+        self._warn_of_dispersion()
         return self
 
     def _chosen_cv(self, model: Any) -> Any:
@@ -116,6 +121,19 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
                 f"The terms are worth {degrees:.1f} degrees of freedom, for {rows} rows: the noise "
                 "is fitted with the rest, and no test or band means anything. Use fewer terms or "
                 "knots, or judge them by folds, cv=5.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _warn_of_dispersion(self) -> None:
+        """Where counts vary much more than their family says, every error is too small."""
+        if self._posterior.counts and self.dispersion_ > self._dispersed * self.scale_:
+            times = self.dispersion_ / self.scale_
+            warnings.warn(
+                f"The counts vary {times:.1f} times as much about their mean as the Poisson "
+                "distribution has it (Pearson's dispersion): standard errors, bands and p-values "
+                "are too small, and curves bend too much. Use scale='pearson', which estimates "
+                "the dispersion and takes it for all of these.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -141,7 +159,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         self.covariance_ = self._additive.covariance(
             self._posterior.covariance, self._posterior.spreads, self._outputs
         )
-        self.dispersion_ = self._posterior.dispersion
+        self.dispersion_, self.scale_ = self._posterior.dispersion, self._posterior.scale
         self.edf_ = np.array([self._of(part, self._posterior.shares).sum() for part in self._parts])
         self.plateaus_ = np.array([self._word(part) for part in self._parts], dtype="U8")
         said = self._named_plateaus()
@@ -319,7 +337,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         mean = np.append(self._additive.means - self._additive.centres, 1.0)  # of shown rows
         base, about = self.covariance_ @ mean, rows - mean[part.columns]
         square = _forms(about, self.covariance_[part.columns, part.columns])
-        return np.maximum(mean @ base + 2 * about @ base[part.columns] + square, 0.0)
+        return np.asarray(np.maximum(mean @ base + 2 * about @ base[part.columns] + square, 0.0))
 
     def _check_interval(self, interval: float) -> None:
         if not 0 < interval < 1:

@@ -117,8 +117,9 @@ def summary(model: Any) -> Summary:
     width = max(len(part.label) for part in model._parts)
     kinds = [("term", f"U{width}"), ("edf", float), ("size", int), ("statistic", float)]
     table = np.array(records, dtype=[*kinds, ("p_value", float), ("plateau", "U8")])
-    spread = f"dispersion {posterior.dispersion:.4g}, " if estimated else ""
-    told = f"{spread}{model._explained}, {posterior.degrees:.1f} degrees of freedom"
+    taken = "" if estimated else f" (Pearson's; {posterior.scale:.4g} is taken)"
+    spread = f"dispersion {posterior.dispersion:.4g}{taken}"
+    told = f"{spread}, {model._explained}, {posterior.degrees:.1f} degrees of freedom"
     cv = model.model_.cv
     return Summary(
         f"{type(model).__name__}, {model._family_name}, {posterior.rows} rows, cv={cv!r}",
