@@ -216,3 +216,19 @@ def test_what_is_no_likelihood_is_chosen_by_folds(file):
     line = ("tune", file, "--target", "rent", "--model", "gam", "--family", "huber", "--json")
     found = json.loads(run(*line, "--terms", "s(age, k=6)", "--missing", "drop"))
     assert found["chosen_by"] == 5
+
+
+def test_counts_that_vary_too_much_are_told_once(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120)})
+    table["n"] = rng.negative_binomial(0.7, 0.7 / (0.7 + np.exp(2 + 0.3 * table.a)))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    line = ("tune", tmp_path / "t.csv", "--target", "n", "--model", "gam", "--family", "poisson")
+    plain = json.loads(run(*line, "--terms", "s(a, k=6)", "--json"))
+    assert capsys.readouterr().err.count("The counts vary") == 1
+    scaled = json.loads(run(*line, "--terms", "s(a, k=6)", "--json", "--scale", "pearson"))
+    assert "The counts vary" not in capsys.readouterr().err
+    assert [plain["terms"][0]["test"], scaled["terms"][0]["test"]] == ["χ²", "F"]
+    assert scaled["terms"][0]["p_value"] > 1e4 * plain["terms"][0]["p_value"]
+    wrong = ("tune", tmp_path / "t.csv", "--target", "n", "--model", "ridge", "--scale", "pearson")
+    assert "--scale is for gam" in failure(capsys, *wrong)

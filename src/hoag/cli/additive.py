@@ -7,6 +7,7 @@ where; flags by the more frequent one; categories have one more.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def estimator(args: Any, data: Data, judge: Judge, cv: Any, callback: Any) -> An
     own = {name: getattr(args, name) for name in judge.family.settings}
     own = {name: value for name, value in own.items() if value is not None}
     family = getattr(hoag, FAMILIES[word].estimator)(**own) if own else word
-    return hoag.GAMRegressorCV(family=family, **options)
+    return hoag.GAMRegressorCV(family=family, scale=args.scale or "family", **options)
 
 
 def judged(tuned: Any, data: Data, judge: Judge, splits: list[Any]) -> None:
@@ -120,7 +121,9 @@ def judged(tuned: Any, data: Data, judge: Judge, splits: list[Any]) -> None:
         weights = None if data.weights is None else data.weights[train]
         own = {name: values[train] for name, values in data.given.items()}
         fold = clone(tuned).set_params(callback=None, checkpoint=None)
-        fold.fit(data.X.iloc[train], data.y[train], sample_weight=weights, **own)
+        with warnings.catch_warnings():  # of all rows the same was said
+            warnings.filterwarnings("ignore", "The counts vary", UserWarning)
+            fold.fit(data.X.iloc[train], data.y[train], sample_weight=weights, **own)
         X, shown = data.X.iloc[test], fold
         if not judge.family.classifies:
             own = {name: values[test] for name, values in data.given.items()}
@@ -157,8 +160,8 @@ def written(tuned: Any) -> Notes:
             }
             for part in tuned._parts
         ],
-        "means": tuned._additive.means,
-        "coef": np.atleast_2d(tuned.coef_),
+        "means": tuned._additive.centres,
+        "coef": np.atleast_2d(tuned.coef_) * tuned._additive.units,
         "intercept": np.ravel(tuned.intercept_),
         "classes": vars(tuned).get("classes_"),
         "link": "classes" if "classes_" in vars(tuned) else "log" if loss == "deviance" else "",

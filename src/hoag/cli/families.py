@@ -138,10 +138,12 @@ def check_options(args: argparse.Namespace, model: str) -> None:
 def _check_additive(args: argparse.Namespace, model: str) -> None:
     """An error for an option of additive models that others lack, or the other way round."""
     if not is_additive(model):
-        for option in ("family", "terms"):
+        for option in ("family", "terms", "scale"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option} is for gam, and the model is {model}.")
         return
+    if args.scale is not None and plain(model) == "classes":
+        raise ValueError("--scale is for numbers: the dispersion of classes is 1.")
     if args.penalties != "shared":
         raise ValueError("--penalties is for linear models; in a gam every curve has its own.")
     if args.widths != "shared":

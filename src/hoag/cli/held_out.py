@@ -54,7 +54,7 @@ class Judge:
     def __call__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
         said = getattr(model, self.family.says)(X)
-        if "scale_" in vars(model):
+        if "scale_" in vars(model) and not self.family.classifies:
             said = np.column_stack([said, np.full(len(y), model.scale_)])
         self.seen.append(Seen(y, said, weights, vars(model).get("coef_")))
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}

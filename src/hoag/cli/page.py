@@ -174,7 +174,7 @@ def _terms(page: Any, found: dict[str, Any], tuned: Any) -> None:
     bands = any(panel.low is not None for panel in shown.panels)
     page.figure(
         shown.plot(figure=Figure()).figure_,
-        f"What each term adds to {shown.adds}, all on one scale; 0 is its mean over the rows. "
+        f"What each term adds to {shown.adds}, all on one scale; 0 is its mean. "
         + ("Bands and bars are where it is with a probability of 95 %, point by point. " if bands
            else "")
         + "Below are the rows.",
@@ -289,6 +289,8 @@ def _own(found: dict[str, Any]) -> str:
         options = {"family": plain(found["model"]), **options}
         if found["formula"] is not None:
             options["terms"] = found["formula"]
+        if found["scale"] is not None:
+            options["scale"] = found["scale"]
     told = [f"--{name} {shlex.quote(str(value))}" for name, value in options.items()]
     model = GAM if is_additive(found["model"]) else found["model"]
     return " ".join(["", f"--model {model}", *told])

@@ -73,6 +73,7 @@ def summary(
         "criterion": criterion,
         "chosen_by": args.chosen_by,
         "formula": args.terms,
+        "scale": args.scale,
         "terms": _terms(tuned) if is_additive(data.model) else None,
         "held_out_loss": _held_out_loss(data, tuned, compared),
         "held_out_losses": compared["folds"],

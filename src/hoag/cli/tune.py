@@ -73,6 +73,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--terms", metavar="FORMULA",
                        help='what a gam is made of, as in mgcv: "s(age) + te(lat, lon) + site" '
                             "(all columns)")  # fmt: skip
+    model.add_argument("--scale", choices=("family", "pearson"),
+                       help="the dispersion of a gam of counts: 1, or estimated "
+                            "(family: 1)")  # fmt: skip
     model.add_argument("--penalties", choices=PENALTIES, default="shared",
                        help="which coefficients share a penalty (shared: all)")  # fmt: skip
     model.add_argument("--widths", choices=("shared", "per-feature"), default="shared",

@@ -49,6 +49,9 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     # Degrees of freedom that are as good as none.
     _nothing = 0.02
 
+    # Counts whose variance is more than so many times what it is taken for are told.
+    _dispersed = 2.0
+
     model_: LinearEstimator
     terms_: list[Term]
     labels_: list[str]
@@ -58,6 +61,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     plateaus_: npt.NDArray[np.str_]
     covariance_: Array
     dispersion_: float
+    scale_: float
     lam_: Array
     result_: Result
     criterion_: float
@@ -95,10 +99,12 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         weights = np.ones(B.shape[0]) if sample_weight is None else sample_weight
         means = np.asarray(weights @ B) / float(weights.sum())
         self._additive = replace(self._additive, means=means)
-        self.model_, self._grams = model, [_gram(B, weights, means, part) for part in self._parts]
+        self.model_ = model
+        self._grams = [_gram(B, weights, self._additive, part) for part in self._parts]
         self._read_off(last[0])
         self._explained = self._share_explained(B, y, sample_weight, params)
         self._warn_of_noise()
+        self._warn_of_dispersion()
         return self
 
     def _chosen_cv(self, model: Any) -> Any:
@@ -119,12 +125,26 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
 
+    def _warn_of_dispersion(self) -> None:
+        """Where counts vary much more than their family says, every error is too small."""
+        if self._posterior.counts and self.dispersion_ > self._dispersed * self.scale_:
+            times = self.dispersion_ / self.scale_
+            warnings.warn(
+                f"The counts vary {times:.1f} times as much about their mean as the Poisson "
+                "distribution has it (Pearson's dispersion): standard errors, bands and p-values "
+                "are too small, and curves bend too much. Use scale='pearson', which estimates "
+                "the dispersion and takes it for all of these.",
+                UserWarning,
+                stacklevel=4,
+            )
+
     def _read_off(self, last: tuple[Any, ...]) -> None:
         """The fitted attributes, from the linear model's."""
-        model, means = self.model_, self._additive.means
-        self.coef_ = model.coef_
-        shift = np.atleast_2d(model.coef_) @ means
-        self.intercept_ = model.intercept_ + (shift[0] if np.ndim(model.coef_) == 1 else shift)
+        model, flat = self.model_, np.ndim(self.model_.coef_) == 1
+        raw = np.column_stack([np.atleast_2d(model.coef_), np.ravel(model.intercept_)])
+        shown = raw @ self._additive.shown.T
+        self.coef_ = shown[0, :-1] if flat else shown[:, :-1]
+        self.intercept_ = float(shown[0, -1]) if flat else shown[:, -1]
         for name in ("lam_", "lam_interval_", "criterion_", "alpha_", "n_iter_", "penalties_"):
             setattr(self, name, vars(model).get(name))
         self.__dict__.pop("scores_", None)
@@ -135,9 +155,11 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         self.labels_ = self._additive.labels
         whole, u, target, x, lam = last
         self._outputs = target.outputs
-        self._posterior = Posterior.of(whole, u, x, lam, model._loss_unit)
-        self.covariance_ = self._posterior.covariance
-        self.dispersion_ = self._posterior.dispersion
+        self._posterior = Posterior.of(whole, u, target, x, lam, model._loss_unit)
+        self.covariance_ = self._additive.covariance(
+            self._posterior.covariance, self._posterior.spreads, self._outputs
+        )
+        self.dispersion_, self.scale_ = self._posterior.dispersion, self._posterior.scale
         self.edf_ = np.array([self._of(part, self._posterior.shares).sum() for part in self._parts])
         self.plateaus_ = np.array([self._word(part) for part in self._parts], dtype="U8")
         said = self._named_plateaus()
@@ -255,13 +277,14 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
 
     def _predictor(self, B: Any) -> Array:
         """η without an offset, (n,) or (n, classes)."""
-        z = np.asarray(B @ np.atleast_2d(self.coef_).T + self.model_.intercept_)
+        z = np.asarray(B @ np.atleast_2d(self.model_.coef_).T + self.model_.intercept_)
         return z[:, 0] if z.shape[1] == 1 else z
 
     def _predictor_band(self, B: Any, unseen: Sequence[Array], interval: float) -> Any:
         """η and its band."""
         self._check_interval(interval)
-        rows = np.hstack([B.toarray(), np.ones((B.shape[0], 1))])
+        parts = [self._additive.rows(part, B[:, part.columns]) for part in self._parts]
+        rows = np.hstack([*parts, np.ones((B.shape[0], 1))])
         square = _forms(rows, self.covariance_) + np.sum(unseen, axis=0)
         return band(self._predictor(B), np.sqrt(square), interval)
 
@@ -274,7 +297,10 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         table, unseen = self._table(X, reset=False), []
         for part in self._parts:
             strange = part.basis.strange(table.values(part.term))
-            spread = self._posterior.spreads[part.penalties.start] if np.any(strange) else 0.0
+            spread = 0.0
+            if np.any(strange):  # of one more level, about a mean that the others show
+                own = self._posterior.spreads[part.penalties.start]
+                spread = own * (1.0 + 1.0 / part.basis.size)
             unseen.append(np.where(strange, spread, 0.0))
             if np.any(strange):
                 warnings.warn(
@@ -292,7 +318,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         straight line crosses 0.
         """
         B, unseen = self._design(X)
-        rows = [self._additive.centred_rows(part, B) for part in self._parts]
+        rows = [self._additive.rows(part, B[:, part.columns]) for part in self._parts]
         coef = np.atleast_2d(self.coef_)
         pairs = list(zip(rows, self._parts, strict=True))
         values = np.stack([own @ coef[:, part.columns].T for own, part in pairs], axis=1)
@@ -300,12 +326,18 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         if interval is None:
             return values
         self._check_interval(interval)
-        base, errors = self.covariance_ @ np.append(self._additive.means, 1.0), []
-        level = float(np.append(self._additive.means, 1.0) @ base)
-        for (own, part), spread in zip(pairs, unseen, strict=True):
-            square = _forms(own, self.covariance_[part.columns, part.columns]) + spread
-            errors.append(np.sqrt(np.maximum(level + 2 * own @ base[part.columns] + square, 0.0)))
+        errors = [
+            np.sqrt(self._with_mean(part, own) + spread)
+            for (own, part), spread in zip(pairs, unseen, strict=True)
+        ]
         return band(values, np.stack(errors, axis=1), interval)
+
+    def _with_mean(self, part: Part, rows: Array) -> Array:
+        """The variance of fⱼ beside the other terms at their means over the rows fitted."""
+        mean = np.append(self._additive.means - self._additive.centres, 1.0)  # of shown rows
+        base, about = self.covariance_ @ mean, rows - mean[part.columns]
+        square = _forms(about, self.covariance_[part.columns, part.columns])
+        return np.asarray(np.maximum(mean @ base + 2 * about @ base[part.columns] + square, 0.0))
 
     def _check_interval(self, interval: float) -> None:
         if not 0 < interval < 1:
@@ -365,11 +397,12 @@ def band(values: Array, errors: Array, interval: float) -> tuple[Array, Array, A
     return values, values - width, values + width
 
 
-def _gram(B: Any, weights: Array, means: Array, part: Part) -> Array:
-    """Σᵢ sᵢ(bᵢ − m)(bᵢ − m)ᵀ for the columns of a part."""
-    own, m = B[:, part.columns], means[part.columns]
+def _gram(B: Any, weights: Array, additive: Additive, part: Part) -> Array:
+    """Σᵢ sᵢ(bᵢ − m)(bᵢ − m)ᵀ for the columns of a part, in their units."""
+    own, m = B[:, part.columns], additive.means[part.columns]
+    unit = additive.units[part.columns]
     square = (own.T @ own.multiply(weights[:, None])).toarray()
-    return np.asarray(square - float(weights.sum()) * np.outer(m, m))
+    return np.asarray((square - float(weights.sum()) * np.outer(m, m)) * np.outer(unit, unit))
 
 
 def _forms(rows: Array, M: Array) -> Array:

@@ -65,6 +65,10 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         What y is like: "gaussian" has the identity as its link g, and so have "huber" and
         "quantile"; the others the logarithm. Or a linear estimator of this library with settings
         of its own, such as hoag.QuantileRegressorCV(quantile=0.9).
+    scale : {"family", "pearson"}
+        φ of the variance φV(μ). "family" is 1 for "poisson", and estimated for the others, which do
+        not know theirs. "pearson" estimates it for counts, too (quasi-likelihood): standard errors,
+        bands and tests have it, and the choice of λ does not rely on 1.
     cv : None, "reml", "gcv", "alo", "aic", "bic", int, splitter or iterable
         How λ is chosen: the marginal likelihood, which is smooth and seldom bends too much;
         generalised cross-validation; approximate leave-one-out; or folds. None is "reml", and five
@@ -83,10 +87,16 @@ class GAMRegressorCV(Regressor, AdditiveModel):
     edf_ : array, how many coefficients each curve is worth
     plateaus_ : array of str, "straight" or "gone" where penalties are as good as infinite, and
         leave less than 0.02 degrees of freedom of what they reach; else ""
-    intercept_ : float, η where every curve is at its mean
-    coef_ : array, of all bases, one after another
-    covariance_ : array, of coef_ and the intercept before curves are centred, given y
-    dispersion_ : float, φ
+    intercept_ : float, η where every curve and line is at its mean over the rows, for a category
+        that is as the mean of all
+    coef_ : array, of all terms, one after another as in labels_: of a line its slope, for each unit
+        of the column as it was given; of a category its levels, in the order of their names, of
+        mean 0; of a curve those of its basis
+    covariance_ : array, of coef_ and intercept_, the last, given y
+    dispersion_ : float, Pearson's Σ(y − μ)²/V(μ) over n − edf: far above 1, counts vary more than
+        Poisson's, of which a warning is given above 2
+    scale_ : float, the φ that standard errors, bands and tests have: dispersion_, or 1 where the
+        family says so
     lam_, lam_interval_, penalties_, criterion_, result_, n_iter_ : as in LogisticRegressionCV
     model_ : the linear estimator that was fitted to the bases
     """
@@ -96,6 +106,7 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         terms: Any = None,
         *,
         family: Any = "gaussian",
+        scale: Literal["family", "pearson"] = "family",
         cv: Any = None,
         scoring: Any = None,
         rule: Literal["best", "1se"] = "best",
@@ -131,6 +142,14 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         return self._tune(X, y, sample_weight, params | self._offsets(offset, exposure))
 
     def _linear_model(self) -> Any:
+        if self.scale not in ("family", "pearson"):
+            raise InvalidInput(f"scale={self.scale!r}: use 'family' or 'pearson'.")
+        model = self._of_family()
+        if self.scale == "pearson" and isinstance(model, PoissonRegressorCV):
+            model._dispersion = None
+        return model
+
+    def _of_family(self) -> Any:
         if isinstance(self.family, LinearEstimator):
             return clone(self.family)
         if not isinstance(self.family, str) or self.family not in FAMILIES:
@@ -162,7 +181,7 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         """The mean of y, for rows with an offset or exposure where these were fitted.
 
         terms     fⱼ of every row in place of it, (n, terms), each of mean 0 over the rows that were
-                  fitted: with intercept_ they add up to g(E y)
+                  fitted, levels over the categories: with intercept_ they add up to g(E y)
         interval  0.95, say: (prediction, lower, upper), a band for the mean of y, or for each fⱼ,
                   point by point; not for single y
         """
@@ -210,7 +229,8 @@ class GAMClassifierCV(Classifier, AdditiveModel):
         log odds = b + Σⱼ fⱼ(xⱼ)
 
     For several classes each has curves of its own, which share λ. Parameters and attributes are
-    those of GAMRegressorCV, but for `family`.
+    those of GAMRegressorCV, but for `family` and `scale`: the variance of one y that is 0 or 1 is
+    p(1 − p), and cannot be more. dispersion_ far from 1 says that p are wrong.
 
     >>> from hoag import GAMClassifierCV
     >>> from sklearn.datasets import load_breast_cancer

@@ -51,8 +51,10 @@ class PoissonRegressorCV(PositiveMeanRegressor):
         LogisticRegressionCV
     """
 
+    _dispersion: float | None = 1.0  # None: it is estimated where a criterion or an error needs it
+
     def _family(self, scale: float) -> Poisson:
-        return Poisson(scale)
+        return Poisson(scale, self._dispersion)
 
     def _plain(self) -> Any:
         from sklearn.linear_model import PoissonRegressor

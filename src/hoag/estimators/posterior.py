@@ -12,14 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from hoag.criteria.factors import factors
 from hoag.criteria.pull import pull
 from hoag.criteria.scored import _loss
 from hoag.estimators.units import WEIGHT, Units
-from hoag.glm.losses import Logistic, LogLink, Multinomial, Offset, Squared
+from hoag.glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Quadratic
+from hoag.glm.targets import Target
 from hoag.glm.term import DataTermAt
 from hoag.values import Array
 
@@ -28,13 +30,16 @@ from hoag.values import Array
 class Posterior:
     """For coefficients as they are given outside, slopes first, feature by feature.
 
-    covariance   (size, size)
-    shares       diag(F), (size,), and what F² has there: how far they are from a plain fit
+    covariance   of the slopes and an intercept for each output
+    shares       diag(F), for each entry of x, and what F² has there: how far from a plain fit
     left         rank Sⱼ − exp(λⱼ) tr(SⱼH⁻¹), (s,): the degrees of freedom that each penalty leaves
                  of those it reaches
     spreads      φ/exp(λⱼ), (s,): the variance of what a penalty draws to 0, read as a prior
-    dispersion   φ, and whether it was estimated
+    dispersion   φ by Pearson's residuals, Σ(y − μ)²/V(μ) over n − edf
+    scale        the φ that is taken for covariance and spreads: the family's own, where it has one,
+                 else the dispersion; and whether it was thus `estimated`
     rows         n
+    counts       whether y are counts, which may vary more than the family says; classes cannot
     likely       whether the loss is −log of a likelihood of y, up to φ; else there are no bands
     """
 
@@ -44,8 +49,10 @@ class Posterior:
     left: Array
     spreads: Array
     dispersion: float
+    scale: float
     rows: int
     estimated: bool
+    counts: bool
     likely: bool
 
     @property
@@ -53,7 +60,9 @@ class Posterior:
         return float(self.shares.sum())
 
     @staticmethod
-    def of(whole: LinearModel, u: Units, x: Array, lam: Array, unit: float) -> Posterior:
+    def of(
+        whole: LinearModel, u: Units, target: Target, x: Array, lam: Array, unit: float
+    ) -> Posterior:
         """At the fit x of a model in units of its own; `unit` is that of its loss beside y's."""
         point = whole.at(x, lam)
         G = 0.5 * (point.train.hessian + point.train.hessian.T)
@@ -70,23 +79,26 @@ class Posterior:
         rows = int(np.sum(weights > 0))
         known = None if isinstance(loss, Squared) else _loss(whole.train).dispersion
         likelihood = rows / WEIGHT * unit  # from h to −log p(y | x), in units of y²
-        if known is None:  # in the units of h
-            phi = _pearson(point.train) / max(rows - float(shares.sum()), 1.0)
-        else:
-            phi = known / likelihood
-        slopes = whole.train.design.slopes
-        scale = np.full(x.size, u.y_scale)
-        scale[:slopes] /= u.c
+        K = target.outputs
+        observed = rows * (K - 1 if isinstance(loss, Multinomial) else K)
+        pearson = _pearson(point.train) / max(observed - float(shares.sum()), 1.0)
+        dispersion = pearson * likelihood * u.y_scale**2
+        phi = pearson if known is None else known / likelihood  # in the units of h
+        slopes = np.eye(whole.train.design.slopes) / u.c
+        intercepts = np.zeros((K, 0)) if target.basis is None else target.basis[:K]
+        outside = u.y_scale * block_diag(slopes, intercepts)
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         return Posterior(
-            phi * scale[:, None] * inverse * scale,
+            phi * outside @ inverse @ outside.T,
             shares,
             twice,
             left,
             phi * (u.y_scale / u.c) ** 2 / pull([penalty], lam).alpha,
-            float(phi * likelihood * u.y_scale**2) if known is None else known,
+            dispersion,
+            dispersion if known is None else known,
             rows,
             known is None,
+            issubclass(own, Poisson),
             issubclass(own, (Squared, Logistic, Multinomial, LogLink)),
         )
 
@@ -94,9 +106,12 @@ class Posterior:
 def _pearson(at: DataTermAt) -> float:
     """Σᵢ sᵢ(yᵢ − μᵢ)²/V(μᵢ), with V = 1 for squares and μ^power with the log link.
 
-    The deviance in its place is too large by half where y is as skew as exponential.
+    The deviance in its place is too large by half where y is as skew as exponential. For classes
+    Σₖ (yₖ − pₖ)²/pₖ = 1/p − 1, with p the probability of the one that is there.
     """
     loss, y, z = at.term.loss, at.term.y, at.term.predict(at.x)
+    if isinstance(loss, (Logistic, Multinomial)):
+        return float(at.term.weights @ np.expm1(loss.at(y, z).value))
     if isinstance(loss, Offset):
         loss, y, z = loss.loss, y[:, 0], z + y[:, 1]
     if not isinstance(loss, LogLink):

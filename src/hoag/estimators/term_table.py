@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc, fdtrc, ndtr, stdtr
 
 from hoag.estimators.posterior import Posterior
 from hoag.values import ROUNDING, Array
@@ -23,39 +23,47 @@ from hoag.values import ROUNDING, Array
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A table of terms that prints well; `table` is it as an array of records.
+    """Tables of coefficients and of terms that print well, both as arrays of records.
 
-    term, edf, size (of its basis), statistic (F, or χ²), p_value, and plateau: "straight", "gone"
+    coefficients   name, estimate, standard_error, statistic (t, or z) and p_value: the intercept,
+                   and the slope of every line for each unit of its column; none for several classes
+    table          term, edf, size (of its basis), statistic (F, or χ²), p_value, and plateau:
+                   "straight", "gone"
     """
 
     title: str
+    coefficients: npt.NDArray[Any]
     table: npt.NDArray[Any]
     statistic: str
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        table = self.table
+        letter = "t" if self.statistic == "F" else "z"
+        head = ["coefficient", "estimate", "std. error", letter, "p-value"]
+        first = [
+            [
+                str(row["name"]),
+                f"{row['estimate']:.4g}",
+                _number(row["standard_error"], 3),
+                _number(row["statistic"]),
+                _small(row["p_value"]),
+            ]
+            for row in self.coefficients
+        ]
+        above = [*_aligned([head, *first]), ""] if first else []
         head = ["term", "edf", "of", self.statistic, "p-value", ""]
         rows = [
             [
                 str(row["term"]),
                 f"{row['edf']:.2f}",
                 str(row["size"]),
-                f"{row['statistic']:.4g}" if np.isfinite(row["statistic"]) else "–",
+                _number(row["statistic"]),
                 _small(row["p_value"]),
                 str(row["plateau"]),
             ]
-            for row in table
+            for row in self.table
         ]
-        widths = [max(len(line[k]) for line in [head, *rows]) for k in range(len(head))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if k in (0, len(head) - 1) else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in [head, *rows]
-        ]
-        return "\n".join([self.title, "", *lines, "", *self.notes])
+        return "\n".join([self.title, "", *above, *_aligned([head, *rows]), "", *self.notes])
 
     __repr__ = __str__
 
@@ -64,6 +72,22 @@ class Summary:
         import pandas as pd
 
         return pd.DataFrame(self.table).set_index("term")
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Names to the left, numbers to the right, and words that follow these to the left again."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if k in (0, 5) else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in rows
+    ]
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return f"{value:.{digits}g}" if np.isfinite(value) else "–"
 
 
 def _small(p: float) -> str:
@@ -93,21 +117,35 @@ def summary(model: Any) -> Summary:
     width = max(len(part.label) for part in model._parts)
     kinds = [("term", f"U{width}"), ("edf", float), ("size", int), ("statistic", float)]
     table = np.array(records, dtype=[*kinds, ("p_value", float), ("plateau", "U8")])
-    intercept = ""
-    if model._outputs == 1 and posterior.likely:
-        base = np.append(model._additive.means, 1.0)
-        error = float(np.sqrt(max(base @ model.covariance_ @ base, 0.0)))
-        level = float(np.ravel(model.intercept_)[0])
-        intercept = f"intercept {level:.4g} ± {error:.2g}, "
-    spread = f"dispersion {posterior.dispersion:.4g}, " if estimated else ""
-    told = f"{intercept}{spread}{model._explained}, {posterior.degrees:.1f} degrees of freedom"
+    taken = "" if estimated else f" (Pearson's; {posterior.scale:.4g} is taken)"
+    spread = f"dispersion {posterior.dispersion:.4g}{taken}"
+    told = f"{spread}, {model._explained}, {posterior.degrees:.1f} degrees of freedom"
     cv = model.model_.cv
     return Summary(
         f"{type(model).__name__}, {model._family_name}, {posterior.rows} rows, cv={cv!r}",
+        _coefficients(model),
         table,
         "F" if estimated else "χ²",
         (told, model.result_.status.sentence),
     )
+
+
+def _coefficients(model: Any) -> npt.NDArray[Any]:
+    """The intercept and the slopes of lines, with t = estimate/error; none for several classes."""
+    posterior: Posterior = model._posterior
+    lines = [part for part in model._parts if part.basis.kind == "line"]
+    places = [-1, *(part.columns.start for part in lines)] if model._outputs == 1 else []
+    every = np.append(model.coef_, model.intercept_)[places]
+    errors = np.sqrt(np.maximum(np.diag(model.covariance_)[places], 0.0))
+    if not posterior.likely:
+        errors = np.full(len(places), np.nan)
+    t = np.divide(every, errors, out=np.full(len(places), np.nan), where=errors > 0)
+    left = max(posterior.rows - posterior.degrees, 1.0)
+    p = 2 * (stdtr(left, -np.abs(t)) if posterior.estimated else ndtr(-np.abs(t)))
+    names = ["intercept", *(part.label for part in lines)][: len(places)]
+    kinds = [("name", f"U{max(map(len, names), default=1)}"), ("estimate", float)]
+    kinds += [(name, float) for name in ("standard_error", "statistic", "p_value")]
+    return np.array(list(zip(names, every, errors, t, p, strict=True)), dtype=kinds)
 
 
 def tested(

@@ -107,18 +107,17 @@ def at(
     model: Any, part: Part, values: list[npt.NDArray[Any]], interval: float | None
 ) -> tuple[Array, Array | None, Array | None]:
     """fⱼ where its columns have these values, (m, outputs), with its band."""
-    means = model._additive.means
     B = part.basis.design(values).toarray()
     varying = isinstance(part.basis, Times) and part.basis.level is None
-    rows = B if varying else B - means[part.columns]
+    rows = B if varying else model._additive.rows(part, B)
     found = np.asarray(rows @ np.atleast_2d(model.coef_)[:, part.columns].T)
     if interval is None:
         return found, None, None
-    C, own = model.covariance_, part.columns
-    square = np.einsum("ij,ij->i", rows @ C[own, own], rows)
-    if not varying:
-        one = np.append(means, 1.0)
-        square = square + 2 * rows @ (C[own] @ one) + one @ C @ one
+    if varying:
+        own = model.covariance_[part.columns, part.columns]
+        square = np.einsum("ij,ij->i", rows @ own, rows)
+    else:
+        square = model._with_mean(part, rows)
     width = float(ndtri(0.5 + interval / 2)) * np.sqrt(np.maximum(square, 0.0))[:, None]
     return found, found - width, found + width
 

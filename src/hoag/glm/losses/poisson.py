@@ -15,11 +15,17 @@ from hoag.values import Array
 
 
 class Poisson(LogLink):
-    """scale · 2(y log(y/μ) − y + μ) with μ = exp(z), for y ≥ 0."""
+    """scale · 2(y log(y/μ) − y + μ) with μ = exp(z), for y ≥ 0.
+
+    dispersion   φ of the variance φμ: 1 for counts that are Poisson's, None where it is estimated
+    """
 
     power = 1.0
-    dispersion = 1.0
     takes = "counts and other numbers that are not negative"
+
+    def __init__(self, scale: float = 0.5, dispersion: float | None = 1.0) -> None:
+        super().__init__(scale)
+        self.dispersion = dispersion
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _PoissonAt(self.scale, y, z)
