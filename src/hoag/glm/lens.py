@@ -13,7 +13,7 @@ from hoag.values import Array
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """a ↦ (a − mean)·scale, column by column; sparse rows are scaled by one number and not moved.
+    """a ↦ (a − mean)·scale, column by column; sparse rows are scaled and not moved.
 
     A product with rows as they are seen is one with rows as they are kept:
 
@@ -30,7 +30,9 @@ class Lens:
     def of(self, kept: Any) -> Any:
         """The rows as they are seen, a new array."""
         if sparse.issparse(kept):
-            return kept if np.all(self.scale == 1.0) else self.scale * kept
+            if np.all(self.scale == 1.0):
+                return kept
+            return times_columns(kept, self.scale)
         A = np.array(kept, dtype=np.float64) if self.mean is None else kept - self.mean
         A *= self.scale
         return A
@@ -49,6 +51,13 @@ class Lens:
             products = products - self.mean[:, None] * sums[:, None, :]
         scale = self.scale
         return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None]))
+
+
+def times_columns(A: Any, scale: float | Array) -> Any:
+    """A diag(scale), a new array or CSR matrix; the latter shares its indices."""
+    if not sparse.issparse(A) or isinstance(scale, float):
+        return A * scale
+    return sparse.csr_matrix((A.data * scale[A.indices], A.indices, A.indptr), A.shape)
 
 
 # Rows that are kept as they are seen.
