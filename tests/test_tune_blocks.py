@@ -202,6 +202,7 @@ def test_what_a_file_would_take(files, frame, tmp_path):
         ("--model", "cox", "--event", "smokes"),
         ("--model", "ridge", "--cv", "loo"),
         ("--scoring", "r2"),
+        ("--standardize",),
         ("--report", "page.html"),
         ("--missing", "drop"),
         ("--text", "ward"),
