@@ -72,7 +72,6 @@ WRONG = {  # estimator, source, what the sentence says
     "cv='loo'": (RIDGE(cv="loo"), cut(y=NUMBERS), "cv='loo' needs the rows in memory"),
     "scoring": (LOGISTIC(scoring="accuracy"), cut(), "scoring needs the rows in memory"),
     "shrink": (LOGISTIC(shrink="auto", penalties="per-feature"), cut(), "shrink needs the rows"),
-    "standardize": (LOGISTIC(standardize=True), cut(), "standardize=True needs the rows in memory"),
     "legacy": (LOGISTIC(use_legacy_attributes=True), cut(), "use_legacy_attributes=True needs"),
     "bound": (LOGISTIC(certificate="bound"), cut(), "use 'estimate'"),
     "kernel": (hoag.KernelRidgeCV(), cut(y=NUMBERS), "KernelRidgeCV needs its rows in memory"),

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import hoag
 from hoag import InvalidInput, glm, testing
 from hoag.criteria.rescaled import Rescaled
+from hoag.estimators.far_spreads import Spreads
 from hoag.glm.folds import linear_folds
 from hoag.glm.scaled_rows import ScaledRows
 from hoag.glm.spreads import Standard, spreads
@@ -209,16 +210,17 @@ def test_constant_columns_have_scale_one(form, intercept):
         assert model.coef_[1] == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cv", [None, "gcv", "aic", "reml"])
-def test_without_folds_the_scales_are_those_of_all_rows(cv):
+def test_without_folds_the_scales_are_those_of_all_rows(cv, form):
     X, y, rng = table()
     weights = rng.uniform(0.5, 2, y.size)
     Z = standardised(X, np.arange(y.size), weights)
-    one = hoag.RidgeCV(cv=cv, standardize=True).fit(X, y, sample_weight=weights)
-    other = hoag.RidgeCV(cv=cv).fit(Z, y, sample_weight=weights)
-    np.testing.assert_allclose(one.lam_, other.lam_, atol=1e-6)
-    np.testing.assert_allclose(one.criterion_, other.criterion_, rtol=1e-9)
-    np.testing.assert_allclose(one.predict(X), other.predict(Z), rtol=1e-6, atol=1e-8)
+    one = hoag.RidgeCV(cv=cv, standardize=True).fit(FORMS[form](X), y, sample_weight=weights)
+    there = hoag.RidgeCV(cv=cv).criterion_at(one.lam_, Z, y, sample_weight=weights)
+    np.testing.assert_allclose(one.criterion_, there, rtol=1e-9)
+    plain = Ridge(one.alpha_, solver="svd").fit(Z, y, sample_weight=weights)
+    np.testing.assert_allclose(one.predict(X), plain.predict(Z), rtol=1e-8, atol=1e-9)
 
 
 def test_approximate_leave_one_out_too():
@@ -461,12 +463,31 @@ def test_spreads_keep_their_digits_far_from_zero(form, away):
     assert np.all(varies == [True, True, False])
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("absorbed", [True, False])
+@pytest.mark.parametrize("away", [0.0, 1e3])
+def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
+    rng = np.random.default_rng(0)
+    X = rng.lognormal(size=(60, 4)) * [1e-3, 1.0, 1e3, 1.0] + (away if form == "dense" else 0.0)
+    labels, weights = rng.integers(-1, 3, 60), rng.uniform(0, 2, 60)
+    X[:, 3], X[labels == 0, 3] = 0.7, np.linspace(0, 1, int(np.sum(labels == 0)))
+    pieces = [slice(0, 10), slice(10, 11), slice(11, 60)]
+    known = Spreads.none(3, 4, form == "sparse")
+    for own in pieces:
+        known = known.plus(Spreads.of(FORMS[form](X[own]), weights[own], labels[own], 3))
+    train = ~np.eye(3, dtype=bool)
+    drawn = np.stack([np.isin(labels, np.flatnonzero(some)) for some in train], axis=1) * 1.0
+    rows, scales = glm.ArrayRows(FORMS[form](X)), StandardScaler().fit(X, None, weights).scale_
+    np.testing.assert_allclose(known.of_all, scales, rtol=1e-9)
+    constant = np.ones(4) if absorbed else 1 / scales
+    expected = Standard(weights, 1.0, constant).penalties(ScaledRows(rows, 1 / scales), drawn)
+    np.testing.assert_allclose(known.penalties(train, absorbed), expected, rtol=1e-7)
+
+
 def test_what_cannot_be_standardised_is_refused():
     X, y, _ = table()
     some = hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])
     with pytest.raises(InvalidInput, match="standardize=True is for penalties on single coef"):
         hoag.RidgeCV(cv=3, standardize=True, penalties=some).fit(X, y)
-    with pytest.raises(InvalidInput, match="standardize=True needs the rows in memory"):
-        hoag.RidgeCV(cv=3, standardize=True).fit(hoag.blocks([(X, y), (X, y)]))
     with pytest.raises(InvalidInput, match="standardize='yes'"):
         hoag.RidgeCV(cv=3, standardize="yes").fit(X, y)

@@ -48,7 +48,6 @@ def check(args: argparse.Namespace, why: str) -> None:
         (args.model in WHOLE, f"--model {args.model}"),
         (args.cv is not None and not isinstance(args.cv, int), f"--cv {args.cv}"),
         (args.scoring is not None, "--scoring"),
-        (args.standardize, "--standardize"),
         (args.exposure is not None, "--exposure"),
         (args.offset is not None, "--offset"),
         (bool(args.text), "--text"),

@@ -98,8 +98,7 @@ def plan(
         return plain()
     if models[0].train.far is not None:
         return _elsewhere(models, plain, several, n_jobs)
-    weighted = any(isinstance(m.penalty, Ridge) and m.penalty.weighted for m in models)
-    one = all(_one_ridge(model) for model in models)
+    weighted, one = _weighted(models), all(_one_ridge(model) for model in models)
     if weighted and wide_groups(models[0], models[0].facts.rows):
         return _by_own_columns(models, several, n_jobs)
     if one:
@@ -113,6 +112,11 @@ def plan(
     if all(map(one_would_do, models)):
         criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
     return criterion
+
+
+def _weighted(models: Sequence[LinearModel]) -> bool:
+    """Whether folds weigh their ridge penalties each in its own way."""
+    return any(isinstance(m.penalty, Ridge) and m.penalty.weighted for m in models)
 
 
 def _by_own_columns(models: Sequence[LinearModel], several: bool, n_jobs: int | None) -> Criterion:
@@ -150,7 +154,10 @@ def _elsewhere(
 
     if blocks.whole:
         return near()
-    if all(_one_ridge(model) for model in models):
+    found: Criterion | None
+    if _weighted(models) and wide_groups(models[0], blocks.n):
+        found = None
+    elif all(_one_ridge(model) for model in models):
         found = _shared(models, plain, several)
     else:
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)

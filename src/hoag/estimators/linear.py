@@ -203,7 +203,7 @@ class LinearEstimator(TunedEstimator):
         reading = self._reading(column)
         stratified = self._split_by(column.nothing)[1]
         rule = rule_of(self.cv, column, stratified, params.get("groups"))
-        data = read(engine, column, reading, rule)
+        data = read(engine, column, reading, rule, self.standardize)
         task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
         return task, data.reads, rule
 
@@ -222,11 +222,6 @@ class LinearEstimator(TunedEstimator):
             (self._scoring is not None, "scoring", "score the fitted model on rows you hold"),
             (self.shrink is not None, "shrink", "leave it out"),
             (isinstance(self.penalties, Structure), "penalties of forms", "give groups"),
-            (
-                self.standardize,
-                "standardize=True",
-                "standardise by all rows, with hoag.blocks(..., standardise=True)",
-            ),
             (bool(set(given) - {"groups"}), f"fit(..., {', '.join(given)}=)", "leave it out"),
         ):
             if wrong:

@@ -19,7 +19,7 @@ from hoag.glm.survival import cox_target
 from hoag.glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
 from hoag.glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger, Problem
-from hoag.values import Array, InvalidInput
+from hoag.values import BLOCK_ENTRIES, Array, InvalidInput
 
 Splits = Iterable[tuple[Any, Any]]
 
@@ -166,11 +166,21 @@ def _penalty_weights(
     """What the penalty of every coefficient weighs in each fold; None for 1."""
     if standard is None:
         return [None] * len(splits)
-    times = [_times_drawn(train, rows.shape[0]) for train, _ in splits]
-    drawn = np.stack(times, axis=1).astype(np.float64)
-    slopes = np.repeat(standard.penalties(rows, drawn), design.outputs, axis=1)
-    levels = np.ones((len(splits), design.size - design.slopes))
-    return list(np.concatenate([slopes, levels], axis=1))
+    n, found = rows.shape[0], list[Array | None]()
+    some = max(1, int(100 * BLOCK_ENTRIES // n))  # at a time, however many splits there are
+    for first in range(0, len(splits), some):
+        times = [_times_drawn(train, n) for train, _ in splits[first : first + some]]
+        drawn = np.stack(times, axis=1).astype(np.float64)
+        found += [of_slopes(own, design) for own in standard.penalties(rows, drawn)]
+    return found
+
+
+def of_slopes(columns: Array | None, design: Predictor) -> Array | None:
+    """One number for each coefficient, from one for each column; 1 for intercepts."""
+    if columns is None:
+        return None
+    levels = np.ones(design.size - design.slopes)
+    return np.concatenate([np.repeat(columns, design.outputs), levels])
 
 
 def _term(
