@@ -22,8 +22,7 @@ FOLDS, GRID = 5, 15
 
 def main() -> None:
     measured, y = load_diabetes(return_X_y=True)
-    made = PolynomialFeatures(2, include_bias=False).fit_transform(scale(measured))
-    X = scale(made)
+    X = PolynomialFeatures(2, include_bias=False).fit_transform(scale(measured))
     group = np.arange(X.shape[1]) >= measured.shape[1]  # 0: measured, 1: squares and products
     print(f"diabetes: {X.shape[0]} rows, {X.shape[1]} columns in two groups, {FOLDS} folds\n")
 
@@ -35,11 +34,13 @@ def main() -> None:
             bar.set_postfix_str(f"λ = ({first:+.2f}, {second:+.2f}), squared error {loss:.0f}")
             bar.update()
 
-        model = hoag.RidgeCV(penalties=group.astype(int), cv=FOLDS, starts=1, callback=progress)
+        model = hoag.RidgeCV(
+            penalties=group.astype(int), standardize=True, cv=FOLDS, starts=1, callback=progress
+        )
         model.fit(X, y)
 
-    shared = hoag.RidgeCV(cv=FOLDS).fit(X, y)
-    plain = PlainRidgeCV(cv=FOLDS).fit(X, y)
+    shared = hoag.RidgeCV(standardize=True, cv=FOLDS).fit(X, y)
+    plain = PlainRidgeCV(cv=FOLDS).fit(scale(X), y)
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(6.4, 8.4), height_ratios=(1.25, 1), layout="constrained"
     )

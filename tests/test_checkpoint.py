@@ -105,6 +105,7 @@ FITS = {
         hoag.RidgeCV(cv=3, penalties="per-feature", shrink="auto"),
         lambda: table(40, 2),
     ),
+    "standardize": (hoag.LogisticRegressionCV(cv=3, standardize=True), lambda: classes(30, 40)),
     "alo": (hoag.LogisticRegressionCV(cv="alo"), classes),
     "reml": (hoag.LogisticRegressionCV(cv="reml", penalties="per-feature"), classes),
     "cox": (hoag.CoxRegressionCV(cv=3), lambda: survived(*table(80, 3))),

@@ -96,6 +96,8 @@ OTHERS = [
     RidgeCV(cv="gcv"),
     RidgeCV(criterion="huber"),
     RidgeCV(criterion="huber", cv=5),
+    RidgeCV(standardize=True, cv=5),
+    LogisticRegressionCV(standardize=True, penalties="per-class", max_iter=STEPS),
     RidgeClassifierCV(criterion="huber", class_weight="balanced"),
     KernelRidgeCV(criterion="huber", cv=2),
 ]

@@ -81,6 +81,21 @@ CASES = {  # estimator, kind of y, sparse, weights
     "ridge-huber": (RIDGE(cv=5, criterion="huber"), "number", False, True),
     "ridge-no-intercept": (RIDGE(cv=5, fit_intercept=False), "number", False, False),
     "ridge-shuffled": (RIDGE(cv=KFold(3, shuffle=True, random_state=1)), "number", True, False),
+    "standardize": (LOGISTIC(standardize=True, class_weight="balanced"), "binary", False, True),
+    "standardize-sparse": (LOGISTIC(standardize=True, cv=SHUFFLED), "classes", True, True),
+    "standardize-in-time": (RIDGE(standardize=True, cv=TimeSeriesSplit(3)), "number", False, True),
+    "standardize-per-feature": (
+        RIDGE(standardize=True, cv=4, penalties="per-feature", fit_intercept=False),
+        "number",
+        True,
+        False,
+    ),
+    "standardize-targets": (
+        RIDGE(standardize=True, cv=4, alpha_per_target=True),
+        "numbers",
+        False,
+        False,
+    ),
     "targets": (RIDGE(cv=5), "numbers", False, True),
     "per-target": (RIDGE(cv=5, alpha_per_target=True), "numbers", True, False),
     "targets-per-class": (RIDGE(cv=5, penalties="per-class"), "numbers", False, True),
@@ -94,6 +109,7 @@ CASES = {  # estimator, kind of y, sparse, weights
 ONCE = {
     *("binary-sparse-weights", "binary-groups", "balanced", "no-intercept", "KFold", "in-time"),
     *("random-splits", "not-refitted", "1se", "classes", "per-class", "classes-sparse-brier"),
+    *("standardize", "standardize-sparse", "standardize-in-time", "standardize-per-feature"),
     *("ridge", "ridge-per-feature", "ridge-huber", "targets", "per-target", "ridge-classes"),
 }
 

@@ -34,10 +34,11 @@ FITS = {
     "no intercept": (hoag.LogisticRegressionCV, {"fit_intercept": False}),
     "two groups": (hoag.LogisticRegressionCV, {"penalties": np.arange(1200) % 2}),
     "squared hinge": (hoag.LinearSVCCV, {}),
+    "standardize": (hoag.LogisticRegressionCV, {"standardize": True}),
 }
 
 
-@pytest.mark.parametrize("name", quick(FITS, ["no intercept", "squared hinge"]))
+@pytest.mark.parametrize("name", quick(FITS, ["no intercept", "squared hinge", "standardize"]))
 def test_the_loss_that_is_told_is_that_of_memory_at_the_same_penalties(name):
     make, options = FITS[name]
     X, z, rng = text()

@@ -372,6 +372,19 @@ def test_options_reach_the_search(patients, tmp_path, capsys):
     assert re.match(r"λ = 3 is on its lower bound.* To look there, widen --bounds\.$", told)
 
 
+def test_columns_are_standardised_inside_folds(tmp_path, capsys):
+    """Whatever scales they had before, those of a fold are its own."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X["rare"] = np.where(np.arange(len(y)) % 40 == 0, X["s5"] ** 4, 0.0)
+    X.assign(y=y).to_csv(tmp_path / "d.csv", index=False)
+    base = [tmp_path / "d.csv", "--target", "y", "--model", "ridge"]
+    before, inside = (tuned(capsys, *base, *more) for more in ((), ("--standardize",)))
+    raw = tuned(capsys, *base, "--standardize", "--no-scale")
+    assert inside["lam"] == pytest.approx(raw["lam"], abs=1e-6)
+    assert inside["held_out_loss"] == pytest.approx(raw["held_out_loss"], rel=1e-9)
+    assert abs(inside["held_out_loss"] / before["held_out_loss"] - 1) > 1e-5
+
+
 def test_csv_on_standard_input(patients, monkeypatch, capsys):
     content = patients.drop(columns="id").to_csv(index=False).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -513,6 +526,8 @@ def test_missing_values_are_an_error_when_asked(tmp_path, capsys):
         ("iris --drop size", "which --drop asks for"),
         ("iris --cv loo", "--cv loo is for ridge"),
         ("iris --widths per-feature", "--widths is for kernel-ridge"),
+        ("diabetes --model kernel-ridge --standardize", "--standardize is for linear models"),
+        ("diabetes --model gam --standardize", "--standardize is for linear models"),
         ("iris --penalties per-target", "logistic has per-class"),
         ("diabetes --model kernel-ridge --penalties per-feature", "kernel-ridge has --widths"),
         ("diabetes --criterion brier", "'squared_error' or 'huber'"),

@@ -89,6 +89,7 @@ def check_alike(blocks, whole):
         ("p.csv", "ill", ()),
         ("p.parquet", "ill", ("--criterion", "brier", "--no-scale")),
         ("semicolons.csv.gz", "cost", ()),
+        ("p.csv", "cost", ("--standardize",)),
         ("p.parquet", "cost", ("--penalties", "per-feature")),
         ("p.csv", "visits", ("--model", "poisson")),
         ("p.parquet", "price", ("--model", "gamma")),

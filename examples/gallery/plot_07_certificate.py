@@ -12,14 +12,13 @@ the inner problem is solved ever more tightly.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import scale
 
 import hoag
 
 X, y = load_breast_cancer(return_X_y=True)
-X = scale(X)
 half = len(y) // 2
-problem = hoag.models.logistic(X[:half], y[:half], X[half:], y[half:])
+fitted, judged = hoag.datasets.standardised_by(X[:half], X[half:])
+problem = hoag.models.logistic(fitted, y[:half], judged, y[half:])
 print(f"{half} rows to fit, {len(y) - half} to judge, {X.shape[1]} columns")
 
 # %%
@@ -56,6 +55,6 @@ plt.show()
 # that stepped along it would be guessing. That is how the tolerances of a search are chosen: as
 # loose as the next decision allows. The estimators measure it once, at the end:
 
-model = hoag.LogisticRegressionCV(certificate="bound").fit(X, y)
+model = hoag.LogisticRegressionCV(standardize=True, certificate="bound").fit(X, y)
 found = model.result_.evaluation
 print(f"slope {found.grad[0]:+.1e}, estimated error {found.error:.0e}, bound {found.bound:.0e}")

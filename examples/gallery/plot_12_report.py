@@ -18,7 +18,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes
-from sklearn.preprocessing import scale
 
 from hoag import RidgeCV
 from hoag.cli import main
@@ -48,8 +47,7 @@ Shown()
 # held-out rows, as λ goes from no penalty to far too much:
 
 X, y = load_diabetes(return_X_y=True)
-X = scale(X)
-model = RidgeCV(cv=5).fit(X, y)
+model = RidgeCV(cv=5, standardize=True).fit(X, y)
 lams = np.linspace(model.lam_[0] - 6, model.lam_[0] + 12, 37)
 explained = [1 - model.criterion_at(lam, X, y) / y.var() for lam in lams]
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")

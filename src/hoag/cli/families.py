@@ -122,6 +122,8 @@ def check_options(args: argparse.Namespace, model: str) -> None:
         raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
     if not kernel and args.widths != "shared":
         raise ValueError(f"--widths is for kernel-ridge; {model} has --penalties.")
+    if args.standardize and (kernel or is_additive(model)):
+        raise ValueError(f"--standardize is for linear models, and the model is {model}.")
     if kernel and args.starts is not None:
         raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
     if args.bounds and not args.bounds[0] <= args.bounds[1]:

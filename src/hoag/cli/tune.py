@@ -78,6 +78,8 @@ def add(parser: argparse.ArgumentParser) -> None:
                             "(family: 1)")  # fmt: skip
     model.add_argument("--penalties", choices=PENALTIES, default="shared",
                        help="which coefficients share a penalty (shared: all)")  # fmt: skip
+    model.add_argument("--standardize", action="store_true",
+                       help="scale every column by the training rows of each fold")  # fmt: skip
     model.add_argument("--widths", choices=("shared", "per-feature"), default="shared",
                        help="of the kernel (kernel-ridge)")  # fmt: skip
     for option, does in (
@@ -256,6 +258,8 @@ def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Pro
     if kernel and args.widths == "per-feature" and data.columns is None:
         raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
     shared = {"widths": args.widths} if kernel else {"penalties": args.penalties}
+    if not kernel:
+        shared["standardize"] = args.standardize
     return getattr(hoag, judge.family.estimator)(**shared, **options)
 
 

@@ -26,7 +26,7 @@ OPTIONS = {
 RULES = (
     (r"give bounds=\(lower, upper\)(, in log units)?", "give --bounds LOW HIGH, logs of penalties"),
     (r"widen bounds\b", "widen --bounds"),
-    (r"scale the columns \(StandardScaler\)", "leave --no-scale out"),
+    (r"scale the columns \(standardize=True\)", "leave --no-scale out"),
     (r"Raise max_iter or tol\b", "Raise --max-iter or --tol"),
     (r"^(power|quantile|epsilon)=(\S*?)(\.0)?:", r"--\1 \2:"),
     (r"power 0 is RidgeCV", "power 0 is --model ridge"),

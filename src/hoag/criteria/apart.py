@@ -239,7 +239,7 @@ class BandsApart(Apart):
             except InnerProblemError:
                 continue  # too weak for a factor
             W, changes = own.fitted(factors)[0], first.changes(lam, places[some[0]])
-            squares = own.along(factors, W, first.groups, changes, sets)
+            squares = own.along(factors, W, first.groups, changes, first.roots, sets)
             for t, each in zip(some, squares, strict=True):
                 values[t] = first.outer_scale * each
             cost = cost + own.sums.blocks.ledger.cost

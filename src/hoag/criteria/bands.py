@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from hoag.criteria.spectral import GRAM_ERROR
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
-from hoag.glm.penalties import by_group, members
+from hoag.glm.penalties import Ridge, by_group, members
 from hoag.glm.rows import BLOCK_ENTRIES
 from hoag.glm.span import Span
 from hoag.values import ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
@@ -105,13 +105,14 @@ class Squares:
         W: Array,
         groups: npt.NDArray[np.intp],
         changes: Array,
+        roots: Array,
         sets: Sequence[slice] = (slice(None),),
     ) -> Array:
-        """The squared error of sets of targets, d added to α of group j alone, (sets, s, L).
+        """The squared error of sets of targets, d·r² added to α of group j alone, (sets, s, L).
 
-        With C = M⁻¹ restricted to the columns of group j, Cⱼⱼ = UΛUᵀ, that is at
-        W − CU(d/(1 + dΛ))UᵀWⱼ: one block of back-substitutions for all places of an axis, and for
-        all targets. Changes, (s, L), that are nan are not asked for.
+        With R the columns of diag(r) of group j, r of every fold in `roots`, (K, p), C = M⁻¹R and
+        RᵀC = UΛUᵀ, that is at W − CU(d/(1 + dΛ))UᵀRᵀW: one block of back-substitutions for all
+        places of an axis, and for all targets. Changes, (s, L), that are nan are not asked for.
         """
         finite = np.isfinite(changes)
         asked = {j: np.flatnonzero(groups == j) for j in np.flatnonzero(np.any(finite, axis=1))}
@@ -120,17 +121,18 @@ class Squares:
         ends = np.cumsum([0, *(own.size for own in asked.values())])
         total = np.zeros((len(sets), *changes.shape))
         total[:, ~finite] = np.nan
-        for factor, w, V, v, c in zip(factors, W, self.V, self.v, self.c, strict=True):
+        each = zip(factors, W, self.V, self.v, self.c, roots, strict=True)
+        for factor, w, V, v, c, root in each:
             half = V @ w - v
             g = c + np.sum(w * (half - v), axis=0)
-            C = factor(picks)
+            C = factor(picks * root[columns])
             VC, slopes = V @ C, C.T @ half
             for (j, own), first, last in zip(asked.items(), ends, ends[1:], strict=False):
                 some, d = slice(first, last), changes[j]
-                e, U = np.linalg.eigh(C[own, some])
-                # (own, places): how far each direction moves, in units of UᵀWⱼ
+                e, U = np.linalg.eigh(root[own, None] * C[own, some])
+                # (own, places): how far each direction moves, in units of UᵀRᵀW
                 share = -d / np.maximum(1.0 + d * e[:, None], ROUNDING)
-                y, form = U.T @ w[own], U.T @ (C[:, some].T @ VC[:, some]) @ U
+                y, form = U.T @ (root[own, None] * w[own]), U.T @ (C[:, some].T @ VC[:, some]) @ U
                 slope = (U.T @ slopes[some]) * y
                 for k, part in enumerate(sets):
                     moved = (form * (y[:, part] @ y[:, part].T)) @ share
@@ -186,10 +188,17 @@ class Bands(SharedFolds[Blocks]):
 
     def alpha(self, lam: Array) -> Array:
         """What is added to the diagonal of every fold's G, (K, p)."""
-        design, bend = self.work.design, self.bend
-        ridges = [penalty.alpha(lam) for penalty in self.penalties]  # type: ignore[attr-defined]
-        own = [ridge[: design.slopes].reshape(design.features, -1)[:, 0] for ridge in ridges]
-        return np.stack(own) / bend
+        return self._of_columns([cast(Ridge, own).alpha(lam) for own in self.penalties]) / self.bend
+
+    @property
+    def roots(self) -> Array:
+        """√w of every fold's penalties on columns, (K, p)."""
+        return np.sqrt(self._of_columns([cast(Ridge, own).weights for own in self.penalties]))
+
+    def _of_columns(self, each: Sequence[Array]) -> Array:
+        """One number for every column, alike for all targets, from one for every coefficient."""
+        work = self.work.design
+        return np.stack([own[: work.slopes].reshape(work.features, -1)[:, 0] for own in each])
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before, alpha = self._ledger.cost, self.alpha(lam)
@@ -286,7 +295,8 @@ class Bands(SharedFolds[Blocks]):
         """f at every λ′ that differs in one λⱼ, exactly, (s, L)."""
         before, lam, W = self._ledger.cost, found.lam, self._slopes(found.warm.X)
         factors = self.squares.factors(self.alpha(lam), lam)
-        squares = self.squares.along(factors, W, self.groups, self.changes(lam, places))
+        changes = self.changes(lam, places)
+        squares = self.squares.along(factors, W, self.groups, changes, self.roots)
         return self.outer_scale * squares[0], self._ledger.cost - before
 
     def changes(self, lam: Array, places: Array) -> Array:
@@ -312,7 +322,9 @@ class Bands(SharedFolds[Blocks]):
             return Bands([whole], blocks, self._plain, several=False).refitted(whole, lam)
         before, sums = self._ledger.cost, self.squares.sums
         own, mean, level = sums.trained(np.ones(self.blocks.train.shape[1], dtype=bool))
-        (factor,) = self._factors((own.gram + np.diag(self.alpha(lam)[0]))[None], lam)
+        penalty = cast(Ridge, self.span.penalty(whole))
+        alpha = self._of_columns([penalty.alpha(lam)])[0] / self.bend
+        (factor,) = self._factors((own.gram + np.diag(alpha))[None], lam)
         x, spent = sums.solution(factor(own.cross), mean, level), self._ledger.cost - before
 
         def inverse(r: Array) -> Array:

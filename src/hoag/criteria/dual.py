@@ -89,6 +89,14 @@ class Dual(Joint):
         S = penalty.times(np.ones((len(self.models), size)))
         self._ledger.charge(grams=0.5 + len(H) * (1.0 + 1.0 / 3.0) * n / size**2 * n)
         free = np.flatnonzero(self._free)
-        held = self._A[:, ~self._free] / np.sqrt(S[0, ~self._free])  # alike in all folds
-        K = held @ held.T
-        return [Woodbury(self._A, C, own, K, free, lam) for C, own in zip(H, S, strict=True)]
+        tuned = S[:, ~self._free]
+        alike = bool(np.all(tuned == tuned[0]))  # as they are but for weights of each fold's own
+        kernels = [self._kernel(own) for own in (tuned[:1] if alike else tuned)]
+        kernels = kernels * len(S) if alike else kernels
+        each = zip(H, S, kernels, strict=True)
+        return [Woodbury(self._A, C, own, K, free, lam) for C, own, K in each]
+
+    def _kernel(self, tuned: Array) -> Array:
+        """A S⁻¹Aᵀ over the coefficients that have a penalty."""
+        held = self._A[:, ~self._free] / np.sqrt(tuned)
+        return np.asarray(held @ held.T)

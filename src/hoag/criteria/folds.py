@@ -62,12 +62,14 @@ class Sum(Criterion):
         looks = [part.looks for part in parts if part.looks is not None]
         sizes = [part.rows for part in parts if part.rows is not None]
         fewest = [part.fewest for part in parts if part.fewest is not None]
+        least = [part.least for part in parts if part.least is not None]
         return Traits(
             looks=max(looks) if len(looks) == len(parts) else None,
             bends=all(part.bends for part in parts),
             exact=all(part.exact for part in parts),
             rows=min(sizes) if len(sizes) == len(parts) else None,
             fewest=max(fewest) if len(fewest) == len(parts) else None,
+            least=min(least) if len(least) == len(parts) else None,
             blocks=parts[0].blocks,
         )
 

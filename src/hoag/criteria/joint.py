@@ -151,10 +151,9 @@ class Joint(SharedFolds[Blocks | Each]):
         inverses = self._own(found.warm, found.lam, penalty)
         total, (s, many) = np.where(np.isfinite(places), 0.0, np.nan), places.shape
         changes = penalty.alpha[:, None] * np.expm1(places - found.lam[:, None])
-        roots = penalty.roots()
         for k, (inverse, x) in enumerate(zip(inverses, X, strict=True)):
             moved = np.full((s, many, x.size), np.nan)
-            for j, F in enumerate(roots):
+            for j, F in enumerate(penalty.roots(k)):
                 if not np.any(np.isfinite(places[j])):
                     continue
                 C = inverse(F)

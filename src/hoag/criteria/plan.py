@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from hoag.criteria.folds import Sum
 from hoag.criteria.galerkin import Galerkin
 from hoag.criteria.implicit import Implicit
 from hoag.criteria.joint import Joint
+from hoag.criteria.rescaled import Rescaled, unweighted
 from hoag.criteria.sketched import Sketched
 from hoag.criteria.spectral import DECOMPOSED, Spectral
 from hoag.criteria.tall import Tall, sample_size
@@ -31,7 +33,7 @@ from hoag.glm.far_model import near_models
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel, by_gram
 from hoag.glm.penalties import Quadratic, Ridge, separable
-from hoag.glm.span import narrowed
+from hoag.glm.span import narrowed, wide_groups
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problems import Counted, Problem, adopt
@@ -96,13 +98,38 @@ def plan(
         return plain()
     if models[0].train.far is not None:
         return _elsewhere(models, plain, several, n_jobs)
-    if all(_one_ridge(model) for model in models):
-        return _shared(models, plain, several) or plain()
+    weighted, one = _weighted(models), all(_one_ridge(model) for model in models)
+    if weighted and wide_groups(models[0], models[0].facts.rows):
+        return _by_own_columns(models, several, n_jobs)
+    if one:
+        other = partial(_by_own_columns, models, several, n_jobs) if weighted else plain
+        return _shared(models, plain, several) or other()
     known_bends = _with_several_penalties(models, each, several, n_jobs)
     if known_bends is not None:
         known_bends.at_once = n_jobs
         return known_bends
     criterion = plain()
+    if all(map(one_would_do, models)):
+        criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
+    return criterion
+
+
+def _weighted(models: Sequence[LinearModel]) -> bool:
+    """Whether folds weigh their ridge penalties each in its own way."""
+    return any(isinstance(m.penalty, Ridge) and m.penalty.weighted for m in models)
+
+
+def _by_own_columns(models: Sequence[LinearModel], several: bool, n_jobs: int | None) -> Criterion:
+    """Each fold by itself, its columns in units in which it penalises them alike.
+
+    Where folds weigh their penalties each in its own way, and what is done to all of them together
+    needs penalties that treat directions alike: the span of few rows, a space that gradients span.
+    """
+    parts: list[Criterion] = []
+    for model in models:
+        own, scale = unweighted(model)
+        parts.append(Rescaled(plan(own), scale))
+    criterion = Sum(parts, n_jobs) if several else parts[0]
     if all(map(one_would_do, models)):
         criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
     return criterion
@@ -127,7 +154,10 @@ def _elsewhere(
 
     if blocks.whole:
         return near()
-    if all(_one_ridge(model) for model in models):
+    found: Criterion | None
+    if _weighted(models) and wide_groups(models[0], blocks.n):
+        found = None
+    elif all(_one_ridge(model) for model in models):
         found = _shared(models, plain, several)
     else:
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
@@ -157,7 +187,7 @@ def _with_one_penalty(
 def with_one_penalty(model: LinearModel) -> LinearModel:
     """The same model with one λ for all slopes."""
     penalty = cast(Ridge, model.penalty)
-    one = Ridge(np.minimum(penalty.groups, 0), penalty.floor, penalty.shift)
+    one = penalty.with_groups(np.minimum(penalty.groups, 0))
     return LinearModel(model.train, model.test, one, model.ledger)
 
 
@@ -171,9 +201,9 @@ def _plain(
 
 
 def _one_ridge(model: LinearModel) -> bool:
-    """Whether one λ penalises all coefficients alike, and nothing else does."""
-    penalty = model.penalty
-    return isinstance(penalty, Ridge) and penalty.floor == 0.0 and model.one_penalty
+    """Whether one λ penalises all coefficients, and nothing else does."""
+    penalty, slopes = model.penalty, model.train.design.slopes
+    return isinstance(penalty, Ridge) and penalty.floor == 0.0 and penalty.shared(slopes)
 
 
 def _shared(
@@ -310,6 +340,9 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
             return known
+    parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
+    if isinstance(parts[0], Rescaled):
+        return _refitted_alone(cast(LinearModel, problem), found)
     counted, (inner, _) = Counted(problem), solvers(problem)
     if isinstance(criterion, (Joint, Tall, Sketched)):
         model = cast(LinearModel, problem)
@@ -326,7 +359,6 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
             return known
     if isinstance(criterion, (Joint, Tall)):
         return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
-    parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)
         for part, own in zip(parts, warm, strict=True):
@@ -338,6 +370,18 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         x = np.mean(found.x if isinstance(found.x, tuple) else [found.x], axis=0)
         solve = inner.solve(counted, found.lam, x, REFIT_TOL)
     return solve, counted.cost
+
+
+def _refitted_alone(problem: LinearModel, found: Evaluation) -> tuple[Solve, Cost]:
+    """The same by what would be chosen for this problem alone: folds have other columns."""
+    alone, lam, counted = plan(problem), found.lam, Counted(problem)
+    if isinstance(alone, Galerkin):
+        inner, bend = alone.implicit.inner, alone.precondition
+        return galerkin.fit(problem, lam, REFIT_TOL, inner, (), bend), counted.cost
+    if isinstance(alone, Implicit):
+        return refitted(problem, alone, replace(found, warm=None))
+    solve, cost = refitted(problem, alone, alone.value(lam, REFIT_TOL))
+    return solve, cost
 
 
 def _at_hand(problem: Problem) -> Problem:

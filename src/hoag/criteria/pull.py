@@ -32,8 +32,8 @@ class Pull(ABC):
         """exp(λⱼ) Sⱼx_k, (K, size, s)."""
 
     @abstractmethod
-    def roots(self) -> list[Array]:
-        """F_j of shape (size, rank) with Sⱼ = F_jF_jᵀ, for every j."""
+    def roots(self, k: int = 0) -> list[Array]:
+        """F_j of shape (size, rank) with Sⱼ = F_jF_jᵀ in fold k, for every j."""
 
     @abstractmethod
     def traces(self, N: Array) -> Array:
@@ -61,7 +61,8 @@ class Pull(ABC):
 
 
 class Shrink(Pull):
-    """Sⱼ picks the coefficients of group j; S, (K, size), holds those of group −1 a little."""
+    """Sⱼ picks the coefficients of group j, weighed in each fold; S, (K, size), is what is added
+    to the diagonals, and holds those of group −1 a little."""
 
     def __init__(self, S: Array, groups: npt.NDArray[np.intp], n_lam: int) -> None:
         self._S, self._groups, self._n_lam = S, groups, n_lam
@@ -70,9 +71,12 @@ class Shrink(Pull):
     def alpha(self) -> Array:
         return np.array([self._S[0, np.argmax(self._groups == j)] for j in range(self._n_lam)])
 
-    def roots(self) -> list[Array]:
-        picks = np.eye(self._groups.size)
-        return [picks[:, self._groups == j] for j in range(self._n_lam)]
+    def roots(self, k: int = 0) -> list[Array]:
+        picks, found = np.eye(self._groups.size), []
+        for j, alpha in enumerate(self.alpha):
+            own = self._groups == j
+            found.append(picks[:, own] * np.sqrt(self._S[k, own] / alpha))
+        return found
 
     def times(self, X: Array) -> Array:
         return self._S * X
@@ -113,7 +117,7 @@ class Matrices(Pull):
     def gross(self, X: Array) -> Array:
         return np.asarray(0.5 * np.sum(np.abs(X) * (np.abs(X) @ np.abs(self._S)), axis=1))
 
-    def roots(self) -> list[Array]:
+    def roots(self, k: int = 0) -> list[Array]:
         found = []
         for term in self._penalty.terms:
             e, V = np.linalg.eigh(term.dense)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from hoag.glm.basis import FEW
 from hoag.glm.blocks import Blocks
 from hoag.glm.losses import Squared
 from hoag.glm.model import LinearModel
+from hoag.glm.penalties import Ridge
 from hoag.values import EXACT, ROUNDING, ROUNDOFF, Array, Ask, Cost, Evaluation, Solve
 
 # Up to so many rows or columns, whichever are fewer, ridge regression with one penalty is
@@ -149,7 +150,7 @@ class Spectral(SharedFolds[Blocks]):
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, by the same matrices; None where the folds lack some."""
-        if not self._covers(whole):
+        if not self._covers(whole) or cast(Ridge, whole.penalty).weighted:
             return None
         alpha = self._alpha(lam)
         fold = self._fold(len(self.models), alpha)
@@ -204,8 +205,9 @@ class Spectral(SharedFolds[Blocks]):
     def _by_gram(self, k: int) -> Fold:
         train, test = self._members(k)
         own, mean, level = self._sums.trained(train)
-        e, V = np.linalg.eigh(own.gram)
-        e = np.maximum(e, 0.0)
+        scale = self._scale(k)
+        e, V = np.linalg.eigh(own.gram / scale / scale[:, None])
+        e, V = np.maximum(e, 0.0), V / scale[:, None]
         self.blocks.ledger.charge(grams=4.5 * e.size / self.blocks.n)  # 9r³ operations
         judge, lost = self._judge(test, mean, level, V), ROUNDOFF * float(e[-1])
         return Fold(e, V.T @ own.cross, V, mean, level, own.total, judge, lost)
@@ -218,12 +220,22 @@ class Spectral(SharedFolds[Blocks]):
         if self._design.Q is not None:
             mean, level = s @ A / total, s @ y / total
         root = np.sqrt(s)[:, None]
-        U, sigma, V = (part[..., ::-1] for part in singular(root * (A - mean)))  # as of eigh
+        scale = self._scale(k)
+        U, sigma, V = (part[..., ::-1] for part in singular(root * (A - mean) / scale))  # as eigh
+        V = V / scale[:, None]
         self.blocks.ledger.charge(grams=10.0)
         judge = self._judge(test, mean, level, V, exactly=True)
         c = sigma[:, None] * (U.T @ (root * (y - level)))
         # Dividing by a column's own scale leaves errors of rounding in every singular value.
         return Fold(sigma**2, c, V, mean, level, total, judge, 0.0)
+
+    def _scale(self, k: int) -> Array:
+        """√w of every column, for penalties ½e^λ Σⱼ wⱼxⱼ² of fold k: V is for x, not for √w·x."""
+        work = self.work.design
+        if k == len(self.models):
+            return np.ones(work.features)
+        weights = cast(Ridge, self.penalties[k]).weights[: work.slopes]
+        return np.sqrt(weights.reshape(work.features, -1)[:, 0])
 
     def _judge(
         self,

@@ -21,6 +21,7 @@ from hoag.criteria import joint
 from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import solved
 from hoag.criteria.joint import ROUGH, Joint
+from hoag.criteria.pull import pull
 from hoag.criteria.shared import SharedFolds
 from hoag.glm.blocks import Blocks, Sums
 from hoag.glm.model import LinearModel
@@ -246,7 +247,8 @@ class Tall(SharedFolds[Blocks]):
         if not self._covers(whole):
             return None
         x = self.start(warm)
-        (inverse,) = self._inverses(warm.H.sum(axis=0)[None], lam)
+        M = pull([whole.penalty], lam).added(warm.H.sum(axis=0)[None])
+        (inverse,) = self._factors(M, lam)
         last = np.inf
         for k in range(self.max_steps):
             point = whole.at(x, lam)

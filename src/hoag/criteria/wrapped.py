@@ -21,6 +21,9 @@ class Wrapped(Criterion):
     inner one's.
     """
 
+    # Whether x is the inner criterion's, in its units.
+    same_x = True
+
     def __init__(self, inner: Criterion) -> None:
         self.inner = inner
         self.shared, self.at_once = inner.shared, inner.at_once
@@ -81,8 +84,8 @@ class Wrapped(Criterion):
 
 
 def unwrapped(criterion: Criterion, found: Evaluation) -> tuple[Criterion, Evaluation]:
-    """The criterion inside all wrappers, and what it had found."""
-    while isinstance(criterion, Wrapped):
+    """The criterion inside all wrappers that leave x as it is, and what it had found."""
+    while isinstance(criterion, Wrapped) and criterion.same_x:
         found = criterion.within(found)
         criterion = criterion.inner
     return criterion, found

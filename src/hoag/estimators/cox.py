@@ -14,6 +14,7 @@ from hoag.estimators.concordance import concordance
 from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator
+from hoag.estimators.standardized import standardized
 from hoag.estimators.task import Task
 from hoag.estimators.units import WEIGHT, Units, units
 from hoag.far.engine import Engine
@@ -68,8 +69,8 @@ class CoxRegressionCV(LinearEstimator):
         Stop when the criterion can fall by no more than this share of itself. Much of it, about
         twice the log of how many are at risk, no penalty changes: hence a tenth of what other
         estimators ask for.
-    shrink, select, rule, search, starts, bounds, max_iter, time_budget, refit, n_jobs, certificate,
-    random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
+    shrink, standardize, select, rule, search, starts, bounds, max_iter, time_budget, refit, n_jobs,
+    certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
     Attributes
     ----------
@@ -102,6 +103,7 @@ class CoxRegressionCV(LinearEstimator):
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         ties: Literal["breslow", "efron"] = "breslow",
         cv: Any = None,
         scoring: Any = None,
@@ -123,6 +125,7 @@ class CoxRegressionCV(LinearEstimator):
     ) -> None:
         self.penalties = penalties
         self.shrink = shrink
+        self.standardize = standardize
         self.ties = ties
         self.cv = cv
         self.scoring = scoring
@@ -185,6 +188,8 @@ class CoxRegressionCV(LinearEstimator):
             raise InvalidInput("No event has a positive weight: there is nothing to fit.")
         total = float(weights.sum())
         u = units(X, weights, centre=True)
+        if self.standardize:
+            u = standardized(u, weights, absorbed=True)
         target = cox_target(y, ties=self.ties, unit=total / WEIGHT)
         return self._linear_task(u, target, splits, curvature=fallen / total)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -24,7 +24,7 @@ from hoag.far.piece import Source
 from hoag.glm.far import FarBlocks, Known, Prepare, far_rows
 from hoag.glm.far_model import FarFold, FarModel, far_models
 from hoag.glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
-from hoag.glm.folds import FREE, MISSING_CLASS
+from hoag.glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag.glm.lens import Lens
 from hoag.glm.make import as_penalty
 from hoag.glm.model import LinearModel
@@ -122,6 +122,7 @@ class FarData:
     target: Target  # of no rows
     unseen: npt.NDArray[np.bool_]  # folds that train on no row of some class
     reads: float
+    penalties: Sequence[Array | None]  # what penalties on columns weigh in each fold; None for 1
 
     def folds(self, shares: Shares) -> tuple[list[LinearModel], Callable[[], LinearModel]]:
         """The model of each fold, and of all rows."""
@@ -132,7 +133,8 @@ class FarData:
             k = int(np.flatnonzero(inside <= 0)[0]) + 1
             raise InvalidInput(f"Split {k} of cv has no training row with a positive weight.")
         unseen = self.unseen if self.target.basis is not None else np.zeros_like(self.unseen)
-        penalties = [self._held(plain, w, u) for w, u in zip(inside, unseen, strict=True)]
+        each = zip(inside, unseen, self.penalties, strict=True)
+        penalties = [self._held(plain, *own) for own in each]
 
         def whole() -> LinearModel:
             every = np.ones((1, blocks.train.shape[1]), dtype=bool)
@@ -142,16 +144,24 @@ class FarData:
 
         return far_models(blocks, penalties), whole
 
-    def _held(self, plain: Penalty, weight: float, unseen: bool) -> Penalty:
-        """With a hair on what the rows of a fold leave open."""
+    def _held(
+        self, plain: Penalty, weight: float, unseen: bool, columns: Array | None = None
+    ) -> Penalty:
+        """With a hair on what the rows of a fold leave open, and what it makes columns weigh."""
         if not isinstance(plain, Ridge):
             return plain
         free = bool(np.any(plain.groups[: self.blocks.design.slopes] < 0))
         floor = MISSING_CLASS * weight if unseen else FREE * weight if free else 0.0
-        return Ridge(plain.groups, floor, plain.shift)
+        return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.blocks.design))
 
 
-def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) -> FarData:
+def read(
+    engine: Engine,
+    column: FarColumn,
+    reading: Reading,
+    rule: FoldRule,
+    standardize: bool = False,
+) -> FarData:
     """All rows once: their units, how many each block has, and a sample."""
     before, target = engine.reads, reading.target(column.nothing)
     unseen = np.zeros(len(rule.patterns.train), dtype=bool)
@@ -165,7 +175,7 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
     most = WHOLE * SAMPLE_ENTRIES / engine.pieces
-    measure = Measure(first, reading.centre, most, B, engine.names)
+    measure = Measure(first, reading.centre, most, B, engine.names, standardize)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total
     made: list[Prepare] = []
@@ -187,7 +197,10 @@ def read(engine: Engine, column: FarColumn, reading: Reading, rule: FoldRule) ->
         known=Known(known.counts, unit * known.weights, squares),
         sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
-    return FarData(blocks, reading.units(u), target, unseen, engine.reads - before)
+    columns: Sequence[Array | None] = [None] * len(rule.patterns.train)
+    if known.spreads is not None:
+        columns = list(known.spreads.penalties(rule.patterns.train, absorbed=reading.centre))
+    return FarData(blocks, reading.units(u), target, unseen, engine.reads - before, columns)
 
 
 @dataclass(frozen=True, eq=False)

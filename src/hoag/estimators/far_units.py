@@ -24,6 +24,7 @@ from hoag.estimators.columns import (
     is_constant,
     sparse_columns,
 )
+from hoag.estimators.far_spreads import Spreads
 from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
 from hoag.far.checks import wrong_number
 from hoag.far.piece import Piece
@@ -34,6 +35,9 @@ from hoag.glm.fold_rule import FoldRule
 from hoag.glm.lens import Lens
 from hoag.glm.rows import ArrayRows
 from hoag.values import Array, InvalidInput
+
+# The number of a piece, it, its weights and blocks, and the blocks whatever classes weigh.
+Seen = tuple[int, Piece, Array, npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,7 @@ class Statistics:
     weights: Array  # of each block
     is_sparse: bool
     sample: tuple[Sampled, ...]
+    spreads: Spreads | None = None  # of columns by blocks, where these are to be standardised
 
     def plus(self, other: Statistics) -> Statistics:
         if self.is_sparse != other.is_sparse:
@@ -70,6 +75,9 @@ class Statistics:
             self.weights + other.weights,
             self.is_sparse,
             self.sample + other.sample,
+            None
+            if self.spreads is None or other.spreads is None
+            else self.spreads.plus(other.spreads),
         )
 
     @property
@@ -84,6 +92,7 @@ class Measure:
     first  the number of the first row of every piece
     most   so many entries of each piece are kept as a sample
     names  of the columns, if they have such
+    spreads  whether those of columns are asked for
     """
 
     first: npt.NDArray[np.intp]
@@ -91,9 +100,10 @@ class Measure:
     most: float
     blocks: int
     names: Sequence[str] | None = None
+    spreads: bool = False
 
-    def __call__(self, seen: tuple[int, Piece, Array, npt.NDArray[np.intp]]) -> Statistics:
-        i, piece, weights, labels = seen
+    def __call__(self, seen: Seen) -> Statistics:
+        i, piece, weights, labels, every = seen
         X, total = piece.X, float(weights.sum())
         is_sparse = bool(sparse.issparse(X))
         wrong = wrong_number(X, self.names, fill=False)
@@ -114,6 +124,7 @@ class Measure:
             np.asarray(np.bincount(labels[kept], weights[kept], self.blocks), dtype=float),
             is_sparse,
             (self._some(i, piece, weights, labels),),
+            Spreads.of(X, piece.weights, every, self.blocks) if self.spreads else None,
         )
 
     def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sampled:
@@ -133,13 +144,15 @@ class Unseen:
     weigh: Any
     features: int
 
-    def __call__(self, i: int, piece: Piece) -> tuple[int, Piece, Array, npt.NDArray[np.intp]]:
+    def __call__(self, i: int, piece: Piece) -> Seen:
         if piece.X.shape != (piece.rows, self.features):
             raise InvalidInput(
                 f"X has shape {piece.X.shape} in piece {i} of the rows, and there are "
                 f"{piece.rows} y and {self.features} features."
             )
-        return i, piece, *labelled(self.rule, self.weigh, i, piece)
+        weights, labels = labelled(self.rule, self.weigh, i, piece)
+        every = labels if self.weigh is None else labelled(self.rule, None, i, piece)[1]
+        return i, piece, weights, labels, every
 
 
 def joined(parts: tuple[Sampled, ...], unit: float, share: float) -> Sampled:
@@ -174,17 +187,26 @@ def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
         constant = np.flatnonzero(moved & is_constant(known.top, known.bottom))
         squares[constant] = 0.0
         warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
-    c = float(np.sqrt(squares.sum())) or 1.0
     centred = centre and bool(np.any(moved))
-    lens = _lens(mean, c, squares, constant) if centred else Lens(None, 1.0 / c)
-    far: FarRows = rows(lens)
-    return Units(far, np.empty(0), mean, c, known.total, WEIGHT * squares / c / c), lens
-
-
-def _lens(mean: Array, c: float, squares: Array, constant: npt.NDArray[np.intp]) -> Lens:
-    """x ↦ (x − mean)/c, and 0 for constant columns; `squares` are the variances."""
-    scale = np.full(mean.size, 1.0 / c)
-    scale[constant] = 0.0
     far_off = np.abs(mean) > FAR_OFF * np.sqrt(squares)
     far_off[constant] = False
-    return Lens(mean, scale if constant.size else 1.0 / c, exact=bool(np.any(far_off)))
+    scales: float | Array = 1.0
+    if known.spreads is not None:
+        scales = known.spreads.of_all
+        squares = squares / scales**2
+    c = float(np.sqrt(squares.sum())) or 1.0
+    lens = Lens(None, 1.0 / (c * scales))
+    if centred:
+        lens = _lens(mean, c * scales, bool(np.any(far_off)), constant)
+    far: FarRows = rows(lens)
+    squares = WEIGHT * squares / c / c
+    return Units(far, np.empty(0), mean, c, known.total, squares, scales=scales), lens
+
+
+def _lens(mean: Array, c: float | Array, exact: bool, constant: npt.NDArray[np.intp]) -> Lens:
+    """x ↦ (x − mean)/c, and 0 for constant columns."""
+    if isinstance(c, float) and not constant.size:
+        return Lens(mean, 1.0 / c, exact)
+    scale = np.broadcast_to(1.0 / c, mean.shape).copy()
+    scale[constant] = 0.0
+    return Lens(mean, scale, exact)

@@ -35,7 +35,7 @@ class GammaRegressorCV(PositiveMeanRegressor):
     cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
-    shrink : as in LogisticRegressionCV
+    shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in
         LogisticRegressionCV; but `score` is D² whatever scoring is

@@ -27,8 +27,9 @@ from hoag.estimators.names import numbered
 from hoag.estimators.plateaus import plateaus
 from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task
-from hoag.estimators.sharing import Groups, Moved, Shares, Structure
+from hoag.estimators.sharing import Groups, Moved, Quadratics, Shares, Structure
 from hoag.estimators.shrinkage import Part, Shrinkage, check_shrink, put_aside
+from hoag.estimators.standardized import standardized
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, units, warn_hidden
 from hoag.far.engine import Engine
@@ -69,6 +70,9 @@ class LinearEstimator(TunedEstimator):
     # Of the default search; an estimator of one's own need not have it.
     starts: int | Literal["auto"] = "auto"
 
+    # Whether the training rows of each fold standardise its columns; likewise.
+    standardize: bool = False
+
     # How far several penalties are drawn to their mean; likewise.
     shrink: float | Literal["auto"] | None = None
     shrink_: float
@@ -77,6 +81,13 @@ class LinearEstimator(TunedEstimator):
         super()._check_parameters()
         check_starts(self.starts)
         check_shrink(self.shrink)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise InvalidInput(f"standardize={self.standardize!r}: use True or False.")
+        if self.standardize and isinstance(self.penalties, Quadratics):
+            raise InvalidInput(
+                "standardize=True is for penalties on single coefficients, and the matrices of "
+                "hoag.penalties.quadratic are for columns as they are: leave one of the two out."
+            )
         if self.search is not None and self.starts not in (1, "auto"):
             raise InvalidInput(
                 f"Both search and starts={self.starts} are given, and starts is for the default "
@@ -175,8 +186,15 @@ class LinearEstimator(TunedEstimator):
 
     def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
         """For rows in memory."""
+        u = self._units(reading, X, y, weights)
+        return self._linear_task(u, reading.target(y), splits, reading.curvature)
+
+    def _units(self, reading: Reading, X: Any, y: Any, weights: Array) -> Units:
+        """X in the library's units; the weights of classes do not count in spreads of columns."""
         u = units(X, reading.weights(y, weights), reading.centre)
-        return self._linear_task(reading.units(u), reading.target(y), splits, reading.curvature)
+        if self.standardize:
+            u = standardized(u, weights, absorbed=reading.centre)
+        return reading.units(u)
 
     def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
         column = FarColumn.of(engine, is_classifier(self))
@@ -185,7 +203,7 @@ class LinearEstimator(TunedEstimator):
         reading = self._reading(column)
         stratified = self._split_by(column.nothing)[1]
         rule = rule_of(self.cv, column, stratified, params.get("groups"))
-        data = read(engine, column, reading, rule)
+        data = read(engine, column, reading, rule, self.standardize)
         task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
         return task, data.reads, rule
 
@@ -221,12 +239,13 @@ class LinearEstimator(TunedEstimator):
             return scored_task(self, u, target, curvature)
 
         def folds(shares: Shares) -> Made:
-            def make(splits: Any) -> list[LinearModel]:
-                options = (u.weights, shares.penalties, u.log_shift)
-                return linear_folds(u.rows, target, splits, *options)
-
+            options = (u.weights, shares.penalties, u.log_shift)
             rows = np.arange(u.weights.size)
-            return make(splits), lambda: make([(rows, rows[:0])])[0]
+
+            def whole() -> LinearModel:  # whose spreads the units have
+                return linear_folds(u.rows, target, [(rows, rows[:0])], *options)[0]
+
+            return linear_folds(u.rows, target, splits, *options, u.standard), whole
 
         return self._folds_task(u, target, curvature, folds)
 

@@ -52,7 +52,7 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
         rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
-    shrink : as in LogisticRegressionCV
+    shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
@@ -78,6 +78,7 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         Cs: Any = None,
         fit_intercept: bool = True,
         cv: Any = None,

@@ -74,6 +74,14 @@ class LogisticRegressionCV(
         one penalty stays where the gain is within its standard error. That took 3 to 18 times as
         long as free penalties on small tables. criterion_ is the held-out loss alone, and so is
         result_; where the search has converged, it has for the sum.
+    standardize : bool
+        Divide every column by its standard deviation before it is penalised: in each fold by that
+        of its own training rows, weighted by sample_weight, so that held-out rows have no part in
+        the fit that they judge. The same as a search over make_pipeline(StandardScaler(), …), for
+        no copies of X. λ is the penalty of standardised columns; coef_ is for X as it was given.
+        The intercept does what centring would; without one columns are scaled and not centred.
+        Constant columns have scale 1. Where no rows are held out (leave-one-out, and words for
+        cv), and for the fit that is returned, the scales are those of all rows.
     Cs : int, array of float or None
         As in scikit-learn; only the range counts, and becomes the bounds: −log C.
     alphas : int, array of float or None
@@ -183,6 +191,7 @@ class LogisticRegressionCV(
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         Cs: Any = None,
         cv: Any = None,
         fit_intercept: bool = True,
@@ -217,6 +226,7 @@ class LogisticRegressionCV(
     ) -> None:
         self.penalties = penalties
         self.shrink = shrink
+        self.standardize = standardize
         self.Cs = Cs
         self.cv = cv
         self.fit_intercept = fit_intercept

@@ -55,7 +55,7 @@ class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
         rows, without folds: see hoag.criteria.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
-    shrink : as in LogisticRegressionCV
+    shrink, standardize : as in LogisticRegressionCV
     scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit, n_jobs,
     certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
@@ -84,6 +84,7 @@ class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         cv: Any = None,
         class_weight: Any = None,
         scoring: Any = None,
@@ -142,7 +143,7 @@ class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         size = u.mean.size
-        coef = x[:size] / u.c
+        coef = u.coefficients(x[:size], 1, None)[0][0]
         return {"coef_": coef, "thresholds_": u.mean @ coef - x[size:] - self._cuts}
 
     def _from_predictor(self, z: Array) -> Array:

@@ -60,7 +60,7 @@ class QuantileRegressorCV(Regressor, WithSettings):
     cv : int, splitter, iterable, None, or a word: "alo"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
         hoag.criteria.without_folds.
-    shrink : as in LogisticRegressionCV
+    shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in
         LogisticRegressionCV; but `score` is D² whatever scoring is
@@ -88,6 +88,7 @@ class QuantileRegressorCV(Regressor, WithSettings):
         smoothing: float = 0.05,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -28,7 +28,7 @@ from hoag.estimators.regression import check_criterion, of_units, outer_loss, st
 from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Shares
 from hoag.estimators.task import Grid, Task
-from hoag.estimators.units import Units, units
+from hoag.estimators.units import Units
 from hoag.far.engine import Engine
 from hoag.glm.folds import FREE
 from hoag.glm.losses import Squared
@@ -90,11 +90,10 @@ class RidgeEstimator(LinearEstimator):
     def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
         if splits is not None:
             return super()._task_by(reading, X, y, weights, splits)
-        weights = reading.weights(y, weights)
-        kept = np.flatnonzero(weights > 0)
+        kept = np.flatnonzero(reading.weights(y, weights) > 0)
         if kept.size < len(y):
             X, y, weights = X[kept], y[kept], weights[kept]
-        u, target = reading.units(units(X, weights, reading.centre)), reading.target(y)
+        u, target = self._units(reading, X, y, weights), reading.target(y)
         shares = self._shares(u, target, 1.0)
         if self._leaves_one_out and shares.groups is not None:
             return self._leave_one_out(u, target, kept, shares, shares.groups)
@@ -278,7 +277,7 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
     store_cv_results : bool
         For leave-one-out: keep `cv_results_`.
     gcv_mode, store_cv_values : scikit-learn's, and do nothing
-    shrink : as in LogisticRegressionCV
+    shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
@@ -306,6 +305,7 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
         penalties: Literal["shared", "per-target", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         cv: Any = None,
         fit_intercept: bool = True,
         criterion: Literal["squared_error", "huber"] = "squared_error",
@@ -334,6 +334,7 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
         self.alphas = alphas
         self.penalties = penalties
         self.shrink = shrink
+        self.standardize = standardize
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.criterion = criterion

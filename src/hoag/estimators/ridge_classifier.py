@@ -56,7 +56,7 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
         its RidgeClassifier does not, so that a row of weight two is two rows.
         Multiplies sample_weight, so it counts in training and in the criterion.
     store_cv_values : scikit-learn 1.6's, and does nothing
-    shrink : as in LogisticRegressionCV
+    shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
 
@@ -79,6 +79,7 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
         penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
         | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         cv: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -105,6 +106,7 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
         self.alphas = alphas
         self.penalties = penalties
         self.shrink = shrink
+        self.standardize = standardize
         self.cv = cv
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight

@@ -27,6 +27,7 @@ class WithSettings(LinearEstimator):
         *,
         penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
         shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
         cv: Any = None,
         fit_intercept: bool = True,
         scoring: Any = None,

@@ -115,13 +115,14 @@ class Groups(Shares):
     numbers: npt.NDArray[np.intp]
     energies: Array
     log_shift: float
+    scales: float | Array = 1.0  # what coefficients as they are told are multiplied by here
 
     @staticmethod
     def of(penalties: Penalties, u: Units, target: Target, curvature: float) -> Groups:
         """For a word, or an array of group numbers."""
         shape = u.mean.size, target.outputs
         numbers = group_numbers(penalties, *shape, 0).reshape(shape)
-        return Groups(numbers, column_energies(u, curvature), u.log_shift)
+        return Groups(numbers, column_energies(u, curvature), u.log_shift, u.scales)
 
     @property
     def groups(self) -> Groups:
@@ -136,8 +137,9 @@ class Groups(Shares):
         return Sizes(*group_energies(self.energies, self.numbers))
 
     def parts(self, coef: Array) -> tuple[Array, float]:
+        coef = np.atleast_2d(coef) * self.scales
         largest = float(np.max(np.abs(coef), initial=0.0)) or 1.0
-        squares = self.energies[:, None] * (np.atleast_2d(coef).T / largest) ** 2
+        squares = self.energies[:, None] * (coef.T / largest) ** 2
         member = self.numbers >= 0
         each = np.bincount(self.numbers[member], squares[member], minlength=self.sizes.total.size)
         return np.asarray(each), float(squares.sum())

@@ -9,7 +9,8 @@ model with
 
 so scaling X, y or the weights moves λ and nothing else. A loss that is no square adds what its own
 units make of λ (`loss_shift`), and so does an α that stands beside the mean loss, not the sum.
-Columns are not scaled one by one: that would be another penalty.
+Columns are not scaled one by one: that would be another penalty, which has to be asked for
+(hoag.estimators.standardized).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from scipy import sparse
 from hoag.estimators.columns import far_from_zero, is_constant, sparse_columns
 from hoag.glm.lens import Lens
 from hoag.glm.rows import ArrayRows, Rows
+from hoag.glm.spreads import Standard
 from hoag.values import ROUNDING, Array, Box, InvalidInput
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
@@ -53,6 +55,9 @@ class Units:
     y_mean: Any = 0.0
     y_scale: float = 1.0
     loss_shift: float = 0.0  # what the units of the loss add to λ
+    scales: float | Array = 1.0  # what each column of X is divided by, beside c
+    standard: Standard | None = None  # how folds standardise columns, where they do
+    owned: bool = False  # whether A′ is a copy of X that nobody else has
 
     @property
     def log_shift(self) -> float:
@@ -62,7 +67,7 @@ class Units:
     def coefficients(self, x: Array, outputs: int, basis: Array | None) -> tuple[Array, Array]:
         """x′ as coefficients (K, p) and intercepts (K,) for X and y as they were given."""
         size = self.mean.size * outputs
-        coef = x[:size].reshape(-1, outputs).T * self.y_scale / self.c
+        coef = x[:size].reshape(-1, outputs).T * self.y_scale / self.c / self.scales
         intercept = np.zeros(outputs) if basis is None else self.y_scale * (basis @ x[size:])
         if basis is not None:
             intercept = intercept - coef @ self.mean + self.y_mean
@@ -96,7 +101,8 @@ def units(X: Any, weights: Array, centre: bool) -> Units:
         unscaled.A *= 1.0 / spread
         rows = ArrayRows(unscaled.A)
     squares = WEIGHT * squares / spread / spread
-    return Units(rows, WEIGHT * share, mean * power, power * spread, total, squares)
+    own = (WEIGHT * share, mean * power, power * spread, total, squares)
+    return Units(rows, *own, owned=centre and not sparse.issparse(X))
 
 
 def _dense(X: Array, share: Array, power: float) -> tuple[ArrayRows, Array, Array]:
@@ -153,7 +159,7 @@ def warn_hidden(units: Units, curvature: float, box: Box) -> None:
         warnings.warn(
             f"{hidden.size} of {sizes.size} columns of X, the first of them column {hidden[0]}, "
             "are so small beside the others that every penalty within the bounds leaves nothing "
-            "of them: scale the columns (StandardScaler), or give bounds=(lower, upper).",
+            "of them: scale the columns (standardize=True), or give bounds=(lower, upper).",
             UserWarning,
             stacklevel=2,
         )

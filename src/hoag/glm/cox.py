@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.glm.risk_sets import RiskSets, RiskSetsAt
-from hoag.glm.term import Charge, DataTerm, DataTermAt, Design
+from hoag.glm.term import Charge, DataTerm, DataTermAt, Design, Images
 from hoag.values import Array, InvalidInput
 
 # A sign and its risk sets: L, or what rows add to it.
@@ -65,7 +65,12 @@ class RiskTerm(DataTerm):
         self.parts = parts
 
     def seen_by(self, design: Design) -> DataTerm:
-        raise InvalidInput("Cox regression is not solved for in a small space: use hoag.Implicit.")
+        if isinstance(design, Images):
+            raise InvalidInput(
+                "Cox regression is not solved for in a small space: use hoag.Implicit."
+            )
+        loss = cast(PartialLikelihood, self.loss)
+        return RiskTerm(design, loss, self.y, self.weights, self.charge, self.parts)
 
     def at(self, x: Array) -> RiskTermAt:
         return RiskTermAt(self, x.copy())

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.rows import ArrayRows, Rows
+from hoag.glm.scaled_rows import ScaledRows
 
 # So many entries of rows are multiplied at a time: they are in a cache when they are multiplied
 # again, and so many that losses of few rows do not have threads wait for each other.
@@ -49,7 +50,10 @@ def seen(X: Any, lens: Lens) -> Rows:
         return SeenRows(X, lens)
     if lens.mean is not None:
         return ArrayRows(lens.of(X))
-    return ArrayRows(X.astype(np.float64, copy=False), float(lens.scale))
+    X = X.astype(np.float64, copy=False)
+    if isinstance(lens.scale, np.ndarray):
+        return ScaledRows(ArrayRows(X), lens.scale)
+    return ArrayRows(X, float(lens.scale))
 
 
 class FarRows(Rows):

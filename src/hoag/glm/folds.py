@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from hoag.glm import make_levels as levels
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalties, Penalty, Ridge
 from hoag.glm.rows import Rows
+from hoag.glm.spreads import Standard
 from hoag.glm.survival import cox_target
 from hoag.glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
-from hoag.glm.term import DataTerm
+from hoag.glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger, Problem
-from hoag.values import Array, InvalidInput
+from hoag.values import BLOCK_ENTRIES, Array, InvalidInput
 
 Splits = Iterable[tuple[Any, Any]]
 
@@ -112,13 +113,19 @@ def linear_folds(
     weights: Array,
     penalties: Penalties | Penalty = "shared",
     shift: float = 0.0,
+    standard: Standard | None = None,
 ) -> list[LinearModel]:
-    """The folds of a linear model on one matrix."""
+    """The folds of a linear model on one matrix.
+
+    With a `standard` the penalties of each fold are those of columns that its own training rows
+    standardise.
+    """
     models: list[LinearModel] = []
     n, whole = rows.shape[0], target.design(rows)
     plain = makers.as_penalty(penalties, whole, shift)
     free = isinstance(plain, Ridge) and bool(np.any(plain.groups[: whole.slopes] < 0))
     splits = list(splits)
+    own_weights = _penalty_weights(rows, whole, splits, standard)
     for train, test in splits:
         ledger = Ledger()
         inside = weights * _times_drawn(train, n)
@@ -144,11 +151,36 @@ def linear_folds(
                 test_term.design = train_term.design  # so that predictions are computed once
         else:
             train_term, test_term = terms
-        penalty = Ridge(plain.groups, floor, shift) if isinstance(plain, Ridge) else plain
+        penalty = plain
+        if isinstance(plain, Ridge):
+            penalty = Ridge(plain.groups, floor, shift, own_weights[len(models)])
         models.append(LinearModel(train_term, test_term, penalty, ledger))
     if not models:
         raise InvalidInput("cv gives no split of the rows.")
     return models
+
+
+def _penalty_weights(
+    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: Standard | None
+) -> Sequence[Array | None]:
+    """What the penalty of every coefficient weighs in each fold; None for 1."""
+    if standard is None:
+        return [None] * len(splits)
+    n, found = rows.shape[0], list[Array | None]()
+    some = max(1, int(100 * BLOCK_ENTRIES // n))  # at a time, however many splits there are
+    for first in range(0, len(splits), some):
+        times = [_times_drawn(train, n) for train, _ in splits[first : first + some]]
+        drawn = np.stack(times, axis=1).astype(np.float64)
+        found += [of_slopes(own, design) for own in standard.penalties(rows, drawn)]
+    return found
+
+
+def of_slopes(columns: Array | None, design: Predictor) -> Array | None:
+    """One number for each coefficient, from one for each column; 1 for intercepts."""
+    if columns is None:
+        return None
+    levels = np.ones(design.size - design.slopes)
+    return np.concatenate([np.repeat(columns, design.outputs), levels])
 
 
 def _term(

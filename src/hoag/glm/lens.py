@@ -38,7 +38,7 @@ class Lens:
     def _of_sparse(self, kept: Any) -> Any:
         """Columns with a mean are stored whole: the few zeros in them are −mean."""
         if self.mean is None:
-            return kept if np.all(self.scale == 1.0) else self.scale * kept
+            return kept if np.all(self.scale == 1.0) else times_columns(kept, self.scale)
         (n, p), moved = kept.shape, np.flatnonzero(self.mean).astype(np.int32)
         means = np.tile(self.mean[moved], n), np.tile(moved, n), moved.size * np.arange(n + 1)
         A = kept.astype(np.float64, copy=False) - sparse.csr_matrix(means, (n, p))
@@ -60,6 +60,13 @@ class Lens:
             products = products - self.mean[:, None] * sums[:, None, :]
         scale = self.scale
         return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None]))
+
+
+def times_columns(A: Any, scale: float | Array) -> Any:
+    """A diag(scale), a new array or CSR matrix; the latter shares its indices."""
+    if not sparse.issparse(A) or isinstance(scale, float):
+        return A * scale
+    return sparse.csr_matrix((A.data * scale[A.indices], A.indices, A.indptr), A.shape)
 
 
 # Rows that are kept as they are seen.

@@ -143,10 +143,11 @@ class PenaltyAt(ABC):
 
 
 class Ridge(Penalty):
-    """½ Σⱼ exp(λ[group(j)] − shift) xⱼ².
+    """½ Σⱼ exp(λ[group(j)] − shift) wⱼxⱼ².
 
     group(j) = −1 means that xⱼ is not penalised, or by a fixed ½ floor·xⱼ². A caller who computes
-    in other units than he names λ in gives a `shift`.
+    in other units than he names λ in gives a `shift`; one whose columns have units of their own
+    `weights` w, which are 1 by default.
 
     >>> import numpy as np
     >>> from hoag import glm
@@ -156,16 +157,34 @@ class Ridge(Penalty):
     """
 
     def __init__(
-        self, groups: npt.NDArray[np.intp], floor: float = 0.0, shift: float = 0.0
+        self,
+        groups: npt.NDArray[np.intp],
+        floor: float = 0.0,
+        shift: float = 0.0,
+        weights: Array | None = None,
     ) -> None:
         self.groups, self.floor, self.shift = groups, floor, shift
+        self.weighted = weights is not None
+        self.weights = np.broadcast_to(1.0, groups.size) if weights is None else weights
         self.size, self.n_lam = groups.size, int(groups.max(initial=0)) + 1
         self.tuned = _where(groups >= 0)
         self.penalised = self.tuned if floor == 0.0 else slice(groups.size)
         self.unpenalised = np.flatnonzero((groups < 0) & (floor == 0.0))
 
     def isotropic(self, slopes: int) -> bool:
+        return not self.weighted and self.shared(slopes)
+
+    def shared(self, slopes: int) -> bool:
+        """Whether one λ reaches the first `slopes` coefficients and no other, weighted or not."""
         return bool(np.all(self.groups[:slopes] == 0) and np.all(self.groups[slopes:] < 0))
+
+    def with_groups(self, groups: npt.NDArray[np.intp]) -> Ridge:
+        """The same coefficients, shared by other groups."""
+        return Ridge(groups, self.floor, self.shift, self.weights if self.weighted else None)
+
+    def unweighted(self) -> Ridge:
+        """The same for coefficients √wⱼ xⱼ, in units in which all weights are 1."""
+        return Ridge(self.groups, self.floor, self.shift)
 
     def restricted(self, intercepts: int, directions: int) -> Ridge:
         groups = np.repeat(np.array([-1, 0]), [intercepts, directions])
@@ -175,8 +194,11 @@ class Ridge(Penalty):
         return RidgeAt(self, lam)
 
     def alpha(self, lam: Array) -> Array:
-        """exp(λ[group(j)] − shift) for every coefficient; the floor where λ does not reach."""
-        return np.where(self.groups >= 0, np.exp(lam - self.shift)[self.groups], self.floor)
+        """exp(λ[group(j)] − shift) wⱼ for every coefficient; the floor where λ does not reach."""
+        alpha = np.exp(lam - self.shift)[self.groups]
+        if self.weighted:
+            alpha = alpha * self.weights
+        return np.where(self.groups >= 0, alpha, self.floor)
 
     def of_targets(
         self, groups: npt.NDArray[np.intp], targets: npt.NDArray[np.intp], intercepts: int
@@ -187,7 +209,11 @@ class Ridge(Penalty):
         """
         some = groups[:, targets].ravel()
         some[some >= 0] = np.unique(some[some >= 0], return_inverse=True)[1]
-        return Ridge(np.append(some, np.full(intercepts, -1)), self.floor, self.shift)
+        weights = None
+        if self.weighted:
+            own = self.weights[: groups.size].reshape(groups.shape)[:, targets].ravel()
+            weights = np.append(own, np.ones(intercepts))
+        return Ridge(np.append(some, np.full(intercepts, -1)), self.floor, self.shift, weights)
 
     def by_group(self, values: Array) -> Array:
         """Σ over the coefficients of each group."""

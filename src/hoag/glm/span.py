@@ -80,6 +80,7 @@ class Span:
         if not self.wide:
             return own
         assert isinstance(own, Ridge)
+        assert not own.weighted  # such columns are of other scales in every fold
         others = own.groups[model.train.design.slopes :]
         groups = np.append(model.groups[self.alike].ravel(), others)
         return Ridge(groups, own.floor, own.shift)

@@ -17,7 +17,7 @@ from hoag.search.base import Search
 from hoag.search.newton import little_gained
 from hoag.search.run import OnStep, Run
 from hoag.search.survey import lowest_of, survey
-from hoag.values import Array, Ask, Box, Domain, InvalidInput, Result, Status
+from hoag.values import Array, Ask, Box, Domain, InvalidInput, Result
 
 
 def check_starts(starts: Any) -> None:
