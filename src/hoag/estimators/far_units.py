@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.estimators.far_spreads import Spreads
+from hoag.estimators.block_spreads import Spreads
 from hoag.estimators.units import LARGEST, WEIGHT, Units, is_constant, warn_rounded
 from hoag.far.checks import wrong_number
 from hoag.far.piece import Piece
