@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import hoag
 from hoag import InvalidInput, glm, testing
 from hoag.criteria.rescaled import Rescaled
-from hoag.estimators.far_spreads import Spreads
+from hoag.estimators.block_spreads import Spreads
 from hoag.glm.folds import linear_folds
 from hoag.glm.scaled_rows import ScaledRows
 from hoag.glm.spreads import Standard, spreads

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag.estimators.block_spreads import Spreads
 from hoag.estimators.columns import (
     FAR_OFF,
     dense_columns,
@@ -24,7 +25,6 @@ from hoag.estimators.columns import (
     is_constant,
     sparse_columns,
 )
-from hoag.estimators.far_spreads import Spreads
 from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
 from hoag.far.checks import wrong_number
 from hoag.far.piece import Piece

@@ -1,4 +1,4 @@
-"""The spreads of columns of rows that are elsewhere, by blocks: folds join those they train on.
+"""The spreads of the columns of out-of-core rows, by blocks: folds join those they train on.
 
 Means and squares about them are those of the pieces, joined as in hoag.estimators.far_units; those
 of sparse rows are Σ s a² − Σs m², which shows no spread below 1e-7 of the mean.
