@@ -74,12 +74,10 @@ class Posterior:
             phi = _pearson(point.train) / max(rows - float(shares.sum()), 1.0)
         else:
             phi = known / likelihood
-        slopes = whole.train.design.slopes
-        scale = np.full(x.size, u.y_scale)
-        scale[:slopes] /= u.c
+        design = whole.train.design
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         return Posterior(
-            phi * scale[:, None] * inverse * scale,
+            phi * u.covariance(inverse, design.outputs, design.Q),
             shares,
             twice,
             left,
