@@ -99,6 +99,19 @@ def test_predictions_and_scores_are_those_of_memory(kind, kept, two_workers):
     like(model.score(far_X, far_y), model.score(X, y))  # and where there is no cluster
 
 
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_sparse_columns_far_from_zero_are_those_of_memory(kind, two_workers):
+    X, ys = data()
+    X = X + np.array([0.0, 1e3, -1e6, 0.0, 1e7, 0.0, 5.0, 0.0])
+    far_X, far_y = blocks(X, ys[kind])
+    here = new(kind).fit(X, ys[kind])
+    with two_workers.as_current():
+        there = new(kind).fit(far_X.map_blocks(sparse.csr_array), far_y)
+    for name in ("coef_", "lam_", "criterion_"):
+        a, b = getattr(here, name), getattr(there, name)
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-8)
+
+
 def test_a_number_that_is_not_finite_is_named_by_a_worker(two_workers):
     X, ys = data()
     X[200, 3] = np.nan

@@ -6,6 +6,7 @@ import registry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
@@ -234,6 +235,21 @@ def test_malformed_sparse_rows_are_refused():
     S.indptr[-1] -= 1
     with pytest.raises(ValueError, match="malformed"):
         models.ridge(S, Y, A_TEST, Y_TEST)
+
+
+@pytest.mark.parametrize("fmt", ["csr", "csc"])
+@pytest.mark.parametrize("estimator", [hoag.KernelRidgeCV(), hoag.RidgeCV(cv=5)])
+def test_entries_that_are_stored_in_parts_are_added_up(estimator, fmt):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
+    whole = sparse.csr_matrix(X).asformat(fmt)
+    parts = np.repeat(whole.data, 2) * np.resize([3.0, -2.0], 2 * whole.nnz)
+    doubled = type(whole)((parts, np.repeat(whole.indices, 2), 2 * whole.indptr), whole.shape)
+    y = X[:, 0] + rng.normal(size=40)
+    plain, found = (clone(estimator).fit(rows, y) for rows in (X, doubled))
+    assert found.criterion_ == pytest.approx(plain.criterion_, rel=1e-9)
+    np.testing.assert_allclose(found.predict(doubled), plain.predict(X), rtol=1e-6, atol=1e-9)
+    assert doubled.nnz == 2 * whole.nnz  # which is the caller's
 
 
 @pytest.mark.parametrize("estimator", [hoag.LogisticRegressionCV(), hoag.RidgeCV()])

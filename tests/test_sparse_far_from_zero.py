@@ -166,6 +166,21 @@ def test_a_path_of_rows_far_from_zero():
     np.testing.assert_allclose(found.loss, dense.loss, rtol=1e-6)
 
 
+@pytest.mark.parametrize("classes", [False, True])
+def test_bands_of_a_curve_know_of_no_shift(classes, monkeypatch):
+    """A level that nearly every row has is a column far from 0."""
+    rng = np.random.default_rng(0)
+    level = np.arange(300) % 150 == 3
+    X = np.column_stack([rng.random(300), level])
+    y = np.sin(6 * X[:, 0]) + 2 * level + 0.5 * rng.normal(size=300)
+    estimator = hoag.GAMClassifierCV if classes else hoag.GAMRegressorCV
+    y = np.digitize(y, [0.0, 1.0]) if classes else y
+    models = [plain(estimator([hoag.gam.smooth(0), hoag.gam.category(1)]), X, y)]
+    monkeypatch.setattr("hoag.estimators.columns.FAR_OFF", np.inf)  # nothing is moved
+    models.append(plain(clone(models[0]), X, y))
+    agree(*models, rel=1e-6, names=("criterion_", "lam_", "covariance_", "edf_"))
+
+
 CUTS = (7, 7, 12, 40)  # of which one piece has no row, and one none that weighs anything
 PIECES = [
     (clone(estimator).set_params(cv=5), kind)

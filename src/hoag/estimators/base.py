@@ -507,7 +507,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         if is_elsewhere(X):
             raise _in_memory(self)
-        check_sparse(X, "X")
+        X = check_sparse(X, "X")
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options
         )

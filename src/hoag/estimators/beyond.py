@@ -45,21 +45,26 @@ def search_beyond(
     """
     for _ in range(OFTEN):
         low, high = (own & side for side in falls_beyond(first.evaluation, box, tol))
-        left = _time_left(search, first)
-        if not (np.any(low | high) and first.status.converged and left != 0.0):
+        again = _what_is_left(search, first)
+        if again is None or not (np.any(low | high) and first.status.converged):
             break
         wider = Box(box.lower - ABOVE * low, box.upper + ABOVE * high)
         there = wider if box.size > 1 else _part_beyond(box, wider)
-        again = copy(search)
-        again.time_budget = left
         then = again.minimize(criterion, there, first.lam, **how)
         first, box = _joined(first, then), wider
     return box, first
 
 
-def _time_left(search: Search, found: Result) -> float | None:
-    budget = search.time_budget
-    return None if budget is None else max(budget - found.seconds, 0.0)
+def _what_is_left(search: Search, found: Result) -> Search | None:
+    """The same search with the steps and the time that it has not used; None where it used all."""
+    again = copy(search)
+    if again.max_iter is not None:
+        again.max_iter -= len(found.trace)
+    if again.time_budget is not None:
+        again.time_budget -= found.seconds
+    steps = again.max_iter is None or again.max_iter >= 1
+    time = again.time_budget is None or again.time_budget > 0.0
+    return again if steps and time else None
 
 
 def _part_beyond(box: Box, wider: Box) -> Box:

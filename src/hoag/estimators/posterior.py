@@ -84,12 +84,13 @@ class Posterior:
         pearson = _pearson(point.train) / max(observed - float(shares.sum()), 1.0)
         dispersion = pearson * likelihood * u.y_scale**2
         phi = pearson if known is None else known / likelihood  # in the units of h
-        slopes = np.eye(whole.train.design.slopes) / u.c
+        design = whole.train.design
         intercepts = np.zeros((K, 0)) if target.basis is None else target.basis[:K]
-        outside = u.y_scale * block_diag(slopes, intercepts)
+        outside = block_diag(np.eye(design.slopes), intercepts)
+        covariance = u.covariance(inverse, design.outputs, design.Q)
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         return Posterior(
-            phi * outside @ inverse @ outside.T,
+            phi * outside @ covariance @ outside.T,
             shares,
             twice,
             left,

@@ -73,6 +73,22 @@ class Units:
             intercept = intercept - coef @ self.mean + self.y_mean
         return coef, intercept
 
+    def covariance(self, own: Array, outputs: int, basis: Array | None) -> Array:
+        """That of x′ as one of slopes and b, of intercepts Bb, for X and y as they were given.
+
+        b = σb′ − Bᵀ(coef·mean), where B is the basis.
+        """
+        slopes = self.mean.size * outputs
+        scale = np.full(len(own), self.y_scale)
+        scale[:slopes] /= self.c
+        given = scale[:, None] * own * scale
+        if basis is None or not np.any(self.mean):
+            return np.asarray(given)
+        lift = np.kron(self.mean, basis.T)
+        given[slopes:] -= lift @ given[:slopes]
+        given[:, slopes:] -= given[:, :slopes] @ lift.T
+        return np.asarray(0.5 * (given + given.T))
+
 
 def units(X: Any, weights: Array, centre: bool) -> Units:
     """X in the library's units, centred when there is an intercept to absorb it.

@@ -339,10 +339,13 @@ def as_rows(A: Any, name: str) -> Rows:
     return A if isinstance(A, Rows) else ArrayRows(matrix(A, name))
 
 
-def check_sparse(A: Any, name: str) -> None:
-    """scikit-learn fits a malformed matrix silently, or crashes on it, or on converting it."""
+def check_sparse(A: Any, name: str) -> Any:
+    """A; entries that are stored in parts are added up in a copy, for squares are of the sum.
+
+    scikit-learn fits a malformed matrix silently, or crashes on it, or on converting it.
+    """
     if not sparse.issparse(A):
-        return
+        return A
     try:
         if A.format == "coo":
             sparse.coo_array((A.data, (A.row, A.col)), shape=A.shape)  # which looks at its indices
@@ -350,13 +353,17 @@ def check_sparse(A: Any, name: str) -> None:
             if not A.indptr[-1] == A.indices.size == len(A.data):
                 raise ValueError("its arrays disagree in size")
             A.check_format(full_check=True)
+            if not A.has_canonical_format:
+                A = A.copy()
+                A.sum_duplicates()
     except ValueError as error:
         why = str(error).rstrip(".")
         raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
+    return A
 
 
 def matrix(A: Any, name: str) -> Any:
-    check_sparse(A, name)
+    A = check_sparse(A, name)
     return check_array(A, accept_sparse="csr", dtype=np.float64, input_name=name)
 
 
