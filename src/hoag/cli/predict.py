@@ -19,7 +19,6 @@ import argparse
 import json
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 from hoag.cli import dialect
@@ -40,10 +39,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import additive, explain, saved, scores, tables
+    from hoag.cli import additive, explain, outputs, saved, scores, tables
     from hoag.cli.families import FAMILIES, is_additive
-    from hoag.report import write_whole
+    from hoag.writing import write_atomically
 
+    outputs.check({"MODEL": args.model, "FILE": args.file}, {"--out": args.out})
     known = dialect.given(args)
     pipeline, notes = saved.load(args.model)
     kinds, family = notes["kinds"], FAMILIES[notes["model"]]
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
             frame[f"reason {k + 1}"] = ["".join(map(explain.shown, row[k : k + 1])) for row in why]
         output = frame.to_csv(index=False, lineterminator="\n")
     if args.out:
-        write_whole(Path(args.out), output.encode())
+        write_atomically(args.out, output.encode())
     else:
         sys.stdout.write(output)
     return 0

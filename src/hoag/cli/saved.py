@@ -36,7 +36,7 @@ def write(path: str, data: Any, tuned: Any, found: dict[str, Any]) -> None:
 
     from hoag.cli.tables import need
     from hoag.cli.yardsticks import settings
-    from hoag.report import write_whole
+    from hoag.writing import write_atomically
 
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", _plain(data.model, tuned))])
@@ -57,7 +57,7 @@ def write(path: str, data: Any, tuned: Any, found: dict[str, Any]) -> None:
         "judged": settings(data.model, tuned),
         "attributes": attributes,
     }
-    write_whole(Path(path), need("skops.io").dumps(pipeline))
+    write_atomically(path, need("skops.io").dumps(pipeline))
 
 
 def _plain(model: str, tuned: Any) -> Any:
