@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import InvalidInput
+from hoag.values import InvalidInput, check_given
 
 
 class Rowwise(ABC):
@@ -42,6 +42,7 @@ class InMemory(Rowwise):
     """An array of NumPy's, a memory map among them; rows are views."""
 
     def __init__(self, array: Any, name: str) -> None:
+        check_given(**{name: array})
         self.array, self.name = np.asarray(array), name
         self.shape, self.dtype = self.array.shape, self.array.dtype
 
@@ -180,6 +181,7 @@ def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _check_plain(dtype: np.dtype[Any], name: str) -> None:
-    if dtype.hasobject or dtype.names:
+    if dtype.hasobject or dtype.names or dtype.kind == "c":
         kind = "Python objects" if dtype.hasobject else "records of several fields"
+        kind = "complex numbers" if dtype.kind == "c" else kind
         raise InvalidInput(f"{name} holds {kind}: save arrays of plain numbers or strings.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hoag.datasets.read import PACKED
 from hoag.values import InvalidInput
-from hoag.words import nearest
+from hoag.words import listed, nearest
 
 
 def found(given: Any) -> list[Path]:
@@ -38,6 +39,19 @@ def found(given: Any) -> list[Path]:
     if not paths:
         raise InvalidInput("The list of files is empty: give at least one.")
     return paths
+
+
+def check_distinct(name: Any, columns: Iterable[Any]) -> None:
+    """An error that names the columns that are there twice: nobody could tell which is meant."""
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice == [""]:
+        raise InvalidInput(f"{name} has several columns without a name: name them in the file.")
+    if twice:
+        have, is_are = ("column", "is") if len(twice) == 1 else ("columns", "are")
+        raise InvalidInput(
+            f"{name} has the {have} {listed(twice)} more than once, and which {is_are} meant "
+            "cannot be told: rename or remove one of them."
+        )
 
 
 def suffix(path: Path) -> str:

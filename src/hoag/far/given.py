@@ -209,7 +209,7 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     own: list[Rowwise] = (
         [OnDisk(path, str(path)) for path in found(given)]
         if is_files and _are_arrays(given)
-        else [InMemory(np.asarray(given), name)]
+        else [InMemory(given, name)]
     )
     if len(own) != count:
         raise InvalidInput(

@@ -39,10 +39,6 @@ class Tables(Stream):
         first = self._first()
         self.kind = first.kind
         names = [str(name) for name in first.schema.names]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InvalidInput(
-                f"{first.path} has the columns {listed(twice)} more than once: rename one of them."
-            )
         if known is not None:
             self.target = target if target in names else None
             self.weight = weight if weight in names else None
