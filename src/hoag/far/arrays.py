@@ -128,15 +128,20 @@ class Packed(Rowwise):
             )
 
     def _restart(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
+        self.close()
         try:
             with zipfile.ZipFile(self.path) as archive:
                 self._stream = archive.open(self.member)  # keeps the file open
             self.shape, self.fortran, self.dtype = _header(self._stream)
         except (*UNREADABLE, KeyError) as error:
+            self.close()
             raise _unreadable(self.name, error) from None
         self._at = 0
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
     def take(self, start: int, stop: int) -> npt.NDArray[Any]:
         size = self.row_items * self.dtype.itemsize
@@ -156,6 +161,7 @@ class Packed(Rowwise):
         try:
             return bytes(self._stream.read(size))
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            self.close()
             raise _unreadable(self.name, error) from None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -180,10 +186,18 @@ def members(path: Path) -> dict[str, Rowwise]:
                 )
                 found[key] = OnDisk(path, name, info.header_offset + 30 + sum(lengths))
     except InvalidInput:
+        _close(found)
         raise
     except UNREADABLE as error:
+        _close(found)
         raise InvalidInput(f"{path} cannot be read as an .npz archive: {error}.") from None
     return found
+
+
+def _close(found: dict[str, Rowwise]) -> None:
+    for each in found.values():
+        if isinstance(each, Packed):
+            each.close()
 
 
 def _unreadable(name: str, error: Exception) -> InvalidInput:
