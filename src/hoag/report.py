@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import html
 import io
-import os
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from hoag.writing import write_atomically
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fdfdfb; --rule: #cfcfc8;
@@ -136,7 +136,7 @@ class Page:
         )
 
     def write(self, path: str | Path) -> None:
-        write_whole(Path(path), self.html().encode())
+        write_atomically(path, self.html().encode())
 
 
 class Markdown:
@@ -172,9 +172,9 @@ class Markdown:
 
     def write(self, path: Path) -> None:
         text = "\n\n".join(self._parts).replace("({folder}/", f"({path.stem}/")
-        write_whole(path, f"{text}\n".encode())
+        write_atomically(path, f"{text}\n".encode())
         for name, data in self._pictures.items():
-            write_whole(path.with_suffix("") / name, data)
+            write_atomically(path.with_suffix("") / name, data)
 
 
 def png(figure: Any) -> bytes:
@@ -210,26 +210,6 @@ def svg(figure: Any, caption: str) -> str:
 def _rounded(path: str) -> str:
     """Hundredths of a point are enough for lines; transforms need all of their digits."""
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", path)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the file and rename, so that a reader never sees half of it.
-
-    What a link points to is written, and the link stays; a device or a pipe is left alone.
-    """
-    path = path.resolve() if path.is_symlink() else path
-    if path.exists() and not path.is_file():
-        raise OSError(f"{path} cannot be written: it is not a regular file.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        beside.replace(path)
-    except OSError as error:
-        raise OSError(f"{path} cannot be written: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
 
 
 def numeric(cell: str) -> bool:

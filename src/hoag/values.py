@@ -54,6 +54,41 @@ class InvalidInput(ValueError):
     """
 
 
+def check_given(**given: Any) -> None:
+    """An error for what NumPy would drop silently: masks, and the imaginary parts of numbers.
+
+    The keys are what the caller calls them: X, y, sample_weight. A mask that hides nothing is none.
+    """
+    for name, values in given.items():
+        hidden = _masked(values)
+        if hidden:
+            raise InvalidInput(
+                f"{name} has {hidden} masked value{'s' if hidden > 1 else ''}, and models know no "
+                "masks: leave the rows out, or fill them in and give plain numbers, as .filled() "
+                "does."
+            )
+        if _kind(values) == "c":
+            raise InvalidInput(
+                f"{name} holds complex numbers, and models take real ones: give their real and "
+                "imaginary parts as columns of their own."
+            )
+
+
+def _masked(values: Any) -> int:
+    """How many values a mask hides."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return 0
+    mask: Any = np.ma.getmaskarray(values)
+    fields = mask.dtype.names
+    return int(sum(mask[name].sum() for name in fields) if fields else mask.sum())
+
+
+def _kind(values: Any) -> str:
+    """Of numbers, as NumPy names it, of pandas' and Dask's arrays too; "" if that is not told."""
+    dtype: Any = values.dtype if "dtype" in dir(values) else None
+    return str(dtype.kind) if "kind" in dir(dtype) else ""
+
+
 class InnerProblemError(ArithmeticError):
     """The inner problem has no usable solution at some λ; the message says which and why.
 

@@ -20,8 +20,8 @@ from hoag.bench.cases import Setting, case
 from hoag.bench.rows import DRAWN
 from hoag.bench.truth import Curve
 from hoag.criteria.base import Criterion
-from hoag.report import write_whole
 from hoag.values import Array, InnerProblemError, Step
+from hoag.writing import write_atomically
 
 # Points a side of the drawn surface of f.
 SURFACE = 21
@@ -91,7 +91,7 @@ class Store:
             rows.to_parquet(buffer, index=False)
         else:
             rows.to_csv(buffer, index=False)
-        write_whole(self.path(job), buffer.getvalue())
+        write_atomically(self.path(job), buffer.getvalue())
 
     def rows(self, wanted: Iterable[Job]) -> Any:
         """All rows of those runs that are finished."""

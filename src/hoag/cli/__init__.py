@@ -59,8 +59,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if args.debug:
             traceback.print_exc()
-        print(f"hoag: error: {_one_line(error)}", file=sys.stderr)
+        told = _no_memory(error, args) if isinstance(error, MemoryError) else _one_line(error)
+        print(f"hoag: error: {told}", file=sys.stderr)
         return FAILED
+
+
+def _no_memory(error: MemoryError, args: argparse.Namespace) -> str:
+    """What did not fit, and what takes less; Python itself says nothing."""
+    asked = vars(args)
+    what = f"{asked['file']} and what is computed of it" if asked.get("file") else "What was asked"
+    told = f" ({error})" if str(error) else ""
+    advice = ""
+    if args.command == "predict":
+        advice = " Predict some of its rows at a time."
+    elif args.command == "tune" and not asked["blocks"]:
+        advice = " --blocks reads a file in pieces, and takes less."
+    return f"{what} does not fit into the memory that there is{told}.{advice}"
 
 
 def _one_line(error: Exception) -> str:

@@ -19,7 +19,6 @@ import argparse
 import json
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 from hoag.cli import dialect
@@ -40,10 +39,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import additive, explain, saved, scores, tables
-    from hoag.cli.families import FAMILIES, is_additive
-    from hoag.report import write_whole
+    from hoag.cli import explain, outputs, saved, tables
+    from hoag.cli.families import FAMILIES
+    from hoag.writing import write_atomically
 
+    outputs.check({"MODEL": args.model, "FILE": args.file}, {"--out": args.out})
     known = dialect.given(args)
     pipeline, notes = saved.load(args.model)
     kinds, family = notes["kinds"], FAMILIES[notes["model"]]
@@ -59,6 +59,21 @@ def run(args: argparse.Namespace) -> int:
     if notes["target_kind"] == "text":
         text += notes["targets"]
     table = tables.read(args.file, text, known)
+    with saved.used(args.model):
+        output = _predicted(args, pipeline, notes, table)
+    if args.out:
+        write_atomically(args.out, output.encode())
+    else:
+        sys.stdout.write(output)
+    return 0
+
+
+def _predicted(args: argparse.Namespace, pipeline: Any, notes: dict[str, Any], table: Any) -> str:
+    """What is written; what is to be said of the rows is said."""
+    from hoag.cli import additive, explain, saved, scores, tables
+    from hoag.cli.families import FAMILIES, is_additive
+
+    kinds, family = notes["kinds"], FAMILIES[notes["model"]]
     X = _numbered(table, notes, args.model) if kinds is None else _named(table, notes, args.model)
     given = _given(table, notes, args.model, bool(args.survival_at))
     model = saved.predictor(pipeline, notes)
@@ -96,21 +111,15 @@ def run(args: argparse.Namespace) -> int:
             **_lasting(args.survival_at, lasting),
             **({"contributions": why} if args.explain else {}),
         }
-        output = json.dumps(found) + "\n"
-    else:
-        values, header = (chances, classes) if args.proba else (predictions, names)
-        frame = tables.need("pandas").DataFrame(values, columns=header)
-        for k, when in enumerate(args.survival_at or ()):
-            assert lasting is not None
-            frame[f"survival at {when:g}"] = lasting[:, k]
-        for k in range(args.explain):
-            frame[f"reason {k + 1}"] = ["".join(map(explain.shown, row[k : k + 1])) for row in why]
-        output = frame.to_csv(index=False, lineterminator="\n")
-    if args.out:
-        write_whole(Path(args.out), output.encode())
-    else:
-        sys.stdout.write(output)
-    return 0
+        return json.dumps(found) + "\n"
+    values, header = (chances, classes) if args.proba else (predictions, names)
+    frame = tables.need("pandas").DataFrame(values, columns=header)
+    for k, when in enumerate(args.survival_at or ()):
+        assert lasting is not None
+        frame[f"survival at {when:g}"] = lasting[:, k]
+    for k in range(args.explain):
+        frame[f"reason {k + 1}"] = ["".join(map(explain.shown, row[k : k + 1])) for row in why]
+    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def _lasting(times: Any, lasting: Any) -> dict[str, Any]:

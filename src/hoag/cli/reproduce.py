@@ -58,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     from hoag import report
     from hoag.bench import cases, claims, figures, page, runs
     from hoag.bench.rows import Rows
+    from hoag.cli import outputs
 
+    outputs.check({}, {}, {"--out": str(args.out)})
     names = _cases(args)
     wanted = _figures(args.figure, names)
     small = set(names) <= set(cases.SMALL)

@@ -9,19 +9,30 @@ and is written as a PoissonRegressor, whose exp(aᵀw + b) is the same mean.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hoag.cli.families import is_additive
+from hoag.words import listed
 
 FORMAT = 2
 OF_DATA = (
     *("model", "targets", "target_kind", "roles", "kinds", "days", "first", "names", "sources"),
 )
 OF_FOUND = ("features", "hoag", "lam", "criterion", "held_out_loss", "penalties", "missing")
-NOTES = {*OF_DATA, "format", "features", "means", "missing", "judged", "attributes"}
+# What predictions are made by, and of which type.
+NOTES: dict[str, Any] = {
+    "model": str,
+    "target_kind": str,
+    "kinds": (dict, type(None)),
+    **dict.fromkeys(("first", "features"), int),
+    **dict.fromkeys(("targets", "names", "sources", "means"), list),
+    **dict.fromkeys(("roles", "days", "missing", "judged", "attributes"), dict),
+}
 
 # The fitted attributes of models that scikit-learn has no class for.
 ATTRIBUTES = {
@@ -36,7 +47,7 @@ def write(path: str, data: Any, tuned: Any, found: dict[str, Any]) -> None:
 
     from hoag.cli.tables import need
     from hoag.cli.yardsticks import settings
-    from hoag.report import write_whole
+    from hoag.writing import write_atomically
 
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", _plain(data.model, tuned))])
@@ -57,7 +68,7 @@ def write(path: str, data: Any, tuned: Any, found: dict[str, Any]) -> None:
         "judged": settings(data.model, tuned),
         "attributes": attributes,
     }
-    write_whole(Path(path), need("skops.io").dumps(pipeline))
+    write_atomically(path, need("skops.io").dumps(pipeline))
 
 
 def _plain(model: str, tuned: Any) -> Any:
@@ -83,6 +94,8 @@ def without_class(model: str) -> bool:
 
 def load(path: str) -> tuple[Any, dict[str, Any]]:
     """A pipeline and the notes of `hoag tune`; nothing but known types is made."""
+    from sklearn.pipeline import Pipeline
+
     from hoag.cli.tables import need
 
     io = need("skops.io")
@@ -102,10 +115,44 @@ def load(path: str) -> tuple[Any, dict[str, Any]]:
             f"{path} holds types that are not known to be safe, and is not loaded: "
             f"{', '.join(sorted(unknown))}."
         )
-    notes = vars(model).get("hoag_")
-    if not isinstance(notes, dict) or notes.get("format") != FORMAT or not notes.keys() >= NOTES:
+    notes = vars(model).get("hoag_") if isinstance(model, Pipeline) else None
+    if not isinstance(notes, dict) or notes.get("format") != FORMAT or not _complete(notes):
         raise ValueError(f"{path} was not written by this version of hoag tune: tune it again.")
+    _check_attributes(path, notes)
     return model, notes
+
+
+def _complete(notes: dict[str, Any]) -> bool:
+    from hoag.cli.families import FAMILIES
+
+    typed = all(isinstance(notes.get(name, ...), kind) for name, kind in NOTES.items())
+    if not typed or notes["model"] not in FAMILIES:
+        return False
+    return all(isinstance(name, str) for name in (*notes["targets"], *(notes["kinds"] or ())))
+
+
+def _check_attributes(path: str, notes: dict[str, Any]) -> None:
+    """An error for attributes that the model's class has not: nothing else is set."""
+    own = ("model", "columns") if is_additive(notes["model"]) else ATTRIBUTES.get(notes["model"])
+    other = sorted(str(name) for name in notes["attributes"] if name not in (own or ()))
+    if other:
+        raise ValueError(
+            f"{path} has attributes that a model of kind {notes['model']} has not, and is not "
+            f"used: {listed(other)}. hoag tune does not write such files: tune it again."
+        )
+
+
+@contextmanager
+def used(path: str) -> Iterator[None]:
+    """What a model that does not fit together raises, as a sentence about its file."""
+    try:
+        yield
+    except (LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:
+        raise ValueError(
+            f"The model of {path} cannot be used ({type(error).__name__}: {error}): it was not "
+            "written by this version of hoag tune, or was changed since. Tune it again; --debug "
+            "shows where."
+        ) from error
 
 
 def predictor(pipeline: Any, notes: dict[str, Any]) -> Any:

@@ -10,13 +10,13 @@ import re
 import sys
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hoag.datasets.dialect import Dialect, sniff
+from hoag.far.files import check_distinct
 from hoag.words import listed, nearest
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
@@ -198,17 +198,6 @@ def _grouped(values: Any, decimal: str) -> Any:
         return values
     plain = cells.str.replace(group, "", regex=False).str.replace(decimal, ".", regex=False)
     return pd.to_numeric(plain).astype("float64").reindex(values.index)
-
-
-def check_distinct(name: str, columns: Iterable[Any]) -> None:
-    """An error that names the columns that are there twice: nobody could tell which is meant."""
-    twice = [column for column, count in Counter(columns).items() if count > 1]
-    if twice:
-        have, is_are = ("column", "is") if len(twice) == 1 else ("columns", "are")
-        raise ValueError(
-            f"{name} has the {have} {listed(twice)} more than once, and which {is_are} meant "
-            "cannot be told: rename or remove one of them in the file."
-        )
 
 
 def _parquet(name: str) -> Any:

@@ -215,15 +215,16 @@ def _folds(value: str) -> int | str:
 
 def _check_outputs(args: argparse.Namespace) -> list[str]:
     """Whatever would fail at the end had better fail now; also what to say about names."""
+    from hoag.cli import outputs
     from hoag.cli.tables import need
 
     if args.save:
         need("skops.io")
     if args.report:
         need("matplotlib.figure")
-    for path in (args.save, args.report):
-        if path and Path(path).is_dir():
-            raise IsADirectoryError(f"{path} is a folder: give the name of a file to write.")
+    names = ("save", "report", "checkpoint")
+    files = {f"--{name}": getattr(args, name) for name in names}
+    outputs.check({"FILE": args.file}, files, {"--cache": args.cache})
     if args.save and Path(args.save).suffix.lower() in (".pkl", ".pickle", ".joblib"):
         return [
             f"{args.save} is in the format of skops, whatever its name: load it with "

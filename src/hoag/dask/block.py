@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag.far import Piece
-from hoag.values import InvalidInput
+from hoag.values import InvalidInput, check_given
 
 
 def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Piece:
@@ -21,6 +21,9 @@ def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Piece:
 
     y is zero where there is none, as for predictions.
     """
+    check_given(
+        **{f"Block {i} of X": X, f"Block {i} of y": y, f"Block {i} of sample_weight": weight}
+    )
     held = None if X is None else rows(i, X, features)
     target = np.zeros(held.shape[0]) if y is None and held is not None else own(np.asarray(y))
     found = Piece(

@@ -12,7 +12,8 @@ import numpy as np
 from distributed import futures_of
 
 from hoag.dask.block import counted, made
-from hoag.values import InvalidInput
+from hoag.far.files import check_distinct
+from hoag.values import InvalidInput, check_given
 
 # Computes a list of Delayed objects in one go.
 Compute = Callable[[list[Any]], Sequence[Any]]
@@ -39,6 +40,7 @@ class Recipes(NamedTuple):
 
 def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
     """The blocks of X, and those of y and the weights that belong to them."""
+    check_given(X=X, y=y, sample_weight=weight)
     names, dense = None, False
     if isinstance(X, da.Array):
         if X.ndim != 2 or math.isnan(X.shape[1]):
@@ -50,6 +52,7 @@ def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
         blocks = delayed_blocks(X)
         dense = isinstance(X._meta, np.ndarray)
     elif is_frame(X):
+        check_distinct("X", X.columns)
         numeric(X)
         names = [str(name) for name in X.columns]
         features, rows, dense = len(names), None, True

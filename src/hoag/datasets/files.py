@@ -15,6 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from hoag.datasets.catalogue import File
+from hoag.writing import not_through_links
 
 # Called with the file's name, the bytes that are here and their number in the end, if known.
 Progress = Callable[[str, int, int | None], None]
@@ -156,7 +157,7 @@ def _receive(address: str, file: File, part: Path, progress: Progress | None) ->
                 start = 0
             length = response.headers.get("Content-Length")
             total = start + int(length) if length else None
-            with open(part, "r+b" if start else "wb") as out:
+            with open(part, "r+b" if start else "wb", opener=not_through_links) as out:
                 out.seek(start)
                 done = start
                 while chunk := response.read(CHUNK):
@@ -183,7 +184,7 @@ def _receive(address: str, file: File, part: Path, progress: Progress | None) ->
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """One process, and one thread, at a time; the system frees the lock of one that dies."""
-    with open(path, "a") as file:
+    with open(path, "a", opener=not_through_links) as file:
         if sys.platform == "win32":
             import msvcrt
 

@@ -24,13 +24,14 @@ from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.posterior import Posterior
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.term_table import Summary, summary
+from hoag.far.files import check_distinct
 from hoag.gam.additive import Additive, Part
 from hoag.gam.formula import from_formula
 from hoag.gam.seen import Seen
 from hoag.gam.table import Table
 from hoag.gam.terms import Term
 from hoag.penalties import quadratic
-from hoag.values import Array, InvalidInput, Result
+from hoag.values import Array, InvalidInput, Result, check_given
 
 STRAIGHT, GONE = "straight", "gone"
 
@@ -72,6 +73,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+        check_given(y=y, sample_weight=sample_weight, **params)
         table = self._table(X, reset=True)
         if y is None:
             y = self._left_side(X)
@@ -263,12 +265,14 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs its rows in memory: give X as an array or a frame."
             )
         if "columns" in dir(X) and not isinstance(X, np.ndarray):
+            check_distinct("X", X.columns)
             names = self._named_columns()
             if names is not None:
                 whole = Table(X, [str(name) for name in X.columns])
                 X = X[[X.columns[whole.place(name)] for name in names]]
             validate_data(self, X, reset=reset, skip_check_array=True)
             return Table(X, [str(name) for name in X.columns])
+        check_given(X=X)
         least = 2 if reset else 1
         X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
         return Table(X, None)

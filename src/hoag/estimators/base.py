@@ -36,7 +36,7 @@ from hoag.search import Fast, Search
 from hoag.search.asks import ACCURACY
 from hoag.search.checkpoint import kept, told
 from hoag.search.fingerprint import Fingerprint, of_fit
-from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
+from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step, check_given
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
@@ -110,6 +110,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         earlier = ("scores_", "refit_cost_", "dof_", "shrink_")
         for name in (*earlier, *self._missing):  # of an earlier fit
             self.__dict__.pop(name, None)
+        check_given(**params)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
             task, reads, rule = self._far_task(engine, params)
@@ -507,6 +508,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         if is_elsewhere(X):
             raise _in_memory(self)
+        check_given(X=X)
         X = check_sparse(X, "X")
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options

@@ -31,7 +31,7 @@ from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalty, Ridge
 from hoag.glm.targets import Target
 from hoag.problems import Ledger
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, InvalidInput, check_given
 
 # So many entries of a sample are kept at hand; spaces of all folds then take 30 times as much.
 SAMPLE_ENTRIES = 4e6
@@ -45,6 +45,7 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
     This is the border where such data enter: a source that hoag.blocks made, or an engine, which
     have y and weights of their own; or collections of Dask.
     """
+    check_given(X=X, y=y, sample_weight=sample_weight)
     if not is_elsewhere(X):
         return None
     if isinstance(X, (Source, Engine)):
@@ -73,6 +74,7 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     Rows in pieces have y and weights of their own, which are brought here; those that are given
     beside X, or beside pieces in their place, are taken as they are.
     """
+    check_given(X=X, y=y, sample_weight=sample_weight)
     own = isinstance(X, (Source, Engine))
     if y is None and not own:
         raise InvalidInput(

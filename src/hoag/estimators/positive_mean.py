@@ -30,7 +30,7 @@ from hoag.estimators.task import Task
 from hoag.estimators.units import Units
 from hoag.glm.losses import LogLink
 from hoag.glm.targets import Target, flat, positive_mean, refuse
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, InvalidInput, check_given
 
 
 class PositiveMeanRegressor(Regressor, WithSettings):
@@ -201,6 +201,7 @@ def _offset(offset: Any, exposure: Any, n: int) -> Array | None:
     given = offset if exposure is None else exposure
     if np.ndim(given) == 0:
         raise InvalidInput(f"{name}={given!r}: give one number for each row.")
+    check_given(**{name: given})
     known = flat(given, name)
     if known.size != n:
         raise InvalidInput(f"{name} has {known.size} numbers; X has {n} rows.")

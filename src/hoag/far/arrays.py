@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
+import tokenize
 import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import InvalidInput
+from hoag.values import InvalidInput, check_given
+
+# What NumPy and zipfile raise for bytes that are none of theirs.
+UNREADABLE = (
+    *(ValueError, EOFError, SyntaxError, TypeError, OverflowError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error, RuntimeError, struct.error, tokenize.TokenError),
+)
 
 
 class Rowwise(ABC):
@@ -42,6 +51,7 @@ class InMemory(Rowwise):
     """An array of NumPy's, a memory map among them; rows are views."""
 
     def __init__(self, array: Any, name: str) -> None:
+        check_given(**{name: array})
         self.array, self.name = np.asarray(array), name
         self.shape, self.dtype = self.array.shape, self.array.dtype
 
@@ -77,8 +87,8 @@ class OnDisk(Rowwise):
                 file.seek(offset)
                 self.shape, self.fortran, self.dtype = _header(file)
                 self.offset = file.tell()
-        except (ValueError, EOFError) as error:
-            raise InvalidInput(f"{name} cannot be read as an .npy file: {error}.") from None
+        except UNREADABLE as error:
+            raise _unreadable(name, error) from None
         _check_plain(self.dtype, name)
         if path.stat().st_size < self.offset + self.nbytes:
             raise InvalidInput(
@@ -96,6 +106,8 @@ class OnDisk(Rowwise):
         found = np.fromfile(
             self.path, self.dtype, (stop - start) * width,
             offset=self.offset + start * width * self.dtype.itemsize)  # fmt: skip
+        if found.size != (stop - start) * width:
+            raise _cut_off(self.name, start + found.size // max(1, width), self.shape[0])
         return found.reshape(stop - start, *self.shape[1:])
 
 
@@ -116,12 +128,20 @@ class Packed(Rowwise):
             )
 
     def _restart(self) -> None:
+        self.close()
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                self._stream = archive.open(self.member)  # keeps the file open
+            self.shape, self.fortran, self.dtype = _header(self._stream)
+        except (*UNREADABLE, KeyError) as error:
+            self.close()
+            raise _unreadable(self.name, error) from None
+        self._at = 0
+
+    def close(self) -> None:
         if self._stream is not None:
             self._stream.close()
-        with zipfile.ZipFile(self.path) as archive:
-            self._stream = archive.open(self.member)  # keeps the file open
-        self.shape, self.fortran, self.dtype = _header(self._stream)
-        self._at = 0
+            self._stream = None
 
     def take(self, start: int, stop: int) -> npt.NDArray[Any]:
         size = self.row_items * self.dtype.itemsize
@@ -129,11 +149,20 @@ class Packed(Rowwise):
             self._restart()
         while self._at < start:
             rows = min(start - self._at, max(1, 2**20 // max(1, size)))
-            self._stream.read(rows * size)
+            self._unpacked(rows * size)
             self._at += rows
-        found = self._stream.read((stop - start) * size)
+        found = self._unpacked((stop - start) * size)
+        if len(found) != (stop - start) * size:
+            raise _cut_off(self.name, start + len(found) // max(1, size), self.shape[0])
         self._at = stop
         return np.frombuffer(found, self.dtype).reshape(stop - start, *self.shape[1:]).copy()
+
+    def _unpacked(self, size: int) -> bytes:
+        try:
+            return bytes(self._stream.read(size))
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            self.close()
+            raise _unreadable(self.name, error) from None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_stream": None}
@@ -156,9 +185,30 @@ def members(path: Path) -> dict[str, Rowwise]:
                     int.from_bytes(file.read(2), "little"),
                 )
                 found[key] = OnDisk(path, name, info.header_offset + 30 + sum(lengths))
-    except zipfile.BadZipFile as error:
+    except InvalidInput:
+        _close(found)
+        raise
+    except UNREADABLE as error:
+        _close(found)
         raise InvalidInput(f"{path} cannot be read as an .npz archive: {error}.") from None
     return found
+
+
+def _close(found: dict[str, Rowwise]) -> None:
+    for each in found.values():
+        if isinstance(each, Packed):
+            each.close()
+
+
+def _unreadable(name: str, error: Exception) -> InvalidInput:
+    told = str(error).strip().rstrip(".") or type(error).__name__
+    return InvalidInput(f"{name} cannot be read as an .npy file: {told}. Write it again.")
+
+
+def _cut_off(name: str, row: int, rows: int) -> InvalidInput:
+    return InvalidInput(
+        f"{name} is cut off at row {row}, where it should have {rows} rows: write it again."
+    )
 
 
 def whole(array: Rowwise) -> npt.NDArray[Any]:
@@ -180,6 +230,7 @@ def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _check_plain(dtype: np.dtype[Any], name: str) -> None:
-    if dtype.hasobject or dtype.names:
+    if dtype.hasobject or dtype.names or dtype.kind == "c":
         kind = "Python objects" if dtype.hasobject else "records of several fields"
+        kind = "complex numbers" if dtype.kind == "c" else kind
         raise InvalidInput(f"{name} holds {kind}: save arrays of plain numbers or strings.")

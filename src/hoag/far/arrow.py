@@ -12,6 +12,7 @@ from typing import Any
 
 from hoag.datasets.dialect import SAMPLE, Dialect, sniff
 from hoag.datasets.read import PACKED
+from hoag.far.files import check_distinct
 from hoag.values import InvalidInput
 
 PARQUET = (".parquet", ".pq")
@@ -45,6 +46,7 @@ class File(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.schema = self._schema()
+        check_distinct(path, self.schema.names)
 
     @abstractmethod
     def _schema(self) -> Any: ...
@@ -142,6 +144,7 @@ class Separated(File):
             self.dialect, self.header, self.codes = seen.dialect, seen.header, seen.codes
             if not self.header:
                 raise InvalidInput(f"{self.path} is empty: the first line must name the columns.")
+            check_distinct(self.path, self.header)
             # Cells with line breaks in them slow the reading down: only where there are quotes.
             self.quoted = b'"' in start[start.find(b"\n") :]
             self.block = max(SAMPLE, 16 * start.find(b"\n"))  # lines have to fit into a block

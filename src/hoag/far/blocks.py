@@ -15,7 +15,7 @@ from hoag.far import encoding as encodings
 from hoag.far.cache import Cache, Cached, kept
 from hoag.far.checks import check
 from hoag.far.cursor import Cursor
-from hoag.far.files import stamp
+from hoag.far.files import Watched, stamp
 from hoag.far.given import Asked, understood
 from hoag.far.moments import Moments
 from hoag.far.piece import Piece, Source
@@ -133,6 +133,7 @@ class Blocks(Source):
     def __init__(self, data: Any, asked: Asked, cache: Any, standardise: bool) -> None:
         self._asked, self._cache, self._standardise = asked, cache, standardise
         found = understood(data, asked)
+        self._files = Watched(found.paths)
         self._kind = found.kind if isinstance(found, Stream) else ""
         if isinstance(found, Stream):
             if cache is None or cache is False:
@@ -181,7 +182,13 @@ class Blocks(Source):
         return Cache(reader.folder, reader.nbytes or 0) if isinstance(reader, Cached) else None
 
     def read(self, i: int, rows: bool = True) -> Piece:
-        raw = self._reader.read(i, rows)
+        try:
+            raw = self._reader.read(i, rows)
+        except (InvalidInput, OSError):
+            self._files.check()  # which tells more
+            raise
+        if i in (0, self.pieces - 1):  # before and after each pass
+            self._files.check()
         self._check(i, raw)
         X = self._encoder.encoded(raw, self._reader.own) if rows else None
         return Piece(X, raw.y.astype(np.int64) if self._whole else raw.y, raw.weight)
@@ -206,6 +213,7 @@ class Blocks(Source):
 
         Arrays of more than 64 MB are known by as much of them, sequences by three of their pieces.
         """
+        self._files.check()
         known = json.dumps(self.encoding) if self._asked.known else ""
         return stamp((), self._fingerprint(), self._standardise, known)
 

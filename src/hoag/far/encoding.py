@@ -64,6 +64,29 @@ def names_out(encoding: dict[str, Any]) -> list[str] | None:
     return [f"{kind}__{name}" for kind, name in zip(kinds, names, strict=True)]
 
 
+def check(encoding: Any, table: bool) -> None:
+    """An error for what is not the encoding of blocks; of a table's, or of plain numbers."""
+    try:
+        named = "numbers" in encoding
+        encoder = Encoder(encoding, encoding["categories"] if named else {})
+        wide = [len(encoding["numbers"]) + len(encoding["flags"])] * 2 if named else []
+        known = [encoder.means, encoder.scales]
+        sizes = [each.size for each in known if each is not None]
+        names = names_out(encoding)
+        good = sizes == wide if named else all(size == encoder.features for size in sizes)
+        good = good and (names is None or len(names) == encoder.features)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        good = named = False
+    if not good:
+        raise InvalidInput(
+            "encoding= is not that of blocks: give the attribute encoding of what hoag.blocks "
+            "returned, as it is."
+        )
+    if named != table:
+        of, new = ("a table", "none") if named else ("numbers without names", "a table")
+        raise InvalidInput(f"encoding= is that of {of}, and the new data are {new}.")
+
+
 class Encoder:
     """Raw pieces by an encoding; `orders` are the categories as the codes number them."""
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from hoag.datasets.dialect import Dialect
 from hoag.far.arrays import InMemory, OnDisk, Rowwise, members, whole
 from hoag.far.arrow import ARROW, PARQUET, SEPARATED
+from hoag.far.encoding import check as check_encoding
 from hoag.far.files import found, stamp, suffix
 from hoag.far.matrices import (
     Csr,
@@ -53,9 +54,9 @@ class Asked:
 
 def understood(data: Any, asked: Asked) -> Reader | Stream:
     """The pieces of `data`, by their numbers or one after another."""
-    if _is_path(data) or (
-        isinstance(data, (list, tuple)) and data and all(map(_is_path, data)) and not _sides(data)
-    ):
+    if asked.known is not None and not _are_files(data):
+        check_encoding(asked.known, table=False)
+    if _are_files(data):
         return _files(found(data), asked)
     if isinstance(data, tuple) and len(data) in (1, 2, 3) and not _is_item(data[0]):
         return _parts(data, asked)
@@ -92,6 +93,8 @@ def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
     if len(kinds) > 1:
         raise InvalidInput(f"Files of one kind are read together, and these are {listed(kinds)}.")
     kind = kinds.pop()
+    if asked.known is not None:
+        check_encoding(asked.known, kind == "table")
     if kind == "table":
         for option, name in (("target", asked.target), ("weight", asked.weight)):
             if name is not None and not isinstance(name, str):
@@ -104,7 +107,9 @@ def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
     if kind == "npy":
         return _parts((paths, asked.target, asked.weight), asked)
     _check_no_names(asked, ("columns",))
-    return _usable([_archive(path, asked) for path in paths], paths, asked)
+    sides = [side for side in (asked.target, asked.weight) if _is_path(side) and _are_arrays(side)]
+    beside = found(sides) if sides else []
+    return _usable([_archive(path, asked) for path in paths], [*paths, *beside], asked)
 
 
 def _kind(path: Path) -> str:
@@ -130,17 +135,21 @@ def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
         )
     if not (_is_path(X) or (isinstance(X, list) and all(map(_is_path, X)))):
         sides = Sides(_one(y, "y"), _one(weight, "weight"))
-        return in_memory(X, sides, asked.rows, asked.dtype, _facts(X, y, weight, asked))
+        beside = _on_disk(sides.y, sides.weight)
+        facts = _facts(X, sides, asked, beside)
+        reader = in_memory(X, sides, asked.rows, asked.dtype, facts)
+        reader.paths = beside
+        return reader
     paths = found(X)
     ys, weights = _each(y, "y", len(paths)), _each(weight, "weight", len(paths))
-    beside = [Path(own.path) for own in (*ys, *weights) if isinstance(own, OnDisk)]
-    facts = _stamped([*paths, *beside], asked, y, weight)
+    every = [*paths, *_on_disk(*ys, *weights)]
+    facts = _stamped(every, asked, y, weight)
     return _usable(
         [
             Dense(OnDisk(path, str(path)), Sides(ys[i], weights[i]), asked.rows, asked.dtype, facts)
             for i, path in enumerate(paths)
         ],
-        paths,
+        every,
         asked,
     )
 
@@ -156,8 +165,7 @@ def _archive(path: Path, asked: Asked) -> Reader:
             "the path of an .npy file."
         )
     sides = Sides(y, weight)
-    beside = [side.path for side in (y, weight) if isinstance(side, OnDisk) and side.path != path]
-    facts = _stamped([path, *beside], asked, asked.target, asked.weight)
+    facts = _stamped([path, *_on_disk(y, weight)], asked, asked.target, asked.weight)
     if {"data", "indices", "indptr", "shape"} <= set(own):
         form = str(np.asarray(whole(own["format"])).item().decode()) if "format" in own else "csr"
         if form != "csr":
@@ -181,6 +189,7 @@ def _usable(readers: list[Reader], paths: list[Path], asked: Asked) -> Reader | 
     reader = filled[0] if len(filled) == 1 else Joined(filled)
     if not reader.pieces:
         raise InvalidInput(f"There are no rows in {listed(paths)}.")
+    reader.paths = paths
     if not reader.slow:
         return reader
     names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
@@ -209,7 +218,7 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     own: list[Rowwise] = (
         [OnDisk(path, str(path)) for path in found(given)]
         if is_files and _are_arrays(given)
-        else [InMemory(np.asarray(given), name)]
+        else [InMemory(given, name)]
     )
     if len(own) != count:
         raise InvalidInput(
@@ -218,10 +227,15 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     return own
 
 
-def _facts(X: Any, y: Any, weight: Any, asked: Asked) -> Callable[[], str]:
+def _on_disk(*sides: Rowwise | None) -> list[Path]:
+    return [side.path for side in sides if isinstance(side, OnDisk)]
+
+
+def _facts(X: Any, sides: Sides, asked: Asked, beside: Sequence[Path]) -> Callable[[], str]:
     parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    sides = [side for side in (y, weight) if side is not None]
-    return partial(_digests, (*parts, *sides), (asked.rows, str(asked.dtype)))
+    own = [side.array for side in (sides.y, sides.weight) if isinstance(side, InMemory)]
+    options = (asked.rows, str(asked.dtype), stamp(beside) if beside else "")
+    return partial(_digests, (*parts, *own), options)
 
 
 def _digests(arrays: Sequence[Any], options: tuple[Any, ...]) -> str:
@@ -236,6 +250,14 @@ def _stamped(paths: list[Path], asked: Asked, *sides: Any) -> Callable[[], str]:
 
 def _is_path(thing: Any) -> bool:
     return isinstance(thing, (str, os.PathLike))
+
+
+def _are_files(data: Any) -> bool:
+    """Whether it is a path, or several of them, rather than (X, y)."""
+    if _is_path(data):
+        return True
+    several = isinstance(data, (list, tuple)) and bool(data) and all(map(_is_path, data))
+    return several and not _sides(data)
 
 
 def _are_arrays(given: Any) -> bool:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from hoag.far.arrays import InMemory, Rowwise, whole
 from hoag.far.raw import PIECE_BYTES, Raw, Reader, Stream, Where, height, spans
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, InvalidInput, check_given
 
 # What tells a reader's data from others, as far as it is not in arrays.
 Facts = Callable[[], str]
@@ -218,6 +218,8 @@ def understood(item: Any, where: Where, dtype: Any) -> Raw:
             f"{where.file.capitalize()} is {type(item).__name__}: give (X, y) or (X, y, weight)."
         )
     X, y, weight = (*item, None)[:3]
+    at = where.file
+    check_given(**{f"X of {at}": X, f"y of {at}": y, f"The weight of {at}": weight})
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     y = np.asarray(y)
     if X.ndim != 2 or y.ndim not in (1, 2) or len(y) != X.shape[0]:

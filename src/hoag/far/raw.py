@@ -57,6 +57,7 @@ class Reader(ABC):
     nbytes  what one pass reads; None likewise
     checked the numbers were looked at when they were written
     own     the arrays that it gives are nobody else's, and may be changed
+    paths   the files that it reads
     """
 
     pieces: int
@@ -67,6 +68,7 @@ class Reader(ABC):
     own: bool = False
     sparse: bool = False
     slow: bool = False
+    paths: Sequence[Path] = ()
 
     @abstractmethod
     def read(self, i: int, rows: bool = True) -> Raw: ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import lzma
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from hoag.datasets.read import PACKED
 from hoag.far.raw import PIECE_BYTES, Raw, Stream, Where, spans
 from hoag.values import InvalidInput
 
+MOST = int(np.iinfo(np.int32).max)  # features, which is how far SciPy counts them
 SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt")
 
 
@@ -61,7 +64,7 @@ class Svmlight(Stream):
             try:
                 while text := file.read(PIECE_BYTES):
                     yield text + file.readline()
-            except (EOFError, OSError) as error:
+            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise InvalidInput(f"{path} is not a whole file: {error}.") from None
 
     def _parsed(self, lines: bytes, where: Where, line: int) -> Raw:
@@ -73,7 +76,7 @@ class Svmlight(Stream):
             X, y = load_svmlight_file(
                 io.BytesIO(lines), zero_based=True, n_features=width, dtype=self.dtype
             )
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, OverflowError) as error:
             told = _bad_line(lines, line, self.width, self.shift) or str(error)
             raise InvalidInput(
                 f"{where.file} is not in svmlight format (label index:value index:value …): {told}."
@@ -91,6 +94,8 @@ def _bad_line(lines: bytes, first: int, width: int | None, shift: int) -> str:
             for index, value in (pair.split(b":") for pair in pairs):
                 j = int(index if index != b"qid" else value)
                 float(value)
+                if not 0 <= j < MOST:
+                    return f"{at} has the feature {j}, and features are numbered up to {MOST - 1}"
                 if width is not None and j >= width + shift and index != b"qid":
                     return f"{at} has the feature {j}, and there are {width} features"
         except ValueError:

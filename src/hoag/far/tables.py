@@ -39,10 +39,6 @@ class Tables(Stream):
         first = self._first()
         self.kind = first.kind
         names = [str(name) for name in first.schema.names]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InvalidInput(
-                f"{first.path} has the columns {listed(twice)} more than once: rename one of them."
-            )
         if known is not None:
             self.target = target if target in names else None
             self.weight = weight if weight in names else None
@@ -135,7 +131,7 @@ class Tables(Stream):
 
     def _raw(self, table: Any, where: Where) -> Raw:
         X = _interleaved(
-            [_floats(table[name]) for name in (*self.numbers, *self.flags)],
+            [_floats(table[name], name, where) for name in (*self.numbers, *self.flags)],
             table.num_rows, self.dtype)  # fmt: skip
         codes = None
         if self.levels:
@@ -143,7 +139,9 @@ class Tables(Stream):
         y: npt.NDArray[Any] = np.full(table.num_rows, np.nan)
         if self.target is not None:
             y = _labels(table[self.target], where, self.target)
-        weight = None if self.weight is None else _floats(table[self.weight])
+        weight = None
+        if self.weight is not None:
+            weight = _floats(table[self.weight], self.weight, where)
         return Raw(X, codes, y, weight, where)
 
     @property
@@ -174,12 +172,31 @@ def _is_number(types: Any, found: Any) -> bool:
         or types.is_null(found))  # fmt: skip
 
 
-def _floats(column: Any) -> npt.NDArray[Any]:
+def _floats(column: Any, name: str, where: Where) -> npt.NDArray[Any]:
     """A column of numbers or flags, nan where one is missing."""
-    types = need("pyarrow", "Such").types
-    if not types.is_floating(column.type):
-        column = column.cast("float64")
+    pa = need("pyarrow", "Such")
+    if not pa.types.is_floating(column.type):
+        try:
+            column = column.cast("float64")
+        except pa.ArrowException as error:
+            raise _no_floats(column, name, where, str(error)) from None
     return np.asarray(column.to_numpy())
+
+
+def _no_floats(column: Any, name: str, where: Where, told: str) -> InvalidInput:
+    """Why a column does not become floating-point numbers, with the first row where it does not."""
+    types = need("pyarrow", "Such").types
+    row, value = 0, f"what Arrow says of it is: {told}"
+    if types.is_integer(column.type):
+        exact = 2**53
+        values = column.fill_null(0).to_numpy()
+        row = int(np.argmax((values > exact) | (values < -exact)))
+        value = f"it is {values[row]}, and beyond 2⁵³ whole numbers lose digits"
+    return InvalidInput(
+        f"Column '{name}' cannot be read as numbers in {where.row(row)}: {value}. Leave it out by "
+        f"columns=[...], take each value for a category by categories=['{name}'], or store it as "
+        "float64."
+    )
 
 
 def _interleaved(columns: list[npt.NDArray[Any]], m: int, dtype: np.dtype[Any]) -> Any:
@@ -207,7 +224,7 @@ def _labels(column: Any, where: Where, name: str) -> npt.NDArray[Any]:
     if types.is_boolean(column.type):
         return np.asarray(column.to_numpy(), dtype=bool)
     if types.is_decimal(column.type):
-        return _floats(column)
+        return _floats(column, name, where)
     if not _is_text(types, column.type):
         raise InvalidInput(f"The target '{name}' in {where.file} holds {column.type}.")
     return np.array(column.to_pylist(), dtype=str)

@@ -19,7 +19,7 @@ from hoag.glm.survival import cox_target
 from hoag.glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
 from hoag.glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger, Problem
-from hoag.values import BLOCK_ENTRIES, Array, InvalidInput
+from hoag.values import BLOCK_ENTRIES, Array, InvalidInput, check_given
 
 Splits = Iterable[tuple[Any, Any]]
 
@@ -57,6 +57,7 @@ def folds(
     >>> len(hoag.models.folds(hoag.models.ridge, X, y, cv=ShuffleSplit(2, random_state=0)))
     2
     """
+    check_given(y=y)
     y = np.asarray(y)
     rows = makers.as_rows(A, "A")
     classifier = make in (makers.logistic, makers.multinomial, levels.ordinal)

@@ -26,7 +26,7 @@ from hoag.glm.targets import (
 )
 from hoag.glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, InvalidInput, check_given
 
 
 def logistic(
@@ -363,6 +363,7 @@ def check_sparse(A: Any, name: str) -> Any:
 
 
 def matrix(A: Any, name: str) -> Any:
+    check_given(**{name: A})
     A = check_sparse(A, name)
     return check_array(A, accept_sparse="csr", dtype=np.float64, input_name=name)
 
@@ -370,6 +371,7 @@ def matrix(A: Any, name: str) -> Any:
 def row_weights(weights: Any, n: int, name: str) -> Array:
     if weights is None:
         return np.ones(n)
+    check_given(**{name: weights})
     weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name=name)
     if weights.shape != (n,):
         raise InvalidInput(f"{name} has shape {weights.shape}; there are {n} rows.")

@@ -10,7 +10,7 @@ from hoag.glm.losses import Ordinal
 from hoag.glm.make import hold_out
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Penalties, Penalty
-from hoag.glm.targets import labels, ordered, robust
+from hoag.glm.targets import labels, numbers, ordered, robust
 
 
 def ordinal(
@@ -72,7 +72,7 @@ def huber(
     >>> problem.x0.size  # ten slopes, an intercept, the spread
     12
     """
-    start = float(np.std(np.asarray(y, dtype=float))) or 1.0
+    start = float(np.std(numbers(y, "y"))) or 1.0
     train = robust(y, delta, start, intercept)
     test = robust(y_test, delta, start, intercept, "y_test")
     return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)

@@ -12,7 +12,7 @@ from hoag.glm.cox import HeldOutLikelihood, PartialLikelihood, RiskTerm
 from hoag.glm.risk_sets import TIES, RiskSets
 from hoag.glm.targets import Target
 from hoag.glm.term import Charge, DataTerm, Predictor
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, InvalidInput, check_given
 
 # How times, events and strata are kept together, one record for each row.
 RECORD = np.dtype([("time", np.float64), ("event", np.bool_), ("stratum", np.intp)])
@@ -24,6 +24,7 @@ def records(y: Any, strata: Any = None, name: str = "y") -> npt.NDArray[Any]:
     y is a structured array of two fields, one of truth values (the event) and one of numbers (the
     time), as scikit-survival's, or an array of two columns, time and event (0 or 1).
     """
+    check_given(**{name: y}, strata=strata)
     y = np.asarray(y)
     if y.dtype == RECORD and y.ndim == 1:
         found: npt.NDArray[Any] = y.copy()

@@ -25,7 +25,7 @@ from hoag.glm.losses.offset import with_offset
 from hoag.glm.losses.ordinal import cuts
 from hoag.glm.rows import Rows
 from hoag.glm.term import Predictor
-from hoag.values import Array, InvalidInput
+from hoag.values import Array, InvalidInput, check_given
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,7 @@ def flat(y: Any, name: str) -> Array:
 
 
 def numbers(y: Any, name: str) -> Array:
+    check_given(**{name: y})
     checked = check_array(np.asarray(y), ensure_2d=False, dtype=np.float64, input_name=name)
     return np.asarray(checked[:, 0] if checked.ndim == 2 and checked.shape[1] == 1 else checked)
 
@@ -192,6 +193,7 @@ def labels(y: Any, classes: Any) -> npt.NDArray[Any]:
 
 
 def _codes(y: Any, classes: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
+    check_given(**{name: y})
     y = np.asarray(y)
     if y.ndim != 1:
         raise InvalidInput(f"{name} has shape {y.shape}; labels are a flat array.")

@@ -24,6 +24,7 @@ from hoag.search import plain
 from hoag.search.asks import Journal
 from hoag.search.fingerprint import Fingerprint, difference
 from hoag.values import InvalidInput, Result
+from hoag.writing import destination, write_atomically
 
 # Ends of a run that somebody may wish to go on from: the journal is kept, and not the result.
 OPEN = ("callback", "time_budget", "interrupted", "failed")
@@ -183,16 +184,15 @@ class Checkpoint:
         ) from None
 
     def _read(self) -> list[plain.Packed]:
-        if self.path.is_dir():
-            raise InvalidInput(f"checkpoint={str(self.path)!r} is a folder: give a file's name.")
-        if not self.path.parent.is_dir():
+        target = destination(self.path)
+        if not target.parent.is_dir():
             raise InvalidInput(
-                f"checkpoint={str(self.path)!r}: there is no folder {str(self.path.parent)!r}."
+                f"checkpoint={str(self.path)!r}: there is no folder {str(target.parent)!r}."
             )
-        if not self.path.exists():
+        if not target.exists():
             return []
         try:
-            found = plain.Archive(self.path.read_bytes())
+            found = plain.Archive(target.read_bytes())
         except plain.Damaged:
             self.refuse(
                 "is no checkpoint, or a damaged one: some of its bytes are missing or are not "
@@ -230,12 +230,10 @@ class Checkpoint:
             head = {"hoag_checkpoint": self.version, "fingerprint": self.fingerprint}
             runs = [place.packed for place in self._places] + self._known[len(self._places) :]
             try:
-                replace(self.path, plain.archive(head, [run or plain.pack(None) for run in runs]))
-            except OSError as error:
-                self.warn(
-                    f"The checkpoint {self.path} could not be written ({error.strerror or error}): "
-                    "the search goes on, and tries again later."
-                )
+                whole = plain.archive(head, [run or plain.pack(None) for run in runs])
+                write_atomically(self.path, whole)
+            except (OSError, InvalidInput) as error:  # full, or somebody else's by now
+                self.warn(f"The checkpoint: {error} The search goes on, and tries again later.")
             now = time.perf_counter()
             self.next_write = now + (now - start) * (1 / self.share - 1)
 
@@ -243,23 +241,3 @@ class Checkpoint:
         if not self._warned:
             self._warned = True
             warnings.warn(message, UserWarning, stacklevel=2)
-
-
-def replace(path: Path, data: bytes) -> None:
-    """The file with these bytes in the place of what it had: all of them, or nothing."""
-    beside = path.with_name(path.name + ".tmp")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # the new name, too, is to be on the disk
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
