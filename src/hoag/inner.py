@@ -14,6 +14,7 @@ not computed again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ class Points(Protocol):
     """All that a solver asks of a problem."""
 
     def at(self, x: Array, lam: Array) -> Point: ...
+    def softened(self) -> Points | None: ...
 
 
 class InnerSolver(Protocol):
@@ -127,6 +129,39 @@ def _further(
         if not beyond.h < point.h:
             return trial, point
         trial, point = further, beyond
+
+
+class Continued:
+    """Newton's method; where it leads nowhere, by way of softer losses, each from the last two.
+
+    x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag.criteria.joint.
+    Problems whose losses have no softer ones are left to `newton`.
+    """
+
+    patience = 10  # steps before it begins again from the fit of a softer loss
+    levels = 20  # how many times a loss is made softer at most
+    softer = 4.0  # c, so that each is within reach of Newton's steps from the next
+
+    def __init__(self, newton: Newton) -> None:
+        self.newton, self._few = newton, copy(newton)
+        self._few.max_iter = self.patience
+
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        softer = problem.softened()
+        if softer is None:
+            return self.newton.solve(problem, lam, x0, tol)
+        found, levels = self._few.solve(problem, lam, x0, tol), [problem]
+        while not found.converged and softer is not None and len(levels) <= self.levels:
+            found, levels = self._few.solve(softer, lam, x0, tol), [*levels, softer]
+            softer = softer.softened()
+        x, before = found.x, None
+        for level in reversed(levels[:-1]):
+            ahead = x if before is None else x + (x - before) / self.softer
+            if not level.at(ahead, lam).h < level.at(x, lam).h:
+                ahead = x
+            before, found = x, self.newton.solve(level, lam, ahead, tol)
+            x = found.x
+        return found
 
 
 class Own:
