@@ -236,10 +236,10 @@ class CG:
                 break
         if size <= tol:
             reason = "tolerance"
-        elif reason == "precision":  # only if ∇₁h = Hx − b is at the rounding of its two parts
-            Hx = point.hessian @ x
-            parts = float(np.linalg.norm(Hx) + np.linalg.norm(Hx - point.h_x))
-            reason = "precision" if size <= 100 * ROUNDING * parts else "stalled"
+        elif _as_exact_as_rounding(point, x, size):
+            reason = "precision"
+        elif reason == "precision":
+            reason = "stalled"
         return Solve(x, size, iterations, reason, point)
 
 
@@ -335,6 +335,23 @@ class LBFGS:
         limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
         reason = "tolerance" if size <= tol else "max_iter" if limit else "stalled"
         return Solve(best_x, size, int(found.nit), reason, best)
+
+
+def _as_exact_as_rounding(point: Point, x: Array, size: float) -> bool:
+    """Whether x solves Hx = b but for rounding: ‖Hx − b‖ ≤ 100 ε (‖H‖‖x‖ + ‖b‖).
+
+    x is then the exact solution for a matrix that differs from H by rounding alone. ‖H‖ is taken
+    from below, by two steps of the power method.
+    """
+    H, b = point.hessian, point.hessian @ x - point.h_x
+    v, norm = b, 0.0
+    for _ in range(2):
+        length = float(np.linalg.norm(v))
+        if length == 0.0:
+            break
+        v = H @ (v / length)
+        norm = float(np.linalg.norm(v))
+    return size <= ROUNDING * (norm * float(np.linalg.norm(x)) + float(np.linalg.norm(b)))
 
 
 def _gradient_size(point: Point, lam: Array) -> float:
