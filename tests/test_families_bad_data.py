@@ -237,3 +237,34 @@ def test_the_order_of_a_categorical_is_that_of_the_classes():
     np.testing.assert_allclose(P, numbers.predict_proba(X))
     with pytest.warns(UserWarning, match="in the order of the alphabet: high < low < mid"):
         hoag.OrdinalLogisticCV().fit(X, names[codes])
+
+
+@pytest.mark.parametrize("name", POWERS)
+@pytest.mark.parametrize("unit", [1e-306, 1e-200, 1e200, 1e305])
+def test_predictions_are_in_the_unit_of_y_whatever_it_is(name, unit):
+    X, y, _, _ = draw(name)
+    plain, other = estimator(name).fit(X, y), estimator(name).fit(X, y * unit)
+    np.testing.assert_allclose(other.predict(X) / unit, plain.predict(X), rtol=1e-9)
+
+
+def test_y_so_far_apart_that_no_mean_is_in_reach_is_refused():
+    X, y, _, _ = draw("gamma")
+    with pytest.raises(hoag.InvalidInput, match=r"in row 0 .* of 1, where there is no intercept"):
+        hoag.GammaRegressorCV(fit_intercept=False).fit(X, y * 1e200)
+    y[5] *= 1e-200
+    with pytest.raises(hoag.InvalidInput, match="in row 5; this model is for numbers within"):
+        hoag.GammaRegressorCV().fit(X, y)
+    with pytest.raises(hoag.InvalidInput, match="has lost digits: rescale y"):
+        hoag.PoissonRegressorCV().fit(X, np.full(len(X), 1e-310))
+
+
+def test_predictions_that_are_no_numbers_are_not_clipped_in_silence():
+    X, y, _, _ = draw("gamma")
+    model = hoag.GammaRegressorCV().fit(X, y)
+    away = np.sign(model.coef_)
+    far = np.array([away, -away, 0 * away]) * 1e5
+    with pytest.warns(RuntimeWarning, match=r"2 of 3 predictions exp\(z\) are no number"):
+        predicted = model.predict(far)
+    assert predicted[0] == np.inf
+    assert predicted[1] == 0.0
+    assert predicted[2] == pytest.approx(np.exp(model.intercept_))

@@ -146,3 +146,54 @@ def test_the_bound_holds_with_another_outer_loss_and_a_scaled_matrix(scale):
     step = 1e-4
     ends = [criterion.value(lam + t, 1e-11).value for t in (-step, step)]
     assert exact.grad[0] == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-5)
+
+
+# ---- the folds that cv stands for
+
+
+@pytest.mark.parametrize("model", [hoag.LogisticRegressionCV, hoag.LinearSVCCV])
+def test_small_classes_have_fewer_folds_by_default_and_an_error_if_asked(model):
+    rng = np.random.default_rng(0)
+    A, c = rng.normal(size=(9, 2)), np.repeat(["a", "b", "c"], 3)
+    with pytest.warns(UserWarning, match="No class has 5 rows, so there are 3 folds"):
+        default = model(bounds=(0.0, 0.0)).fit(A, c)
+    asked = model(bounds=(0.0, 0.0), cv=3).fit(A, c)
+    assert np.array_equal(default.coef_, asked.coef_)
+    assert default.criterion_ == asked.criterion_
+    with pytest.raises(ValueError, match="n_splits=5 cannot be greater than"):
+        model(cv=5).fit(A, c)
+
+
+def sorted_rows():
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(60, 3))
+    y = A[:, 0] + 0.1 * rng.normal(size=60)
+    order = np.argsort(y)
+    return A[order], y[order]
+
+
+@pytest.mark.parametrize("cv", [None, 5, KFold(5)])
+@pytest.mark.parametrize("falls", [False, True])
+def test_rows_sorted_by_y_are_warned_of(cv, falls):
+    A, y = sorted_rows()
+    A, y = (A[::-1], y[::-1]) if falls else (A, y)
+    with pytest.warns(UserWarning, match="rows are sorted by y.*shuffle=True") as told:
+        hoag.HuberRegressorCV(cv=cv).fit(A, y)
+    assert len(told) == 1
+
+
+def test_nobody_is_warned_of_rows_that_are_not_sorted_or_are_shuffled():
+    A, y = sorted_rows()
+    shuffled = KFold(5, shuffle=True, random_state=0)
+    hoag.HuberRegressorCV(cv=shuffled).fit(A, y)
+    hoag.RidgeCV().fit(A, y)  # each row is left out by itself
+    mixed = np.random.default_rng(0).permutation(60)
+    hoag.HuberRegressorCV().fit(A[mixed], y[mixed])
+    hoag.LogisticRegressionCV().fit(A, y > 0)  # classes are stratified
+
+
+def test_classes_that_stand_together_are_warned_of_where_folds_are_not_stratified():
+    A, _ = sorted_rows()
+    classes = np.repeat(["b", "c", "a"], 20)
+    with pytest.warns(UserWarning, match="rows are sorted by y"):
+        hoag.LogisticRegressionCV(cv=KFold(4), bounds=(0.0, 0.0)).fit(A, classes)

@@ -382,3 +382,23 @@ def test_rows_that_no_fold_uses_add_nothing():
     total.add(X, (nothing, nothing[:, :, None], np.zeros(0, dtype=np.intp)))
     assert total.flat.shape == (1, p)
     assert not total.flat.any()
+
+
+@pytest.mark.parametrize("penalties", ["per-feature", "groups", "one free"])
+@pytest.mark.parametrize("name", SLOW)
+def test_endless_shrink_is_the_model_of_one_penalty(name, penalties):
+    estimator, y = CASES[name]
+    A = X * 10.0 ** (np.arange(X.shape[1]) % 4)  # columns whose own bounds differ
+    groups = np.arange(X.shape[1]) // 2
+    one, given = "shared", groups if penalties == "groups" else penalties
+    if penalties == "one free":
+        given, one = np.where(groups == 1, -1, groups // 2), np.where(groups == 1, -1, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of bounds
+        alone = clone(estimator).set_params(penalties=one).fit(A, y)
+        endless = clone(estimator).set_params(penalties=given, shrink=np.inf).fit(A, y)
+    assert np.all(endless.lam_ == np.ravel(alone.lam_)[0])
+    np.testing.assert_allclose(
+        endless.coef_ * A.std(axis=0), alone.coef_ * A.std(axis=0), atol=1e-7
+    )
+    assert endless.criterion_ == pytest.approx(alone.criterion_, rel=1e-7)

@@ -14,6 +14,7 @@ not computed again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ class Points(Protocol):
     """All that a solver asks of a problem."""
 
     def at(self, x: Array, lam: Array) -> Point: ...
+    def softened(self) -> Points | None: ...
 
 
 class InnerSolver(Protocol):
@@ -129,6 +131,39 @@ def _further(
         trial, point = further, beyond
 
 
+class Continued:
+    """Newton's method; where it leads nowhere, by way of softer losses, each from the last two.
+
+    x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag.criteria.joint.
+    Problems whose losses have no softer ones are left to `newton`.
+    """
+
+    patience = 10  # steps before it begins again from the fit of a softer loss
+    levels = 20  # how many times a loss is made softer at most
+    softer = 4.0  # c, so that each is within reach of Newton's steps from the next
+
+    def __init__(self, newton: Newton) -> None:
+        self.newton, self._few = newton, copy(newton)
+        self._few.max_iter = self.patience
+
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        softer = problem.softened()
+        if softer is None:
+            return self.newton.solve(problem, lam, x0, tol)
+        found, levels = self._few.solve(problem, lam, x0, tol), [problem]
+        while not found.converged and softer is not None and len(levels) <= self.levels:
+            found, levels = self._few.solve(softer, lam, x0, tol), [*levels, softer]
+            softer = softer.softened()
+        x, before = found.x, None
+        for level in reversed(levels[:-1]):
+            ahead = x if before is None else x + (x - before) / self.softer
+            if not level.at(ahead, lam).h < level.at(x, lam).h:
+                ahead = x
+            before, found = x, self.newton.solve(level, lam, ahead, tol)
+            x = found.x
+        return found
+
+
 class Own:
     """x = solver(λ, x₀), whatever the user's own optimiser gives, and ‖∇₁h‖ there as it is.
 
@@ -201,10 +236,10 @@ class CG:
                 break
         if size <= tol:
             reason = "tolerance"
-        elif reason == "precision":  # only if ∇₁h = Hx − b is at the rounding of its two parts
-            Hx = point.hessian @ x
-            parts = float(np.linalg.norm(Hx) + np.linalg.norm(Hx - point.h_x))
-            reason = "precision" if size <= 100 * ROUNDING * parts else "stalled"
+        elif _as_exact_as_rounding(point, x, size):
+            reason = "precision"
+        elif reason == "precision":
+            reason = "stalled"
         return Solve(x, size, iterations, reason, point)
 
 
@@ -300,6 +335,23 @@ class LBFGS:
         limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
         reason = "tolerance" if size <= tol else "max_iter" if limit else "stalled"
         return Solve(best_x, size, int(found.nit), reason, best)
+
+
+def _as_exact_as_rounding(point: Point, x: Array, size: float) -> bool:
+    """Whether x solves Hx = b but for rounding: ‖Hx − b‖ ≤ 100 ε (‖H‖‖x‖ + ‖b‖).
+
+    x is then the exact solution for a matrix that differs from H by rounding alone. ‖H‖ is taken
+    from below, by two steps of the power method.
+    """
+    H, b = point.hessian, point.hessian @ x - point.h_x
+    v, norm = b, 0.0
+    for _ in range(2):
+        length = float(np.linalg.norm(v))
+        if length == 0.0:
+            break
+        v = H @ (v / length)
+        norm = float(np.linalg.norm(v))
+    return size <= ROUNDING * (norm * float(np.linalg.norm(x)) + float(np.linalg.norm(b)))
 
 
 def _gradient_size(point: Point, lam: Array) -> float:

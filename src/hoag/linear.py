@@ -75,9 +75,12 @@ class CG:
                 rounding = size <= np.sqrt(ROUNDOFF) * float(np.linalg.norm(b))
                 return Solve(q, size, k, "precision" if rounding else "indefinite", r=-r)
             step = rho / curvature
-            q = q + step * d
-            r = r - step * Ad
-            size = float(np.linalg.norm(r))
+            with np.errstate(over="ignore", invalid="ignore"):
+                ahead, rest = q + step * d, r - step * Ad
+                size = float(np.linalg.norm(rest))
+            if not np.isfinite(size + float(np.abs(ahead).max())):
+                return Solve(q, float(np.linalg.norm(r)), k, "not_finite", r=-r)
+            q, r = ahead, rest
             z = precondition(r) if precondition else r
             rho, before = float(r @ z), rho
             d = z + (rho / before) * d

@@ -141,6 +141,10 @@ class Problem(ABC):
         """Sizes and kinds, for choosing solvers; None where nothing is known."""
         return None
 
+    def softened(self) -> Problem | None:
+        """The same with a softer loss to fit by (`ScalarLoss.softer`), where there is one."""
+        return None
+
     def values(self, lams: Sequence[Array]) -> Array | None:
         """f at many λ, exact, where they take less work together; None where they do not."""
         return None
@@ -228,6 +232,9 @@ class Counted:
     @property
     def cost(self) -> Cost:
         return self.problem.ledger.cost - self._start
+
+    def softened(self) -> Problem | None:
+        return self.problem.softened()
 
     def at(self, x: Array, lam: Array) -> Point:
         """problem.at(x, lam); the last two points are remembered, so nothing is computed twice."""

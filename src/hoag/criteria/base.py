@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.problems import Problem, checked_lam
-from hoag.values import ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
+from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:
 # to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
@@ -166,9 +166,11 @@ class Criterion(ABC):
             found,
             value=again.value,
             g=again.g,
-            f_error=abs(again.value - found.value),
+            f_error=abs(again.value - found.value) if again.converged else np.inf,
             x=again.x,
             cost=again.cost,
+            converged=again.converged,
+            note=again.note,
             parts=(),
         )
 
@@ -206,6 +208,15 @@ class Criterion(ABC):
 
     def _on_sample(self, rows: int, seed: int) -> Criterion:
         raise InvalidInput(f"{type(self).__name__} cannot be evaluated on a sample of its rows.")
+
+
+def unsolved(decrement: float, size: float) -> float:
+    """What to add to the error of f where a fit stopped short, with rᵀH⁻¹r left of it: 0 or ∞.
+
+    From a small step on, h falls by about that, and f is where the fit says. After a large one
+    nobody knows: the curvature at x tells nothing of so far away, and may be anything.
+    """
+    return 0.0 if decrement <= EXACT * size else np.inf
 
 
 def no_gradient(lam: Array) -> Array:

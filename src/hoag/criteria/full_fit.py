@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient, unsolved
 from hoag.criteria.joint import ROUGH
 from hoag.criteria.pull import pull
 from hoag.criteria.row_forms import Narrow, RowForms
@@ -24,7 +24,7 @@ from hoag.criteria.scores import Judged, LeftOut, Score, Seen
 from hoag.glm.losses import Multinomial
 from hoag.glm.model import LinearModel
 from hoag.glm.penalties import Ridge
-from hoag.inner import Newton
+from hoag.inner import Continued, Newton
 from hoag.linear import Cholesky
 from hoag.problems import Counted, Problem
 from hoag.values import (
@@ -55,6 +55,12 @@ class Fitted:
     log_det: float
     settled: Array
     note: str = ""
+
+    def doubt(self, change: float, value: float) -> float:
+        """What a fit that stopped short adds to the error of a score, which was changed so."""
+        if not self.note:
+            return 0.0
+        return abs(change) + unsolved(float(self.left @ self.inverse @ self.left), abs(value))
 
 
 class FullFit(Criterion):
@@ -96,7 +102,7 @@ class FullFit(Criterion):
         """X(λ) by Newton steps from x, as `narrow` lays it out, with a factor each."""
         model = self.narrow.model
         start = np.zeros(model.x0.size) if x is None else x
-        newton = Newton(Cholesky(), forcing=np.inf)
+        newton = Continued(Newton(Cholesky(), forcing=np.inf))
         solve = newton.solve(Counted(model), lam, start, tol * self._scale)
         H = solve.point.hessian.matrix()
         settled = self._settling(H)
@@ -148,7 +154,7 @@ class FullFit(Criterion):
             value,
             -penalty.forms(q[None], fit.x[None]) - penalty.traces(N),
             g=judged.value,
-            f_error=lost + change**2 / (abs(value) or 1.0) + (abs(change) if fit.note else 0.0),
+            f_error=lost + change * (change / (abs(value) or 1.0)) + fit.doubt(change, value),
             error=lost,
             x=self.narrow.lifted(fit.x),
             warm=fit.x,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient, unsolved
 from hoag.criteria.certificate import ROUGH, certify, hypergradient
 from hoag.criteria.sampled import Sampled
 from hoag.inner import InnerSolver, Newton
@@ -266,15 +266,16 @@ class Implicit(Criterion):
     def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """f(λ) = g + ∇₁g·δ, with δ = −H⁻¹∇₁h a Newton step from the x that was found.
 
-        While that term, or what may be missing in it, is more than tol, the step is taken and the
-        next one looked at; where it leads nowhere, the inner solver goes on.
+        While that term, or what may be missing in it, is more than tol, or the solver had stopped
+        short, the step is taken and the next one looked at; where it leads nowhere, the inner
+        solver goes on. Where that leads nowhere either, f is not known.
         """
         problem, lam = Counted(self.problem), found.lam
         x = found.warm.x if isinstance(found.warm, Warm) else found.x
         q = found.warm.q if isinstance(found.warm, Warm) else None
         if x is None:
             x = np.array(self.problem.x0, dtype=float)
-        note, stuck = "", False
+        note, stuck, solved = "", False, found.converged
         point = problem.at(x, lam)
         while True:
             size, g = float(np.linalg.norm(point.h_x)), float(point.g)
@@ -284,15 +285,19 @@ class Implicit(Criterion):
             lost = size == 0.0 or not np.isfinite(g + size + change)
             if step.bent or step.reason == "not_finite" or not np.isfinite(change):
                 f_error, change = np.inf, 0.0  # x is no minimum: nothing follows from one step
-            if f_error <= tol or stuck or lost or time.perf_counter() >= deadline:
+            if not solved and (stuck or time.perf_counter() >= deadline):
+                f_error += unsolved(-float(point.h_x @ step.x), abs(point.h))
+            known = solved and f_error <= tol
+            if known or stuck or lost or time.perf_counter() >= deadline:
                 break
             trial = problem.at(x + step.x, lam)
             if not step.bent and np.linalg.norm(trial.h_x) <= FALLEN * size:
-                x, point = x + step.x, trial
+                x, point, solved = x + step.x, trial, True
                 continue
             goal = ROUGH * size * min(1.0, tol / f_error)
             solve = self.inner.solve(problem, lam, x, goal)
             x, point, note, stuck = solve.x, solve.point, _note(solve), solve.residual > goal
+            solved = solve.converged
         return replace(
             found,
             value=g + change,

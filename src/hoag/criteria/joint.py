@@ -18,7 +18,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
+from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient, unsolved
 from hoag.criteria.factors import conjugate, named, solved
 from hoag.criteria.pull import Pull, pull
 from hoag.criteria.shared import SharedFolds
@@ -26,6 +26,7 @@ from hoag.glm.blocks import Bends, Blocks, Sums
 from hoag.glm.each import Each, EachBends
 from hoag.glm.model import LinearModel
 from hoag.glm.term import Predictor
+from hoag.inner import Continued
 from hoag.operators import Inverse
 from hoag.values import (
     EXACT,
@@ -61,6 +62,7 @@ class Joint(SharedFolds[Blocks | Each]):
 
     max_steps = 100  # of Newton's method, at one λ, and of conjugate gradients in each
     forcing = 0.1  # the share of a step that may be left undone, where matrices are dear
+    softness = 0  # how many times the loss was made softer
 
     @property
     def _design(self) -> Predictor:
@@ -103,10 +105,11 @@ class Joint(SharedFolds[Blocks | Each]):
         changes = -np.sum(Q * (at.gradient + penalty.times(X)), axis=1)
         change = float(changes.sum())
         value = float(at.g.sum()) + (0.0 if note else change)
-        f_error = ROUNDING * float(np.abs(at.g).sum()) + change**2 / (abs(value) or 1.0)
-        if note:  # h may fall by about rᵀH⁻¹r yet, and who knows where f goes with it
+        f_error = ROUNDING * float(np.abs(at.g).sum()) + change * (change / (abs(value) or 1.0))
+        if note:
             r = at.gradient + penalty.times(X)
-            f_error += abs(change) + float(np.sum(r * solved(factors, r)))
+            size = float(np.sum(np.abs(at.value) + penalty.gross(X)))
+            f_error += abs(change) + unsolved(float(np.sum(r * solved(factors, r))), size)
         scale = max(abs(value), float(np.sum(np.abs(Q * penalty.times(X)))))
         measured, loose = ask.gradient and not ask.free, self._dear and ask.hessian
         p = -penalty.forms(Q, X) if ask.gradient else no_gradient(lam)
@@ -169,10 +172,62 @@ class Joint(SharedFolds[Blocks | Each]):
         X = np.zeros((self.work.folds, self._design.size))
         if x is not None:
             X[:] = self._within(x[None])[0]
-        return Warm(X, self.work.sums(X, curved=not self._dear))
+        return self._at(X)
+
+    @cached_property
+    def _softer(self) -> Joint | None:
+        """The same folds with a softer loss, where there is one."""
+        blocks = self.blocks.softened() if self.softness < Continued.levels else None
+        if blocks is None:
+            return None
+        found = type(self)(self.models, blocks, self._plain, self.several)
+        found.span, found.softness = self.span, self.softness + 1
+        return found
 
     def _newton(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
-        """Newton's method for every fold, to rounding.
+        """The solution of every fold; where Newton's steps lead nowhere, by way of softer losses.
+
+        Where a loss bends within a small width only, steps from afar are arbitrary. The softest
+        that it takes is solved from `warm`, every other one from where the last two lead:
+
+            x(w) ≈ x(cw) + (x(cw) − x(c²w))/c,   w the width, c = Continued.softer,
+
+        for x is linear in w where it is small, but for terms of order exp(−1/w).
+        """
+        softer = self._softer
+        if softer is None:
+            return self._steps(lam, penalty, warm, ask, self.max_steps)
+        found = self._tried(lam, penalty, warm, ask)
+        levels, own = [self], Ask(free=True)
+        while found[2] and softer is not None:
+            found = softer._tried(lam, penalty, softer._at(warm.X), own)
+            levels, softer = [*levels, softer], softer._softer
+        X, before = found[0].X, None
+        for level in reversed(levels[:-1]):
+            start = level._at(X) if before is None else level._lower(penalty, X, before)
+            asked = ask if level is self else own
+            before, found = X, level._steps(lam, penalty, start, asked, self.max_steps)
+            X = found[0].X
+        return found
+
+    def _tried(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
+        """A few Newton steps, and whether they are enough."""
+        try:
+            return self._steps(lam, penalty, warm, ask, Continued.patience)
+        except InnerProblemError as error:
+            return warm, [], str(error)
+
+    def _lower(self, penalty: Pull, X: Array, before: Array) -> Warm:
+        """At X, or at what X and the solution before it lead to, where h is lower; each fold."""
+        ahead = X + (X - before) / Continued.softer
+        h, there = (self.work.sums(place).value + penalty.value(place) for place in (X, ahead))
+        return self._at(np.where((there < h)[:, None], ahead, X))
+
+    def _at(self, X: Array) -> Warm:
+        return Warm(X, self.work.sums(X, curved=not self._dear))
+
+    def _steps(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask, most: int) -> Solved:
+        """Newton's method for every fold, to rounding, by so many steps at most.
 
         A look ahead ends one step before, since p is wanted to a few digits; one over the box where
         a step moves f by a small share of itself, for its square is all that is lost. Where
@@ -185,8 +240,8 @@ class Joint(SharedFolds[Blocks | Each]):
         factors: Sequence[Inverse] = []
         if H is not None and not at.hessian.size:
             factors = self._inverses(penalty, H, lam)
-        note = f"Newton's method stopped after {self.max_steps} steps."
-        for _ in range(self.max_steps):
+        note = f"Newton's method stopped after {most} steps."
+        for _ in range(most):
             if not at.hessian.size and (H is None or spent > self._worth):
                 at = self.work.sums(X, curved=True)
             r = at.gradient + penalty.times(X)

@@ -86,7 +86,7 @@ class Laplace(FullFit):
             found.value + missed,
             found.grad,
             g=found.value,
-            f_error=lost + missed**2 / found.value + (abs(missed) if fit.note else 0.0),
+            f_error=lost + missed * (missed / found.value) + fit.doubt(missed, found.value),
             error=lost,
             x=self.narrow.lifted(fit.x),
             warm=fit.x,

@@ -325,7 +325,8 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     forcing = np.inf if _direct(problem) else 0.1
     # Valleys that are not convex are long.
     max_iter = 100 if facts.convex else 1000
-    return inners.Newton(linear, forcing, max_iter, problem.roundoff), linear
+    newton = inners.Newton(linear, forcing, max_iter, problem.roundoff)
+    return inners.Continued(newton) if problem.softened() is not None else newton, linear
 
 
 def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple[Solve, Cost]:

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoag.criteria.base import Criterion, Traits, no_gradient
+from hoag.criteria.base import Criterion, Traits, no_gradient, unsolved
 from hoag.criteria.scores import Judged, LeftOut, Score, Seen
 from hoag.glm.model import LinearModel, LinearPoint
 from hoag.glm.penalties import Ridge
 from hoag.glm.term import DataTerm
-from hoag.inner import Newton
+from hoag.inner import Continued, Newton
 from hoag.linear import CG, LinearSolver, jacobi
 from hoag.problems import Counted, Problem
 from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput, Solve
@@ -161,7 +161,7 @@ class Probed(Criterion):
         """X(λ) and the probes there."""
         train, (xi, zeta) = self.problem.train, self._draws
         x = np.array(self.problem.x0) if warm is None else warm.x
-        newton = Newton(self._linear)
+        newton = Continued(Newton(self._linear))
         solve = newton.solve(Counted(self.problem), lam, x, share * self._start[1])
         point: LinearPoint = solve.point
         curvature = train.weights * point.train.loss.curve(np.ones(train.design.n))
@@ -200,6 +200,8 @@ class Probed(Criterion):
             change -= sum(float(g @ r) for g, r in zip(adjoints, fit.left, strict=True))
             lost = share * sum(float(np.sum(np.abs(part))) for part in parts)
         left = share * abs(value) + ROUNDING * abs(value) + abs(change)
+        if fit.note:
+            left += unsolved(abs(change), abs(value))
         return Evaluation(
             lam,
             value + change,

@@ -28,6 +28,7 @@ from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
 from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, one_standard_error, path
+from hoag.estimators.splits import splitter
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.far.engine import Engine
 from hoag.glm.fold_rule import FoldRule
@@ -380,7 +381,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         if self._closed_form():
             return None, scoring
         y, stratified = self._split_by(y)
-        cv = check_cv(5 if self.cv is None else self.cv, y, classifier=stratified)
+        cv = splitter(self.cv, y, stratified)
         return _checked_splits(cv.split(X, y, **splitting), X.shape[0]), scoring
 
     def _split_by(self, y: Any) -> tuple[Any, bool]:

@@ -28,7 +28,7 @@ from hoag.estimators.plateaus import plateaus
 from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Moved, Quadratics, Shares, Structure
-from hoag.estimators.shrinkage import Part, Shrinkage, check_shrink, put_aside
+from hoag.estimators.shrinkage import Part, Shared, Shrinkage, check_shrink, put_aside
 from hoag.estimators.standardized import standardized
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, units, warn_hidden
@@ -119,10 +119,31 @@ class LinearEstimator(TunedEstimator):
         asked = None if self.search is None else search
         limits = (self.tol, self.max_iter, self.time_budget, self.starts, self.certificate)
         rows = int(np.sum(weights[held_out] > 0))
-        task, found, self.shrink_ = Shrinkage(task, rows, asked, *limits).run(
+        one = partial(self._with_one, task, search, data)
+        task, found, self.shrink_ = Shrinkage(task, rows, asked, *limits, one).run(
             self.shrink, partial(self._put_aside, data, task.box), on_step
         )
         return task, found
+
+    def _with_one(self, task: Task, search: Search, data: Data) -> Shared | None:
+        """What one penalty for all that are penalised is tuned to; None where bounds differ."""
+        groups = None if task.groups is None else task.groups.groups
+        own = not isinstance(self.bounds, str)
+        if groups is None or (own and np.ptp([task.box.lower, task.box.upper], axis=1).any()):
+            return None
+        free = groups.numbers < 0
+        if np.any(free.any(axis=1) != free.all(axis=1)):
+            return None
+        other = copy.copy(self)
+        other.shrink, other.penalties = (
+            None,
+            np.where(free[:, 0], -1, 0) if free.any() else "shared",
+        )
+        if own:
+            other.bounds = (float(task.box.lower[0]), float(task.box.upper[0]))
+        alone = other._task_on(data)
+        found = search.minimize(alone.criterion, alone.box, alone.start, certificate="none")
+        return Shared(np.full(task.box.size, found.lam[0]), found)
 
     def _put_aside(self, data: Data, box: Box, search: Fast) -> Iterator[Part]:
         """Tasks on some of the rows, each with one that judges on the others."""

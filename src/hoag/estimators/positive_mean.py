@@ -29,6 +29,7 @@ from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units
 from hoag.glm.losses import LogLink
+from hoag.glm.losses.log_link import LARGEST_LOG
 from hoag.glm.targets import Target, flat, positive_mean, refuse
 from hoag.values import Array, InvalidInput, check_given
 
@@ -90,6 +91,8 @@ class PositiveMeanRegressor(Regressor, WithSettings):
             raise InvalidInput(
                 f"The mean of y is {mean:g}, and its logarithm no number: there is nothing to fit."
             )
+        if mean < np.finfo(float).tiny:
+            raise InvalidInput(f"The mean of y is {mean:g}, which has lost digits: rescale y.")
         level, self._usual, intercept = 0.0, 0.0, bool(self.fit_intercept)
         if intercept:
             level = float(np.log(mean))
@@ -177,7 +180,13 @@ def _scaled(y: Array, level: float, loss: LogLink, intercept: bool, shift: Array
     """y e^(−level), whose mean is 1; what is wrong is said of y as it was given."""
     if len(y):
         refuse(y, loss.accepts(y), "y", loss.takes)
-    return positive_mean(y * np.exp(-level), loss, loss, intercept, shift)
+    scaled = y * np.exp(-level)
+    with np.errstate(divide="ignore"):
+        seen = (y == 0) | (np.abs(np.log(scaled)) <= LARGEST_LOG)
+    about = "the mean of y" if intercept else "1, where there is no intercept"
+    reach = 10.0 ** int(LARGEST_LOG / np.log(10.0))
+    refuse(y, seen, "y", f"numbers within a factor of {reach:g} of {about}: rescale y")
+    return positive_mean(scaled, loss, loss, intercept, shift)
 
 
 def _check_means(y: Array, weights: Array, splits: Any) -> None:

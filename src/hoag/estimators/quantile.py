@@ -52,8 +52,8 @@ class QuantileRegressorCV(Regressor, WithSettings):
         τ, between 0 and 1.
     smoothing : float
         β in units of the spread of y, 1.48 times its median absolute deviation. Where hardly any
-        rows lie that near to the quantile, in a far tail of few rows or with less smoothing, a fit
-        may take long, or fail and say so: give more.
+        rows lie that near to the quantile, in a far tail of few rows or with less smoothing, fits
+        go by way of more smoothing and take longer; cv="alo" needs rows that near.
     penalties : {"shared", "per-feature"}, array of int or dict
         Which coefficients share a penalty; an array gives the group number of each feature, −1: not
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.

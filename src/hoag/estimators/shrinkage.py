@@ -244,6 +244,7 @@ class Shrinkage:
     whole    the task on all rows
     rows     how many it judges
     search   the one that was asked for; None: the default one
+    alone    what one penalty for all is tuned to where there is no other; None if not known
     """
 
     whole: Task
@@ -254,6 +255,7 @@ class Shrinkage:
     time_budget: float | None
     starts: Any
     certificate: str
+    alone: Callable[[], Shared | None]
 
     # From hardly apart to hardly drawn together.
     taus: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
@@ -301,6 +303,9 @@ class Shrinkage:
         task, box = self.whole, self.whole.box
         left = None if self.time_budget is None else max(self.time_budget - seconds, 0.0)
         if tau == np.inf:
+            one = self.alone() or one
+            box = Box(np.minimum(box.lower, one.lam - 1.0), np.maximum(box.upper, one.lam + 1.0))
+            task = replace(task, box=box)
             stay = Stay(one.result.status, self.tol * abs(one.result.value), self.tol)
             run = Run(task.criterion, on_step, left, self.certificate)
             return task, run.drive(stay, box, one.lam)

@@ -20,6 +20,7 @@ from hoag.glm.chunks import At, Chunk, Gathered, Part
 from hoag.glm.drawn import below, drawn
 from hoag.glm.lens import PLAIN, Lens
 from hoag.glm.losses import Loss, OuterLoss, Squared
+from hoag.glm.losses.base import softened
 from hoag.glm.model import LinearModel
 from hoag.glm.moments import Moments
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams, in_cache
@@ -113,6 +114,11 @@ class Blocks:
     def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> Blocks:
         """The same rows for other folds."""
         return replace(self, train=train, test=test)
+
+    def softened(self) -> Blocks | None:
+        """The same rows with a softer loss to fit by, where there is one."""
+        loss = softened(self.loss)
+        return None if loss is None else replace(self, loss=loss, alike=False)
 
     @property
     def here(self) -> bool:

@@ -47,6 +47,10 @@ class Each:
         found = Each.of(models, self.dual)
         return None if found is None else replace(found, ledger=models[0].ledger)
 
+    def softened(self) -> Each | None:
+        """None: losses of rows that are compared with each other have no need of it."""
+        return None
+
     @property
     def rows(self) -> list[Rows]:
         return [self.design.rows]

@@ -177,6 +177,10 @@ class FarBlocks(Blocks):
         design = self.design.on(rows[0])
         return Blocks(self.train, self.test, *losses, design, [source], self.ledger)
 
+    def softened(self) -> Blocks | None:
+        """None: pieces are prepared for one loss."""
+        return None
+
     def parts(self) -> Iterator[Part]:
         """Brings all rows here, some at a time: for what few of them need."""
         self.ledger.charge(reads=1.0)

@@ -80,6 +80,12 @@ class LinearModel(Problem):
         penalty = self.penalty.restricted(k, m - k)
         return LinearModel(self.train.seen_by(train), self.test.seen_by(test), penalty, self.ledger)
 
+    def softened(self) -> LinearModel | None:
+        train = self.train.softened()
+        if train is None:
+            return None
+        return LinearModel(train, self.test, self.penalty, self.ledger)
+
     def of_targets(self, targets: npt.NDArray[np.intp]) -> LinearModel:
         """A ridge regression of some of the targets, with the λ that reach them, in their order."""
         assert isinstance(self.penalty, Ridge)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.glm.losses import Loss, LossAt, OuterLoss
+from hoag.glm.losses.base import softened
 from hoag.glm.rows import Rows
 from hoag.glm.scores import AtScores, RowByRow
 from hoag.values import Array
@@ -226,6 +227,13 @@ class DataTerm:
     def seen_by(self, design: Design) -> DataTerm:
         """The same rows and loss with another way from x to z."""
         return DataTerm(design, self.loss, self.y, self.weights, self.charge)
+
+    def softened(self) -> DataTerm | None:
+        """The same rows with a softer loss, where there is one and they are in memory."""
+        loss = softened(self.loss) if self.far is None else None
+        if loss is None:
+            return None
+        return DataTerm(self.design, loss, self.y, self.weights, self.charge)
 
     def of_targets(self, targets: npt.NDArray[np.intp], design: Predictor) -> DataTerm:
         """The same rows with some of the targets."""

@@ -415,11 +415,7 @@ class Run:
                 "region here; a search that starts there may go on.",
             )
         if status.converged and known.f_error > 2 * SETTLED * self._accuracy * abs(known.value):
-            status = Status(
-                "not_settled",
-                f"{status} But computed again the loss is known only to ± {known.f_error:.1e}. "
-                f"{known.note}".rstrip(),
-            )
+            status = Status("not_settled", _unsettled(status, known))
         known, left_out = self._certified(known)
         if left_out:
             status = replace(status, sentence=f"{status} {left_out}")
@@ -570,6 +566,15 @@ class Run:
 
     def _write(self, entry: Entry) -> None:
         self._entries.append(entry)
+
+
+def _unsettled(status: Status, known: Evaluation) -> str:
+    if np.isfinite(known.f_error):
+        why = f"Computed again, the loss is known only to ± {known.f_error:.1e}."
+    else:
+        why = "The loss is not known: a fit stopped short of its minimum at the λ returned."
+    parts = f"Not converged. {why} {known.note}".rstrip()
+    return f"{parts} The search itself ended so: {status}"
 
 
 def _beginning(criterion: Criterion, search: Search, domain: Domain, lam0: Array) -> str:

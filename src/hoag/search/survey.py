@@ -40,18 +40,22 @@ AS_GOOD = 0.05
 Place = tuple[int, ...]
 
 
-def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) -> Asking[Array]:
+def survey(
+    domain: Box, lam0: Array, traits: Traits, rows: int | None = None, few: int = 1000
+) -> Asking[Array]:
     """argmin of f on a sample of the rows, or λ₀ where that is as good.
 
     Only values are asked for. Of a criterion that cannot be evaluated on a sample λ₀ is returned,
     for nothing; and of one whose samples stand for f, to which other searches go. `rows` is the
-    size of the sample, by default a sixth of all.
+    size of the sample, by default a sixth of all; of `few` rows all are looked at as well.
     """
     if traits.rows is None or traits.fewest is not None or np.all(domain.lower == domain.upper):
         return lam0
     rows = rows or max(LEAST, int(SHARE * traits.rows))
     everything = rows >= traits.rows
-    plane = _Plane(domain, traits.blocks, rows, everything)
+    plane = _Plane(
+        domain, traits.blocks, rows, (SPACING,) * 2 if everything else (16 * SPACING, 32 * SPACING)
+    )
     values = yield from plane.values(list(plane.grid()))
     places = plane.basins(values)
     if not places or not np.isfinite(values[places[0]]):
@@ -73,7 +77,34 @@ def survey(domain: Box, lam0: Array, traits: Traits, rows: int | None = None) ->
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
     (start,) = yield from plane.measured([lam0])
-    return lam0 if start <= good_enough else plane.lam(places[0])
+    begin = lam0 if start <= good_enough else plane.lam(places[0])
+    if traits.rows > few:
+        return begin
+    return (yield from _verified(domain, begin, traits))
+
+
+def _verified(
+    domain: Box, begin: Array, traits: Traits, apart: float = 1.5, basins: int = 3, steps: int = 10
+) -> Asking[Array]:
+    """The lowest of the basins that a coarse grid on all rows shows, and of where to begin.
+
+    A sample does not show what near neighbours have in common, for few of it have theirs beside
+    them: kernels so narrow look useless there. Widths are so far `apart`; of each one decomposition
+    gives all ridges. So many basins are followed, by so many steps each.
+    """
+    assert traits.rows is not None
+    everything = 2 * traits.rows  # no fold has more
+    plane = _Plane(domain, traits.blocks, everything, (apart, 2 * SPACING))
+    values = yield from plane.values(list(plane.grid()))
+    starts = [begin, *(plane.lam(place) for place in plane.valleys(values))]
+    known = yield from plane.measured(starts)
+    order = np.argsort(known)[:basins]
+    ends = []
+    for start in (starts[k] for k in order if np.isfinite(known[k])):
+        down = descend(domain, start, 10 * ACCURACY, max_iter=steps)
+        end, _ = yield from lowest_of(down, everything)
+        ends.append((end.highest, end.lam))
+    return min(ends, key=lambda end: end[0])[1] if ends else begin
 
 
 def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation, int]]:
@@ -104,15 +135,15 @@ class _Plane:
     """
 
     def __init__(
-        self, domain: Box, blocks: npt.NDArray[np.intp], rows: int, everything: bool
+        self, domain: Box, blocks: npt.NDArray[np.intp], rows: int, spacing: tuple[float, float]
     ) -> None:
         self.domain, self.blocks, self.rows = domain, blocks, rows
         self.finest = 2**HALVINGS
         span = domain.upper - domain.lower
         widest = [float(np.max(span[blocks == k])) for k in np.unique(blocks)]
         # The last is a ridge; of all rows, one decomposition has every one of them.
-        apart = np.full(len(widest), SPACING if everything else 16 * SPACING)
-        apart[-1] *= 1 if everything else 2
+        apart = np.full(len(widest), spacing[0])
+        apart[-1] = spacing[1]
         self.axes: Place = tuple(
             self.finest * int(np.ceil(w / a)) for w, a in zip(widest, apart, strict=True)
         )
@@ -179,3 +210,19 @@ class _Plane:
             if len(taken) == BASINS:
                 break
         return taken
+
+    def valleys(self, values: dict[Place, float]) -> list[Place]:
+        """The lowest place of each width that has no lower one among the widths next to it.
+
+        The best ridge of one width need not be near that of the next, and valleys run askew.
+        """
+        best: dict[Place, Place] = {}
+        for place in values:
+            known = best.setdefault(place[:-1], place)
+            if values[place] < values[known]:
+                best[place[:-1]] = place
+        floor = {width: values[place] for width, place in best.items()}
+        step = self.finest
+        near = ((width, (width[0] + move, *width[1:])) for width in floor for move in (-step, step))
+        higher = {width for width, other in near if floor.get(other, np.inf) < floor[width]}
+        return [best[width] for width in floor if width not in higher]

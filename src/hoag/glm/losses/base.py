@@ -102,6 +102,14 @@ class ScalarLoss(ABC):
     convex: bool = True
     dispersion: float | None = None
 
+    @property
+    def softer(self) -> ScalarLoss | None:
+        """The same loss, some times as wide where it bends; its minima lead to those of this.
+
+        Solvers go by it where Newton's steps from where they began lead nowhere; None: no need.
+        """
+        return None
+
     @abstractmethod
     def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...
     @abstractmethod
@@ -116,6 +124,11 @@ class ScalarLoss(ABC):
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return _ScalarAt(self, y, z)
+
+
+def softened(loss: OuterLoss) -> ScalarLoss | None:
+    """The softer loss that leads to this one, where there is one."""
+    return loss.softer if isinstance(loss, ScalarLoss) else None
 
 
 class DiagonalAt:

@@ -13,6 +13,7 @@ An offset is a constant added to z, and exposure e is the offset log e.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ import numpy.typing as npt
 from hoag.glm.losses.base import DiagonalAt, LossAt
 from hoag.values import Array
 
-# Means beyond e^±300, about, are all the same; their squares are still numbers.
+# Means beyond e^±300 times that of y, about, are all the same; their squares are still numbers.
 LARGEST_LOG = float(np.floor(0.425 * np.log(np.finfo(float).max)))
 
 
@@ -49,7 +50,18 @@ class LogLink(ABC):
 
     def mean(self, z: Array) -> Array:
         """What z predicts of y."""
-        return np.exp(np.clip(z, -LARGEST_LOG, LARGEST_LOG))
+        with np.errstate(over="ignore", under="ignore"):
+            mu = np.exp(z)
+        lost = int(np.sum((mu == 0) | np.isinf(mu)))
+        if lost:
+            warnings.warn(
+                f"{lost} of {np.size(mu)} predictions exp(z) are no number of double precision, "
+                f"and 0 or inf: z goes from {np.min(z):.4g} to {np.max(z):.4g}, for numbers from "
+                "-745 to 709. Such rows are too far from those that were fitted.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return np.asarray(mu)
 
 
 class LogLinkAt(DiagonalAt):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from hoag.glm.losses.base import ScalarLoss
+from hoag.inner import Continued
 from hoag.values import Array
 
 
@@ -23,6 +24,10 @@ class SmoothQuantile(ScalarLoss):
         self.quantile, self.width = quantile, width
         self.self_concordance = 1.0 / width
         self.lipschitz = max(quantile, 1 - quantile)
+
+    @property
+    def softer(self) -> SmoothQuantile:
+        return SmoothQuantile(self.quantile, Continued.softer * self.width)
 
     def value(self, y: npt.NDArray[Any], z: Array) -> Array:
         r = y - z

@@ -1,0 +1,56 @@
+"""The folds that `cv` stands for, and what is wrong with rows in an order that folds follow."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, check_cv
+
+from hoag.estimators.task import LEVEL
+
+
+def splitter(cv: Any, y: Any, stratified: bool) -> Any:
+    """scikit-learn's splitter for `cv`; of classes that have fewer rows, None is fewer folds."""
+    if cv is None:
+        cv = _default(y, stratified)
+    found = check_cv(cv, y, classifier=stratified)
+    if type(found) is KFold and not found.shuffle and in_order(y, stratified):
+        warnings.warn(
+            f"The rows are sorted by y, and {found.n_splits} folds that are not shuffled hold out "
+            "its lowest and highest values each at once: what they lose there is far more than "
+            f"unseen rows would. Give cv=KFold({found.n_splits}, shuffle=True, random_state=0).",
+            UserWarning,
+            stacklevel=LEVEL + 1,
+        )
+    return found
+
+
+def _default(y: Any, stratified: bool, folds: int = 5) -> int:
+    """Five folds, or as many as the largest class has rows, where that is less."""
+    if not stratified:
+        return folds
+    most = int(np.unique(np.asarray(y), return_counts=True)[1].max())
+    if not 2 <= most < folds:
+        return folds
+    warnings.warn(
+        f"No class has {folds} rows, so there are {most} folds in place of {folds}, as many as the "
+        "largest class has rows: give cv to choose.",
+        UserWarning,
+        stacklevel=LEVEL + 2,
+    )
+    return most
+
+
+def in_order(y: Any, classes: bool, fewest: int = 20) -> bool:
+    """Whether y rises, or falls, from row to row; classes: whether the rows of each are together.
+
+    Fewer rows than `fewest` may be so by chance, or by hand.
+    """
+    y = np.asarray(y)
+    if y.ndim != 1 or y.size < fewest:
+        return False
+    if classes:
+        return 0 < int(np.sum(y[1:] != y[:-1])) == np.unique(y).size - 1
+    return bool(np.any(y != y[0]) and (np.all(y[1:] >= y[:-1]) or np.all(y[1:] <= y[:-1])))
