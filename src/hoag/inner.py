@@ -20,14 +20,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hoag import linear
+from hoag.kinks import Points, refuse_kink
 from hoag.problems import Point
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
 
-
-class Points(Protocol):
-    """All that a solver asks of a problem."""
-
-    def at(self, x: Array, lam: Array) -> Point: ...
+# After so many steps in a row that were shorter than this share of Newton's, h may have a kink.
+SHORT_STEPS, SHORT = 8, 0.05
 
 
 class InnerSolver(Protocol):
@@ -66,7 +64,7 @@ class Newton:
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
-        first, inverse = size, None
+        first, inverse, short = size, None, 0
         for k in range(self.max_iter):
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point, inverse=inverse)
@@ -82,8 +80,14 @@ class Newton:
                 trial, trial_point = _further(problem, lam, x, trial, trial_point)
             if trial_point is None:
                 at_rounding = abs(float(point.h_x @ d)) <= self.rounding * (1 + abs(point.h))
+                if not at_rounding:
+                    refuse_kink(problem, lam, x, point.h_x, d, SHORT)
                 reason = "precision" if at_rounding else "stalled"
                 return Solve(x, size, k, reason, point, inverse=inverse)
+            far = float(np.linalg.norm(trial - x)) > SHORT * float(np.linalg.norm(d))
+            short = 0 if far else short + 1
+            if short == SHORT_STEPS:
+                refuse_kink(problem, lam, x, point.h_x, d, SHORT)
             x, point = trial, trial_point
             size = _gradient_size(point, lam)
         reason = "tolerance" if size <= tol else "max_iter"
@@ -162,7 +166,10 @@ class Own:
             )
         point = problem.at(x, lam)
         size = _gradient_size(point, lam)
-        return Solve(x, size, 1, "tolerance" if size <= tol else "given", point)
+        if size <= tol:
+            return Solve(x, size, 1, "tolerance", point)
+        _refuse_kink_near(problem, lam, x, point)
+        return Solve(x, size, 1, "given", point)
 
 
 class CG:
@@ -234,6 +241,7 @@ class GradientDescent:
             while not trial_point.h <= point.h - 0.25 * t * size**2:
                 t /= 2
                 if t * size**2 <= ROUNDOFF * abs(point.h):
+                    _refuse_kink_near(problem, lam, x, point)
                     return Solve(x, size, k, "stalled", point)
                 trial = x - t * point.h_x
                 trial_point = problem.at(trial, lam)
@@ -299,7 +307,16 @@ class LBFGS:
         )
         limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
         reason = "tolerance" if size <= tol else "max_iter" if limit else "stalled"
+        if size > tol:
+            _refuse_kink_near(problem, lam, best_x, best)
         return Solve(best_x, size, int(found.nit), reason, best)
+
+
+def _refuse_kink_near(problem: Points, lam: Array, x: Array, point: Point) -> None:
+    """Look along −∇₁h, from steps far below the size of x."""
+    size = float(np.linalg.norm(point.h_x))
+    step = np.sqrt(ROUNDOFF) * max(1.0, float(np.linalg.norm(x))) / size
+    refuse_kink(problem, lam, x, point.h_x, -point.h_x, step)
 
 
 def _gradient_size(point: Point, lam: Array) -> float:

@@ -1,0 +1,85 @@
+"""Whether ∇₁h jumps where an inner solver came to no end.
+
+φ(t) = h(x + t d) along a direction of descent d. Where h is differentiable, ∇₁h changes by half as
+much over half a step; at a kink, such as that of |x|, all of its change is in one of the halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from hoag.problems import Point
+from hoag.values import Array, InnerProblemError
+
+# ∇₁h jumps if it still changes by this share of itself within this share of the step.
+JUMP, WIDTH = 1e-2, 1e-9
+# How often t is doubled until φ' is above zero; a line along which it is not has no minimum near.
+DOUBLINGS = 40
+# Entries of x in which ∇₁h jumps by this share of the largest jump are named, but no more than so
+# many of them.
+NAMED, MOST = 0.1, 5
+
+
+class Points(Protocol):
+    """All that a solver asks of a problem."""
+
+    def at(self, x: Array, lam: Array) -> Point: ...
+
+
+def refuse_kink(problem: Points, lam: Array, x: Array, gradient: Array, d: Array, t: float) -> None:
+    """Raise where ∇₁h jumps between x and x + t d, or beyond, until φ' is above zero.
+
+    `gradient` is ∇₁h at x. A smooth h costs some ten gradients, for its change falls with every
+    halving.
+    """
+    least = JUMP * float(np.linalg.norm(gradient))
+
+    def along(t: float) -> Array:
+        return problem.at(x + t * d, lam).h_x
+
+    low, high, below = 0.0, t, gradient
+    for _ in range(DOUBLINGS):
+        above = along(high)
+        found = _jump(along, (low, high), (below, above), least)
+        if found is not None:
+            raise InnerProblemError(_sentence(lam, x + found[0] * d, found[1]))
+        if not above @ d < 0:
+            return
+        low, high, below = high, 2 * high, above
+
+
+def _jump(
+    along: Callable[[float], Array],
+    ends: tuple[float, float],
+    slopes: tuple[Array, Array],
+    least: float,
+) -> tuple[float, Array] | None:
+    """Where ∇₁h jumps between two t, and by how much; None where it does not."""
+    (low, high), (below, above) = ends, slopes
+    width = WIDTH * (high - low)
+    while np.linalg.norm(above - below) >= least:
+        middle = (low + high) / 2
+        if high - low <= width or middle in (low, high):
+            return middle, above - below
+        between = along(middle)
+        if np.linalg.norm(between - below) < np.linalg.norm(above - between):
+            low, below = middle, between
+        else:
+            high, above = middle, between
+    return None
+
+
+def _sentence(lam: Array, x: Array, jump: Array) -> str:
+    sizes = np.abs(jump)
+    seen = [int(j) for j in np.argsort(-sizes) if sizes[j] >= NAMED * sizes.max()]
+    named = ", ".join(f"x[{j}] = {x[j]:.3g} (by {sizes[j]:.1e})" for j in seen[:MOST])
+    more = f" and {len(seen) - MOST} more" if len(seen) > MOST else ""
+    return (
+        f"h is not differentiable near the x where the inner solver ends for lam = "
+        f"{np.array2string(lam, threshold=6)}: ∇₁h jumps at {named}{more}. X(λ) has no gradient by "
+        "the implicit function theorem there: smooth h, for instance √(x² + δ²) in place of |x|, "
+        "or use a loss with a sparse penalty of its own."
+    )
