@@ -423,8 +423,6 @@ NOT_TUNED = {
     "glm.far_rows.ENTRIES": "memory",
     "estimators.far.SAMPLE_ENTRIES": "memory",
     "estimators.far.WHOLE": "memory",
-    "inner.SHORT": "when to look for a kink, which is then proved or not",
-    "inner.SHORT_STEPS": "when to look for a kink, which is then proved or not",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
     "search.blackbox.MOST_POINTS": "a grid that nobody wants",
 }

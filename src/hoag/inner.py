@@ -20,12 +20,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hoag import linear
-from hoag.kinks import Points, refuse_kink
+from hoag.kinks import SHORT, SHORT_STEPS, Points, refuse_kink
 from hoag.problems import Point
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
-
-# After so many steps in a row that were shorter than this share of Newton's, h may have a kink.
-SHORT_STEPS, SHORT = 8, 0.05
 
 
 class InnerSolver(Protocol):

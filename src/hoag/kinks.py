@@ -14,6 +14,8 @@ import numpy as np
 from hoag.problems import Point
 from hoag.values import Array, InnerProblemError
 
+# After so many steps in a row that were shorter than this share of Newton's, a kink is looked for.
+SHORT_STEPS, SHORT = 8, 0.05
 # ∇₁h jumps if it still changes by this share of itself within this share of the step.
 JUMP, WIDTH = 1e-2, 1e-9
 # How often t is doubled until φ' is above zero; a line along which it is not has no minimum near.
