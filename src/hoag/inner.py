@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hoag import linear
-from hoag.kinks import SHORT, SHORT_STEPS, Points, refuse_kink
+from hoag.kinks import SHORT, Points, refuse_kink
 from hoag.problems import Point
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
 
@@ -83,7 +83,7 @@ class Newton:
                 return Solve(x, size, k, reason, point, inverse=inverse)
             far = float(np.linalg.norm(trial - x)) > SHORT * float(np.linalg.norm(d))
             short = 0 if far else short + 1
-            if short == SHORT_STEPS:
+            if short == 8:  # in a row
                 refuse_kink(problem, lam, x, point.h_x, d, SHORT)
             x, point = trial, trial_point
             size = _gradient_size(point, lam)

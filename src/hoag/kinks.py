@@ -12,17 +12,12 @@ from typing import Protocol
 import numpy as np
 
 from hoag.problems import Point
-from hoag.values import Array, InnerProblemError
+from hoag.values import FALLEN, ROUNDOFF, SUFFICIENT, Array, InnerProblemError
 
-# After so many steps in a row that were shorter than this share of Newton's, a kink is looked for.
-SHORT_STEPS, SHORT = 8, 0.05
-# ∇₁h jumps if it still changes by this share of itself within this share of the step.
-JUMP, WIDTH = 1e-2, 1e-9
-# How often t is doubled until φ' is above zero; a line along which it is not has no minimum near.
-DOUBLINGS = 40
-# Entries of x in which ∇₁h jumps by this share of the largest jump are named, but no more than so
-# many of them.
-NAMED, MOST = 0.1, 5
+# ∇₁h jumps if it still changes by the first share of itself within the second share of a step.
+JUMP, WIDTH = SUFFICIENT**0.5, ROUNDOFF**0.5
+# Steps shorter than this share of Newton's may be so for a kink.
+SHORT = 1 - FALLEN
 
 
 class Points(Protocol):
@@ -43,7 +38,7 @@ def refuse_kink(problem: Points, lam: Array, x: Array, gradient: Array, d: Array
         return problem.at(x + t * d, lam).h_x
 
     low, high, below = 0.0, t, gradient
-    for _ in range(DOUBLINGS):
+    while high < t / WIDTH:
         above = along(high)
         found = _jump(along, (low, high), (below, above), least)
         if found is not None:
@@ -76,9 +71,9 @@ def _jump(
 
 def _sentence(lam: Array, x: Array, jump: Array) -> str:
     sizes = np.abs(jump)
-    seen = [int(j) for j in np.argsort(-sizes) if sizes[j] >= NAMED * sizes.max()]
-    named = ", ".join(f"x[{j}] = {x[j]:.3g} (by {sizes[j]:.1e})" for j in seen[:MOST])
-    more = f" and {len(seen) - MOST} more" if len(seen) > MOST else ""
+    seen = [int(j) for j in np.argsort(-sizes) if sizes[j] > sizes.max() / 10]
+    named = ", ".join(f"x[{j}] = {x[j]:.3g} (by {sizes[j]:.1e})" for j in seen[:5])
+    more = f" and {len(seen) - 5} more" if len(seen) > 5 else ""
     return (
         f"h is not differentiable near the x where the inner solver ends for lam = "
         f"{np.array2string(lam, threshold=6)}: ∇₁h jumps at {named}{more}. X(λ) has no gradient by "
