@@ -76,6 +76,20 @@ def test_a_smoothed_absolute_value_is_minimised(softened):
     assert result.evaluation.f_error < 1e-3 * result.value
 
 
+def test_rounding_is_no_kink():
+    """∇₁h known to 1e-6 of its parts: a solver stalls there, and says no more than that."""
+    problem = lasso(0.1)
+
+    def at(x, lam):
+        point = problem.at(x, lam)
+        point.h_x = point.h_x + 1e-6 * np.sin(1e12 * x)
+        return point
+
+    blurred = adopt(SimpleNamespace(x0=problem.x0, lam0=problem.lam0, at=at))
+    for solver in (inner.Newton(), inner.LBFGS(), inner.GradientDescent()):
+        assert not solver.solve(blurred, np.zeros(1), problem.x0, 1e-12).converged
+
+
 def test_no_value_of_a_sum_of_squares_is_negative():
     """g − q·∇₁h is no estimate of f where x is far from a minimum at which h has no gradient."""
     problem = lasso()

@@ -39,7 +39,8 @@ def refuse_kink(problem: Points, lam: Array, x: Array, gradient: Array, d: Array
 
     low, high, below = 0.0, t, gradient
     while high < t / WIDTH:
-        above = along(high)
+        with np.errstate(all="ignore"):  # h may overflow that far
+            above = along(high)
         found = _jump(along, (low, high), (below, above), least)
         if found is not None:
             raise InnerProblemError(_sentence(lam, x + found[0] * d, found[1]))
@@ -54,13 +55,19 @@ def _jump(
     slopes: tuple[Array, Array],
     least: float,
 ) -> tuple[float, Array] | None:
-    """Where ∇₁h jumps between two t, and by how much; None where it does not."""
+    """Where ∇₁h jumps between two t, and by how much; None where it does not.
+
+    On both sides of a jump ∇₁h stays as it is, or it is rounding that jumps.
+    """
     (low, high), (below, above) = ends, slopes
     width = WIDTH * (high - low)
-    while np.linalg.norm(above - below) >= least:
-        middle = (low + high) / 2
-        if high - low <= width or middle in (low, high):
-            return middle, above - below
+    while least <= np.linalg.norm(above - below) < np.inf:
+        middle, size = (low + high) / 2, high - low
+        if size <= width or middle in (low, high):
+            beside = (along(low - size) - below, along(high + size) - above)
+            noise = max(float(np.linalg.norm(change)) for change in beside)
+            jump = above - below
+            return (middle, jump) if noise < SHORT * np.linalg.norm(jump) else None
         between = along(middle)
         if np.linalg.norm(between - below) < np.linalg.norm(above - between):
             low, below = middle, between
