@@ -57,16 +57,15 @@ def _jump(
 ) -> tuple[float, Array] | None:
     """Where ∇₁h jumps between two t, and by how much; None where it does not.
 
-    On both sides of a jump ∇₁h stays as it is, or it is rounding that jumps.
+    Beyond a jump ∇₁h stays as it is, or it is rounding that jumps.
     """
     (low, high), (below, above) = ends, slopes
     width = WIDTH * (high - low)
     while least <= np.linalg.norm(above - below) < np.inf:
         middle, size = (low + high) / 2, high - low
         if size <= width or middle in (low, high):
-            beside = (along(low - size) - below, along(high + size) - above)
-            noise = max(float(np.linalg.norm(change)) for change in beside)
-            jump = above - below
+            beyond = [along(high + k * size) - above for k in (1, 2)]
+            noise, jump = float(np.max(np.linalg.norm(beyond, axis=1))), above - below
             return (middle, jump) if noise < SHORT * np.linalg.norm(jump) else None
         between = along(middle)
         if np.linalg.norm(between - below) < np.linalg.norm(above - between):
