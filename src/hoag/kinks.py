@@ -64,8 +64,10 @@ def _jump(
     while least <= np.linalg.norm(above - below) < np.inf:
         middle, size = (low + high) / 2, high - low
         if size <= width or middle in (low, high):
-            beyond = [along(high + k * size) - above for k in (1, 2)]
-            noise, jump = float(np.max(np.linalg.norm(beyond, axis=1))), above - below
+            noise, jump = (
+                np.linalg.norm(along(high + 8 * size) - along(high + 4 * size)),
+                above - below,
+            )
             return (middle, jump) if noise < SHORT * np.linalg.norm(jump) else None
         between = along(middle)
         if np.linalg.norm(between - below) < np.linalg.norm(above - between):
