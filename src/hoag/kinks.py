@@ -57,17 +57,15 @@ def _jump(
 ) -> tuple[float, Array] | None:
     """Where ∇₁h jumps between two t, and by how much; None where it does not.
 
-    Beyond a jump ∇₁h stays as it is, or it is rounding that jumps.
+    Elsewhere ∇₁h stays as it is over such a length, or it is rounding that jumps.
     """
     (low, high), (below, above) = ends, slopes
     width = WIDTH * (high - low)
     while least <= np.linalg.norm(above - below) < np.inf:
         middle, size = (low + high) / 2, high - low
         if size <= width or middle in (low, high):
-            noise, jump = (
-                np.linalg.norm(along(high + 8 * size) - along(high + 4 * size)),
-                above - below,
-            )
+            jump = above - below
+            noise = np.linalg.norm(along(ends[1] + size) - slopes[1])
             return (middle, jump) if noise < SHORT * np.linalg.norm(jump) else None
         between = along(middle)
         if np.linalg.norm(between - below) < np.linalg.norm(above - between):
