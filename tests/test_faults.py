@@ -108,3 +108,156 @@ class Lazy:
         x = x0 - 1e-3 * problem.at(x0, lam).h_x
         point = problem.at(x, lam)
         return hoag.values.Solve(x, float(np.linalg.norm(point.h_x)), 1, "max_iter", point)
+
+
+# ---- members that fail
+
+MEMBERS = ("h", "h_x", "hessian", "cross", "g", "g_x", "g_lam")
+LIMIT = 5000  # points that a search may ask for
+
+SEARCHES = {
+    "fast": hoag.search.Fast,
+    "hoag": hoag.search.Hoag,
+    "grid": lambda: hoag.search.Grid(3),
+    "random": lambda: hoag.search.Random(3),
+    "growing": hoag.search.Growing,
+}
+
+FAULTS = {
+    "nan": lambda good: good * np.nan,
+    "inf": lambda good: np.full_like(good, np.inf),
+    "huge": lambda good: good * 1e300,
+    "shape": lambda good: np.ones(3),
+    "zero": lambda good: 1 // 0,
+    "value": lambda good: int("theirs"),
+}
+
+RNG = np.random.default_rng(0)
+ROWS, HELD_OUT = RNG.normal(size=(2, 30, 4))
+SIGNS, HELD_OUT_SIGNS = np.sign(RNG.normal(size=(2, 30)) + ROWS[:, 0])
+
+
+def members(x, lam):
+    """Logistic regression, with a penalty for all or for each."""
+    e, s = np.broadcast_to(np.exp(lam), 4), 1 / (1 + np.exp(SIGNS * (ROWS @ x)))
+    held_out = HELD_OUT_SIGNS * (HELD_OUT @ x)
+    return {
+        "h": -np.sum(np.log1p(-s)) + 0.5 * np.sum(e * x**2),
+        "h_x": -ROWS.T @ (SIGNS * s) + e * x,
+        "hessian": ROWS.T @ ((s * (1 - s))[:, None] * ROWS) + np.diag(e),
+        "cross": np.diag(e * x) if lam.size > 1 else (e * x)[:, None],
+        "g": np.sum(np.logaddexp(0.0, -held_out)),
+        "g_x": -HELD_OUT.T @ (HELD_OUT_SIGNS / (1 + np.exp(held_out))),
+        "g_lam": np.zeros(lam.size),
+    }
+
+
+class Faulty:
+    """Right, but for one member from one call on."""
+
+    def __init__(self, member="", fault="nan", first=1, size=1):
+        self.member, self.fault, self.first = member, FAULTS[fault], first
+        self.x0, self.lam0, self.points, self.asked = np.zeros(4), np.zeros(size), 0, 0
+
+    def at(self, x, lam):
+        self.points += 1
+        if self.points > LIMIT:
+            pytest.fail(f"more than {LIMIT} points")
+        owner = self
+
+        class Point:
+            strong_convexity = None
+
+            def __getattr__(self, name):
+                if name not in MEMBERS:
+                    raise AttributeError(name)
+                good = members(x, lam)[name]
+                if name != owner.member:
+                    return good
+                owner.asked += 1
+                return good if owner.asked < owner.first else owner.fault(good)
+
+        return Point()
+
+
+def ended(search, member, fault, first, size):
+    """A result that is not said to be more than it is, an error of ours, or theirs as it was."""
+    problem, result = Faulty(member, fault, first, size), None
+    theirs = {"zero": ZeroDivisionError, "value": ValueError}.get(fault)
+    try:
+        with np.errstate(all="ignore"):
+            result = hoag.minimize(problem, search=SEARCHES[search](), bounds=(-4, 4))
+    except (hoag.InnerProblemError, hoag.InvalidInput, ValueError) as error:
+        raised = error
+    if result is None:
+        ours = isinstance(raised, hoag.InnerProblemError | hoag.InvalidInput)
+        assert ours or theirs is type(raised)
+        assert theirs is None or theirs in (type(raised), type(raised.__cause__))
+        return
+    if result.converged and fault != "huge":
+        assert np.isfinite(result.value)
+        truth = hoag.plan(Faulty(size=size)).evaluate(result.lam, 1e-10)
+        assert result.value == pytest.approx(truth.value, rel=1e-3)
+        if search in ("fast", "hoag", "growing"):  # whatever failed was asked for in vain
+            assert np.linalg.norm(truth.grad) < 0.1 * abs(truth.value)
+
+
+def cases(firsts):
+    for search in SEARCHES:
+        for member in MEMBERS:
+            for first in firsts:
+                yield search, member, first
+
+
+def check(search, member, first):
+    for fault in FAULTS:
+        for size in (1, 4):
+            if search != "grid" or size == 1:
+                ended(search, member, fault, first, size)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("search", "member", "first"), list(cases((1, 9))))
+def test_a_member_that_fails_ends_every_search(search, member, first):
+    check(search, member, first)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("search", "member", "first"), list(cases(range(2, 31))))
+def test_a_member_that_fails_at_any_call_ends_every_search(search, member, first):
+    check(search, member, first)
+
+
+def plain(**changed):
+    functions = {name: lambda x, lam, name=name: members(x, lam)[name] for name in MEMBERS}
+    return hoag.problem(**{**functions, "x0": np.zeros(4), "lam0": [0.0], **changed})
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_complex_members_are_refused(member):
+    with pytest.raises(hoag.InvalidInput, match=f"{member}.* is complex"):
+        plain(**{member: lambda x, lam: members(x, lam)[member] * (1 + 1j)})
+    problem = Faulty(member)
+    problem.fault = lambda good: good * (1 + 1j)
+    with pytest.raises(hoag.InvalidInput, match=f"{member} is complex"):
+        hoag.minimize(problem)
+
+
+@pytest.mark.parametrize("changed", ["x0", "lam0", "solver"])
+def test_complex_vectors_are_refused(changed):
+    given = {"x0": np.ones(4) * 1j, "lam0": [1j], "solver": lambda lam, x0: x0 + 1j}[changed]
+    with pytest.raises(hoag.InvalidInput, match="is complex"):
+        hoag.minimize(plain(**{changed: given}))
+
+
+def test_a_matrix_of_nans_is_factored_once():
+    solver = hoag.linear.Damped(hoag.linear.Cholesky())
+    found = solver.solve(np.full((3, 3), np.nan), np.ones(3), None, 1e-9)
+    assert found.reason == "not_finite"
+
+
+def test_conjugate_gradients_with_nothing_left_to_divide_by():
+    b = np.full(3, 1e-170)  # whose squares are below the smallest number
+    found = hoag.linear.CG().solve(np.diag([1.0, 2.0, 3.0]), b, None, 0.0)
+    assert np.all(np.isfinite(found.x))

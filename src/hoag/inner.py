@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 
 from hoag import linear
 from hoag.kinks import SHORT, Points, refuse_kink
-from hoag.problems import Point
+from hoag.problems import Point, as_real
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
 
 
@@ -155,7 +155,7 @@ class Own:
         size = _gradient_size(point, lam)
         if size <= tol:
             return Solve(x0, size, 0, "tolerance", point)
-        x = np.array(self.solver(lam, x0), dtype=float)
+        x = np.array(as_real("The x of the inner solver that was given", self.solver(lam, x0)))
         if not np.all(np.isfinite(x)):
             raise InnerProblemError(
                 f"The inner solver that was given returns an x with a NaN or an infinity at lam = "

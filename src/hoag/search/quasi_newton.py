@@ -138,7 +138,8 @@ class Descent(ABC):
                 continue
             refusals += 1
             length = float(np.max(np.abs(step)))
-            self.radius = length * float(np.clip(promise / (promise - fall) / 2, 0.1, 0.5))
+            share = promise / (promise - fall) if promise > fall else 0.0
+            self.radius = length * float(np.clip(share / 2, 0.1, 0.5))
             if refusals % REFUSALS == 0 and self._can_refine(here):
                 here = yield from self._refined(here)
                 here = yield from self._clear(here)

@@ -271,19 +271,25 @@ class Run:
         self._longest = max(self._longest, self.seconds - before)
         if not asked.ask.free:
             self._open = (asked.ask, found)
-            if asked.told is not None:
+            if _overflown(asked.ask, found):
+                self._close_step()  # ends the search, before it computes with what is no number
+            elif asked.told is not None:
                 self._close_step(asked.told(found))
         return found
 
     def _evaluated(self, look: Look) -> Evaluation:
+        cost = Cost()
         try:
             start = None if look.start is None else look.start.warm
-            return self.criterion.evaluate(look.lam, look.ask, start)
+            found = self.criterion.evaluate(look.lam, look.ask, start)
+            if look.ask.whole or not _overflown(look.ask, found):
+                return found
+            cost = found.cost
         except InnerProblemError:
             if look.ask.whole:
                 raise
-            nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
-            return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, converged=False)
+        nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
+        return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, cost=cost, converged=False)
 
     def _axes(self, asked: Axes, known: tuple[Array | None, Cost] | None) -> Evaluation:
         entry, number = self._next("axes"), len(self._entries)
@@ -352,11 +358,7 @@ class Run:
         self._write(Entry("stop", answer=status, seconds=self.seconds))
 
     def _check_finite(self, step: Step, ask: Ask) -> None:
-        found, bad = step.evaluation, ""
-        if not np.isfinite(found.value):
-            bad = f"the outer loss is {found.value}"
-        elif ask.gradient and not np.all(np.isfinite(found.grad)):
-            bad = "the gradient is not finite"
+        bad = _overflown(ask, step.evaluation)
         if bad:
             where = np.array2string(step.lam, threshold=6)
             raise _Stopped(
@@ -515,6 +517,26 @@ class Run:
 
     def _write(self, entry: Entry) -> None:
         self._entries.append(entry)
+
+
+def _overflown(ask: Ask, found: Evaluation) -> str:
+    """Which part of an evaluation no search can compute with; "" where squares do not overflow."""
+    if not np.isfinite(found.value):
+        return f"the outer loss is {found.value}"
+    parts = {"the outer loss": np.array([found.value])}
+    if ask.gradient:
+        parts["the gradient"] = found.grad
+    if np.isfinite(found.error):
+        parts["the error of the gradient"] = np.array([found.error])
+    if found.hessian is not None:
+        parts["the Hessian of the outer loss"] = found.hessian
+    most = np.sqrt(np.finfo(float).max)
+    for name, part in parts.items():
+        if not np.all(np.isfinite(part)):
+            return f"{name} is not finite"
+        if np.abs(part).max(initial=0.0) > most:
+            return f"{name} is so large that its square overflows"
+    return ""
 
 
 def _beginning(criterion: Criterion, search: Search, domain: Domain, lam0: Array) -> str:
