@@ -261,3 +261,64 @@ def test_conjugate_gradients_with_nothing_left_to_divide_by():
     b = np.full(3, 1e-170)  # whose squares are below the smallest number
     found = hoag.linear.CG().solve(np.diag([1.0, 2.0, 3.0]), b, None, 0.0)
     assert np.all(np.isfinite(found.x))
+
+
+# ---- time within an evaluation
+
+
+class Clock:
+    """Time that passes only where a problem is asked for a point: 10 ms each."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def timed(self, problem):
+        def at(x, lam):
+            self.now += 0.01
+            return problem.at(x, lam)
+
+        return SimpleNamespace(x0=problem.x0, lam0=problem.lam0, at=at)
+
+
+@pytest.mark.parametrize("search", [hoag.search.Fast, hoag.search.Hoag, hoag.search.Growing])
+@pytest.mark.parametrize("budget", [0.1, 0.15, 0.2, 0.3])
+def test_the_clock_is_looked_at_within_an_evaluation(monkeypatch, search, budget):
+    clock = Clock(monkeypatch)
+    begun = clock.now
+    result = hoag.minimize(clock.timed(Faulty(size=4)), search=search(time_budget=budget))
+    assert clock.now - begun <= budget + 0.5
+    assert result.status.reason == "time_budget"
+    assert np.isfinite(result.value)
+
+
+def test_time_that_is_up_before_the_first_loss_is_said(monkeypatch):
+    clock, slow = Clock(monkeypatch), Faulty()
+    slow.at = lambda x, lam: setattr(clock, "now", clock.now + 1.0) or Faulty().at(x, lam)
+    with pytest.raises(hoag.InvalidInput, match=r"time_budget=1 s is not enough to compute"):
+        hoag.minimize(slow, search=hoag.search.Fast(time_budget=1.0))
+
+
+@pytest.mark.parametrize("budget", np.arange(0.04, 0.4, 0.03))
+def test_a_run_that_was_stopped_within_an_evaluation_is_replayed(monkeypatch, budget):
+    clock = Clock(monkeypatch)
+    criterion = hoag.plan(clock.timed(Faulty(size=4)))
+    search, box = hoag.search.Fast(), hoag.Box(np.full(4, -4.0), np.full(4, 4.0))
+    run = hoag.search.Run(criterion, time_budget=budget)
+    found = run.drive(search, box, np.zeros(4))
+    again = hoag.search.Run(criterion, time_budget=budget, replay=run.journal)
+    replayed = again.drive(search, box, np.zeros(4))
+    assert replayed.status == found.status
+    assert replayed.value == found.value
+    whole = hoag.search.Run(criterion).drive(search, box, np.zeros(4))
+    on = hoag.search.Run(criterion, replay=run.journal.before_stop())
+    assert on.drive(search, box, np.zeros(4)).value == whole.value
+
+
+def test_threads_see_the_deadline():
+    from hoag import clock
+    from hoag.criteria.folds import in_threads
+
+    with clock.until(-np.inf), pytest.raises(clock.TimeUp):
+        in_threads(lambda _: clock.check(), [(1,), (2,)], 2)
+    in_threads(lambda _: clock.check(), [(1,), (2,)], 2)

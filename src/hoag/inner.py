@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from hoag import linear
+from hoag import clock, linear
 from hoag.kinks import SHORT, Points, refuse_kink
 from hoag.problems import Point, as_real
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
@@ -63,6 +63,7 @@ class Newton:
         size = _gradient_size(point, lam)
         first, inverse, short = size, None, 0
         for k in range(self.max_iter):
+            clock.check()
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point, inverse=inverse)
             goal = np.inf
@@ -98,6 +99,7 @@ class Newton:
         noise = self.rounding * abs(point.h)
         t = 1.0
         while t > ROUNDOFF:
+            clock.check()
             trial = x + t * d
             trial_point = problem.at(trial, lam)
             if -t * slope <= noise:
@@ -191,6 +193,7 @@ class CG:
         size = _gradient_size(point, lam)
         iterations, reason = 0, "tolerance"
         while size > tol:
+            clock.check()
             step = self.linear_solver.solve(point.hessian, -point.h_x, None, 0.5 * tol)
             iterations += step.iterations
             trial = x + step.x
@@ -229,6 +232,7 @@ class GradientDescent:
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point, t = x0, problem.at(x0, lam), 1.0
         for k in range(self.max_iter):
+            clock.check()
             size = _gradient_size(point, lam)
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point)
@@ -273,6 +277,7 @@ class LBFGS:
         trials: list[tuple[Array, Any]] = [(x0, best)]
 
         def value_and_gradient(x: Array) -> tuple[float, Array]:
+            clock.check()
             x = x.copy()
             point = start if np.array_equal(x, x0) else problem.at(x, lam)
             trials.append((x, point))

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from hoag import clock
 from hoag.operators import Shifted, as_hessian
 from hoag.values import ROUNDING, ROUNDOFF, Array, Solve
 
@@ -66,6 +67,7 @@ class CG:
                 return Solve(q, size, k, "tolerance" if size <= tol else "precision", r=-r)
             if k == self.max_iter:
                 break
+            clock.check()
             Ad = A @ d
             curvature = float(d @ Ad)
             if not np.isfinite(curvature):
@@ -157,6 +159,7 @@ class Damped:
         delta = self.least * float(np.linalg.norm(A @ b)) / size or self.least
         most = delta / ROUNDOFF**2  # far above any eigenvalue that A can have beside ‖Ab‖/‖b‖
         while found.reason == "indefinite" and delta <= most < np.inf:
+            clock.check()
             found = self.solver.solve(Shifted(A, delta), b, None, tol)
             delta *= 4
         return replace(found, damping=delta / 4)

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag import clock
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
 from hoag.criteria.moments import BlockMoments
@@ -65,6 +66,7 @@ class Spectral(SharedFolds[Blocks]):
         cheap = self.blocks.n * self._design.features**2 <= CHEAP or bool(self.span.wide)
         found = []
         for k in range(len(self.models)):
+            clock.check()
             fold = self._fold(k, np.inf)
             if fold.rounding(0.0) > GRAM_ERROR:
                 if not cheap:
@@ -84,6 +86,7 @@ class Spectral(SharedFolds[Blocks]):
         alphas = np.array([self._alpha(lam) for lam in lams])
         f, p, lost = np.zeros((3, alphas.size))
         for k in range(len(self.models)):
+            clock.check()
             gram = self._fold(k, np.inf)
             rough = gram.rounding(alphas) > GRAM_ERROR
             for some, exactly in ((~rough, False), (rough, True)):
@@ -118,6 +121,7 @@ class Spectral(SharedFolds[Blocks]):
         X = np.stack([self._x(fold, alpha) for fold in self._all(alpha)])
         last = np.inf
         while True:
+            clock.check()
             at = self.blocks.sums(X)
             h_x = at.gradient + self._pull(found.lam).times(X)
             step = -np.stack(

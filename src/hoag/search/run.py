@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria.base import SETTLED, Criterion
 from hoag.criteria.folds import in_threads
 from hoag.search.asks import Axes, Chosen, Entry, Journal, Lipschitz, Look, Note, Steps
@@ -159,6 +160,13 @@ class Run:
             status = self._search(search.steps(domain, lam0, self.criterion.traits))
         except _Stopped as stop:
             status = stop.status
+        except clock.TimeUp:
+            if self.time_budget is None:  # the deadline is somebody else's
+                raise
+            raise InvalidInput(
+                f"time_budget={self.time_budget:g} s is not enough to compute the loss once, where "
+                "the search begins: give more time, or fewer rows."
+            ) from None
         except InnerProblemError as error:
             if not self.trace:
                 raise
@@ -169,7 +177,10 @@ class Run:
         if not self.trace:
             raise InvalidInput(f"{search!r} ended without an evaluation: {status}")
         try:
-            return self._audited(status, search.accuracy)
+            with clock.until(self._deadline(late=True)):
+                return self._audited(status, search.accuracy)
+        except clock.TimeUp:
+            return self._unaudited_whole(status)
         except Exception as error:
             if status.reason != "failed" and not isinstance(error, InnerProblemError):
                 self._attach(error)
@@ -179,6 +190,28 @@ class Run:
         except BaseException as error:
             self._attach(error)
             raise
+
+    def _deadline(self, late: bool) -> float:
+        """When the time budget is over; `late`: for what must be done, a little later."""
+        if self.time_budget is None:
+            return np.inf
+        more = max(0.2 * self.time_budget, 0.5) if late else 0.0
+        return time.perf_counter() + self.time_budget + more - self.seconds
+
+    @property
+    def _out_of_time(self) -> Status:
+        budget = "" if self.time_budget is None else f" of {self.time_budget:g} s"
+        return Status(
+            "time_budget",
+            f"Stopped after step {len(self.trace)}: the time budget{budget} is used.",
+        )
+
+    def _unaudited_whole(self, status: Status) -> Result:
+        """The best as it was found, with its x: there was no time to compute the loss once more."""
+        why = f"{status} There was no time to compute its loss once more."
+        best = self._unaudited(Status("time_budget", why))
+        x, cost = self.criterion.solution(best.evaluation)
+        return replace(best, evaluation=replace(best.evaluation, x=x), cost=best.cost + cost)
 
     def _attach(self, error: BaseException) -> None:
         """Hand out what was found with the exception, without another call to the problem."""
@@ -200,12 +233,19 @@ class Run:
         try:
             while True:
                 asked = steps.send(answer)
-                answer = self._answer(asked)
+                with clock.until(self._deadline(late=not self.trace)):
+                    answer = self._answer(asked)
                 self._save()
         except StopIteration as end:
             self._close_step()
             status: Status = end.value
             return status if self._stop is None or status.converged else self._stop
+        except clock.TimeUp:
+            if self.trace and self._stop is None:
+                self._end(self._out_of_time)
+            if self._stop is not None:
+                raise _Stopped(self._stop) from None
+            raise
         except BaseException:
             if self._stop is None:
                 self._at_stop = dict(self._issued)
@@ -507,6 +547,10 @@ class Run:
         entry = self._replay.entries[number]
         if what == "stop" and entry.what != "stop":
             return None
+        if entry.what == "stop" and what != "stop":  # the clock, in the midst of an evaluation
+            self._earlier = entry.seconds
+            self._end(entry.answer)
+            raise _Stopped(entry.answer)
         if entry.what != what:
             raise InvalidInput(
                 f"Entry {number + 1} of the journal is of another search: it has "
