@@ -322,3 +322,9 @@ def test_threads_see_the_deadline():
     with clock.until(-np.inf), pytest.raises(clock.TimeUp):
         in_threads(lambda _: clock.check(), [(1,), (2,)], 2)
     in_threads(lambda _: clock.check(), [(1,), (2,)], 2)
+
+
+@pytest.mark.parametrize("epsilon", [1e300, np.inf])
+def test_an_epsilon_whose_square_overflows_is_refused(epsilon):
+    with pytest.raises(hoag.InvalidInput, match="epsilon=.* whose square is finite"):
+        hoag.HuberRegressorCV(epsilon=epsilon).fit(ROWS, ROWS[:, 0])
