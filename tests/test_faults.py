@@ -326,5 +326,13 @@ def test_threads_see_the_deadline():
 
 @pytest.mark.parametrize("epsilon", [1e300, np.inf])
 def test_an_epsilon_whose_square_overflows_is_refused(epsilon):
-    with pytest.raises(hoag.InvalidInput, match="epsilon=.* whose square is finite"):
+    with pytest.raises(hoag.InvalidInput, match=r"epsilon=.* whose square is finite"):
         hoag.HuberRegressorCV(epsilon=epsilon).fit(ROWS, ROWS[:, 0])
+
+
+def test_a_solver_that_fails_is_not_asked_the_same_again_and_again():
+    problem = plain(solver=lambda lam, x0: np.ones(4) * (1 + 1e-3 * lam[0]), lam0=[0.0])
+    result = hoag.minimize(problem, search=hoag.search.Fast(max_iter=60), bounds=(-4, 4))
+    lams = [float(np.ravel(step.evaluation.lam)[0]) for step in result.trace]
+    assert max(lams.count(lam) for lam in lams) <= 4
+    assert len(lams) < 60

@@ -17,6 +17,7 @@ from hoag.search.asks import Axes, Chosen, Entry, Journal, Lipschitz, Look, Note
 from hoag.search.checkpoint import OPEN, Place, alone, current
 from hoag.search.fingerprint import digest
 from hoag.values import (
+    FALLEN,
     Array,
     Ask,
     Cost,
@@ -107,6 +108,7 @@ class Run:
         self._last: tuple[int, Evaluation] | None = None
         self._open: tuple[Ask, Evaluation] | None = None  # a step that is not in the trace yet
         self._stop: Status | None = None
+        self._vain: tuple[Evaluation | None, int] = (None, 0)
         self._longest = 0.0  # seconds of an evaluation: what is set aside for the audit
         self._earlier, self._start = 0.0, time.perf_counter()
 
@@ -170,7 +172,8 @@ class Run:
         except InnerProblemError as error:
             if not self.trace:
                 raise
-            status = Status("failed", f"Stopped after {len(self.trace)} evaluations: {error}")
+            told = f"Stopped after {len(self.trace)} evaluations, the best of which is returned"
+            status = Status("failed", f"{told}: {error}")
         except BaseException as error:
             self._attach(error)
             raise
@@ -306,9 +309,13 @@ class Run:
         """The answer to a Look or Axes; `known` is what was computed of it, if it was."""
         if isinstance(asked, Axes):
             return self._axes(asked, known)
+        if asked.ask.whole:
+            self._refuse_again(asked.lam)
         before = self.seconds
         found = self._through("look", lambda: known or self._evaluated(asked), asked.lam, asked.ask)
         self._longest = max(self._longest, self.seconds - before)
+        if asked.ask.whole:
+            self._count_vain(found)
         if not asked.ask.free:
             self._open = (asked.ask, found)
             if _overflown(asked.ask, found):
@@ -316,6 +323,21 @@ class Run:
             elif asked.told is not None:
                 self._close_step(asked.told(found))
         return found
+
+    def _count_vain(self, found: Evaluation) -> None:
+        """How often in a row a λ was evaluated, not solved for, and known no better than before."""
+        last, count = self._vain
+        same = last is not None and np.array_equal(last.lam, found.lam)
+        better = found.converged or last is None or found.f_error < FALLEN * last.f_error
+        self._vain = (found.light(), count + 1 if same and not better else 0)
+
+    def _refuse_again(self, lam: Array) -> None:
+        last, count = self._vain
+        if last is not None and count >= 2 and np.array_equal(last.lam, lam):
+            self._close_step()
+            where = np.array2string(lam, threshold=6)
+            told = f"the loss at lam = {where} is known no better for being computed again"
+            raise _Stopped(Status("stalled", f"Stalled: {told}. {last.note}".rstrip()))
 
     def _evaluated(self, look: Look) -> Evaluation:
         cost = Cost()
