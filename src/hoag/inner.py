@@ -20,16 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from hoag import linear
-from hoag.problems import Point
+from hoag import clock, linear
+from hoag.kinks import SHORT, Points, refuse_kink
+from hoag.problems import Point, as_real
 from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
-
-
-class Points(Protocol):
-    """All that a solver asks of a problem."""
-
-    def at(self, x: Array, lam: Array) -> Point: ...
-    def softened(self) -> Points | None: ...
 
 
 class InnerSolver(Protocol):
@@ -68,8 +62,9 @@ class Newton:
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
-        first, inverse = size, None
+        first, inverse, short = size, None, 0
         for k in range(self.max_iter):
+            clock.check()
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point, inverse=inverse)
             goal = np.inf
@@ -84,8 +79,14 @@ class Newton:
                 trial, trial_point = _further(problem, lam, x, trial, trial_point)
             if trial_point is None:
                 at_rounding = abs(float(point.h_x @ d)) <= self.rounding * (1 + abs(point.h))
+                if not at_rounding:
+                    refuse_kink(problem, lam, x, point.h_x, d, SHORT)
                 reason = "precision" if at_rounding else "stalled"
                 return Solve(x, size, k, reason, point, inverse=inverse)
+            far = float(np.linalg.norm(trial - x)) > SHORT * float(np.linalg.norm(d))
+            short = 0 if far else short + 1
+            if short == 8:  # in a row
+                refuse_kink(problem, lam, x, point.h_x, d, SHORT)
             x, point = trial, trial_point
             size = _gradient_size(point, lam)
         reason = "tolerance" if size <= tol else "max_iter"
@@ -99,6 +100,7 @@ class Newton:
         noise = self.rounding * abs(point.h)
         t = 1.0
         while t > ROUNDOFF:
+            clock.check()
             trial = x + t * d
             trial_point = problem.at(trial, lam)
             if -t * slope <= noise:
@@ -189,7 +191,7 @@ class Own:
         size = _gradient_size(point, lam)
         if size <= tol:
             return Solve(x0, size, 0, "tolerance", point)
-        x = np.array(self.solver(lam, x0), dtype=float)
+        x = np.array(as_real("The x of the inner solver that was given", self.solver(lam, x0)))
         if not np.all(np.isfinite(x)):
             raise InnerProblemError(
                 f"The inner solver that was given returns an x with a NaN or an infinity at lam = "
@@ -197,7 +199,10 @@ class Own:
             )
         point = problem.at(x, lam)
         size = _gradient_size(point, lam)
-        return Solve(x, size, 1, "tolerance" if size <= tol else "given", point)
+        if size <= tol:
+            return Solve(x, size, 1, "tolerance", point)
+        _refuse_kink_near(problem, lam, x, point)
+        return Solve(x, size, 1, "given", point)
 
 
 class CG:
@@ -222,6 +227,7 @@ class CG:
         size = _gradient_size(point, lam)
         iterations, reason = 0, "tolerance"
         while size > tol:
+            clock.check()
             step = self.linear_solver.solve(point.hessian, -point.h_x, None, 0.5 * tol)
             iterations += step.iterations
             trial = x + step.x
@@ -260,6 +266,7 @@ class GradientDescent:
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point, t = x0, problem.at(x0, lam), 1.0
         for k in range(self.max_iter):
+            clock.check()
             size = _gradient_size(point, lam)
             if size <= tol:
                 return Solve(x, size, k, "tolerance", point)
@@ -269,6 +276,7 @@ class GradientDescent:
             while not trial_point.h <= point.h - 0.25 * t * size**2:
                 t /= 2
                 if t * size**2 <= ROUNDOFF * abs(point.h):
+                    _refuse_kink_near(problem, lam, x, point)
                     return Solve(x, size, k, "stalled", point)
                 trial = x - t * point.h_x
                 trial_point = problem.at(trial, lam)
@@ -303,6 +311,7 @@ class LBFGS:
         trials: list[tuple[Array, Any]] = [(x0, best)]
 
         def value_and_gradient(x: Array) -> tuple[float, Array]:
+            clock.check()
             x = x.copy()
             point = start if np.array_equal(x, x0) else problem.at(x, lam)
             trials.append((x, point))
@@ -334,6 +343,8 @@ class LBFGS:
         )
         limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
         reason = "tolerance" if size <= tol else "max_iter" if limit else "stalled"
+        if size > tol:
+            _refuse_kink_near(problem, lam, best_x, best)
         return Solve(best_x, size, int(found.nit), reason, best)
 
 
@@ -352,6 +363,13 @@ def _as_exact_as_rounding(point: Point, x: Array, size: float) -> bool:
         v = H @ (v / length)
         norm = float(np.linalg.norm(v))
     return size <= ROUNDING * (norm * float(np.linalg.norm(x)) + float(np.linalg.norm(b)))
+
+
+def _refuse_kink_near(problem: Points, lam: Array, x: Array, point: Point) -> None:
+    """Look along −∇₁h, from steps far below the size of x."""
+    size = float(np.linalg.norm(point.h_x))
+    step = np.sqrt(ROUNDOFF) * max(1.0, float(np.linalg.norm(x))) / size
+    refuse_kink(problem, lam, x, point.h_x, -point.h_x, step)
 
 
 def _gradient_size(point: Point, lam: Array) -> float:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from hoag import clock
 from hoag.operators import Shifted, as_hessian
 from hoag.values import ROUNDING, ROUNDOFF, Array, Solve
 
@@ -66,6 +67,7 @@ class CG:
                 return Solve(q, size, k, "tolerance" if size <= tol else "precision", r=-r)
             if k == self.max_iter:
                 break
+            clock.check()
             Ad = A @ d
             curvature = float(d @ Ad)
             if not np.isfinite(curvature):
@@ -83,6 +85,8 @@ class CG:
             q, r = ahead, rest
             z = precondition(r) if precondition else r
             rho, before = float(r @ z), rho
+            if before == 0.0:  # below the smallest number, or M⁻¹ is none
+                return Solve(q, size, k + 1, "stalled", r=-r)
             d = z + (rho / before) * d
         return Solve(q, size, self.max_iter, "max_iter", r=-r)
 
@@ -101,8 +105,12 @@ class Cholesky:
         try:
             inverse = A.factor()
         except LinAlgError:
-            return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "indefinite", r=-b)
+            finite = np.all(np.isfinite(A @ np.ones_like(b)))
+            reason = "indefinite" if finite else "not_finite"
+            return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, reason, r=-b)
         q = inverse(b)
+        if not np.all(np.isfinite(q)):
+            return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "not_finite", r=-b)
         if tol == np.inf:  # no residual is asked for
             return Solve(q, np.nan, 1, "tolerance", inverse=inverse)
         residual = A @ q - b
@@ -152,7 +160,9 @@ class Damped:
         A = as_hessian(A)
         size = float(np.linalg.norm(b)) or 1.0  # b = 0 at a saddle point
         delta = self.least * float(np.linalg.norm(A @ b)) / size or self.least
-        while found.reason == "indefinite" and np.isfinite(delta):
+        most = delta / ROUNDOFF**2  # far above any eigenvalue that A can have beside ‖Ab‖/‖b‖
+        while found.reason == "indefinite" and delta <= most < np.inf:
+            clock.check()
             found = self.solver.solve(Shifted(A, delta), b, None, tol)
             delta *= 4
         return replace(found, damping=delta / 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import get_ident
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag.operators import Hessian, Inverse, as_hessian
-from hoag.values import ROUNDOFF, Array, Cost, InvalidInput
+from hoag.values import ROUNDOFF, Array, Cost, InnerProblemError, InvalidInput
 
 
 class Point(Protocol):
@@ -255,6 +255,40 @@ def checked_lam(lam: Any, size: int) -> Array:
     return checked
 
 
+def asked_of(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What somebody's function returns; where it fails by its numbers, an InnerProblemError.
+
+    A search takes that for a λ that cannot be evaluated. Other exceptions are for their author.
+    """
+    try:
+        return function(*arguments)
+    except InnerProblemError:
+        raise
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        raise InnerProblemError(f"{name} raised {type(error).__name__}: {error}") from error
+
+
+def refuse_complex(name: str, value: Any) -> None:
+    """InvalidInput where numbers are complex: derivatives here are of real functions."""
+    if np.issubdtype(getattr(value, "dtype", None) or type(value), np.complexfloating):
+        raise InvalidInput(
+            f"{name} is complex, and h, g and their derivatives must be real: return the real "
+            "part, if that is what is meant, or look for a negative number under a square root."
+        )
+
+
+def as_real(name: str, value: Any) -> Array:
+    """Numbers as an array of floats; InvalidInput where they are none, or complex."""
+    try:
+        array = np.asarray(value)
+        refuse_complex(name, array)
+        return np.asarray(array, dtype=float)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{name} is not a number or an array of numbers.") from error
+
+
 def priced(problem: Any) -> Problem:
     """Any problem with nothing but at, x0 and lam0: shapes checked, calls at the usual prices."""
     _check_members(problem)
@@ -301,7 +335,7 @@ class _Adopted(Problem):
         self.ledger = given.ledger if self._own_prices else Ledger()
 
     def at(self, x: Array, lam: Array) -> Point:
-        point: Point = self.given.at(x, lam)
+        point: Point = asked_of("problem.at", self.given.at, x, lam)
         if self._own_prices:
             return point
         return _PricedPoint(point, self.ledger, np.size(x), np.size(lam))
@@ -319,7 +353,7 @@ class _Adopted(Problem):
 
 
 def _start(problem: Any, name: str) -> Array:
-    vector = np.asarray(getattr(problem, name), dtype=float)
+    vector = as_real(f"problem.{name}", getattr(problem, name))
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(
             f"problem.{name} has shape {vector.shape}; it must be a flat array with at least one "
@@ -351,7 +385,7 @@ class _PricedPoint:
 
     def _member(self, name: str) -> Any:
         try:
-            return getattr(self.given, name)
+            return asked_of(f"point.{name}", getattr, self.given, name)
         except AttributeError as error:
             if hasattr(type(self.given), name):
                 raise  # it exists, and failed inside
@@ -361,17 +395,15 @@ class _PricedPoint:
             ) from error
 
     def _array(self, name: str, *shape: int) -> Any:
-        try:
-            array = np.asarray(self._member(name), dtype=float)
-        except (TypeError, ValueError):
-            raise InvalidInput(f"point.{name} is not a number or an array of numbers.") from None
+        array = as_real(f"point.{name}", self._member(name))
         _check_shape(name, array.shape, shape)
         return array if shape else float(array)
 
     def _matrix(self, name: str, *shape: int) -> Any:
         member = self._member(name)
         if isinstance(member, (list, tuple)):
-            member = np.asarray(member, dtype=float)
+            member = as_real(f"point.{name}", member)
+        refuse_complex(f"point.{name}", member)
         if np.ndim(member) not in (0, 2):
             raise InvalidInput(f"point.{name} has shape {np.shape(member)}; it should be {shape}.")
         _check_shape(name, aslinearoperator(member).shape, shape)

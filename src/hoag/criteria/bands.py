@@ -22,6 +22,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from hoag import clock
 from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import Factor, factors, solved
 from hoag.criteria.moments import BlockMoments
@@ -123,6 +124,7 @@ class Squares:
         total[:, ~finite] = np.nan
         each = zip(factors, W, self.V, self.v, self.c, roots, strict=True)
         for factor, w, V, v, c, root in each:
+            clock.check()
             half = V @ w - v
             g = c + np.sum(w * (half - v), axis=0)
             C = factor(picks * root[columns])
@@ -249,6 +251,7 @@ class Bands(SharedFolds[Blocks]):
         """x ← x − H⁻¹∇₁h, on the rows, while that moves f by more than `tol` and ever less."""
         penalty, last, known = self._pull(lam), np.inf, self.squares
         for _ in range(self.max_steps):
+            clock.check()
             at = self.blocks.sums(X)
             r = (at.gradient + penalty.times(X)) / self.bend
             each = zip(factors, r, known.mean, known.total, strict=True)
@@ -271,6 +274,7 @@ class Bands(SharedFolds[Blocks]):
         total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, p.size)
         some = max(1, int(BLOCK_ENTRIES // (features * s)))
         for first in range(0, targets, some):
+            clock.check()
             part = slice(first, first + some)
             w, q = (alpha[:, :, None] * own[:, :, part] for own in (W, Q))
             pulls = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag import clock
 from hoag.problems import Problem, checked_lam
 from hoag.values import EXACT, ROUNDING, Array, Ask, Cost, Evaluation, InvalidInput
 
@@ -109,6 +110,7 @@ class Criterion(ABC):
         `warm` is the `warm` of an earlier evaluation of this criterion, on the same rows; None
         starts afresh.
         """
+        clock.check()
         ask, lam = Ask.of(ask), checked_lam(lam, np.size(self.lam0))
         if ask.rows is not None:
             return self.sampled(ask.rows, ask.seed)._evaluate(lam, replace(ask, rows=None), warm)

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
+from hoag import clock
 from hoag.criteria.base import Criterion, Traits
 from hoag.problems import Problem
 from hoag.values import Array, Ask, Cost, Evaluation, InvalidInput
@@ -132,7 +133,8 @@ def in_threads(
     """call(*own) for all arguments, `n_jobs` at a time, through joblib."""
     if effective_n_jobs(n_jobs) == 1:
         return [call(*own) for own in arguments]
-    jobs = (delayed(call)(*own) for own in arguments)
+    timed = clock.carried(call)
+    jobs = (delayed(timed)(*own) for own in arguments)
     return list(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
 
 

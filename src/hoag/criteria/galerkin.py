@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria.base import SETTLED, SPACING, Criterion, Traits
 from hoag.criteria.implicit import Implicit, Warm
 from hoag.criteria.reduced import MOST, Reduced
@@ -90,6 +91,7 @@ class Galerkin(Criterion):
 
     def _for_gradient(self, here: Reduced, eps: float) -> Reduced:
         for _ in range(GROWTH):
+            clock.check()
             here = here.grown()
             if here.p_left <= eps or here.complete:
                 break
@@ -97,6 +99,7 @@ class Galerkin(Criterion):
 
     def _for_value(self, here: Reduced, eps: float) -> Reduced:
         for _ in range(LAST + 1):
+            clock.check()
             if here.complete or (np.isfinite(here.p_left) and here.g_left <= eps):
                 break
             here = here.grown(tangent=False)

@@ -170,12 +170,14 @@ class Implicit(Criterion):
         if ask.hessian and adjoint.inverse is not None:
             bends = self.problem.bends(point, q, adjoint.inverse)
 
+        g, change = float(point.g), -float(q @ point.h_x)
+        known = not adjoint.bent and (solve.converged or _follows(change, g))
         found = Evaluation(
             lam=lam,
-            value=float(point.g - q @ point.h_x),
+            value=g + change if known else g,
             grad=p,
-            g=float(point.g),
-            f_error=np.inf if adjoint.bent else _f_error(point, adjoint),
+            g=g,
+            f_error=_f_error(point, adjoint) if known else np.inf,
             error=ROUNDING * abs(float(point.g)) if self.exact and not self.bends else np.nan,
             hessian=bends,
             x=x,
@@ -244,10 +246,13 @@ class Implicit(Criterion):
         cost = problem.cost + Cost(certificate=extra)
         if proof is None:
             return replace(found, error=np.inf, cost=cost)
+        value, f_error = proof.value, abs(proof.value - (proof.g if corrected else found.g))
+        if not (found.converged or _follows(proof.value - proof.g, proof.g)):
+            value, f_error = proof.g, np.inf
         known = replace(
             found,
-            value=proof.value,
-            f_error=abs(proof.value - (proof.g if corrected else found.g)),
+            value=value,
+            f_error=f_error,
             warm=Warm(found.lam, *proof.best, warm.before),
             cost=cost,
         )
@@ -392,6 +397,11 @@ class Implicit(Criterion):
         if warm.q is None or warm.before.q is None:
             return x, warm.q
         return x, warm.q + t * (warm.q - warm.before.q)
+
+
+def _follows(change: float, g: float) -> bool:
+    """Whether g − q·∇₁h says anything of f where ∇₁h did not get small: not if it is not near g."""
+    return abs(change) <= ROUGH * abs(g)
 
 
 def _f_error(point: Point, adjoint: Solve) -> float:

@@ -18,6 +18,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient, unsolved
 from hoag.criteria.factors import conjugate, named, solved
 from hoag.criteria.pull import Pull, pull
@@ -155,6 +156,7 @@ class Joint(SharedFolds[Blocks | Each]):
         total, (s, many) = np.where(np.isfinite(places), 0.0, np.nan), places.shape
         changes = penalty.alpha[:, None] * np.expm1(places - found.lam[:, None])
         for k, (inverse, x) in enumerate(zip(inverses, X, strict=True)):
+            clock.check()
             moved = np.full((s, many, x.size), np.nan)
             for j, F in enumerate(penalty.roots(k)):
                 if not np.any(np.isfinite(places[j])):
@@ -242,6 +244,7 @@ class Joint(SharedFolds[Blocks | Each]):
             factors = self._inverses(penalty, H, lam)
         note = f"Newton's method stopped after {most} steps."
         for _ in range(most):
+            clock.check()
             if not at.hessian.size and (H is None or spent > self._worth):
                 at = self.work.sums(X, curved=True)
             r = at.gradient + penalty.times(X)
@@ -287,6 +290,7 @@ class Joint(SharedFolds[Blocks | Each]):
         """
         t, curved = np.ones(len(X)), not self._dear
         while True:
+            clock.check()
             trial = X + t[:, None] * d
             there = self.work.sums(trial, curved=curved)
             h_there = there.value + penalty.value(trial)
@@ -337,6 +341,7 @@ class Joint(SharedFolds[Blocks | Each]):
         factors = self._own(warm, found.lam, penalty)
         X, last = warm.X, np.inf
         for k in range(self.max_steps):
+            clock.check()
             # An evaluation ends with the sums over all rows at its x: they are what is asked for.
             at = self._outside(X) if k or self.span.wide else warm.at
             d = -solved(factors, at.gradient + penalty.times(X))

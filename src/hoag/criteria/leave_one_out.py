@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
+from hoag import clock
 from hoag.criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.decomposed import singular
 from hoag.criteria.left_out import Observed, Spectrum
@@ -313,6 +314,7 @@ class LeaveOneOut(Criterion):
         total, fits, solve = 0.0, [], solve or self._solve
         alphas = self.penalty.alpha(lam).reshape(self.p, -1)
         for block in self._blocks:
+            clock.check()
             alpha = alphas[:, block.start or 0]
             try:
                 fit = solve(alpha, block)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from hoag import clock
 from hoag.criteria.left_out_bends import SolvedRows
 from hoag.criteria.spectral import DECOMPOSED
 from hoag.glm.rows import Rows
@@ -58,6 +59,7 @@ class CentredRows:
         self.flops += 2.0 * self.n**2 * self.p
         gram = np.zeros((self.n, self.n))
         for _, R in self.column_blocks():
+            clock.check()
             gram += R @ R.T
         return gram
 
@@ -73,6 +75,7 @@ class CentredRows:
     def row_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Centred rows, dense, some at a time."""
         for rows, A in self.rows.dense_blocks():
+            clock.check()
             yield rows, A - self.mean
 
     def solved_rows(self, factor: Any) -> SolvedRows:
@@ -92,6 +95,7 @@ class CentredRows:
         """√S (A − 1 meanᵀ), dense, some columns at a time."""
         root = self.root
         for columns, A in self.rows.dense_columns():
+            clock.check()
             yield columns, root * (A - self.mean[columns])
 
     def primal(self, y: Array, alpha: Array) -> Fit:
@@ -104,6 +108,7 @@ class CentredRows:
         residual = y - self.forward(theta)
         leverage, seen = self.share.copy(), self.solved_rows(factor)
         for rows, A, B in seen():
+            clock.check()
             leverage[rows] += self.weights[rows] * np.einsum("ij,ij->i", A, B)
 
         def derivative(u: Array, v: Array) -> Array:

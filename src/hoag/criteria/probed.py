@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria.base import Criterion, Traits, no_gradient, unsolved
 from hoag.criteria.scores import Judged, LeftOut, Score, Seen
 from hoag.glm.model import LinearModel, LinearPoint
@@ -168,6 +169,7 @@ class Probed(Criterion):
         root, alpha = np.sqrt(curvature), np.sqrt(self.penalty.alpha(lam))
         solves = []
         for k in range(self.probes):
+            clock.check()
             u = train.backward(root * xi[:, k]) + alpha * zeta[:, k]
             solves.append(self._solved(point, u, None if warm is None else warm.W[k], share))
         W, left = [one.x for one in solves], [one.r for one in solves]
@@ -228,6 +230,7 @@ class Probed(Criterion):
         all_of_them = self.score.at(fit.seen(lever.V))
         total.add(float(m), all_of_them, lever, 1.0 / m)
         for k in range(m):
+            clock.check()
             lever = Leverage.of((whole_a - a[:, k]) / (m - 1), (whole_b - b[:, k]) / (m - 1), c)
             judged = self.score.at(fit.seen(lever.V))
             values[k] = m * all_of_them.value - (m - 1) * judged.value
@@ -249,6 +252,7 @@ class Probed(Criterion):
         )
         G, parts = [], []
         for k in range(self.probes):
+            clock.check()
             y, e = fit.Y[:, k], fit.E[:, k]
             omega = 2.0 * (known.by_a[:, k] * y - known.by_b[:, k] * root * e)
             start = None if warm is None else warm.G[k]

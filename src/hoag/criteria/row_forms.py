@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hoag import clock
 from hoag.glm.blocks import Blocks
 from hoag.glm.model import LinearModel
 from hoag.glm.rows import BLOCK_ENTRIES, ArrayRows, filled
@@ -47,6 +48,7 @@ class RowForms:
         """AᵢGAᵢᵀ for every row, (n, K, K), with G = FFᵀ: none is below zero by rounding."""
         parts, found = self._parts(self.layout @ root), []
         for rows in self._blocks():
+            clock.check()
             if len(parts) == 1:
                 T = rows @ parts[0]
                 found.append(np.einsum("ij,ij->i", T, T)[:, None, None])
@@ -62,6 +64,7 @@ class RowForms:
         V = np.empty((self.design.n, K, K))
         first = 0
         for rows in self._blocks():
+            clock.check()
             some = slice(first, first := first + rows.shape[0])
             for k in range(K):
                 for j in range(k + 1):
@@ -86,6 +89,7 @@ class RowForms:
             yield self._few
             return
         for _, block in self.design.rows.blocks():
+            clock.check()
             one = np.ones((block.shape[0], 1))
             block = block.toarray() if filled(block) else block
             if sparse.issparse(block):

@@ -22,6 +22,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria import joint
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.pull import Pull, pull
@@ -248,6 +249,7 @@ class Sketched(SharedFolds[FarBlocks]):
         if before is not None:
             lefts, h = _left(penalty, before), before.at.value + penalty.value(before.X)
         for k in range(1, self.max_reads + 1):
+            clock.check()
             at = self._together.sums(X, Q)
             here = at.value + penalty.value(X)
             # Where so little is left that h is about quadratic.
@@ -334,6 +336,7 @@ class Sketched(SharedFolds[FarBlocks]):
         h, stand_in = float(warm.read.at.value[-1]), self._stand_in(warm.about).last
         before: tuple[Array, Array] | None = None
         for k in range(1, self.max_reads + 1):
+            clock.check()
             gradient = blocks.sums(x, valued=False).gradient
             r = gradient + penalty.times(x)
             if before is not None:
@@ -377,6 +380,7 @@ def _slope(penalty: Pull, read: Read, share: float) -> tuple[Array, float]:
     p = -penalty.forms(Q + E, X + D)
     doubt = np.zeros(p.size)
     for k in range(len(X)):
+        clock.check()
         only = np.arange(len(X))[:, None] == k
         first = penalty.forms(only * E, X) + penalty.forms(only * D, Q)
         doubt += share * np.abs(first) + np.abs(penalty.forms(only * E, D))

@@ -28,6 +28,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from hoag import clock
 from hoag.criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag.criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
 from hoag.criteria.moments import BlockMoments
@@ -66,6 +67,7 @@ class Spectral(SharedFolds[Blocks]):
         cheap = self.blocks.n * self._design.features**2 <= CHEAP or bool(self.span.wide)
         found = []
         for k in range(len(self.models)):
+            clock.check()
             fold = self._fold(k, np.inf)
             if fold.rounding(0.0) > GRAM_ERROR:
                 if not cheap:
@@ -85,6 +87,7 @@ class Spectral(SharedFolds[Blocks]):
         alphas = np.array([self._alpha(lam) for lam in lams])
         f, p, lost = np.zeros((3, alphas.size))
         for k in range(len(self.models)):
+            clock.check()
             fold = self._fold(k, np.inf)
             value, slope, size = fold.judged(alphas)
             error = ROUNDING * size + fold.rounding(alphas) * np.abs(value)
@@ -119,6 +122,7 @@ class Spectral(SharedFolds[Blocks]):
         X = np.stack([self._x(fold, alpha) for fold in self._all(alpha)])
         last = np.inf
         while True:
+            clock.check()
             at = self.blocks.sums(X)
             h_x = at.gradient + self._pull(found.lam).times(X)
             step = -np.stack(

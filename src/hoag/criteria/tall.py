@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria import joint
 from hoag.criteria.base import SPACING, Traits, no_gradient
 from hoag.criteria.factors import solved
@@ -97,6 +98,7 @@ class Tall(SharedFolds[Blocks]):
         weights = float(blocks.weights.sum())
         step, h, last, fresh = np.zeros_like(x), np.inf, np.inf, False
         for _ in range(self.max_steps):
+            clock.check()
             fresh = H is None
             value, gradient, made = blocks.expanded(x + step, curved=fresh)
             there = float(value.sum() + penalty.value(x[None] + step)[0])
@@ -139,6 +141,7 @@ class Tall(SharedFolds[Blocks]):
         T = change = -solved(factors, penalty.times(X + d))
         p, error, again = np.nan, np.nan, False
         for _ in range(self.max_steps):
+            clock.check()
             X = X + d
             at = self.blocks.sums(X, T if ask.gradient else None, valued=False)
             d, left = _step(factors, at.gradient + penalty.times(X))
@@ -226,6 +229,7 @@ class Tall(SharedFolds[Blocks]):
         factors, penalty = self._inverses(self._own(warm), lam), self._pull(lam)
         X, at, last = warm.X, warm.at, np.inf
         for _ in range(self.max_steps):
+            clock.check()
             d = -solved(factors, at.gradient + penalty.times(X))
             left = float(np.sum(np.abs(np.sum(at.g_x * d, axis=1))))
             if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
@@ -251,6 +255,7 @@ class Tall(SharedFolds[Blocks]):
         (inverse,) = self._factors(M, lam)
         last = np.inf
         for k in range(self.max_steps):
+            clock.check()
             point = whole.at(x, lam)
             size = float(np.linalg.norm(point.h_x))
             if size <= tol:

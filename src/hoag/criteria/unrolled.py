@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria.base import Criterion, Traits, no_gradient
 from hoag.criteria.certificate import certify
 from hoag.criteria.tape import Tape, Var
@@ -95,6 +96,7 @@ class GradientDescent:
         t = self.step or self._power_of_two(oracle.point(x.value))
         before = x
         for _ in range(n_iter):
+            clock.check()
             after = x - oracle.gradient(x) * t
             if self.momentum:
                 after = after + (x - before) * self.momentum
@@ -138,6 +140,7 @@ class LBFGS:
         gradient = oracle.gradient(x)
         first = float(np.linalg.norm(gradient.value))
         for _ in range(n_iter):
+            clock.check()
             if np.linalg.norm(gradient.value) <= CONVERGED * first:
                 break
             d = self._direction(gradient, [part for pair in pairs for part in pair])
@@ -210,6 +213,7 @@ class ConjugateGradient:
         d, rho = r, r @ r
         first = rho.value
         for _ in range(n_iter):
+            clock.check()
             if rho.value <= CONVERGED**2 * first:
                 break
             Hd = oracle.gradient(d) - origin

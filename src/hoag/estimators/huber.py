@@ -126,8 +126,11 @@ class HuberRegressorCV(Regressor, WithSettings):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not (isinstance(self.epsilon, Real) and float(self.epsilon) > 1):
-            raise InvalidInput(f"epsilon={self.epsilon!r}: give a number above 1, such as 1.35.")
+        if not (isinstance(self.epsilon, Real) and 1 < float(self.epsilon) < 1e150):
+            raise InvalidInput(
+                f"epsilon={self.epsilon!r}: give a number above 1, such as 1.35, whose square is "
+                "finite. For squares throughout use RidgeCV."
+            )
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)

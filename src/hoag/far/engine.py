@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from hoag import clock
 from hoag.far.piece import Piece, Source
 from hoag.far.tree import Tree
 
@@ -80,6 +81,7 @@ class Local(Engine):
     def total(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Any:
         tree = Tree()
         for i, found in enumerate(self._answers(call, prepare, rows)):
+            clock.check()
             tree.add((0, i), found)
         return tree.total
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
+from hoag import clock
 from hoag.glm.kernel import Kernel
 from hoag.glm.kernel_bends import bends
 from hoag.glm.losses import OuterLoss, OuterLossAt, Squared
@@ -121,6 +122,7 @@ class KernelRidgeProblem(Problem):
         """f at many λ: those that share their widths, one after another, share a decomposition."""
         found: list[Array] = []
         for gamma, some in groupby(lams, key=lambda lam: tuple(lam[:-1])):
+            clock.check()
             ridges = np.array([lam[-1] for lam in some])
             kernel = self.kernel(np.exp(np.array(gamma) - self.shift[0]))
             found.append(kernel.values(np.exp(ridges - self.shift[1])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from hoag.operators import Hessian, as_hessian
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout, nested
+from hoag.problems import as_real, asked_of, refuse_complex
 from hoag.values import ROUNDOFF, Array, InvalidInput
 
 Vector = Callable[[Array, Array], Any]
@@ -92,6 +93,7 @@ def problem(
 def _numbers(value: Any) -> Array:
     if value is None:  # which NumPy takes for a NaN
         raise TypeError
+    refuse_complex("A vector of x or λ", np.asarray(value))
     return np.asarray(value, dtype=float)
 
 
@@ -100,6 +102,7 @@ def _as_it_is(_: int, array: Array) -> Array:
 
 
 def _flat(value: Any, name: str) -> Array:
+    refuse_complex(name, np.asarray(value))
     try:
         vector = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -166,8 +169,9 @@ class _Callables(Functions):
     ) -> Array:
         """The gradient that is called `name`, or that of `function` at `at` by differences."""
         if self._given[name] is not None:
-            return self._shaped(self._given[name](x, lam), name, at.size)
-        return np.array([_difference(function, at, e) for e in np.eye(at.size)])
+            return self._shaped(asked_of(name, self._given[name], x, lam), name, at.size)
+        number = partial(asked_of, name[0], function)
+        return as_real(name, [_difference(number, at, e) for e in np.eye(at.size)])
 
     def _times_cross(self, x: Array, lam: Array, q: Array) -> Array:
         if self._given["cross"] is not None:
@@ -182,16 +186,17 @@ class _Callables(Functions):
         return aslinearoperator(self._matrix("cross", x, lam, (self._p, self._s)))
 
     def _matrix(self, name: str, x: Array, lam: Array, shape: tuple[int, int]) -> Any:
-        matrix = self._given[name](x, lam)
+        matrix = asked_of(name, self._given[name], x, lam)
         if isinstance(matrix, (list, tuple)):
-            matrix = np.array(matrix, dtype=float)
+            matrix = as_real(name, matrix)
+        refuse_complex(name, matrix)
         if tuple(matrix.shape) != shape:
             found = tuple(matrix.shape)
             raise InvalidInput(f"{name} has shape {found}; by x0 and lam0 it is {shape}.")
         return matrix
 
     def _number(self, function: Vector, name: str, x: Array, lam: Array) -> float:
-        value = np.asarray(function(x, lam))
+        value = as_real(f"{name}(x, lam)", asked_of(name, function, x, lam))
         if value.shape != ():
             raise InvalidInput(
                 f"{name}(x, lam) has shape {value.shape}; it must be one number. Sum over rows."
@@ -199,7 +204,7 @@ class _Callables(Functions):
         return float(value)
 
     def _shaped(self, value: Any, name: str, size: int) -> Array:
-        array = np.asarray(value, dtype=float)
+        array = as_real(name, value)
         if array.shape != (size,):
             raise InvalidInput(f"{name} has shape {array.shape}; by x0 and lam0 it is ({size},).")
         return array

@@ -15,6 +15,7 @@ import numpy as np
 
 from hoag.domains import is_domain, product
 from hoag.own.scales import Scale, Scales
+from hoag.problems import as_real
 from hoag.values import Array, Box, Domain, InvalidInput
 
 
@@ -75,7 +76,7 @@ class Tree:
                     f"{what} has shape {np.shape(leaf)}{where}, where the problem has {shape}."
                 )
         parts = [
-            np.broadcast_to(np.asarray(leaf, dtype=float), shape).ravel()
+            np.broadcast_to(as_real(what, leaf), shape).ravel()
             for leaf, shape in zip(leaves, self.shapes, strict=True)
         ]
         return np.concatenate(parts) if parts else np.zeros(0)

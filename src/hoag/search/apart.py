@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from hoag import clock
 from hoag.criteria.apart import Apart
 from hoag.criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag.criteria.folds import in_threads
@@ -107,7 +108,12 @@ class Searches:
         self._look_along()
         for some in np.array_split(np.arange(many), min(many, self.batches)):
             before = self.seconds
-            self._search([int(t) for t in some])
+            try:
+                with clock.until(self._deadline):
+                    self._search([int(t) for t in some])
+            except clock.TimeUp:
+                why = f"Stopped {self._so_far}: the time budget is used."
+                return self.result(Status("time_budget", why))
             last, checkpoint = self.seconds - before, current()
             if checkpoint is not None and checkpoint.interrupted:
                 return self.result(self._interrupted(checkpoint))
@@ -118,6 +124,12 @@ class Searches:
                 why = f"Stopped {self._so_far}: the time budget of {self.budget:g} s is used."
                 return self.result(Status("time_budget", why))
         return self.result(self._status())
+
+    @property
+    def _deadline(self) -> float:
+        if self.budget is None:
+            return np.inf
+        return time.perf_counter() + self.budget - self.seconds
 
     def _interrupted(self, checkpoint: Checkpoint) -> Status:
         told = f"Interrupted {self._so_far}: this is the best so far. {checkpoint.goes_on}"

@@ -26,7 +26,7 @@ class Search(Settings, ABC):
     accuracy     the share of itself to which f is settled at the end
     by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
                  error of p measured
-    time_budget  seconds; looked at after every evaluation
+    time_budget  seconds; looked at within evaluations, too
     max_iter     the most steps, if that is known
 
     >>> import hoag

@@ -31,7 +31,7 @@ class Fast(Search):
     tol          stop when the loss can fall by no more than this share of itself, by its slope,
                  the error of that slope, and the curvature
     max_iter     the most evaluations, times `starts`
-    time_budget  seconds; looked at after every evaluation
+    time_budget  seconds; looked at within evaluations, too
     starts       with several penalties whose ∇²f is known: so many descents, the first from the
                  best shared penalty, the others from weaker ones. "auto": two where f is exact
                  and cheap and targets are tuned together, in max_iter evaluations; else one

@@ -23,7 +23,7 @@ class Growing(Fast):
                  error is half as large
     seed         of the order in which rows come into samples
     max_iter     the most evaluations, of all sizes together
-    time_budget  seconds; looked at after every evaluation
+    time_budget  seconds; looked at within evaluations, too
 
     On a sample λ moves while its slope is larger than the sampling error of that slope, which is
     measured (hoag.criteria.sampled); then the sample grows, and λ, x, q and what is known of ∇²f

@@ -44,7 +44,7 @@ class Hoag(Search):
                  one more promises, while no hyperparameter, moved by one, promises more than five
                  times `gain`. 0: never for this reason
     max_iter     the most evaluations
-    time_budget  seconds; looked at after every evaluation
+    time_budget  seconds; looked at within evaluations, too
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes

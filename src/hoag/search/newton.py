@@ -89,7 +89,7 @@ def little_gained(shared: Array | None, own: Array | None) -> str:
         return ""
     gains, total = shared - own, float(shared.sum())
     gain, error = float(gains.sum()), float(np.sqrt(gains.size) * gains.std(ddof=1))
-    if gain >= error:
+    if gain >= error or total == 0.0:
         return ""
     return (
         f"Penalties of their own lower the loss by {max(gain, 0.0) / total:.2%} ± "

@@ -12,7 +12,7 @@ from hoag.schedules import FLOOR
 from hoag.search.asks import Asking, Look, Note, Steps, on_bounds, sentence
 from hoag.search.curvature import TINY, Curvature, free, steepest
 from hoag.search.steps import AHEAD, LONGEST, M
-from hoag.values import ROUNDING, SUFFICIENT, Array, Ask, Box, Domain, Evaluation, Status
+from hoag.values import FALLEN, ROUNDING, SUFFICIENT, Array, Ask, Box, Domain, Evaluation, Status
 
 # The longest step doubles when f falls by this share of what the slope promises.
 GOOD = 0.25
@@ -76,6 +76,7 @@ class Descent(ABC):
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
         self.evaluations, self.eps = 0, np.inf
+        self.stuck: Array | None = None  # a λ that is not known better with a smaller ε
 
     @abstractmethod
     def _step(self, here: Here, radius: float) -> Array:
@@ -138,7 +139,8 @@ class Descent(ABC):
                 continue
             refusals += 1
             length = float(np.max(np.abs(step)))
-            self.radius = length * float(np.clip(promise / (promise - fall) / 2, 0.1, 0.5))
+            share = promise / (promise - fall) if promise > fall else 0.0
+            self.radius = length * float(np.clip(share / 2, 0.1, 0.5))
             if refusals % REFUSALS == 0 and self._can_refine(here):
                 here = yield from self._refined(here)
                 here = yield from self._clear(here)
@@ -164,6 +166,8 @@ class Descent(ABC):
         return self.ratio * here.eps if np.isnan(error) else error
 
     def _can_refine(self, here: Here) -> bool:
+        if self.stuck is not None and np.array_equal(self.stuck, here.now.lam):
+            return False
         return here.eps > FLOOR * self.first or here.eps == np.inf
 
     def _refined(self, here: Here) -> Asking[Here]:
@@ -172,6 +176,9 @@ class Descent(ABC):
             self.first = self.most = LOOSE * max(abs(here.now.g), _size(here.now))
             return (yield from self._at(here.now.lam, self.first, here.now))
         better = yield from self._at(here.now.lam, SHRINK * here.eps, here.now)
+        fallen = better.now.f_error < FALLEN * here.now.f_error
+        if not (better.now.converged or here.now.converged or fallen):
+            self.stuck = better.now.lam  # twice in vain: the inner solver does no better
         shown = float(np.linalg.norm(better.now.grad - here.now.grad)) / here.eps
         self.ratio = M if self.ratio == np.inf else self.ratio
         if shown > SHOWN * self.ratio:
@@ -204,7 +211,8 @@ class Descent(ABC):
                 return here
             hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
             hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
-            if hidden <= goal or (np.isnan(now.own_errors[1]) and not self._can_refine(here)):
+            unmeasured = np.isnan(now.own_errors[1]) and self.stuck is None
+            if hidden <= goal or (unmeasured and not self._can_refine(here)):
                 left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
                 self._stop("converged", here, f"the loss can still fall by about {left}")
             if not self._can_refine(here):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hoag import clock
 from hoag.criteria.base import SETTLED, Criterion
 from hoag.criteria.folds import in_threads
 from hoag.search.asks import (
@@ -27,6 +28,7 @@ from hoag.search.asks import (
 from hoag.search.checkpoint import OPEN, Place, alone, current
 from hoag.search.fingerprint import digest
 from hoag.values import (
+    FALLEN,
     Array,
     Ask,
     Cost,
@@ -119,6 +121,7 @@ class Run:
         self._known: dict[bytes, Evaluation] = {}  # what is verified, by its λ
         self._accuracy = ACCURACY
         self._stop: Status | None = None
+        self._vain: tuple[Evaluation | None, int] = (None, 0)
         self._longest = 0.0  # seconds of an evaluation: what is set aside for the audit
         self._earlier, self._start = 0.0, time.perf_counter()
 
@@ -173,17 +176,28 @@ class Run:
             status = self._search(search.steps(domain, lam0, self.criterion.traits))
         except _Stopped as stop:
             status = stop.status
+        except clock.TimeUp:
+            if self.time_budget is None:  # the deadline is somebody else's
+                raise
+            raise InvalidInput(
+                f"time_budget={self.time_budget:g} s is not enough to compute the loss once, where "
+                "the search begins: give more time, or fewer rows."
+            ) from None
         except InnerProblemError as error:
             if not self.trace:
                 raise
-            status = Status("failed", f"Stopped after {len(self.trace)} evaluations: {error}")
+            told = f"Stopped after {len(self.trace)} evaluations, the best of which is returned"
+            status = Status("failed", f"{told}: {error}")
         except BaseException as error:
             self._attach(error)
             raise
         if not self.trace:
             raise InvalidInput(f"{search!r} ended without an evaluation: {status}")
         try:
-            return self._audited(status)
+            with clock.until(self._deadline(late=True)):
+                return self._audited(status)
+        except clock.TimeUp:
+            return self._unaudited_whole(status)
         except Exception as error:
             if status.reason != "failed" and not isinstance(error, InnerProblemError):
                 self._attach(error)
@@ -193,6 +207,28 @@ class Run:
         except BaseException as error:
             self._attach(error)
             raise
+
+    def _deadline(self, late: bool) -> float:
+        """When the time budget is over; `late`: for what must be done, a little later."""
+        if self.time_budget is None:
+            return np.inf
+        more = max(0.2 * self.time_budget, 0.5) if late else 0.0
+        return time.perf_counter() + self.time_budget + more - self.seconds
+
+    @property
+    def _out_of_time(self) -> Status:
+        budget = "" if self.time_budget is None else f" of {self.time_budget:g} s"
+        return Status(
+            "time_budget",
+            f"Stopped after step {len(self.trace)}: the time budget{budget} is used.",
+        )
+
+    def _unaudited_whole(self, status: Status) -> Result:
+        """The best as it was found, with its x: there was no time to compute the loss once more."""
+        why = f"{status} There was no time to compute its loss once more."
+        best = self._unaudited(Status("time_budget", why))
+        x, cost = self.criterion.solution(best.evaluation)
+        return replace(best, evaluation=replace(best.evaluation, x=x), cost=best.cost + cost)
 
     def _attach(self, error: BaseException) -> None:
         """Hand out what was found with the exception, without another call to the problem."""
@@ -214,12 +250,19 @@ class Run:
         try:
             while True:
                 asked = steps.send(answer)
-                answer = self._answer(asked)
+                with clock.until(self._deadline(late=not self.trace)):
+                    answer = self._answer(asked)
                 self._save()
         except StopIteration as end:
             self._close_step()
             status: Status = end.value
             return status if self._stop is None or status.converged else self._stop
+        except clock.TimeUp:
+            if self.trace and self._stop is None:
+                self._end(self._out_of_time)
+            if self._stop is not None:
+                raise _Stopped(self._stop) from None
+            raise
         except BaseException:
             if self._stop is None:
                 self._at_stop = dict(self._issued)
@@ -282,24 +325,49 @@ class Run:
         """The answer to a Look or Axes; `known` is what was computed of it, if it was."""
         if isinstance(asked, Axes):
             return self._axes(asked, known)
+        if asked.ask.whole:
+            self._refuse_again(asked.lam)
         before = self.seconds
         found = self._through("look", lambda: known or self._evaluated(asked), asked.lam, asked.ask)
         self._longest = max(self._longest, self.seconds - before)
+        if asked.ask.whole:
+            self._count_vain(found)
         if not asked.ask.free:
             self._open = (asked.ask, found)
-            if asked.told is not None:
+            if _overflown(asked.ask, found):
+                self._close_step()  # ends the search, before it computes with what is no number
+            elif asked.told is not None:
                 self._close_step(asked.told(found))
         return found
 
+    def _count_vain(self, found: Evaluation) -> None:
+        """How often in a row a λ was evaluated, not solved for, and known no better than before."""
+        last, count = self._vain
+        same = last is not None and np.array_equal(last.lam, found.lam)
+        better = found.converged or last is None or found.f_error < FALLEN * last.f_error
+        self._vain = (found.light(), count + 1 if same and not better else 0)
+
+    def _refuse_again(self, lam: Array) -> None:
+        last, count = self._vain
+        if last is not None and count >= 2 and np.array_equal(last.lam, lam):
+            self._close_step()
+            where = np.array2string(lam, threshold=6)
+            told = f"the loss at lam = {where} is known no better for being computed again"
+            raise _Stopped(Status("stalled", f"Stalled: {told}. {last.note}".rstrip()))
+
     def _evaluated(self, look: Look) -> Evaluation:
+        cost = Cost()
         try:
             start = None if look.start is None else look.start.warm
-            return self.criterion.evaluate(look.lam, look.ask, start)
+            found = self.criterion.evaluate(look.lam, look.ask, start)
+            if look.ask.whole or not _overflown(look.ask, found):
+                return found
+            cost = found.cost
         except InnerProblemError:
             if look.ask.whole:
                 raise
-            nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
-            return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, converged=False)
+        nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
+        return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, cost=cost, converged=False)
 
     def _axes(self, asked: Axes, known: tuple[Array | None, Cost] | None) -> Evaluation:
         entry, number = self._next("axes"), len(self._entries)
@@ -368,11 +436,7 @@ class Run:
         self._write(Entry("stop", answer=status, seconds=self.seconds))
 
     def _check_finite(self, step: Step, ask: Ask) -> None:
-        found, bad = step.evaluation, ""
-        if not np.isfinite(found.value):
-            bad = f"the outer loss is {found.value}"
-        elif ask.gradient and not np.all(np.isfinite(found.grad)):
-            bad = "the gradient is not finite"
+        bad = _overflown(ask, step.evaluation)
         if bad:
             where = np.array2string(step.lam, threshold=6)
             raise _Stopped(
@@ -411,7 +475,7 @@ class Run:
             status = Status(
                 "left_behind",
                 f"{status} But the loss was lower at lam = {where}, which is returned: "
-                f"{known.value / first.value:.4g} times this one. f has other minima or a flat "
+                f"{known.value:.6g} for {first.value:.6g}. f has other minima or a flat "
                 "region here; a search that starts there may go on.",
             )
         if status.converged and known.f_error > 2 * SETTLED * self._accuracy * abs(known.value):
@@ -556,6 +620,10 @@ class Run:
         entry = self._replay.entries[number]
         if what == "stop" and entry.what != "stop":
             return None
+        if entry.what == "stop" and what != "stop":  # the clock, in the midst of an evaluation
+            self._earlier = entry.seconds
+            self._end(entry.answer)
+            raise _Stopped(entry.answer)
         if entry.what != what:
             raise InvalidInput(
                 f"Entry {number + 1} of the journal is of another search: it has "
@@ -575,6 +643,26 @@ def _unsettled(status: Status, known: Evaluation) -> str:
         why = "The loss is not known: a fit stopped short of its minimum at the λ returned."
     parts = f"Not converged. {why} {known.note}".rstrip()
     return f"{parts} The search itself ended so: {status}"
+
+
+def _overflown(ask: Ask, found: Evaluation) -> str:
+    """Which part of an evaluation no search can compute with; "" where squares do not overflow."""
+    if not np.isfinite(found.value):
+        return f"the outer loss is {found.value}"
+    parts = {"the outer loss": np.array([found.value])}
+    if ask.gradient:
+        parts["the gradient"] = found.grad
+    if np.isfinite(found.error):
+        parts["the error of the gradient"] = np.array([found.error])
+    if found.hessian is not None:
+        parts["the Hessian of the outer loss"] = found.hessian
+    most = np.sqrt(np.finfo(float).max)
+    for name, part in parts.items():
+        if not np.all(np.isfinite(part)):
+            return f"{name} is not finite"
+        if np.abs(part).max(initial=0.0) > most:
+            return f"{name} is so large that its square overflows"
+    return ""
 
 
 def _beginning(criterion: Criterion, search: Search, domain: Domain, lam0: Array) -> str:
