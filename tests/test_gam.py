@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV
-from hoag.gam import category, from_formula, linear, smooth, tensor
+from hoag.gam import category, linear, smooth, tensor
 from hoag.gam.additive import Additive
 from hoag.gam.table import Table
 
@@ -468,36 +468,20 @@ def test_clones_and_pickles(data, fitted):
     assert other.fit(X, y).edf_.size == 1
 
 
-# ---- formulas and errors
+# ---- errors
 
 
-def test_formulas_of_mgcv():
-    left, terms = from_formula('y ~ 1 + s(x, k=12, bs="cc") + te(u, v, k=c(5, 6)) + s(a, by=b) + w')
-    assert left == "y"
-    assert terms == [
-        smooth("x", knots=13, cyclic=True),
-        tensor("u", "v", knots=(3, 4)),
-        smooth("a", by="b"),
-        linear("w"),
-    ]
-    made, _ = additive(
-        np.linspace(0, 1, 50)[:, None], from_formula("s(x, k=12)")[1][0], names=["x"]
-    )
-    assert made.parts[0].basis.size == 12
-    assert from_formula("w", lambda name: False)[1] == [category("w")]
-    more = from_formula('s(u, v, k=30) + factor(g) + s(h, bs="re") + s(x, k=-1)')[1]
-    assert more == [tensor("u", "v", knots=3), category("g"), category("h"), smooth("x")]
-    for wrong in (
-        "y ~ s(x) - 1",
-        "y ~ s(x) * z",
-        "y ~ ",
-        "y ~ s(x, fx=True)",
-        "y ~ log(x)",
-        "y ~ s(x + 1)",
-        "~ 0",
-    ):
-        with pytest.raises(hoag.InvalidInput):
-            from_formula(wrong)
+def test_a_surface_has_as_many_coefficients_as_there_are_rows_for():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(50, 4))
+    size = {rows: additive(X[:rows], tensor(0, 1))[0].size for rows in (30, 50)}
+    assert size == {30: 25, 50: 49}
+    assert additive(rng.uniform(size=(90, 2)), tensor(0, 1))[0].size == 81
+    assert additive(X, tensor(0, 1, knots=7))[0].size == 81  # as it was asked for
+    with pytest.raises(hoag.InvalidInput, match="256 coefficients, 4 × 4 × 4 × 4, for 50 differ"):
+        GAMRegressorCV("te(0, 1, 2, 3)").fit(X, X[:, 0])
+    with pytest.raises(hoag.InvalidInput, match="for 50 different rows: give k=7"):
+        GAMRegressorCV("te(0, 1, k=20)").fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize(
@@ -525,6 +509,12 @@ def test_other_errors():
         GAMRegressorCV(family="cauchy").fit(X, X[:, 0])
     with pytest.raises(hoag.InvalidInput, match="knots=1"):
         smooth(0, knots=1)
+    for wrong in ("a", 2.5, None, [1, np.nan], True):
+        with pytest.raises(hoag.InvalidInput, match="knots="):
+            smooth(0, knots=wrong)
+    for name in ("order", "degree"):
+        with pytest.raises(hoag.InvalidInput, match=f"{name}='a'"):
+            tensor(0, 1, **{name: "a"})
     with pytest.raises(hoag.InvalidInput, match="two columns"):
         tensor(0)
     frame = pd.DataFrame({"x": [0.0, np.nan, *np.arange(28)], "k": ["a", None] * 15})

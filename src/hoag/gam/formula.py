@@ -4,22 +4,22 @@
     te(x, z, k=, bs=, by=)   tensor()
     x                        linear(), or category() where the column holds no numbers
 
-Python's own grammar reads the right side, so that nothing has to be installed for it, and no code
-of a formula is run. A name that is none in Python is quoted, s("body mass"), or in backticks, as in
-R. `k` is the number of coefficients, as in mgcv.
+No code of a formula is run; hoag.gam.grammar reads it. A name that is none in R is quoted,
+s("body mass"), or in backticks. `k` is the number of coefficients, as in mgcv.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import Any
 
+from hoag.gam.grammar import Summand, Value, parsed, shortened
 from hoag.gam.terms import Column, Term, category, linear, smooth, tensor
 from hoag.values import InvalidInput
 
 _CYCLIC = ("cc", "cp")
 _KNOWN = ("ps", "cr", "bs", "tp", "ts", "cs", *_CYCLIC)
+_NONE = ("None", "NA", "NULL")  # as mgcv's by=NA: there is none
 
 
 def from_formula(
@@ -34,120 +34,122 @@ def from_formula(
     >>> target, [term.columns for term in terms]
     ('y', [('age',), ('lat', 'lon'), ('dose',)])
     """
-    left, tilde, right = formula.partition("~")
-    if not tilde:
-        left, right = "", formula
-    try:
-        tree = ast.parse(right.strip().replace(":", "*").replace("`", '"'), mode="eval").body
-    except SyntaxError:
-        raise InvalidInput(
-            f"The formula {formula!r} cannot be read: write y ~ s(x) + te(u, v) + z."
-        ) from None
-    terms = [_term(node, numeric, formula) for node in _summands(tree, formula)]
+    left, summands = parsed(formula)
+    terms = [_term(one, numeric, formula) for one in summands]
     found = [term for term in terms if term is not None]
     if not found:
-        raise InvalidInput(f"The formula {formula!r} has no term.")
-    return left.strip().strip("`\"'") or None, found
+        raise InvalidInput(f"The formula {shortened(formula)} has no term.")
+    return left, found
 
 
-def _summands(node: ast.expr, formula: str) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_summands(node.left, formula), *_summands(node.right, formula)]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+def _term(one: Summand, numeric: Callable[[Column], bool], formula: str) -> Term | None:
+    if not one.call:
+        (name,) = one.entries
+        if isinstance(name, str):
+            return linear(name) if numeric(name) else category(name)
+        if name == 1:
+            return None  # the intercept, which is always there
         raise InvalidInput(
-            f"{formula!r}: nothing can be taken away; there is always an intercept, and a term "
-            "that is not wanted is left out."
+            f"{shortened(formula)}: there is always an intercept; leave {name!r} out."
         )
-    if isinstance(node, ast.BinOp):
-        raise InvalidInput(
-            f"In {formula!r} terms are added, with +: for a surface write te(u, v), for a "
-            "coefficient that varies s(x, by=u)."
-        )
-    return [node]
-
-
-def _term(node: ast.expr, numeric: Callable[[Column], bool], formula: str) -> Term | None:
-    if isinstance(node, ast.Constant) and node.value == 1:
-        return None  # the intercept, which is always there
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return linear(node.value) if numeric(node.value) else category(node.value)
-    if isinstance(node, ast.Constant):
-        raise InvalidInput(f"{formula!r}: there is always an intercept; leave {node.value!r} out.")
-    if isinstance(node, ast.Name):
-        return linear(node.id) if numeric(node.id) else category(node.id)
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-        raise InvalidInput(f"{ast.unparse(node)!r} in {formula!r} is no term: use s(x), te(u, v).")
-    columns = [_column(part, formula) for part in node.args]
-    options = {str(part.arg): _option(part, formula) for part in node.keywords}
-    kind = node.func.id
-    if kind in ("category", "factor", "linear") and len(columns) == 1 and not options:
-        return linear(columns[0]) if kind == "linear" else category(columns[0])
-    if kind == "s" and len(columns) == 1 and options.get("bs") == "re":
+    columns = [_column(entry, one) for entry in one.entries]
+    if one.call in ("category", "factor", "linear") and len(columns) == 1 and not one.options:
+        return linear(columns[0]) if one.call == "linear" else category(columns[0])
+    if one.call == "s" and len(columns) == 1 and one.options.get("bs") == "re":
+        _check_names(one, ("bs", "k"))
         return category(columns[0])
-    if kind == "s" and len(columns) == 1:
-        return smooth(columns[0], **_arguments(options, "s", formula))
-    if kind in ("te", "s") and len(columns) > 1:
-        if kind == "s" and isinstance(options.get("k"), int) and options["k"] > 0:
-            options["k"] = round(options["k"] ** (1 / len(columns)))  # of s(u, v) k is of all
-        return tensor(*columns, **_arguments(options, kind, formula))
+    if one.call == "s" and len(columns) == 1:
+        return smooth(columns[0], **_arguments(one, 1))
+    if one.call in ("te", "s") and len(columns) > 1:
+        return tensor(*columns, **_arguments(one, len(columns)))
     raise InvalidInput(
-        f"{ast.unparse(node)!r} in {formula!r}: known are s(x), te(u, v), factor(x) and names of "
-        "columns; what else is wanted is computed before."
+        f"{shortened(one.text)} in {shortened(formula)}: known are s(x), te(u, v), factor(x) and "
+        "names of columns; what else is wanted is computed before."
     )
 
 
-def _arguments(options: dict[str, Any], kind: str, formula: str) -> dict[str, Any]:
+def _column(entry: Value, one: Summand) -> Column:
+    if isinstance(entry, (str, int)):
+        return entry
+    raise InvalidInput(
+        f"{_told(entry)} in {shortened(one.text)} is no column: compute it before, and name it."
+    )
+
+
+def _check_names(one: Summand, known: tuple[str, ...]) -> None:
+    for name in one.options:
+        if name not in known:
+            kind = f"{one.call}(bs='re')" if known == ("bs", "k") else f"{one.call}()"
+            raise InvalidInput(
+                f"{shortened(one.text)}: {kind} has no {name!r} here; known are {', '.join(known)}."
+            )
+
+
+def _arguments(one: Summand, columns: int) -> dict[str, Any]:
     """mgcv's k, bs, by and m as ours."""
-    unknown = set(options) - {"k", "bs", "by", "m"}
-    if unknown:
-        raise InvalidInput(
-            f"{formula!r}: {kind}() has no {sorted(unknown)[0]!r} here; known are k, bs, by and m."
-        )
+    _check_names(one, ("k", "bs", "by", "m"))
+    bases = _each(one, "bs", columns, "ps")
+    for basis in bases:
+        if basis not in _KNOWN:
+            raise InvalidInput(
+                f"{shortened(one.text)}: bs={_told(basis)} is not known; {', '.join(_KNOWN)} are."
+            )
+    around = tuple(basis in _CYCLIC for basis in bases)
     found: dict[str, Any] = {}
-    bases = options.get("bs", "ps")
-    for one in bases if isinstance(bases, tuple) else (bases,):
-        if one not in _KNOWN:
-            raise InvalidInput(f"{formula!r}: bs={one!r} is not known; {', '.join(_KNOWN)} are.")
-    around = tuple(one in _CYCLIC for one in bases) if isinstance(bases, tuple) else None
-    cyclic = around if around is not None else bases in _CYCLIC
-    if cyclic:
-        found["cyclic"] = cyclic
-    if isinstance(options.get("k"), int) and options["k"] < 0:
-        del options["k"]  # mgcv's word for its default
-    if "k" in options:
-        found["knots"] = _knots(options["k"], cyclic)
-    if "by" in options:
-        found["by"] = options["by"]
-    if "m" in options:
-        found["order"] = options["m"]
+    if any(around):
+        found["cyclic"] = around if columns > 1 else around[0]
+    counts = [_whole(one, "k", k, "of coefficients") for k in _each(one, "k", columns, -1)]
+    if any(k >= 0 for k in counts):  # below 0 is mgcv's word for its default
+        if columns > 1 and one.call == "s" and not isinstance(one.options["k"], tuple):
+            # of s(u, v) k is of all
+            counts = [k if k < 3 else max(round(k ** (1 / columns)), 3) for k in counts]
+        knots = tuple(_knots(one, k, c) for k, c in zip(counts, around, strict=True))
+        found["knots"] = knots if columns > 1 and len(set(knots)) > 1 else knots[0]
+    if "by" in one.options and one.options["by"] not in _NONE:
+        by = one.options["by"]
+        if not isinstance(by, (str, int)):
+            raise InvalidInput(f"{shortened(one.text)}: by={_told(by)} is no column: name one.")
+        found["by"] = by
+    if "m" in one.options:
+        order = _whole(one, "m", one.options["m"], "the order of the differences penalised")
+        if not 1 <= order <= 3:
+            raise InvalidInput(f"{shortened(one.text)}: m={order} should be 1, 2 or 3.")
+        found["order"] = order
     return found
 
 
-def _knots(k: Any, cyclic: Any) -> Any:
+def _each(one: Summand, name: str, columns: int, usual: Value) -> tuple[Any, ...]:
+    """An option for every column: one for all of them, or c(…) of as many."""
+    given = one.options.get(name, usual)
+    if not isinstance(given, tuple):
+        return (given,) * columns
+    if len(given) != columns:
+        raise InvalidInput(
+            f"{shortened(one.text)}: {name}={_told(given)} has {len(given)} entries for {columns} "
+            f"column{'s' if columns > 1 else ''}."
+        )
+    return given
+
+
+def _whole(one: Summand, name: str, value: Any, what: str) -> int:
+    if isinstance(value, (int, float)) and value == int(value):
+        return int(value)
+    raise InvalidInput(
+        f"{shortened(one.text)}: {name}={_told(value)} should be a whole number, {what}."
+    )
+
+
+def _knots(one: Summand, k: int, cyclic: bool) -> int | None:
     """So many knots as k coefficients have, of cubic pieces; around, one more than those."""
-    if isinstance(k, tuple):
-        around = cyclic if isinstance(cyclic, tuple) else (cyclic,) * len(k)
-        return tuple(_knots(one, c) for one, c in zip(k, around, strict=True))
-    return max(int(k) + 1 if cyclic else int(k) - 2, 2)
+    if k < 0:
+        return None
+    if k < 3:
+        raise InvalidInput(f"{shortened(one.text)}: k={k} is too few for a curve: give 3 or more.")
+    return max(k + 1 if cyclic else k - 2, 2)
 
 
-def _column(node: ast.expr, formula: str) -> Column:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
-        return node.value
-    raise InvalidInput(f"{ast.unparse(node)!r} in {formula!r} is no column: compute it before.")
-
-
-def _option(part: ast.keyword, formula: str) -> Any:
-    """A number, a word, the name of a column, or c(…) of such."""
-    node = part.value
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-        return ast.literal_eval(node)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "c":
-        return tuple(_option(ast.keyword(part.arg, one), formula) for one in node.args)
-    raise InvalidInput(f"{part.arg}={ast.unparse(node)} in {formula!r}: give a number or a word.")
+def _told(value: Any) -> str:
+    """As a formula has it."""
+    if isinstance(value, tuple):
+        return f"c({', '.join(map(_told, value))})"
+    return repr(value)

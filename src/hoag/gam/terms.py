@@ -12,7 +12,8 @@ Each is a recipe: `fitted` looks at the columns and makes a basis of it, hoag.ga
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ from hoag.gam.bases import (
     by_number,
     numbers,
 )
-from hoag.values import InvalidInput
+from hoag.values import ROUNDING, InvalidInput
 
 # A column is named, or numbered from 0.
 Column = str | int
@@ -107,11 +108,48 @@ class Tensor(Term):
         return f"te({', '.join(names[side.column] for side in self.sides)})"
 
     def made(self, label: str, values: list[npt.NDArray[Any]]) -> Surface:
+        columns = [numbers(x, label) for x in values]
+        different = len(np.unique(np.column_stack(columns), axis=0))
         sides = [
-            Spline.of(label, numbers(x, label), side.recipe, False)
-            for side, x in zip(self.sides, values, strict=True)
+            Spline.of(label, x, recipe, False)
+            for recipe, x in zip(self._recipes(different), columns, strict=True)
         ]
+        size = prod(side.size for side in sides)
+        if size > 4 * different:  # which nobody can mean
+            raise InvalidInput(
+                f"{label} has {size} coefficients, {' × '.join(str(side.size) for side in sides)}, "
+                f"for {different} different rows: {self._advice(different)}"
+            )
         return Surface.of(label, sides, values, self.vanish)
+
+    def _recipes(self, different: int, usual: int = 7, most: int = 1000) -> list[Recipe]:
+        """With as many knots as there are rows for, where none are given.
+
+        `usual` knots a side, and `most` coefficients, where there are rows enough.
+        """
+        own = [side.recipe for side in self.sides]
+        for knots in range(usual, 1, -1):
+            made = [
+                replace(one, knots=max(knots, one.degree + 1) if one.cyclic else knots)
+                if one.knots is None
+                else one
+                for one in own
+            ]
+            sizes = [
+                (len(one.knots) if isinstance(one.knots, tuple) else one.knots)
+                + (-1 if one.cyclic else one.degree - 1)
+                for one in made
+            ]
+            if prod(sizes) <= min(different, most):
+                break
+        return made
+
+    def _advice(self, different: int) -> str:
+        """What to do where there are too few rows."""
+        each = int(different ** (1 / len(self.sides)) * (1 + ROUNDING))
+        if each > max(side.recipe.degree for side in self.sides):
+            return f"give k={each} in a formula, or knots={each - 2}."
+        return "use a surface over fewer columns, or smooth() of each."
 
 
 @dataclass(frozen=True)
@@ -176,21 +214,44 @@ def smooth(
     >>> smooth("hour", cyclic=True, knots=25).columns
     ('hour',)
     """
-    if isinstance(knots, (int, np.integer)) and not knots >= 2:
-        raise InvalidInput(f"knots={knots}: a curve has two ends, so give 2 or more.")
-    if not 0 <= degree <= 5:
-        raise InvalidInput(f"degree={degree}: the pieces are of degree 0 to 5, 3 are cubic.")
-    if not 1 <= order <= 3:
-        raise InvalidInput(f"order={order}: differences of order 1, 2 or 3 are penalised.")
-    if spacing not in ("uniform", "quantile"):
-        raise InvalidInput(f"spacing={spacing!r}: use 'uniform' or 'quantile'.")
-    given = knots if isinstance(knots, (int, np.integer)) else tuple(np.ravel(knots).tolist())
-    return Smooth(column, Recipe(given, degree, order, cyclic, spacing), by, vanish)
+    recipe = Recipe(_read_knots(knots), degree, order, cyclic, spacing)
+    return Smooth(column, _checked(recipe), by, vanish)
+
+
+def _read_knots(knots: Any) -> int | tuple[float, ...]:
+    """How many, or where they are."""
+    if isinstance(knots, (int, np.integer)) and not isinstance(knots, bool):
+        if not knots >= 2:
+            raise InvalidInput(f"knots={knots}: a curve has two ends, so give 2 or more.")
+        return int(knots)
+    try:
+        places = np.ravel(np.asarray(knots, dtype=np.float64))
+    except (TypeError, ValueError):
+        places = np.zeros(0)
+    if places.size < 2 or not np.all(np.isfinite(places)):
+        raise InvalidInput(
+            f"knots={knots!r}: give a whole number, how many there are, or two or more numbers, "
+            "where they are."
+        )
+    return tuple(places.tolist())
+
+
+def _checked(recipe: Recipe) -> Recipe:
+    whole = (int, np.integer)
+    if not (isinstance(recipe.degree, whole) and 0 <= recipe.degree <= 5):
+        raise InvalidInput(
+            f"degree={recipe.degree!r}: the pieces are of degree 0 to 5, 3 are cubic."
+        )
+    if not (isinstance(recipe.order, whole) and 1 <= recipe.order <= 3):
+        raise InvalidInput(f"order={recipe.order!r}: differences of order 1, 2 or 3 are penalised.")
+    if recipe.spacing not in ("uniform", "quantile"):
+        raise InvalidInput(f"spacing={recipe.spacing!r}: use 'uniform' or 'quantile'.")
+    return recipe
 
 
 def tensor(
     *columns: Column,
-    knots: Any = 7,
+    knots: Any = None,
     degree: int = 3,
     order: int = 2,
     cyclic: Any = False,
@@ -200,8 +261,11 @@ def tensor(
     """f(x, z) = Σₖₗ βₖₗ Bₖ(x)Bₗ(z), a surface with a penalty along each side, whatever their units.
 
     columns, knots, degree, order, cyclic, by, vanish   as for smooth(); knots and cyclic may be a
-             tuple, one for each column. The surface has the curves of both sides in it: no
-             smooth() of the same columns is needed beside it.
+             tuple, one for each column. None is 7 knots a side, or fewer, so that there are no more
+             coefficients than different rows, or than 1000; more than four for each row are refused
+
+    The surface has the curves of both sides in it: no smooth() of the same columns is needed beside
+    it.
 
     >>> from hoag.gam import tensor
     >>> tensor("lat", "lon", knots=(7, 9)).columns
@@ -210,15 +274,18 @@ def tensor(
     if len(columns) < 2:
         raise InvalidInput("A surface is over two columns or more: for one use smooth().")
     many = len(columns)
+    if len(set(columns)) < many:
+        raise InvalidInput(f"A surface over {', '.join(map(str, columns))} has a column twice.")
     counts = knots if isinstance(knots, (tuple, list)) else [knots] * many
     around = cyclic if isinstance(cyclic, (tuple, list)) else [cyclic] * many
     for name, own in (("knots", counts), ("cyclic", around)):
         if len(own) != many:
             raise InvalidInput(f"{name} has {len(own)} entries for {many} columns.")
-    sides = [
-        smooth(column, knots=k, degree=degree, order=order, cyclic=bool(c), vanish=False)
-        for column, k, c in zip(columns, counts, around, strict=True)
-    ]
+    sides = []
+    for column, k, c in zip(columns, counts, around, strict=True):
+        given = None if k is None else _read_knots(k)
+        recipe = _checked(Recipe(given, degree, order, bool(c), "uniform"))
+        sides.append(Smooth(column, recipe, None, False))
     return Tensor(tuple(sides), by, vanish)
 
 
