@@ -23,7 +23,7 @@ class GammaRegressorCV(PositiveMeanRegressor):
     >>> costs = np.exp(0.3 * X[:, 0]) * rng.gamma(2.0, 50.0, size=300)
     >>> model = GammaRegressorCV().fit(X, costs)
     >>> print(f"alpha = {model.alpha_:.3f}, held-out deviance {model.criterion_:.3f}")
-    alpha = 0.216, held-out deviance 0.539
+    alpha = 0.212, held-out deviance 0.539
 
     Parameters
     ----------

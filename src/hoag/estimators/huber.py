@@ -43,7 +43,7 @@ class HuberRegressorCV(Regressor, WithSettings):
     >>> y = X[:, 0] + 0.1 * rng.standard_t(1, size=200)  # now and then far off
     >>> model = HuberRegressorCV().fit(X, y)
     >>> print(f"coefficient {model.coef_[0]:.3f}, scale {model.scale_:.3f}")
-    coefficient 0.973, scale 0.112
+    coefficient 0.972, scale 0.112
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LinearSVCCV().fit(scale(X), y)
     >>> print(f"C = {model.C_:.4f}, held-out squared hinge loss {model.criterion_:.4f}")
-    C = 0.0418, held-out squared hinge loss 0.1009
+    C = 0.0412, held-out squared hinge loss 0.1009
 
     Parameters
     ----------

@@ -248,7 +248,7 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = RidgeCV().fit(X, y)
     >>> print(f"alpha = {model.alpha_:.4f}, leave-one-out error {model.criterion_:.1f}")
-    alpha = 0.0030, leave-one-out error 2999.8
+    alpha = 0.0042, leave-one-out error 2999.8
     >>> RidgeCV(penalties="per-feature").fit(X, y).alpha_.shape
     (10,)
 
