@@ -171,8 +171,8 @@ class Killer:
 
     def __init__(self, monkeypatch):
         self.written, self.last = 0, None
-        self.replace = checkpoint.replace
-        monkeypatch.setattr(checkpoint, "replace", self)
+        self.replace = checkpoint.write_atomically
+        monkeypatch.setattr(checkpoint, "write_atomically", self)
         self.set = monkeypatch.setattr
 
     def kills(self, last):

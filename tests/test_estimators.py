@@ -338,14 +338,10 @@ def test_an_interval_that_there_was_no_time_for_is_told():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
     noise = RidgeCV(cv=5, time_budget=0.0).fit(X, rng.normal(size=30))
-    assert noise.result_.status.converged  # at its first step, on the bound
-    assert "The time budget of 0 s is used up. There was no time for lam_interval_." in str(
-        noise.result_.status
-    )
     cut_short = RidgeCV(cv=5, tol=1e-12, time_budget=0.0).fit(X, X[:, 0] + rng.normal(size=30))
-    assert cut_short.result_.status.reason == "time_budget"
-    assert str(cut_short.result_.status).endswith("There was no time for lam_interval_.")
     for model in (noise, cut_short):
+        assert model.result_.status.reason == "time_budget"
+        assert str(model.result_.status).endswith("There was no time for lam_interval_.")
         assert np.all(np.isnan(model.lam_interval_))
     assert "lam_interval_" not in str(RidgeCV(cv=5).fit(X, X[:, 0]).result_.status)
 
@@ -663,10 +659,11 @@ def test_wrong_data_get_a_sentence():
         ((X, y, (y == 1).astype(float)), "only one class"),
         ((np.where(X > 2, np.nan, X), y), "NaN"),
         ((np.where(X > 2, np.inf, X), y), "infinity"),
-        ((X[:4], [0, 1, 0, 1]), "n_splits"),
     ):
         with pytest.raises(ValueError, match=message):
             LogisticRegressionCV().fit(*bad)
+    with pytest.raises(ValueError, match="n_splits"):
+        LogisticRegressionCV(cv=5).fit(X[:4], [0, 1, 0, 1])
     with pytest.raises(ValueError, match="1 sample"):
         RidgeCV().fit(X[:1], y[:1])
     broken = sparse.csr_matrix(X)
@@ -770,7 +767,7 @@ def test_a_kernel_model_predicts_far_from_the_origin_as_near_it(widths):
 
 def test_kernels_that_do_not_fit_are_refused_at_once(monkeypatch):
     monkeypatch.setattr("hoag.estimators.kernel._memory", lambda: 1e6)
-    X, y = np.zeros((1000, 2)), np.arange(1000.0)
+    X, y = np.zeros((1000, 2)), np.arange(1000.0) % 7
     with pytest.raises(ValueError, match=r"folds of 1000 rows take 0.09 GB.*Nystroem"):
         KernelRidgeCV().fit(X, y)
 

@@ -191,13 +191,13 @@ def test_no_other_rate_explains_more_than_the_one_that_scores_are_judged_by(kind
 
 @pytest.mark.parametrize("given", [2.0, "years"])
 def test_one_exposure_for_all_rows_is_named(given):
-    X, y = np.random.default_rng(5).normal(size=(20, 2)), np.arange(20)
+    X, y = np.random.default_rng(5).normal(size=(20, 2)), np.arange(20) % 7
     with pytest.raises(hoag.InvalidInput, match=r"exposure=.* give one number for each row"):
         hoag.PoissonRegressorCV().fit(X, y, exposure=given)
 
 
 def test_one_alpha_is_no_range():
-    X, y = np.random.default_rng(6).normal(size=(20, 2)), np.arange(20)
+    X, y = np.random.default_rng(6).normal(size=(20, 2)), np.arange(20) % 7
     with pytest.raises(hoag.InvalidInput, match="alphas=10: give several values"):
         hoag.PoissonRegressorCV(alphas=10).fit(X, y)
 

@@ -67,9 +67,9 @@ def test_a_group_of_noise_is_switched_off_and_the_model_is_the_one_without_it(ki
 @pytest.mark.parametrize("cv", [5, None])
 def test_a_free_penalty_may_as_well_be_at_its_lower_bound(cv):
     X, y, _ = strong_and_noise()
-    model = RidgeCV(penalties=GROUPS, cv=cv, bounds=(-12, 15)).fit(X, y)
+    model = RidgeCV(penalties=GROUPS, cv=cv, bounds=(-12, 15), tol=10 * TOL).fit(X, y)
     assert model.plateaus_[0] == "free"
-    assert moved(model, X, y, 0, -12.0) < 2 * TOL
+    assert moved(model, X, y, 0, -12.0) < 10 * TOL
 
 
 @pytest.mark.parametrize(

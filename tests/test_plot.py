@@ -251,7 +251,7 @@ def test_penalties_are_sorted_and_those_on_a_plateau_marked(each):
         PenaltiesDisplay.from_estimator(each, image_shape=(7, 8))
 
 
-@pytest.mark.filterwarnings("ignore:lam_")
+@pytest.mark.filterwarnings("ignore:lam_", "ignore:Stopped after max_iter")
 def test_a_penalty_for_each_coefficient_is_a_map_of_features_and_classes():
     wine, target = load_wine(return_X_y=True)
     wine = scale(wine)[:, :12]

@@ -275,7 +275,8 @@ def test_penalties_on_a_plateau_are_told_in_words(tmp_path, capsys):
 
 def test_a_search_cut_short_is_told_and_written(tmp_path, capsys):
     model, page = tmp_path / "m.skops", tmp_path / "new" / "page.html"
-    arguments = ["tune", "iris", "--max-iter", "1", "--save", str(model), "--report", str(page)]
+    arguments = ["tune", "iris", "--penalties", "per-feature", "--max-iter", "1"]
+    arguments += ["--save", str(model), "--report", str(page)]
     assert main([*arguments, "--quiet"]) == NOT_CONVERGED
     told = capsys.readouterr()
     assert told.out == ""

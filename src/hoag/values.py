@@ -69,8 +69,8 @@ def check_given(**given: Any) -> None:
             )
         if _kind(values) == "c":
             raise InvalidInput(
-                f"{name} holds complex numbers, and models take real ones: give their real and "
-                "imaginary parts as columns of their own."
+                f"Complex data not supported: {name} holds complex numbers, and models take real "
+                "ones. Give their real and imaginary parts as columns of their own."
             )
 
 

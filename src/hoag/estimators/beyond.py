@@ -13,7 +13,7 @@ from hoag.criteria.base import Criterion
 from hoag.estimators.units import ABOVE
 from hoag.search import Search
 from hoag.search.asks import sentence
-from hoag.values import Array, Box, Evaluation, Result
+from hoag.values import Array, Box, Evaluation, InnerProblemError, Result
 
 # How often a bound is moved at most: beyond, numbers end.
 OFTEN = 6
@@ -50,7 +50,10 @@ def search_beyond(
             break
         wider = Box(box.lower - ABOVE * low, box.upper + ABOVE * high)
         there = wider if box.size > 1 else _part_beyond(box, wider)
-        then = again.minimize(criterion, there, first.lam, **how)
+        try:
+            then = again.minimize(criterion, there, first.lam, **how)
+        except InnerProblemError:  # f is not known there, and the bound stays
+            break
         first, box = _joined(first, then), wider
     return box, first
 
@@ -85,7 +88,7 @@ def _joined(first: Result, then: Result) -> Result:
         for step in then.trace
     )
     better = then if then.value <= first.value else first
-    why = sentence(better.status.sentence, _told(first.lam, then.lam))
+    why = sentence(better.status.sentence, _told(first.lam, then.lam, steps))
     return replace(
         better,
         status=replace(better.status, sentence=why),
@@ -95,8 +98,8 @@ def _joined(first: Result, then: Result) -> Result:
     )
 
 
-def _told(before: Array, after: Array) -> str:
+def _told(before: Array, after: Array, steps: int) -> str:
     if before.size > 1:
-        return "Bounds were moved where the loss still fell beyond them."
+        return f"Bounds were moved after {steps} steps, where the loss still fell beyond them."
     side = "lower" if after[0] <= before[0] else "upper"
     return f"Its {side} bound was moved from {before[0]:.4g}, where the loss still fell."

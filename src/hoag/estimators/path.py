@@ -138,10 +138,11 @@ def one_standard_error(
         middle = 0.5 * (low + high)
         low, high = (middle, high) if walk.at(middle).value <= limit else (low, middle)
     moved = f"the penalties are stronger by {low:.2f} in lam" if low > 0 else "nothing is moved"
+    share = f", {error / begun.value:.1%}" if begun.value else ""
     why = (
         f"{result.status} By rule='1se' {moved}: these are the strongest within the bounds whose "
-        f"loss is within one standard error over the folds, {error / begun.value:.1%}, of the "
-        "least, at lam_min_, which lam_interval_ is about."
+        f"loss is within one standard error over the folds{share}, of the least, at lam_min_, "
+        "which lam_interval_ is about."
     )
     return walk.at(low, gradient=True), replace(result.status, sentence=why), walk.cost
 

@@ -133,7 +133,7 @@ class Fast(Search):
         alike = criterion.traits.alike
         alike = np.ones(domain.size) if alike is None else alike
         line = domain.line(alike)
-        rough = Fast(10 * ACCURACY, self.max_iter or 1, self.time_budget)
+        rough = Fast(self.tol, self.max_iter or 1, self.time_budget)
         one = rough.minimize(shared, line, line.project(np.zeros(1)), certificate="none")
         start = domain.project(one.lam[0] * alike)
         left = None if self.time_budget is None else max(self.time_budget - one.seconds, 0.0)

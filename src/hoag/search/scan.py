@@ -131,7 +131,7 @@ def _minima(looks: Sequence[Evaluation]) -> list[Basin]:
 def _refined(looks: list[Evaluation], ask: Ask, together: bool) -> Asking[list[Evaluation]]:
     """With places added wherever a lower minimum than the least so far may hide between two."""
     left = HALVED
-    while left > 0 and len(looks) > 2:
+    while left > 0 and len(looks) > 2 and np.isfinite(looks[0].value):  # or nothing is known
         wanted = _doubtful(looks)[:left]
         if not wanted:
             break
