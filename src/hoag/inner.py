@@ -138,6 +138,15 @@ class Continued:
 
     x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag.criteria.joint.
     Problems whose losses have no softer ones are left to `newton`.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> from hoag.glm.losses import SmoothQuantile
+    >>> A, y = np.ones((5, 1)), np.array([0.0, 1.0, 2.0, 3.0, 40.0])
+    >>> problem = hoag.models.linear(SmoothQuantile(0.5, 1e-4), A, y, A, y)
+    >>> newton = hoag.inner.Newton()
+    >>> hoag.inner.Continued(newton).solve(problem, np.array([-20.0]), problem.x0, 1e-6).x.round(3)
+    array([2.])
     """
 
     patience = 10  # steps before it begins again from the fit of a softer loss
