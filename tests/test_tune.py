@@ -230,11 +230,19 @@ def test_the_table_shows_what_the_json_holds(capsys):
     assert f"{found['gradient_error']:.1e}" in shown
     assert found["gradient_bound"] is None
     assert "rigorous" not in shown
-    measured = tuned(capsys, "iris", "--penalties", "per-class", "--certificate", "bound")
-    assert main(["tune", "iris", "--penalties", "per-class", "--certificate", "bound"]) == 0
+
+
+def test_bounds_of_the_error_are_shown_where_there_are_any(capsys):
+    arguments = ["breast_cancer", "--certificate", "bound"]
+    measured = tuned(capsys, *arguments)
+    assert main(["tune", *arguments]) == 0
     shown = capsys.readouterr().out
     for number in (measured["gradient_error"], measured["gradient_bound"]):
         assert f"{number:.1e}" in shown
+    arguments = ["iris", "--penalties", "per-class", "--certificate", "bound"]
+    assert tuned(capsys, *arguments)["gradient_bound"] is None  # one of them is switched off
+    assert main(["tune", *arguments]) == 0
+    assert "no rigorous bound: a penalty is too weak for one" in capsys.readouterr().out
 
 
 def test_many_penalties_are_shown_by_name(capsys):

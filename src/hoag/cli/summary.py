@@ -87,6 +87,7 @@ def summary(
         "plateaus": list(map(str, vars(core).get("plateaus_", [""] * tuned.lam_.size))),
         "bounds": args.bounds,
         **{name.rstrip("_"): np.asarray(value).tolist() for name, value in strengths.items()},
+        "certificate": args.certificate,
         "gradient": result.grad.tolist(),
         "gradient_error": result.evaluation.error,
         "gradient_bound": result.evaluation.bound,
@@ -369,7 +370,10 @@ def _certificate(found: dict[str, Any]) -> str:
         return f"gradient {size:.1e}, exact up to rounding"
     error, bound = found["gradient_error"], found["gradient_bound"]
     measured = "its error was not measured" if math.isnan(error) else f"estimated error {error:.1e}"
-    proved = f", rigorous bound {bound:.1e}" if math.isfinite(bound) else ""
+    proved = ""
+    if found["certificate"] == "bound":
+        weak = "no rigorous bound: a penalty is too weak for one"
+        proved = f", rigorous bound {bound:.1e}" if math.isfinite(bound) else f", {weak}"
     return f"gradient {size:.1e}, {measured}{proved}"
 
 
