@@ -178,3 +178,28 @@ def test_more_columns_than_rows_and_columns_of_zeros():
     np.testing.assert_allclose(values, values[0], atol=1e-3)  # nothing is known of columns of zeros
     problem = fit._task_of(X, y, None, {}).criterion.stands_on
     assert without_folds(problem, "reml").score.free == 3  # a line for each curve, and a level
+
+
+@pytest.mark.parametrize("cv", ["gcv", "reml"])
+def test_alpha_is_all_of_the_penalty_of_a_weakly_penalised_surface(cv):
+    """By an SVD of the rows and √α roots of S, one below another: no ridge is beside alpha_."""
+    rng = np.random.default_rng(5)
+    a = rng.uniform(size=400)
+    X = np.column_stack([a, 0.98 * a + 0.02 * rng.uniform(size=400)])
+    y = 100 * (np.sin(9 * a) * np.cos(7 * X[:, 1]) + a * X[:, 1]) + 0.1 * rng.normal(size=400)
+    model = hoag.GAMRegressorCV([hoag.gam.tensor(0, 1)], cv=cv).fit(X, y)
+    assert model.alpha_.min() < 2e-7
+    B = sparse.csr_array(model._additive.design(model._table(X, reset=False))).toarray()
+    rows = [np.column_stack([np.ones(len(y)), B])]
+    for alpha, (_, S) in zip(model.alpha_, model._forms()[0], strict=True):
+        e, V = np.linalg.eigh(S)
+        kept = e > 1e-12 * e[-1]
+        rows.append(np.pad(np.sqrt(alpha * e[kept])[:, None] * V[:, kept].T, ((0, 0), (1, 0))))
+    U, s, _ = np.linalg.svd(np.vstack(rows), full_matrices=False)
+    U = U[: len(y), s > 1e-13 * s[0]]
+    fit, edf = U @ (U.T @ y), np.sum(U**2)
+    assert model.edf_.sum() + 1 == pytest.approx(edf, rel=1e-8)
+    np.testing.assert_allclose(model.predict(X), fit, rtol=0, atol=1e-8 * y.std())
+    if cv == "gcv":
+        gcv = len(y) * np.sum((y - fit) ** 2) / (len(y) - edf) ** 2
+        assert model.criterion_ == pytest.approx(gcv, rel=1e-8)

@@ -5,8 +5,7 @@
 Penalties that reach no coefficient in common are taken apart. Those that have their eigenvectors in
 common, as the two of a surface do, or a curve's bends and its straight part, are taken by their
 eigenvalues, which is exact however far apart λ are; others by a factor, in a basis in which the
-large ones do not drown the small ones. What a penalty adds to all coefficients whatever λ is, a
-hair, counts where λ reaches.
+large ones do not drown the small ones.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hoag.glm.penalties import Penalty, Quadratic, Ridge, above_rounding
+from hoag.glm.penalties import Penalty, Quadratic, Ridge, above_rounding, ranges
 from hoag.values import ROUNDING, ROUNDOFF, Array, InvalidInput
 
 
@@ -43,10 +42,9 @@ class LogDet:
             counts = np.bincount(penalty.groups[penalty.groups >= 0], minlength=penalty.n_lam)
             self.parts = [_Groups(counts)]
         elif isinstance(penalty, Quadratic):
-            self.shift, hair, terms = penalty.shift, 0.0, penalty.terms
-            if penalty.aside is not None:
-                hair = penalty.aside.hair
-            elif penalty.fixed is not None:  # a part of the prior that λ does not scale
+            self.shift, terms = penalty.shift, penalty.terms
+            if penalty.aside is None and penalty.fixed is not None:
+                # A part of the prior that λ does not scale.
                 terms = [*terms, penalty.fixed]
             places = [np.arange(penalty.size)[term.some] for term in terms]
             for own in _connected(places, penalty.size):
@@ -56,7 +54,7 @@ class LogDet:
                     S, inside = np.zeros((reached.size,) * 2), np.searchsorted(reached, places[j])
                     S[np.ix_(inside, inside)] = terms[j].dense
                     matrices.append(S)
-                self.parts.append(_part(own, matrices, hair))
+                self.parts.append(_part(own, matrices))
         else:
             raise InvalidInput("The determinant of a penalty is known where it is quadratic.")
 
@@ -112,36 +110,35 @@ class _Groups(_Part):
 
 
 class _Common(_Part):
-    """Σᵢ log(hair + Σⱼ exp(λⱼ)dⱼᵢ), dⱼᵢ the eigenvalues of matrices with the same eigenvectors.
+    """Σᵢ log Σⱼ exp(λⱼ)dⱼᵢ, dⱼᵢ the eigenvalues of matrices with the same eigenvectors.
 
     d is of shape (s, r).
     """
 
-    def __init__(self, own: npt.NDArray[np.intp], d: Array, hair: float) -> None:
+    def __init__(self, own: npt.NDArray[np.intp], d: Array) -> None:
         self.own, self.rank = own, d.shape[1]
         with np.errstate(divide="ignore"):
-            self._d, self._hair = np.log(d), np.full((1, d.shape[1]), np.log(hair))
+            self._d = np.log(d)
 
     def at(self, lam: Array) -> Bent:
-        logs = np.concatenate([lam[:, None] + self._d, self._hair])
+        logs = lam[:, None] + self._d
         top = logs.max(axis=0)
         each = np.exp(logs - top)
         total = each.sum(axis=0)
-        share, whole = each[:-1] / total, np.log(total) + top
+        share, whole = each / total, np.log(total) + top
         grad = share.sum(axis=1)
         return Bent(float(whole.sum()), grad, np.diag(grad) - share @ share.T)
 
 
 class _Factored(_Part):
-    """By a factor of hair + Σⱼ exp(λⱼ)Sⱼ on the range of all of them."""
+    """By a factor of Σⱼ exp(λⱼ)Sⱼ on the range of all of them."""
 
-    def __init__(self, own: npt.NDArray[np.intp], matrices: Sequence[Array], hair: float) -> None:
-        self.own, self.rank = own, matrices[0].shape[0]
-        self._S, self._hair = [*matrices, np.eye(self.rank)], hair
+    def __init__(self, own: npt.NDArray[np.intp], matrices: Sequence[Array]) -> None:
+        self.own, self.rank, self._S = own, matrices[0].shape[0], matrices
 
     def at(self, lam: Array) -> Bent:
         top = float(lam.max())
-        weights = np.append(np.exp(lam - top), self._hair * np.exp(-top))
+        weights = np.exp(lam - top)
         S = _graded(self._S, weights)
         whole = np.sum([w * own for w, own in zip(weights, S, strict=True)], axis=0)
         scale = 1.0 / np.sqrt(np.diag(whole))
@@ -149,7 +146,7 @@ class _Factored(_Part):
         value = 2 * float(np.sum(np.log(np.diag(factor[0])) - np.log(scale))) + self.rank * top
         turned = [
             w * cho_solve(factor, scale[:, None] * own * scale)
-            for w, own in zip(weights[:-1], S, strict=False)
+            for w, own in zip(weights, S, strict=True)
         ]
         grad = np.array([float(np.trace(M)) for M in turned])
         pairs = np.array([[float(np.sum(M * N.T)) for N in turned] for M in turned])
@@ -186,19 +183,16 @@ def _graded(matrices: Sequence[Array], weights: Array) -> list[Array]:
         first, left = first + rank, [j for j in left if j not in lead]
 
 
-def _part(own: npt.NDArray[np.intp], matrices: Sequence[Array], hair: float) -> _Part:
+def _part(own: npt.NDArray[np.intp], matrices: Sequence[Array]) -> _Part:
     """On the range of all matrices, by common eigenvectors where there are such."""
-    # Weights that no eigenvalues of different matrices are likely to balance.
-    each = [(1 + 1 / (2 + j)) * S / np.trace(S) for j, S in enumerate(matrices)]
-    e, V = np.linalg.eigh(np.sum(each, axis=0))
-    V = V[:, above_rounding(e)]
+    V, _ = ranges(matrices)
     turned = [V.T @ S @ V for S in matrices]
     d = np.array([np.diag(M) for M in turned])
     apart = [np.abs(M - np.diag(np.diag(M))).max(initial=0.0) for M in turned]
-    if all(a <= len(e) * ROUNDING * M.max() for a, M in zip(apart, d, strict=True)):
+    if all(a <= len(V) * ROUNDING * M.max() for a, M in zip(apart, d, strict=True)):
         sizes = d.max(axis=1)[:, None]
-        return _Common(own, np.where(d > len(e) * ROUNDING * sizes, d, 0.0), hair)
-    return _Factored(own, turned, hair)
+        return _Common(own, np.where(d > len(V) * ROUNDING * sizes, d, 0.0))
+    return _Factored(own, turned)
 
 
 def _connected(places: Sequence[npt.NDArray[np.intp]], size: int) -> list[npt.NDArray[np.intp]]:

@@ -30,6 +30,7 @@ from hoag.glm.penalties import (
     Quadratic,
     above_rounding,
     group_numbers,
+    ranges,
 )
 from hoag.glm.targets import Target
 from hoag.values import ROUNDING, Array, Box, InvalidInput
@@ -252,7 +253,8 @@ class Forms(Shares):
         Columns that add up to a constant, as those of a curve do, leave open how much of it is the
         intercept. A fixed penalty on the mean of what they predict settles it, and changes nothing
         else: whatever it would cost, the intercept takes over for nothing. In the same way classes
-        may all be shifted alike. And a hair of everything is penalised, for columns may be equal.
+        may all be shifted alike. And a hair holds what no λ reaches, for such columns may be equal;
+        what some λ reach has no other penalty than theirs.
         """
         u, target, K = self._u, self._target, self._target.outputs
         design = target.design(u.rows)
@@ -260,26 +262,52 @@ class Forms(Shares):
             (slice(some.start * K, some.stop * K), S if K == 1 else np.kron(dense(S), np.eye(K)))
             for some, S in self._given.forms
         ]
-        hair = FREE * float(u.weights.sum())
         centred = self._given.centred if target.basis is not None else ()
         classes = isinstance(target.loss, Multinomial)
-        aside = Aside(len(centred) * K, hair, K if classes else 1)
-        if not centred and not classes:
-            flat = np.repeat([hair, 0.0], [design.slopes, design.size - design.slopes])
-            return Quadratic(design.size, terms, flat, self.log_shift, aside)
-        fixed = np.diag(np.full(u.mean.size, hair))
+        # A constant that all classes have in common is no intercept's: the hair stays on it.
+        fixed = self._hair(() if classes else centred)
         means = u.rows.backward(u.weights) / u.weights.sum() + u.mean / u.c
         for some in centred:
-            own = means[some]
-            if abs(float(own.sum())) <= ROUNDING**0.5 * float(np.abs(own).sum()):
+            own, size = means[some], float(np.sum(np.sqrt(u.squares[some] / u.weights.sum())))
+            if abs(float(own.sum())) <= ROUNDING**0.5 * size:
                 own = np.full(own.size, 1.0 / (own.size * u.c))  # the constant is 0 in every row
             fixed[some, some] += self._curvature * WEIGHT * np.outer(own, own)
-        whole = np.zeros((design.size, design.size))
-        whole[: design.slopes, : design.slopes] = np.kron(fixed, np.eye(K))
+        slopes = sparse.kron(fixed, np.eye(K))
         if classes:
-            energies = np.diag(column_energies(u, self._curvature))
-            whole[: design.slopes, : design.slopes] += np.kron(energies, np.full((K, K), 1.0 / K))
+            energies = sparse.diags_array(column_energies(u, self._curvature))
+            slopes = slopes + sparse.kron(energies, np.full((K, K), 1.0 / K))
+        free = sparse.csr_array((design.size - design.slopes,) * 2)
+        whole = sparse.block_diag([slopes, free], format="csr")
+        aside = Aside(len(centred) * K, K if classes else 1)
         return Quadratic(design.size, terms, whole, self.log_shift, aside)
+
+    def _hair(self, centred: Sequence[slice]) -> Any:
+        """FREE Σᵢsᵢ on all w with Sⱼw = 0 for every j, but for constants that are held; sparse."""
+        features, hair = self._u.mean.size, FREE * float(self._u.weights.sum())
+        found = sparse.lil_array((features, features))
+        found.setdiag(hair)
+        constants = [(some, np.ones((some.stop - some.start,) * 2)) for some in centred]
+        forms = [*self._given.forms, *constants]
+        for some in _joined([own for own, _ in forms]):
+            matrices = []
+            for own, S in forms:
+                if some.start <= own.start < some.stop:
+                    matrices.append(np.zeros((some.stop - some.start,) * 2))
+                    inside = slice(own.start - some.start, own.stop - some.start)
+                    matrices[-1][inside, inside] = dense(S)
+            _, beyond = ranges(matrices)
+            found[some, some] = hair * beyond @ beyond.T
+        return found
+
+
+def _joined(slices: Sequence[slice]) -> list[slice]:
+    """Those that overlap as one, in their order."""
+    found: list[slice] = []
+    for some in sorted(slices, key=lambda some: some.start):
+        if found and some.start < found[-1].stop:
+            some = slice(found[-1].start, max(found.pop().stop, some.stop))
+        found.append(some)
+    return found
 
 
 def dense(S: Any) -> Array:

@@ -261,12 +261,10 @@ class Aside(NamedTuple):
     """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
 
     settled  how many directions it settles that neither data nor other penalties say anything of
-    hair     what it adds to the diagonal for all coefficients that λ reach
     alike    the number of outputs whose common part, which no data show, it holds; 1 for none
     """
 
     settled: int = 0
-    hair: float = 0.0
     alike: int = 1
 
 
@@ -387,6 +385,15 @@ class QuadraticAt(PenaltyAt):
 def above_rounding(e: Array) -> npt.NDArray[np.bool_]:
     """Which eigenvalues of a positive semidefinite matrix, in their order, are not zero."""
     return np.asarray(e > e.size * ROUNDING * max(float(e[-1]), 0.0)) if e.size else e > 0
+
+
+def ranges(matrices: Sequence[Array]) -> tuple[Array, Array]:
+    """Orthonormal bases of what some of these semidefinite matrices reach, and of the rest."""
+    # Weights that no eigenvalues of different matrices are likely to balance.
+    each = [(1 + 1 / (2 + j)) * S / (np.trace(S) or 1.0) for j, S in enumerate(matrices)]
+    e, V = np.linalg.eigh(np.sum(each, axis=0))
+    kept = above_rounding(e)
+    return V[:, kept], V[:, ~kept]
 
 
 def by_group(groups: npt.NDArray[np.intp], values: Array, n_lam: int) -> Array:
