@@ -1,5 +1,7 @@
 """hoag.minimize for people: their own problem, their mistakes."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -214,3 +216,13 @@ def test_grid_and_sample():
     np.testing.assert_array_equal(grid[1], [0, 15])
     assert all(box.contains(lam) for lam in grid)
     assert all(box.contains(lam) for lam in box.sample(np.random.default_rng(0), 10))
+
+
+@pytest.mark.parametrize("first", sorted({*hoag._MODULES, "LogisticRegressionCV", "minimize"}))
+def test_any_name_can_be_the_first_that_is_used(first):
+    """Modules that import each other fail only where one of them comes first."""
+    if first in ("dask", "jax", "torch"):
+        pytest.importorskip({"dask": "distributed"}.get(first, first))
+    script = f"import hoag; hoag.{first}"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr

@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hoag import penalties
 from hoag.estimators.far import is_elsewhere
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.posterior import Posterior
@@ -30,7 +31,6 @@ from hoag.gam.formula import from_formula
 from hoag.gam.seen import Seen
 from hoag.gam.table import Table
 from hoag.gam.terms import Term
-from hoag.penalties import quadratic
 from hoag.values import Array, InvalidInput, Result, check_given
 
 STRAIGHT, GONE = "straight", "gone"
@@ -86,12 +86,12 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
         self._seen = Seen.of(table, self.terms_)
         model, last = self._linear_model(), []
         forms, names, centred = self._forms()
-        penalties = quadratic(forms, names=names, centred=centred)
+        roughness = penalties.quadratic(forms, names=names, centred=centred)
         settings = self.get_params(deep=False)
         handed_on = {name: settings[name] for name in _HANDED_ON} | {"cv": self._chosen_cv(model)}
         if isinstance(self.tol, str):
             handed_on["tol"] = self._usual_tol(table.shape[0])
-        model.set_params(penalties=penalties, **handed_on)
+        model.set_params(penalties=roughness, **handed_on)
         B = self._additive.design(table)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, B, dtype=np.float64)
