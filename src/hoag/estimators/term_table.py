@@ -4,8 +4,7 @@
 
 for f̂ = Bβ over the rows that were fitted, V_f = B cov(β)Bᵀ and r the term's degrees of freedom,
 rounded: about χ² with r degrees of freedom where there is no such term, or F where the dispersion
-is estimated. λ was chosen by the same data, which the test does not know: small p-values are a
-little too small.
+is estimated. λ was chosen by the same data, and the test takes it as known.
 """
 
 from __future__ import annotations
