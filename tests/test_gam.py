@@ -528,3 +528,19 @@ def test_other_errors():
         warnings.simplefilter("always")
         GAMRegressorCV().fit(np.column_stack([X, np.ones(30)]), X[:, 0] + X[:, 1] ** 2)
     assert any("Left out" in str(one.message) for one in caught)
+
+
+def test_tables_of_arrow_are_frames():
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    kinds = rng.choice(["a", "b", "c"], 200)
+    columns = {"x": rng.uniform(size=200), "k": kinds, "y": rng.normal(size=200)}
+    frame = pd.DataFrame(columns).astype({"k": "category"})
+    table = pa.table({**columns, "k": pa.array(kinds).dictionary_encode()})
+    for given in (table, table.to_batches()[0]):
+        model = GAMRegressorCV("y ~ s(x) + k").fit(given)
+        own = GAMRegressorCV("y ~ s(x) + k").fit(frame)
+        assert model.labels_ == own.labels_
+        np.testing.assert_array_equal(model.predict(given), own.predict(frame))
+    every = GAMRegressorCV().fit(table.select(["x", "k"]), columns["y"])
+    assert list(every.feature_names_in_) == ["x", "k"]

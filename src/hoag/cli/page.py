@@ -182,9 +182,9 @@ def _terms(page: Any, found: dict[str, Any], tuned: Any) -> None:
     page.table(*terms(found))
     page.text(
         "edf is how many coefficients a term is worth, of as many as its basis has: 1 is a "
-        "straight line. The p-value is that of the term being nothing, with "
-        "penalties taken as known, though the same rows chose them. A term is straight, or gone, where its "
-        "penalty is infinite.",
+        "straight line. The p-value is that of the term being nothing, with penalties taken as "
+        "known, though the same rows chose them. A term is straight, or gone, where its penalty "
+        "is infinite.",
         "soft",
     )
 

@@ -29,7 +29,7 @@ from hoag.far.files import check_distinct
 from hoag.gam.additive import Additive, Part
 from hoag.gam.formula import from_formula
 from hoag.gam.seen import Seen
-from hoag.gam.table import Table
+from hoag.gam.table import Table, framed
 from hoag.gam.terms import Term
 from hoag.values import Array, InvalidInput, Result, check_given
 
@@ -251,6 +251,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
             )
         if "(" in left:
             raise InvalidInput(f"The left side, {left!r}, is no column: compute it, and give y.")
+        X = framed(X)
         if "columns" not in dir(X):
             raise InvalidInput(f"X is no frame, and has no column {left!r}: give y.")
         return Table(X, [str(name) for name in X.columns]).column(left)
@@ -264,6 +265,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 f"{type(self).__name__} needs its rows in memory: give X as an array or a frame."
             )
+        X = framed(X)
         if "columns" in dir(X) and not isinstance(X, np.ndarray):
             check_distinct("X", X.columns)
             names = self._named_columns()

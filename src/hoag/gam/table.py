@@ -11,6 +11,11 @@ from hoag.gam.terms import Column, Term, category, linear, numeric, smooth
 from hoag.values import InvalidInput
 
 
+def framed(X: Any) -> Any:
+    """X, as a frame where it is a table of Arrow's, whose columns have neither names nor labels."""
+    return X.to_pandas() if {"column_names", "to_pandas"} <= {*dir(X)} else X
+
+
 class Table:
     """X, whose columns are asked for one by one; categories of a frame are words."""
 
