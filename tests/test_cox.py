@@ -623,7 +623,7 @@ class OfNumbers(CoxRegressionCV):
 
 
 @pytest.mark.filterwarnings("default::UserWarning")  # bounds are reached on their tiny data
-@parametrize_with_checks([OfNumbers(cv=3)])
+@parametrize_with_checks([OfNumbers()])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
