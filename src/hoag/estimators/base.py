@@ -27,14 +27,14 @@ from hoag.estimators.far import adopt, is_elsewhere
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
 from hoag.estimators.names import table
-from hoag.estimators.path import Path, by_score, one_standard_error, path
+from hoag.estimators.path import Path, by_score, flat_beyond, one_standard_error, path
 from hoag.estimators.splits import splitter
 from hoag.estimators.task import Grid, Task, translated, warn_about
 from hoag.far.engine import Engine
 from hoag.glm.fold_rule import FoldRule
 from hoag.glm.make import check_sparse
 from hoag.search import Fast, Search
-from hoag.search.asks import ACCURACY
+from hoag.search.asks import ACCURACY, sentence
 from hoag.search.checkpoint import kept, told
 from hoag.search.fingerprint import Fingerprint, of_fit
 from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step, check_given
@@ -165,7 +165,11 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         for name, value in fitted.items():
             setattr(self, name, value)
         names = self._lam_names()
-        self.result_ = replace(self.result_, names=tuple(names))
+        status = self.result_.status
+        if X is not None and self.refit:
+            why = sentence(status.sentence, self._run_away(X, y))
+            status = replace(status, sentence=why)
+        self.result_ = replace(self.result_, names=tuple(names), status=status)
         plateaus = vars(self).get("plateaus_", "")
         self.penalties_ = table(names, self.lam_, self.lam_interval_, plateaus)
         for name, value in (scored | self._judged(judge, result)).items():
@@ -242,6 +246,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         if not late:
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
+            if self.rule == "best" and self.select == "criterion":
+                late, looked = flat_beyond(task, best, self.lam_interval_, self.tol)
+                spent = spent + looked
         status = replace(result.status, sentence=f"{result.status} {late}".rstrip())
         result = replace(result, evaluation=chosen, status=status)
         fitted = self._named(result.lam)
@@ -252,6 +259,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             fitted |= task.averaged(task.criterion.solution(chosen)[0])
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + spent, seconds=seconds), fitted
+
+    def _run_away(self, X: Any, y: Any) -> str:
+        """Which coefficients only the penalty holds, as a sentence."""
+        return ""
 
     def _no_time_left(self, result: Result) -> str:
         """Why the interval is left out, as a sentence; "" where there is time for it."""

@@ -27,6 +27,7 @@ from hoag.estimators.linear import LinearEstimator, check_grid
 from hoag.estimators.over_grid import over_grid
 from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
+from hoag.estimators.separated import separated
 from hoag.estimators.task import Grid
 from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
 from hoag.glm.targets import Target, binary, multiclass
@@ -325,6 +326,10 @@ class LogisticRegressionCV(
         self.result_ = replace(self.result_, cost=self.result_.cost + grid.cost, seconds=seconds)
         shape = (self._legacy, self.l1_ratios, self.classes_)
         return found | grid.shaped(*shape, known["C_"], self.n_iter_)
+
+    def _run_away(self, X: Any, y: npt.NDArray[Any]) -> str:
+        outcomes = y[:, None] == self.classes_[-len(self.coef_) :]
+        return separated(X, outcomes, False, self.coef_, vars(self).get("feature_names_in_"))
 
     def _reading(self, column: Column) -> Reading:
         self._weight = column.total

@@ -30,6 +30,11 @@ from hoag.values import (
     Status,
 )
 
+# A penalty is much stronger where λ is by so much: twenty times.
+MUCH = 3.0
+# By how many standard errors a parabola may be off.
+LIKELY = 4.0
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -145,6 +150,28 @@ def one_standard_error(
         "which lam_interval_ is about."
     )
     return walk.at(low, gradient=True), replace(result.status, sentence=why), walk.cost
+
+
+def flat_beyond(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[str, Cost]:
+    """Whether penalties e^MUCH times as strong are within one standard error, and what that cost.
+
+    `ends` are those of the interval in which the loss is within tol of itself: where the parabola
+    through them says that it is not, nothing is looked at.
+    """
+    walk = Walk(task, best)
+    losses, moves = walk.losses(best), task.stronger > 0
+    room = np.max((task.box.upper - best.lam)[moves], initial=0.0)
+    if losses is None or not room >= MUCH:
+        return "", walk.cost
+    error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
+    with np.errstate(divide="ignore"):
+        rises = tol * abs(best.value) * (MUCH / (ends[:, 1] - best.lam)[moves]) ** 2
+    if not np.max(rises) <= LIKELY * error or walk.at(MUCH).value > best.value + error:
+        return "", walk.cost
+    return (
+        f"With penalties {np.exp(MUCH):.0f} times as strong the loss is within one standard error, "
+        "too: rule='1se' takes the strongest of such."
+    ), walk.cost
 
 
 def by_score(

@@ -25,6 +25,7 @@ from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Predicted
 from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
+from hoag.estimators.separated import separated
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units
@@ -112,6 +113,10 @@ class PositiveMeanRegressor(Regressor, WithSettings):
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
         coef, intercept = u.coefficients(x, 1, target.basis)
         return {"coef_": coef[0], "intercept_": float(intercept[0]) - self._usual}
+
+    def _run_away(self, X: Any, y: Array) -> str:
+        names = vars(self).get("feature_names_in_")
+        return separated(X, y[:, None] > 0, True, self.coef_[None], names)
 
     def _from_predictor(self, z: Array) -> Array:
         return self._family(0.5).mean(z)

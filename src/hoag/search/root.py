@@ -95,7 +95,8 @@ def _strongest(domain: Box, seen: Scan, best: _End, tol: float, taken: int) -> A
         f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is less "
         "than was asked for: the stronger penalty is taken."
     )
-    status = replace(best.status, sentence=sentence(best.status.sentence, why))
+    on_a_bound = on_bounds(now.lam, now.grad, domain)
+    status = _converged(taken + 1, now, less, tol, sentence(on_a_bound, why))
     return _End(now, known, status, taken + 1)
 
 
