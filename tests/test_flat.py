@@ -1,4 +1,4 @@
-"""What a status says of penalties that might be stronger, and of coefficients nothing else holds."""
+"""What a status says of penalties that may be stronger, and of coefficients nothing else holds."""
 
 from __future__ import annotations
 
