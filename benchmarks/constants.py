@@ -430,7 +430,7 @@ NOT_TUNED = {
     "criteria.leave_one_out.TRIED": "places to look for a limit",
     "criteria.leave_one_out.DELETED": "work that more verification is worth",
     "search.scan.HALVED": "work that no scan is worth",
-    "estimators.beyond.OFTEN": "beyond, numbers end",
+    "estimators.path.MUCH": "by definition",
     "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
     "search.blackbox.MOST_POINTS": "a grid that nobody wants",
 }

@@ -1,18 +1,19 @@
-"""Degenerate data for every estimator, in several settings: what comes out, and whether it is true.
+"""Degenerate data and foreign options for every estimator: what comes out, and whether it is true.
 
-    python benchmarks/torture.py [--seeds 1] [--only RidgeCV] [--markdown] [--verbose]
+    python benchmarks/torture.py [--seeds 1] [--options 60] [--only RidgeCV] [--markdown]
 
-A case is an estimator, a kind of data, a setting and a seed. It ends as one of
+A case is an estimator with a kind of data, a setting and a seed, or with one or two parameters of
+values that were drawn from a list of foreign ones. It ends as one of
 
     true        converged, criterion_ is criterion_at(lam_) to 1e-3, predictions are finite
     told        a model with a status or a warning that says what is wrong with it
-    refused     ValueError or TypeError with a sentence
+    refused     a sentence that hoag or scikit-learn raised for people
     wrong       converged, and the loss is another one; or predictions are not finite
     raw         any other exception
-    late        more than LIMIT seconds
+    late        ended after LIMIT seconds; every case is a process of its own
 
 beside scikit-learn's estimator of the same model at its defaults, where there is one: finite, not
-finite (predictions), refused, raw. Exit status 1 where anything of ours is wrong, raw or late.
+finite (predictions), refused, raw, late. Exit status 1 where anything of ours is wrong, raw, late.
 """
 
 from __future__ import annotations
@@ -20,17 +21,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 import warnings
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn import kernel_ridge, linear_model, svm
 
 import hoag
 
 LIMIT = 30.0
+FORK = get_context("fork")
 
 
 def numbers(rng, z):
@@ -86,6 +90,19 @@ SETTINGS = (
     {"cv": 3, "fit_intercept": False},
 )
 
+FOREIGN = (None, True, -1, 0, 1, 2, 3.5, 1e-300, 1e300, np.nan, np.inf, "", "auto", "loo", "reml")
+FOREIGN += ("zz", [], [0, 1, 2, 0, 1], (1.0, -1.0), (-3.0, 3.0), ("a", "b"), {}, {0: 2.0}, object())
+FOREIGN += (
+    np.ones(5),
+    np.full(5, -1),
+    np.ones((2, 2)),
+    np.float32(0.5),
+    np.array("auto"),
+    1j,
+    print,
+)
+WRITTEN = {"checkpoint", "verbose", "n_jobs"}  # a file, and what changes no result
+
 KINDS = {
     "plain": lambda X, z, rng: (X, z),
     "constant column": lambda X, z, rng: (np.c_[np.full(len(X), 3.0), X], z),
@@ -130,6 +147,14 @@ def data(kind, seed, target):
     return X, target(rng, z)
 
 
+def written(error):
+    """Whether an exception has a sentence, and a line of ours or of scikit-learn's raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    package = any(f"{name}/" in last.filename for name in ("hoag", "sklearn"))
+    kind = isinstance(error, ValueError | TypeError | hoag.InnerProblemError)
+    return kind and package and "raise" in (last.line or "") and len(str(error)) > 15
+
+
 def ours(make, setting, X, y):
     """How the case ends, and why."""
     with warnings.catch_warnings(record=True) as said:
@@ -137,10 +162,8 @@ def ours(make, setting, X, y):
         try:
             model = make(**setting).fit(X, y)
             again = model.criterion_at(model.lam_, X, y)
-        except (ValueError, TypeError, hoag.InnerProblemError) as error:
-            return "refused" if str(error).strip() else "raw", repr(error)
         except Exception as error:
-            return "raw", repr(error)
+            return "refused" if written(error) else "raw", repr(error)
         if not np.all(np.isfinite(np.asarray(model.predict(X), dtype=float))):
             return "wrong", "predictions are not finite"
         if not model.result_.converged:
@@ -162,18 +185,41 @@ def theirs(make, X, y):
     return "finite" if np.all(np.isfinite(predicted)) else "not finite"
 
 
-def case(name, kind, seed):
-    """The ends of ours in every setting that the estimator has, and the end of theirs."""
-    make, twin, target = ESTIMATORS[name]
-    X, y = data(kind, seed, target)
-    known, ends = make().get_params(), []
-    for setting in SETTINGS:
-        if setting.keys() <= known.keys():
-            start = time.perf_counter()
-            end, why = ours(make, setting, X, y)
-            seconds = time.perf_counter() - start
-            ends.append((setting, end if seconds < LIMIT else "late", seconds, why))
-    return ends, theirs(twin, X, y) if twin else None
+def limited(function, *arguments):
+    """What a function gives in a process of its own, ended after LIMIT, and its seconds."""
+    receiver, sender = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=lambda: sender.send(function(*arguments)))
+    start = time.perf_counter()
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv() if receiver.poll(LIMIT) else None
+    except EOFError:
+        found = "raw", "the process died"
+    process.kill()
+    process.join()
+    return found, time.perf_counter() - start
+
+
+def foreign(name, seed):
+    """One or two parameters of an estimator, with values from a list of foreign ones."""
+    rng = np.random.default_rng([seed, list(ESTIMATORS).index(name)])
+    given = sorted(ESTIMATORS[name][0]().get_params(deep=False))
+    chosen = rng.choice([each for each in given if each not in WRITTEN], 2, replace=False)
+    return {str(each): FOREIGN[rng.integers(len(FOREIGN))] for each in chosen[: 1 + seed % 2]}
+
+
+def ended(name, kind, setting, seed):
+    """How one case of ours ends, its seconds and why."""
+    make, _, target = ESTIMATORS[name]
+    found, seconds = limited(ours, make, setting, *data(kind, seed, target))
+    end, why = found or ("late", f"after {LIMIT:.0f} s")
+    return end, seconds, why
+
+
+def twin_ended(name, kind, seed):
+    _, twin, target = ESTIMATORS[name]
+    return limited(theirs, twin, *data(kind, seed, target))[0] or "late"
 
 
 def table(own, other):
@@ -193,33 +239,44 @@ def table(own, other):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--options", type=int, default=60, help="draws of options an estimator")
     parser.add_argument("--only", default="")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="a line for each case, as it ends")
     args = parser.parse_args()
+    names = [name for name in ESTIMATORS if args.only in name]
+    seeds = range(args.seeds)
     cases = [
-        (name, kind, seed)
-        for name in ESTIMATORS
-        if args.only in name
+        (name, kind, setting, seed)
+        for name in names
         for kind in KINDS
-        for seed in range(args.seeds)
+        for setting in SETTINGS
+        if setting.keys() <= ESTIMATORS[name][0]().get_params().keys()
+        for seed in seeds
     ]
-    found = Parallel(n_jobs=2, batch_size=1, return_as="generator")(
-        delayed(case)(*each) for each in cases
-    )
-    own, other, bad = defaultdict(Counter), defaultdict(Counter), []
-    for (name, kind, seed), (ends, twin) in zip(cases, found, strict=True):
-        other[name].update([twin] if twin else [])
-        for setting, end, seconds, why in ends:
-            own[name][end] += 1
-            if end in ("wrong", "raw", "late"):
-                bad.append(f"{name}, {setting}, {kind}, seed {seed}: {end}: {why[:200]}")
-            if args.verbose:
-                print(f"{seconds:6.2f} s", name, setting, kind, seed, end, why[:120], flush=True)
-    print(f"{sum(sum(ends.values()) for ends in own.values())} cases, {len(bad)} bad")
+    drawn = [(name, "plain", foreign(name, k), k) for name in names for k in range(args.options)]
+    twins = [
+        (name, kind, k) for name in names if ESTIMATORS[name][1] for kind in KINDS for k in seeds
+    ]
+    bad = []
+    with ThreadPoolExecutor(2) as pool:
+        for title, group in (("degenerate data", cases), ("foreign options", drawn)):
+            own = defaultdict(Counter)
+            for each, (end, seconds, why) in zip(group, pool.map(lambda c: ended(*c), group)):
+                own[each[0]][end] += 1
+                if end in ("wrong", "raw", "late"):
+                    bad.append(f"{each}: {end}: {why[:200]}")
+                if args.verbose:
+                    print(f"{seconds:6.2f} s", *each, end, why[:120], flush=True)
+            other = defaultdict(Counter)
+            if title == "degenerate data":
+                for each, end in zip(twins, pool.map(lambda c: twin_ended(*c), twins)):
+                    other[each[0]][end] += 1
+            print(f"{title}: {len(group)} cases")
+            if args.markdown:
+                table(own, other)
+    print(f"{len(cases) + len(drawn)} cases, {len(bad)} bad")
     print("\n".join(bad))
-    if args.markdown:
-        table(own, other)
     return int(bool(bad))
 
 

@@ -154,3 +154,14 @@ def test_an_offset_is_added_to_z():
     o = RNG.normal(size=N)
     both = losses.Offset(loss).at(losses.offset.with_offset(y, o), z)
     np.testing.assert_array_equal(both.slope, loss.at(y, z + o).slope)
+
+
+@pytest.mark.parametrize("name", ["multinomial", "multinomial brier"])
+def test_losses_of_rows_that_are_all_but_certain_have_all_their_digits(name):
+    """log(1 + 2e⁻ᵐ) and its like, where e⁻ᵐ is far below rounding beside 1."""
+    loss = losses.Multinomial() if name == "multinomial" else losses.MultinomialBrier()
+    for margin in (5.0, 30.0, 60.0):
+        at = loss.at(np.array([1]), np.array([[100.0 - margin, 100.0, 100.0 - margin]]))
+        other = np.exp(-margin) / (1 + 2 * np.exp(-margin))
+        value = np.log1p(2 * np.exp(-margin)) if name == "multinomial" else 6 * other**2
+        assert at.value[0] == pytest.approx(value, rel=1e-12)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import scale
 
 import hoag
 from hoag.criteria.leave_one_out import LeaveOneOut
+from hoag.estimators.beyond import search_beyond
 from hoag.glm.penalties import Ridge as Penalty
 from hoag.glm.rows import ArrayRows
 from hoag.search.scan import scan
@@ -249,3 +250,38 @@ def test_places_are_added_where_cubics_disagree():
     found = answered(scan(Box(-9.0, 9.0), 3.0, Ask(free=True)), curve)
     assert min(abs(abs(basin.lam) - np.pi) for basin in found.basins) < 0.05
     assert found.best.value == pytest.approx(1.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("criterion", ["log_loss", "brier"])
+def test_classes_that_columns_separate_are_fitted_to_rounding(criterion):
+    """The weaker the penalty the better, until what is left is rounding; and that is known."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 10)
+    X = np.array([[0.0, 4.0], [4.0, 0.0], [4.0, 4.0]])[y] + 0.3 * rng.normal(size=(30, 2))
+    model = hoag.LogisticRegressionCV(cv=3, criterion=criterion).fit(X, y)
+    assert model.result_.converged
+    assert model.criterion_ < 1e-12
+    assert model.criterion_ == pytest.approx(model.criterion_at(model.lam_, X, y), rel=1e-6)
+    assert str(model.result_.status).count("bound was moved") == 1
+    assert model.n_iter_ < 8
+
+
+def test_what_lies_beyond_a_bound_and_is_not_known_is_not_returned():
+    """A search beyond that found less, but could not say how well that is known."""
+    box, start = Box([-1.0], [1.0]), np.array([0.0])
+
+    class Falls(hoag.Criterion):
+        lam0, traits = start, hoag.Traits(exact=True)
+
+        def _evaluate(self, lam, ask, warm):
+            value, known = float(np.exp(lam[0])) * 1e3, bool(lam[0] >= -1.0)
+            how = {"error": 0.0, "converged": known, "note": "" if known else "It stalled."}
+            return Evaluation(lam, value, np.array([value]), value, 0.0 if known else np.inf, **how)
+
+    search = hoag.search.Fast()
+    criterion = Falls()
+    first = search.minimize(criterion, box, start)
+    there, found = search_beyond(search, criterion, box, first, np.array([True]), 1e-4)
+    assert found.lam[0] == -1.0
+    assert found.converged
+    assert there is box

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def listed(names: Iterable[Any]) -> str:
+def listed(names: Iterable[Any], each: str = "'{}'") -> str:
     """'a', 'b', 'c' and 20 more."""
-    quoted = [f"'{name}'" for name in names]
-    more = f" and {len(quoted) - 12} more" if len(quoted) > 12 else ""
-    return ", ".join(quoted[:12]) + more
+    shown = [each.format(name) for name in names]
+    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
+    return ", ".join(shown[:12]) + more
 
 
 def nearest(name: str, names: Iterable[Any]) -> str:

@@ -270,7 +270,7 @@ class Joint(SharedFolds[Blocks | Each]):
             slope = np.where(noise, np.inf, np.minimum(slope, 0.0))
             before = X
             X, at, h = self._searched(lam, penalty, X, h, d, slope)
-            if np.array_equal(X, before):
+            if np.array_equal(X[~done], before[~done]):
                 note = "Newton's method found no step along which the training loss falls."
                 break
         if ask.hessian and not at.hessian.size:

@@ -177,7 +177,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         listeners.finish(fitted)
         bounded = not isinstance(self.bounds, str)
         what = "criterion" if self._scores_one_fit else "held-out loss"
-        warn_about(task, least, self.tol, self._grids(), bounded, names, what)
+        warn_about(task, least, self._grids(), bounded, names, what)
         return self
 
     def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:

@@ -10,21 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag.criteria.base import Criterion
-from hoag.estimators.units import ABOVE
+from hoag.estimators.units import ABOVE, WEIGHT
 from hoag.search import Search
 from hoag.search.asks import sentence
-from hoag.values import Array, Box, Evaluation, InnerProblemError, Result
-
-# How often a bound is moved at most: beyond, numbers end.
-OFTEN = 6
+from hoag.values import ROUNDOFF, Box, Evaluation, InnerProblemError, Result
 
 Sides = npt.NDArray[np.bool_]
 
 
 def falls_beyond(found: Evaluation, box: Box, tol: float) -> tuple[Sides, Sides]:
-    """Which λ are on a lower and on an upper bound past which f falls by more than tol·|f|."""
+    """Which λ are on a lower and on an upper bound past which f falls by more than tol·|f|.
+
+    Where columns separate the classes f falls for ever. WEIGHT is the f of having learnt nothing:
+    an f that is rounding beside it need not fall.
+    """
     worth = tol * abs(found.value)
-    moves = box.lower < box.upper
+    moves = (box.lower < box.upper) & (abs(found.value) > ROUNDOFF * WEIGHT)
     low = moves & (found.lam <= box.lower) & (found.grad > worth)
     high = moves & (found.lam >= box.upper) & (found.grad < -worth)
     return low, high
@@ -43,19 +44,26 @@ def search_beyond(
 
     One λ is searched beyond its bound alone; of several, all in the wider box from where they are.
     """
-    for _ in range(OFTEN):
-        low, high = (own & side for side in falls_beyond(first.evaluation, box, tol))
-        again = _what_is_left(search, first)
-        if again is None or not (np.any(low | high) and first.status.converged):
+    given, found = box, first
+    while True:
+        low, high = (own & side for side in falls_beyond(found.evaluation, box, tol))
+        again = _what_is_left(search, found)
+        if again is None or not (np.any(low | high) and found.status.converged):
             break
         wider = Box(box.lower - ABOVE * low, box.upper + ABOVE * high)
         there = wider if box.size > 1 else _part_beyond(box, wider)
         try:
-            then = again.minimize(criterion, there, first.lam, **how)
+            then = again.minimize(criterion, there, found.lam, **how)
         except InnerProblemError:  # f is not known there, and the bound stays
             break
-        first, box = _joined(first, then), wider
-    return box, first
+        found = _joined(found, then)
+        if found.evaluation is not then.evaluation:
+            break
+        box = wider
+    if box is given:
+        return box, found
+    why = sentence(found.status.sentence, _told(given, box, len(first.trace)))
+    return box, replace(found, status=replace(found.status, sentence=why))
 
 
 def _what_is_left(search: Search, found: Result) -> Search | None:
@@ -87,19 +95,19 @@ def _joined(first: Result, then: Result) -> Result:
         )
         for step in then.trace
     )
-    better = then if then.value <= first.value else first
-    why = sentence(better.status.sentence, _told(first.lam, then.lam, steps))
+    known = np.isfinite(then.evaluation.f_error)
+    better = then if known and then.value <= first.value else first
     return replace(
         better,
-        status=replace(better.status, sentence=why),
         trace=trace,
         cost=first.cost + then.cost,
         seconds=first.seconds + then.seconds,
     )
 
 
-def _told(before: Array, after: Array, steps: int) -> str:
-    if before.size > 1:
+def _told(given: Box, box: Box, steps: int) -> str:
+    if box.size > 1:
         return f"Bounds were moved after {steps} steps, where the loss still fell beyond them."
-    side = "lower" if after[0] <= before[0] else "upper"
-    return f"Its {side} bound was moved from {before[0]:.4g}, where the loss still fell."
+    lower = box.lower[0] < given.lower[0]
+    side, bound = ("lower", given.lower[0]) if lower else ("upper", given.upper[0])
+    return f"Its {side} bound was moved from {bound:.4g}, where the loss still fell."

@@ -20,6 +20,7 @@ from hoag.estimators.judge import Judge
 from hoag.estimators.task import Task
 from hoag.search.asks import ACCURACY
 from hoag.values import (
+    DOUBT,
     Array,
     Ask,
     Cost,
@@ -30,10 +31,8 @@ from hoag.values import (
     Status,
 )
 
-# A penalty is much stronger where λ is by so much: twenty times.
+# Penalties, and odds, are much larger where their logs are by so much: twenty times.
 MUCH = 3.0
-# By how many standard errors a parabola may be off.
-LIKELY = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +165,7 @@ def flat_beyond(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[
     error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
     with np.errstate(divide="ignore"):
         rises = tol * abs(best.value) * (MUCH / (ends[:, 1] - best.lam)[moves]) ** 2
-    if not np.max(rises) <= LIKELY * error or walk.at(MUCH).value > best.value + error:
+    if not np.max(rises) <= DOUBT * error or walk.at(MUCH).value > best.value + error:
         return "", walk.cost
     return (
         f"With penalties {np.exp(MUCH):.0f} times as strong the loss is within one standard error, "

@@ -166,7 +166,6 @@ def _of_coefficients(found: Evaluation, task: Task) -> Any:
 def warn_about(
     task: Task,
     result: Result,
-    tol: float,
     grids: list[Grid],
     bounded: bool,
     names: Sequence[str] = (),
@@ -174,8 +173,8 @@ def warn_about(
 ) -> None:
     """Say that the search did not converge, or which bound it ran into.
 
-    A bound from the data is no news where moving on would gain less than `tol`; one that somebody
-    gave, as a grid or (`bounded`) as bounds, always is.
+    Only of bounds that somebody gave, as a grid or (`bounded`) as bounds: those that were made from
+    the data have been moved as far as the loss falls.
     """
     if result.status.reason not in ASKED:
         more = " Raise max_iter or tol." if result.status.reason == "max_iter" else ""
@@ -184,13 +183,11 @@ def warn_about(
     given: list[Grid | None] = [None] * best.lam.size
     for one in grids:
         given[one.part] = [one] * len(given[one.part])
-    auto = np.array([grid is None and not bounded for grid in given])
-    worth = np.where(auto, tol * abs(best.value), 0.0)
-    open_ = box.lower < box.upper
+    moves = np.array([bounded or grid is not None for grid in given]) & (box.lower < box.upper)
     if task.groups is not None:  # what side information does is bounded by the penalties' own box
-        open_ &= task.stronger > 0
-    low = np.flatnonzero(open_ & (best.lam <= box.lower) & (best.grad > worth))
-    high = np.flatnonzero(open_ & (best.lam >= box.upper) & (best.grad < -worth))
+        moves &= task.stronger > 0
+    low = np.flatnonzero(moves & (best.lam <= box.lower) & (best.grad > 0.0))
+    high = np.flatnonzero(moves & (best.lam >= box.upper) & (best.grad < 0.0))
     at = [(j, "lower") for j in low] + [(j, "upper") for j in high]
     if not at:
         return
@@ -205,12 +202,10 @@ def warn_about(
     else:
         called = f" ({names[int(j)]})" if len(names) > 1 else ""
         where = f"lam_[{j}] = {best.lam[j]:.4g}{called} is on its {side} bound{others}"
-    advice = "give bounds=(lower, upper), in log units"
-    if bounded or grid is not None:
-        advice = f"widen {grid.name if grid is not None else 'bounds'}"
     warnings.warn(
         f"{where}, and the {what} still falls beyond it: the best value is "
-        f"{'larger' if larger else 'smaller'}. To look there, {advice}.",
+        f"{'larger' if larger else 'smaller'}. To look there, widen "
+        f"{grid.name if grid is not None else 'bounds'}.",
         UserWarning,
         stacklevel=LEVEL,
     )

@@ -58,8 +58,10 @@ class MultinomialBrier:
 class _MultinomialBrierAt:
     def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
         self._p = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+        rows = np.arange(len(y))
         self._d = self._p.copy()
-        self._d[np.arange(len(y)), y] -= 1.0
+        self._d[rows, y] = 0.0
+        self._d[rows, y] = -self._d.sum(axis=1)  # p_y − 1, without the cancellation
 
     @cached_property
     def value(self) -> Array:

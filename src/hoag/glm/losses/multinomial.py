@@ -39,16 +39,20 @@ class _MultinomialAt:
         return np.exp(self._shifted)
 
     @cached_property
-    def _total(self) -> Array:
-        return np.asarray(self._exp @ np.ones(self._exp.shape[1]))  # faster than a sum
+    def _others(self) -> Array:
+        """Σ e^(z_c − z_top) without the likeliest class, for which that is 1."""
+        rest = self._exp.copy()
+        np.put_along_axis(rest, self._top, 0.0, axis=1)
+        return np.asarray(rest @ np.ones(rest.shape[1]))  # faster than a sum
 
     @cached_property
     def _p(self) -> Array:
-        return np.asarray(self._exp / self._total[:, None])
+        return np.asarray(self._exp / (1.0 + self._others[:, None]))
 
     @cached_property
     def value(self) -> Array:
-        return np.asarray(np.log(self._total) - self._shifted[self._rows, self.y])
+        # log1p: where a row is all but certain its loss is tiny, and has all its digits.
+        return np.asarray(np.log1p(self._others) - self._shifted[self._rows, self.y])
 
     @cached_property
     def slope(self) -> Array:
