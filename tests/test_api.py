@@ -120,7 +120,7 @@ def test_convergence_in_a_worse_place_is_not_called_convergence():
     result = hoag.minimize(TwoBasins(), lam0=-0.3, search=search)
     assert not result.converged
     assert result.lam[0] == -0.3
-    assert "the loss was lower at lam = [-0.3], which is returned" in str(result.status)
+    assert "the loss was lower at lam = [-0.3], by 3.6e-01 of itself" in str(result.status)
 
 
 def test_lam0_may_be_a_number_and_bounds_arrays():

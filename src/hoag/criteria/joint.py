@@ -198,7 +198,7 @@ class Joint(SharedFolds[Blocks | Each]):
         """
         softer = self._softer
         if softer is None:
-            return self._steps(lam, penalty, warm, ask, self.max_steps)
+            return self._steps(lam, penalty, warm, ask)
         found = self._tried(lam, penalty, warm, ask)
         levels, own = [self], Ask(free=True)
         while found[2] and softer is not None:
@@ -208,12 +208,12 @@ class Joint(SharedFolds[Blocks | Each]):
         for level in reversed(levels[:-1]):
             start = level._at(X) if before is None else level._lower(penalty, X, before)
             asked = ask if level is self else own
-            before, found = X, level._steps(lam, penalty, start, asked, self.max_steps)
+            before, found = X, level._steps(lam, penalty, start, asked)
             X = found[0].X
         return found
 
     def _tried(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
-        """A few Newton steps, and whether they are enough."""
+        """A few points of Newton's method, and whether they are enough."""
         try:
             return self._steps(lam, penalty, warm, ask, Continued.patience)
         except InnerProblemError as error:
@@ -228,8 +228,10 @@ class Joint(SharedFolds[Blocks | Each]):
     def _at(self, X: Array) -> Warm:
         return Warm(X, self.work.sums(X, curved=not self._dear))
 
-    def _steps(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask, most: int) -> Solved:
-        """Newton's method for every fold, to rounding, by so many steps at most.
+    def _steps(
+        self, lam: Array, penalty: Pull, warm: Warm, ask: Ask, points: float = np.inf
+    ) -> Solved:
+        """Newton's method for every fold, to rounding, if it gets there by so many points tried.
 
         A look ahead ends one step before, since p is wanted to a few digits; one over the box where
         a step moves f by a small share of itself, for its square is all that is lost. Where
@@ -242,8 +244,8 @@ class Joint(SharedFolds[Blocks | Each]):
         factors: Sequence[Inverse] = []
         if H is not None and not at.hessian.size:
             factors = self._inverses(penalty, H, lam)
-        note = f"Newton's method stopped after {most} steps."
-        for _ in range(most):
+        note = f"Newton's method stopped after {self.max_steps} steps."
+        for _ in range(self.max_steps):
             clock.check()
             if not at.hessian.size and (H is None or spent > self._worth):
                 at = self.work.sums(X, curved=True)
@@ -269,7 +271,11 @@ class Joint(SharedFolds[Blocks | Each]):
             last = np.where(noise, np.abs(slope), np.inf)
             slope = np.where(noise, np.inf, np.minimum(slope, 0.0))
             before = X
-            X, at, h = self._searched(lam, penalty, X, h, d, slope)
+            X, at, h, tried = self._searched(lam, penalty, X, h, d, slope)
+            points -= tried
+            if points <= 0:
+                note = "Newton's method went too short a way for what it tried."
+                break
             if np.array_equal(X[~done], before[~done]):
                 note = "Newton's method found no step along which the training loss falls."
                 break
@@ -282,16 +288,18 @@ class Joint(SharedFolds[Blocks | Each]):
 
     def _searched(
         self, lam: Array, penalty: Pull, X: Array, h: Array, d: Array, slope: Array
-    ) -> tuple[Array, Sums, Array]:
+    ) -> tuple[Array, Sums, Array, int]:
         """x_k + t_k d_k with h lower by a share of what its slope promises; the sums and h there.
+
+        And how many t were tried.
 
         A slope of ∞ takes the step as it is: values of h no longer tell. Where no step is short
         enough, x stays.
         """
-        t, curved = np.ones(len(X)), not self._dear
+        t, curved, tried = np.ones(len(X)), not self._dear, 0
         while True:
             clock.check()
-            trial = X + t[:, None] * d
+            trial, tried = X + t[:, None] * d, tried + 1
             there = self.work.sums(trial, curved=curved)
             h_there = there.value + penalty.value(trial)
             bad = ~(h_there <= h + SUFFICIENT * t * slope) & (t > 0)
@@ -306,7 +314,7 @@ class Joint(SharedFolds[Blocks | Each]):
                 f"The inner loss is not finite at {named(lam)}: rescale the data (features of "
                 "size 1)."
             )
-        return trial, there, h_there
+        return trial, there, h_there, tried
 
     @property
     def _worth(self) -> float:

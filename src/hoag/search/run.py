@@ -472,11 +472,12 @@ class Run:
         share = self._accuracy * abs(first.value)
         if status.converged and known.highest < first.value - 2 * SETTLED * share:
             where = np.array2string(known.lam, precision=4, threshold=6)
+            less = (first.value - known.value) / abs(first.value)
             status = Status(
                 "left_behind",
-                f"{status} But the loss was lower at lam = {where}, which is returned: "
-                f"{known.value:.6g} for {first.value:.6g}. f has other minima or a flat "
-                "region here; a search that starts there may go on.",
+                f"{status} But the loss was lower at lam = {where}, by {less:.1e} of itself, which "
+                "is returned. f has other minima or a flat region here; a search that starts there "
+                "may go on.",
             )
         if status.converged and known.f_error > 2 * SETTLED * self._accuracy * abs(known.value):
             status = Status("not_settled", _unsettled(status, known))
@@ -638,7 +639,8 @@ class Run:
 
 def _unsettled(status: Status, known: Evaluation) -> str:
     if np.isfinite(known.f_error):
-        why = f"Computed again, the loss is known only to ± {known.f_error:.1e}."
+        share = known.f_error / (abs(known.value) or 1.0)
+        why = f"Computed again, the loss is known only to {share:.1e} of itself."
     else:
         why = "The loss is not known: a fit stopped short of its minimum at the λ returned."
     parts = f"Not converged. {why} {known.note}".rstrip()
