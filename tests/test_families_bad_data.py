@@ -268,3 +268,45 @@ def test_predictions_that_are_no_numbers_are_not_clipped_in_silence():
     assert predicted[0] == np.inf
     assert predicted[1] == 0.0
     assert predicted[2] == pytest.approx(np.exp(model.intercept_))
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "times", "categories"])
+def test_values_that_are_no_numbers_are_named_with_their_column(kind):
+    X = np.array([[1, "2"], [2, "two"], [3, "3"]], dtype=object)
+    where = "column 1" if kind == "array" else "column 'b'"
+    what = {"times": "Timestamp", "categories": "'u'"}.get(kind, "'two'")
+    if kind != "array":
+        pandas = pytest.importorskip("pandas")
+        X = pandas.DataFrame(X, columns=["a", "b"])
+        if kind == "times":
+            X["a"], X["b"] = [1.0, 2.0, 3.0], pandas.to_datetime(["2020-01-01"] * 3)
+        if kind == "categories":
+            X["b"] = pandas.Categorical(["u", "v", "u"])
+    with pytest.raises(hoag.InvalidInput, match=f"X has {what}.* in {where}, and models take"):
+        hoag.RidgeCV().fit(X, [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rule": np.ones(3)}, "rule=array"),
+        ({"tol": np.ones(3)}, "tol=array"),
+        ({"refit": np.ones((2, 2))}, "refit=array"),
+        ({"starts": np.ones(2)}, "starts=array"),
+        ({"certificate": np.ones(2)}, "certificate=array"),
+        ({"cv": [0, 1, 2, 0, 1]}, "Split 1 of cv is 0"),
+        ({"cv": {0: 2.0}}, "Split 1 of cv is 0"),
+        ({"cv": np.ones(5)}, "Split 1 of cv is"),
+    ],
+)
+def test_arrays_where_one_value_is_meant_are_refused(options, said):
+    X, y, _, _ = draw("poisson")
+    with pytest.raises(hoag.InvalidInput, match=said):
+        estimator("poisson").set_params(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("power", [np.ones(3), print, None, 1j])
+def test_powers_that_are_no_numbers_are_refused(power):
+    X, y, _, _ = draw("tweedie")
+    with pytest.raises(hoag.InvalidInput, match="power="):
+        hoag.TweedieRegressorCV(power=power).fit(X, y)

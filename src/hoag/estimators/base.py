@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_c
 
 import numpy as np
 import numpy.typing as npt
+from numpy.exceptions import DTypePromotionError
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
@@ -22,6 +23,7 @@ from hoag.criteria.base import Criterion
 from hoag.criteria.plan import plan
 from hoag.estimators.beyond import search_beyond
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
+from hoag.estimators.columns import not_a_number
 from hoag.estimators.compatible import Compatible
 from hoag.estimators.far import adopt, is_elsewhere
 from hoag.estimators.interval import interval
@@ -43,6 +45,9 @@ from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 TIGHT = 1e-9
 
 # Parameters that change nothing of the way that a search goes, but when it ends and who is told.
+# Parameters that may be arrays, or lists of numbers; of others NumPy makes no truth value.
+MAY_BE_ARRAYS = {"Cs", "alpha", "alphas", "bounds", "cv", "gamma", "l1_ratios", "penalties"}
+
 _NO_MATTER = (
     *("callback", "checkpoint", "verbose", "n_jobs", "time_budget", "random_state"),
     *("scoring", "select", "rule", "refit"),
@@ -495,7 +500,11 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         return []
 
     def _check_parameters(self) -> None:
-        self._check_compatible(self.get_params(deep=False))
+        given = self.get_params(deep=False)
+        for name, value in given.items():
+            if isinstance(value, np.ndarray) and value.ndim and name not in MAY_BE_ARRAYS:
+                raise InvalidInput(f"{name}={value!r}: give one value, and not an array of them.")
+        self._check_compatible(given)
         self._check_word()
         if not (isinstance(self.tol, Real) and float(self.tol) > 0):
             raise InvalidInput(f"tol={self.tol!r}: give a positive number, such as 1e-4.")
@@ -522,9 +531,19 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             raise _in_memory(self)
         check_given(X=X)
         X = check_sparse(X, "X")
-        return validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options
-        )
+        try:
+            return validate_data(
+                self, X, y, accept_sparse="csr", dtype=np.float64, order="C", **options
+            )
+        except (ValueError, DTypePromotionError) as error:
+            found = not_a_number(X)
+            if found is None:
+                raise
+            raise InvalidInput(
+                f"X has {found[1]!r} in {found[0]}, and models take numbers: encode categories in "
+                "a pipeline, for instance by sklearn.preprocessing.OneHotEncoder, and give times "
+                "as numbers."
+            ) from error
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -23,6 +23,23 @@ from hoag.values import BLOCK_ENTRIES, ROUNDING, ROUNDOFF, Array
 FAR_OFF = ROUNDING / ROUNDOFF
 
 
+def not_a_number(X: Any) -> tuple[str, Any] | None:
+    """The first column with a value that is no number, as people call it, and that value."""
+    if sparse.issparse(X):
+        return None
+    names = list(X.columns) if "columns" in dir(X) else None
+    rows = np.asarray(X, dtype=object)
+    for j, column in enumerate(rows.T if rows.ndim == 2 else ()):
+        for value in column:
+            if isinstance(value, (int, float)) or value is None:
+                continue
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return (f"column {j}" if names is None else f"column {names[j]!r}"), value
+    return None
+
+
 class Columns(NamedTuple):
     """Of every column: mean, Σᵢ sᵢ(xᵢⱼ − mean)², and its largest and smallest entry.
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, check_cv
 
 from hoag.estimators.task import LEVEL
+from hoag.values import InvalidInput
 
 
 def splitter(cv: Any, y: Any, stratified: bool) -> Any:
     """scikit-learn's splitter for `cv`; of classes that have fewer rows, None is fewer folds."""
     if cv is None:
         cv = _default(y, stratified)
+    if isinstance(cv, np.ndarray) and cv.ndim == 0:  # it has an iterator, which fails
+        cv = cv.item()
+    if isinstance(cv, Iterable) and "split" not in dir(cv):
+        cv = [_pair(split, k) for k, split in enumerate(cv, start=1)]
     found = check_cv(cv, y, classifier=stratified)
     if type(found) is KFold and not found.shuffle and in_order(y, stratified):
         warnings.warn(
@@ -25,6 +31,17 @@ def splitter(cv: Any, y: Any, stratified: bool) -> Any:
             stacklevel=LEVEL + 1,
         )
     return found
+
+
+def _pair(split: Any, k: int) -> tuple[Any, Any]:
+    try:
+        train, test = split
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"Split {k} of cv is {split!r}: give a number of folds, a splitter of "
+            "sklearn.model_selection, or pairs of training and held-out row numbers."
+        ) from None
+    return train, test
 
 
 def _default(y: Any, stratified: bool, folds: int = 5) -> int:

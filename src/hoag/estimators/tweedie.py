@@ -131,7 +131,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
                 self._tune_power(X, y, sample_weight, given)
                 self.result_ = told(file, self.result_)
                 return self
-        self.power_ = float(self.power)
+        self.power_ = self.power if not isinstance(self.power, Real) else float(self.power)
         return self._tune(X, y, sample_weight, given)
 
     def _tune_power(self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> Self:
