@@ -293,8 +293,10 @@ class Joint(SharedFolds[Blocks | Each]):
 
         And how many t were tried.
 
-        A slope of ∞ takes the step as it is: values of h no longer tell. Where no step is short
-        enough, x stays.
+        Where h is level, values lose more digits than there are to tell (losses of rows that are
+        all but certain are differences of large numbers), and the slope at the end decides: the
+        approximate Wolfe conditions of Hager and Zhang (2005). A slope of ∞ takes the step as it
+        is. Where no step is short enough, x stays.
         """
         t, curved, tried = np.ones(len(X)), not self._dear, 0
         while True:
@@ -302,7 +304,10 @@ class Joint(SharedFolds[Blocks | Each]):
             trial, tried = X + t[:, None] * d, tried + 1
             there = self.work.sums(trial, curved=curved)
             h_there = there.value + penalty.value(trial)
-            bad = ~(h_there <= h + SUFFICIENT * t * slope) & (t > 0)
+            fallen = h_there <= h + SUFFICIENT * t * slope
+            ahead = np.sum((there.gradient + penalty.times(trial)) * d, axis=1)
+            level = np.abs(h_there - h) <= EXACT**0.5 * np.abs(h)
+            bad = ~(fallen | (level & (ahead <= 0.5 * np.abs(slope)))) & (t > 0)
             if not np.any(bad):
                 break
             curved = False  # shorter steps need no matrices but the last
