@@ -79,6 +79,19 @@ def test_it_ends_at_the_best_of_many_starts_and_below_one_penalty_for_all(kind, 
     assert found.value <= best * (1 + 1e-3)
 
 
+@pytest.mark.parametrize("make", [hoag.RidgeCV, hoag.LogisticRegressionCV])
+def test_a_penalty_for_each_feature_ends_no_higher_than_one_for_all(make):
+    """Also where "converged at step 1" would be true: the shared optimum is a point in hand."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, p = int(rng.integers(40, 160)), int(rng.integers(2, 12))
+        X = rng.normal(size=(n, p)) * 10 ** rng.uniform(-1, 1, size=p)
+        y = X @ rng.normal(size=p) / 3 + rng.choice([1.0, 5.0, 20.0]) * rng.normal(size=n)
+        y = y if make is hoag.RidgeCV else y > np.median(y)
+        one, own = (make(cv=3, penalties=kind).fit(X, y) for kind in ("shared", "per-feature"))
+        assert own.criterion_ <= one.criterion_ * (1 + 1e-5)  # upper bounds differ a little
+
+
 def test_the_model_of_an_axis_is_exact_for_squares_and_near_for_others():
     for kind, far, rel in (("ridge", 6.0, 1e-9), ("logistic", 0.5, 0.01)):
         criterion = hoag.plan(folds(kind))

@@ -143,6 +143,14 @@ def criteria():
     groups = np.zeros(X.shape[1], dtype=int)
     yield "LeaveOneOut", LeaveOneOut(ArrayRows(X), y, np.ones(120), Penalty(groups))
     yield "GCV", LeaveOneOut(ArrayRows(X), y, np.ones(120), Penalty(groups), gcv=True)
+    rng = np.random.default_rng(0)
+    tall = rng.normal(size=(20_000, 25))
+    signs = tall @ rng.normal(size=25) + 5 * rng.normal(size=20_000) > 0
+    yield "Tall", hoag.plan(folds(hoag.models.logistic, tall, signs, cv=3, intercept=True))
+    logistic = hoag.models.logistic(A, b, A, b, intercept=True)
+    yield "FullFit", hoag.criteria.without_folds(logistic, "alo")
+    ridge = hoag.models.ridge(X, y, X, y, intercept=True)
+    yield "SquaresFit", hoag.criteria.without_folds(ridge, "reml")
 
 
 CRITERIA = dict(criteria())
@@ -152,6 +160,7 @@ CRITERIA = dict(criteria())
 def test_a_scan_that_lies_does_not_decide(name):
     """It says that f falls to a tenth at weak penalties; verified, that is not so."""
     honest = CRITERIA[name]
+    assert type(honest).__name__ == {"GCV": "LeaveOneOut"}.get(name, name)
     box = Box(-8.0, 10.0)
     truth = hoag.minimize(honest, bounds=box)
 

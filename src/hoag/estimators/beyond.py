@@ -15,6 +15,9 @@ from hoag.search import Search
 from hoag.search.asks import sentence
 from hoag.values import ROUNDOFF, Box, Evaluation, InnerProblemError, Result
 
+# Bounds reach as far as penalties act. One that is rounding beside such a bound is none at all.
+FARTHEST = -float(np.log(ROUNDOFF))
+
 Sides = npt.NDArray[np.bool_]
 
 
@@ -50,7 +53,12 @@ def search_beyond(
         again = _what_is_left(search, found)
         if again is None or not (np.any(low | high) and found.status.converged):
             break
-        wider = Box(box.lower - ABOVE * low, box.upper + ABOVE * high)
+        wider = Box(
+            np.maximum(box.lower - ABOVE * low, given.lower - FARTHEST),
+            np.minimum(box.upper + ABOVE * high, given.upper + FARTHEST),
+        )
+        if np.array_equal([wider.lower, wider.upper], [box.lower, box.upper]):
+            break
         there = wider if box.size > 1 else _part_beyond(box, wider)
         try:
             then = again.minimize(criterion, there, found.lam, **how)
