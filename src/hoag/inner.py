@@ -23,7 +23,16 @@ from scipy.optimize import minimize
 from hoag import clock, linear
 from hoag.kinks import SHORT, Points, refuse_kink
 from hoag.problems import Point, as_real
-from hoag.values import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array, InnerProblemError, Solve
+from hoag.values import (
+    EXACT,
+    FALLEN,
+    ROUNDING,
+    ROUNDOFF,
+    SUFFICIENT,
+    Array,
+    InnerProblemError,
+    Solve,
+)
 
 
 class InnerSolver(Protocol):
@@ -96,19 +105,25 @@ class Newton:
         self, problem: Points, lam: Array, x: Array, point: Point, d: Array
     ) -> tuple[Array, Point | None]:
         slope = float(point.h_x @ d)
-        # Differences of h below this are noise; there a smaller gradient decides instead.
+        # Differences of h below this are noise.
         noise = self.rounding * abs(point.h)
         t = 1.0
         while t > ROUNDOFF:
             clock.check()
             trial = x + t * d
             trial_point = problem.at(trial, lam)
-            if -t * slope <= noise:
-                if np.linalg.norm(trial_point.h_x) <= FALLEN * np.linalg.norm(point.h_x):
-                    return trial, trial_point
-                return x, None
-            if trial_point.h <= point.h + SUFFICIENT * t * slope:
+            told = -t * slope > noise
+            if told and trial_point.h <= point.h + SUFFICIENT * t * slope:
                 return trial, trial_point
+            # Where h is level, values lose more digits than there are to tell, and the slope at the
+            # end decides: the approximate Wolfe conditions of Hager and Zhang (2005).
+            if abs(trial_point.h - point.h) <= EXACT**0.5 * abs(point.h):
+                ahead = float(trial_point.h_x @ d)
+                smaller = np.linalg.norm(trial_point.h_x) <= FALLEN * np.linalg.norm(point.h_x)
+                if smaller or (ahead if told else abs(ahead)) <= -0.5 * slope:
+                    return trial, trial_point
+            if not told:
+                return x, None
             t /= 2
         return x, None
 

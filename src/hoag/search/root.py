@@ -90,7 +90,7 @@ def _strongest(domain: Box, seen: Scan, best: _End, tol: float, taken: int) -> A
     known = yield Verify(now)
     if not known.value <= least + tol * abs(least):
         return best
-    less = max(known.value - least, 0.0) / abs(least)
+    less = max(known.value - least, 0.0) / (abs(least) or 1.0)
     why = (
         f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is less "
         "than was asked for: the stronger penalty is taken."

@@ -472,7 +472,7 @@ class Run:
         share = self._accuracy * abs(first.value)
         if status.converged and known.highest < first.value - 2 * SETTLED * share:
             where = np.array2string(known.lam, precision=4, threshold=6)
-            less = (first.value - known.value) / abs(first.value)
+            less = (first.value - known.value) / (abs(first.value) or 1.0)
             status = Status(
                 "left_behind",
                 f"{status} But the loss was lower at lam = {where}, by {less:.1e} of itself, which "
