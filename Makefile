@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test test-all rivals lint types docs docs-check reproduce test-oldest bench check-all clean
+.PHONY: demo test test-all rivals lint types docs docs-check reproduce torture test-oldest bench check-all clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -64,9 +64,14 @@ test-oldest: .venv-oldest/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
-check-all: lint types demo docs docs-check reproduce rivals test-all test-oldest
+check-all: lint types demo docs docs-check reproduce rivals torture test-all test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
+
+# Degenerate data, foreign options, functions that fail and damaged files: docs/reliability.md.
+torture: .venv/ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/torture.py --markdown
+	$(PYTEST) tests/test_faults.py tests/test_fuzz_files.py tests/test_formulas.py
 
 # Other people's packages beside ours, on a small problem; their tests of ours then run, too.
 rivals: .venv/ready

@@ -271,3 +271,19 @@ def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     with pytest.raises(hoag.InvalidInput, match="is not a regular file"):
         hoag.blocks(tmp_path / "t.csv", "y")
+
+
+def test_arrow_files_whose_text_lies_outside_of_them_are_refused(tmp_path):
+    """pyarrow believes the offsets of a file, and reads where they lead to."""
+    pa, ipc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.ipc")
+    kinds = pa.array(["u", "v"] * 20)
+    table = pa.table({"kind": kinds, "y": np.arange(40.0)})
+    path = tmp_path / "t.arrow"
+    with ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    data, offsets = path.read_bytes(), np.arange(41, dtype=np.int32).tobytes()
+    assert data.count(offsets) == 1
+    wrong = np.where(np.arange(41) == 7, 2**30, np.arange(41)).astype(np.int32).tobytes()
+    path.write_bytes(data.replace(offsets, wrong))
+    with pytest.raises(hoag.InvalidInput, match="cannot be read as Arrow"):
+        hoag.blocks(path, "y", cache=None)

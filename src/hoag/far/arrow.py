@@ -103,7 +103,9 @@ class Arrow(File):
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
         with self._open() as (_, batches):
             for batch in batches:
-                yield batch.select(names)
+                used = batch.select(names)
+                used.validate(full=True)  # offsets and codes that lead out of the file end Python
+                yield used
 
 
 class Separated(File):
