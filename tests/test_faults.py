@@ -336,3 +336,19 @@ def test_a_solver_that_fails_is_not_asked_the_same_again_and_again():
     lams = [float(np.ravel(step.evaluation.lam)[0]) for step in result.trace]
     assert max(lams.count(lam) for lam in lams) <= 4
     assert len(lams) < 60
+
+
+def test_values_of_h_that_are_known_to_few_digits_do_not_stop_newtons_method():
+    """Slopes decide where values are level: ∇₁h is as small as it was asked to be."""
+    problem = lasso(0.1)
+
+    def at(x, lam):
+        point = problem.at(x, lam)
+        point.h = point.h * (1 + 4e-6 * np.sin(1e12 * np.sum(x)))
+        return point
+
+    blurred = adopt(SimpleNamespace(x0=problem.x0, lam0=problem.lam0, at=at))
+    for lam in (-2.0, 0.0, 2.0):
+        found = inner.Newton().solve(blurred, np.array([lam]), problem.x0, 1e-8)
+        assert found.reason == "tolerance"
+        assert found.iterations < 40
