@@ -99,7 +99,7 @@ FOREIGN += (
     np.float32(0.5),
     np.array("auto"),
     1j,
-    print,
+    repr,
 )
 WRITTEN = {"checkpoint", "verbose", "n_jobs"}  # a file, and what changes no result
 

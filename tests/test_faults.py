@@ -90,6 +90,27 @@ def test_rounding_is_no_kink():
         assert not solver.solve(blurred, np.zeros(1), problem.x0, 1e-12).converged
 
 
+@pytest.mark.parametrize("solver", [inner.Newton(), inner.LBFGS(), inner.GradientDescent()])
+def test_the_edge_of_a_model_is_no_kink(solver):
+    """½(x + 1)² where x > 0, next to infinite elsewhere, as where spreads are not positive."""
+
+    def at(x, lam):
+        inside = x[0] > 0
+        return SimpleNamespace(
+            h=0.5 * float((x[0] + 1) ** 2) if inside else 1e200,
+            h_x=x + 1 if inside else np.array([-1e100]),
+            hessian=np.eye(1),
+            cross=np.zeros((1, 1)),
+            g=0.0,
+            g_x=np.zeros(1),
+            g_lam=np.zeros(1),
+            strong_convexity=None,
+        )
+
+    edged = adopt(SimpleNamespace(x0=np.ones(1), lam0=np.zeros(1), at=at))
+    assert not solver.solve(edged, np.zeros(1), np.ones(1), 1e-8).converged
+
+
 def test_no_value_of_a_sum_of_squares_is_negative():
     """g − q·∇₁h is no estimate of f where x is far from a minimum at which h has no gradient."""
     problem = lasso()

@@ -50,6 +50,12 @@ def refuse_kink(problem: Points, lam: Array, x: Array, gradient: Array, d: Array
             above = along(high)
         found = _jump(along, (low, high), (below, above), least)
         if found is not None:
+            around = found[0] + WIDTH * (high - low) * np.array([-1.0, 1.0])
+            before, after = (problem.at(x + t * d, lam).h for t in around)
+            if abs(after - before) > JUMP * abs(
+                before
+            ):  # h jumps itself: it is the edge of a model
+                return
             raise NotDifferentiable(_sentence(lam, x + found[0] * d, found[1]))
         if not above @ d < 0:
             return
