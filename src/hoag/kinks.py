@@ -52,9 +52,8 @@ def refuse_kink(problem: Points, lam: Array, x: Array, gradient: Array, d: Array
         if found is not None:
             around = found[0] + WIDTH * (high - low) * np.array([-1.0, 1.0])
             before, after = (problem.at(x + t * d, lam).h for t in around)
-            if abs(after - before) > JUMP * abs(
-                before
-            ):  # h jumps itself: it is the edge of a model
+            # Where h jumps itself it is the edge of a model, such as a spread of 0.
+            if abs(after - before) > JUMP * abs(before):
                 return
             raise NotDifferentiable(_sentence(lam, x + found[0] * d, found[1]))
         if not above @ d < 0:

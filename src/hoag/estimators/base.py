@@ -44,10 +44,10 @@ from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
 
-# Parameters that change nothing of the way that a search goes, but when it ends and who is told.
 # Parameters that may be arrays, or lists of numbers; of others NumPy makes no truth value.
 MAY_BE_ARRAYS = {"Cs", "alpha", "alphas", "bounds", "cv", "gamma", "l1_ratios", "penalties"}
 
+# Parameters that change nothing of the way that a search goes, but when it ends and who is told.
 _NO_MATTER = (
     *("callback", "checkpoint", "verbose", "n_jobs", "time_budget", "random_state"),
     *("scoring", "select", "rule", "refit"),

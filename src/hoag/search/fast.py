@@ -185,8 +185,8 @@ class Fast(Search):
             best, taken = yield from lowest_of(begun)
             lam = best.lam
         if traits.bends:
-            twice = traits.exact and traits.rows is None  # a box that was surveyed needs no more
-            starts = (2 if twice else 1) if self.starts == "auto" else self.starts
+            several = traits.exact and traits.rows is None  # a box that was surveyed needs no more
+            starts = (3 if several else 1) if self.starts == "auto" else self.starts
             limits = self.tol, self._evaluations
             return (yield from newton.descend(domain, lam, *limits, traits, starts, taken=taken))
         return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))
