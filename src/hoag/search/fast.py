@@ -33,8 +33,9 @@ class Fast(Search):
     max_iter     the most evaluations, times `starts`
     time_budget  seconds; looked at within evaluations, too
     starts       with several penalties whose ∇²f is known: so many descents, the first from the
-                 best shared penalty, the others from weaker ones. "auto": two where f is exact
-                 and cheap and targets are tuned together, in max_iter evaluations; else one
+                 best shared penalty, the others from far above it, far below it and between.
+                 "auto": three where f is exact and cheap and targets are tuned together, in
+                 max_iter evaluations; else one
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
     the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
