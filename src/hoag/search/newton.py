@@ -103,8 +103,8 @@ def _away(k: int, size: int, alike: Array | None) -> Array:
 
     The first there, one far above, where nothing is in the model that a penalty holds and the look
     along the axes lets in what helps most; two far below, where no penalty hides a coefficient; and
-    others drawn from between. Of 60 hard problems one descent ended within 1e-3 of the best of 20
-    random starts in HARD.
+    others drawn from between. Of 300 random problems the first and third left 5 in a worse basin
+    than eight descents find, all three 1.
     """
     weaker = -LONGEST * (np.ones(size) if alike is None else alike)
     if k < 4:
