@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtr
 
-from hoag.values import Array
+from hoag._core.numeric import Array
 
 Shape = Callable[[Array], Array]
 

@@ -24,7 +24,7 @@ import numpy as np
 from _gam_data import Rows
 from scipy.special import logit
 
-from hoag.values import Array
+from hoag._core.numeric import Array
 
 SCRIPT = Path(__file__).with_name("gam.R")
 NORMAL = 1.959964  # half of what a band of 95 % is wide, in standard errors

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from hoag._core.numeric import Array
 from hoag.bench.claim import number
-from hoag.values import Array
 
 T = TypeVar("T")
 CACHE = Path(tempfile.gettempdir()) / "hoag-default-search"

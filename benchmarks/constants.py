@@ -36,9 +36,10 @@ from sklearn.preprocessing import PolynomialFeatures, scale
 
 import hoag
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV, datasets, models
-from hoag.criteria.plan import plan
-from hoag.search import Adaptive, Fast, Grid, Hoag
-from hoag.values import Array, Result
+from hoag._core.numeric import Array
+from hoag._core.result import Result
+from hoag._criteria.plan import plan
+from hoag.optimize import Adaptive, Auto, Grid, Hoag
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from registry import text
@@ -47,8 +48,8 @@ from registry import text
 BUDGET = 20.0
 TIGHT = 1e-8  # to which f is solved, relatively, with --tight
 FACTORS = (0.5, 2.0)
-PACKAGES = ("criteria", "estimators", "glm", "search")
-MODULES = ("inner", "linear", "operators", "problems", "schedules", "values")
+PACKAGES = ("_core", "_criteria", "_glm", "_linalg", "estimators", "optimize")
+MODULES = ("_kinks", "inner", "linear", "problems", "schedules")
 
 # ---- the problems: each is solved anew at every call
 
@@ -132,7 +133,7 @@ def fitted(estimator: Any, data: Any) -> Found:
 
 
 def searched(problem: Any, search: Any = None) -> Found:
-    search = search or Fast()
+    search = search or Auto()
     search.time_budget = BUDGET
 
     def f(lam: Array) -> float:
@@ -237,7 +238,7 @@ PROBLEMS: dict[str, Callable[[], Found]] = {
 class Constant:
     """One number: where it is, what it means, and the problems where it acts, the quick one first.
 
-    owner     a module under hoag, or a class in it: "search.hoag.Hoag"
+    owner     a module under hoag, or a class in it: "optimize.hoag.Hoag"
     member    which of a tuple
     origin    the number is a distance from here
     is_share  its odds are halved and doubled
@@ -298,43 +299,53 @@ SECOND = ("paper, groups", "paper, text", "secants, text")
 GAIN = ("paper, gain", "paper, gain, cancer")
 TRACE = float(np.log(1000.0))  # of a kernel, from which ridges are counted
 
-quasi_newton = partial(Constant, "search.quasi_newton", problems=STEPS)
-looks = partial(Constant, "search.root", problems=LOOKS)
-sure = partial(Constant, "search.root", problems=SECANTS)
-scanned = partial(Constant, "search.scan", problems=EXACT_SOLVES)
-reduced = partial(Constant, "criteria.reduced", problems=LOOKS)
-implicit = partial(Constant, "criteria.implicit")
-survey = partial(Constant, "search.survey", problems=SURVEY)
-paper = partial(Constant, "search.hoag.Hoag", problems=PAPER)
-size = partial(Constant, "criteria.plan")
+quasi_newton = partial(Constant, "optimize.quasi_newton", problems=STEPS)
+looks = partial(Constant, "optimize.root", problems=LOOKS)
+sure = partial(Constant, "optimize.root", problems=SECANTS)
+scanned = partial(Constant, "optimize.scan", problems=EXACT_SOLVES)
+reduced = partial(Constant, "_criteria.reduced", problems=LOOKS)
+implicit = partial(Constant, "_criteria.implicit")
+survey = partial(Constant, "optimize.survey", problems=SURVEY)
+paper = partial(Constant, "optimize.hoag.Hoag", problems=PAPER)
+size = partial(Constant, "_criteria.plan")
 box = partial(Constant, "estimators.units")
 kernel = partial(Constant, "estimators.kernel", problems=SURVEY[:2])
 around = partial(Constant, "estimators.interval", problems=("kernel", "groups", "widths"))
-curvature = partial(Constant, "search.curvature", problems=STEPS)
+curvature = partial(Constant, "optimize.curvature", problems=STEPS)
+
+shared = partial(Constant, "_core.numeric")
 
 CONSTANTS = (
-    Constant("values", "EXACT", "residual of exact solves", EXACT_SOLVES),
-    Constant("values", "SUFFICIENT", "Armijo's share", ("paper", "classes", "groups", "unrolled")),
+    shared("EXACT", "residual of exact solves", EXACT_SOLVES),
     Constant(
-        "values", "FALLEN", "what has fallen", ("paper", "more groups", "20news"), is_share=True
+        "_core.numeric", "SUFFICIENT", "Armijo's share", ("paper", "classes", "groups", "unrolled")
     ),
-    Constant("values", "DOUBT", "errors of values are seldom larger by more", (*STEPS, "grid")),
-    Constant("criteria.base", "SETTLED", "f settled, in tolerances", (*LOOKS, "features")),
     Constant(
-        "criteria.certificate",
+        "_core.numeric",
+        "FALLEN",
+        "what has fallen",
+        ("paper", "more groups", "20news"),
+        is_share=True,
+    ),
+    Constant(
+        "_core.numeric", "DOUBT", "errors of values are seldom larger by more", (*STEPS, "grid")
+    ),
+    Constant("_criteria.base", "SETTLED", "f settled, in tolerances", (*LOOKS, "features")),
+    Constant(
+        "_criteria.certificate",
         "RELATIVE_RESIDUAL",
         "residual of the certificate's solves",
         ("secants, text", "paper, text", "secants, 20news"),
     ),
     Constant(
-        "criteria.certificate",
+        "_criteria.certificate",
         "ROUGH",
         "residual of rough solves",
         ("secants, text", "paper, unscaled", "secants, 20news", "more groups", "classes"),
         is_share=True,
     ),
-    Constant("criteria.galerkin", "FIRST", "directions to begin with", LOOKS),
-    Constant("criteria.galerkin", "GROWTH", "most directions an evaluation adds", LOOKS),
+    Constant("_criteria.galerkin", "FIRST", "directions to begin with", LOOKS),
+    Constant("_criteria.galerkin", "GROWTH", "most directions an evaluation adds", LOOKS),
     reduced("MOST", "most directions kept"),
     reduced("TANGENT", "every so many-th direction is for the tangent"),
     reduced("SLOW", "the largest rate at which errors shrink", is_share=True),
@@ -343,16 +354,16 @@ CONSTANTS = (
     reduced("STEPS_LAST", "Newton steps where nothing else is left"),
     reduced("FAR", "beyond it the tangent misleads"),
     implicit("STRAIGHT", "cosine for the secant of x", SECOND, is_share=True),
-    Constant("criteria.base", "CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
-    Constant("criteria.base", "SPACING", "distance of looks", (*EXACT_SOLVES, "text")),
-    Constant("criteria.tall", "STALE", "a matrix is too old", ("tall",), is_share=True),
-    Constant("criteria.tall", "SAMPLE", "rows for a coefficient", ("tall",)),
-    Constant("criteria.joint", "ROUGH", "how f moves when a look ends", ("cancer", "unscaled")),
+    Constant("_criteria.base", "CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
+    Constant("_criteria.base", "SPACING", "distance of looks", (*EXACT_SOLVES, "text")),
+    Constant("_criteria.tall", "STALE", "a matrix is too old", ("tall",), is_share=True),
+    Constant("_criteria.tall", "SAMPLE", "rows for a coefficient", ("tall",)),
+    Constant("_criteria.joint", "ROUGH", "how f moves when a look ends", ("cancer", "unscaled")),
     size("DIRECT", "coefficients for a factor", ("groups", "more groups", "ridge")),
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),
     size("REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
     Constant(
-        "criteria.unrolled.GradientDescent",
+        "_criteria.unrolled.GradientDescent",
         "POWER_ITERATIONS",
         "for the step size",
         ("unrolled descent",),
@@ -362,8 +373,8 @@ CONSTANTS = (
     paper("LEAST_SCALE", "tol is relative to this share of the loss, at least"),
     paper("STALLED", "stalled: step size, and length", problems=("paper, stalling", "paper, text")),
     paper("STALL_STEPS", "stalled: steps", problems=("paper, stalling", "paper, text")),
-    Constant("search.steps", "LONGEST", "longest step", (*STEPS, *LOOKS, *SECANTS[:2])),
-    Constant("search.steps", "AHEAD", "what is ahead, in next steps", (*STEPS, *GAIN)),
+    Constant("optimize.steps", "LONGEST", "longest step", (*STEPS, *LOOKS, *SECANTS[:2])),
+    Constant("optimize.steps", "AHEAD", "what is ahead, in next steps", (*STEPS, *GAIN)),
     quasi_newton("GOOD", "share of the promise for a longer step"),
     quasi_newton("FAINT", "what is not seen"),
     quasi_newton("DOWN", "least cosine with the gradient"),
@@ -383,9 +394,9 @@ CONSTANTS = (
     scanned("DOUBT", "how wrong they are", problems=(*LOOKS, "cancer")),
     scanned("WHOLE", "error of a cubic that is worth a place"),
     scanned("FINEST", "least width that is halved"),
-    Constant("search.newton", "NOTHING", "promise of a last step", ("classes", "groups")),
-    Constant("search.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
-    Constant("search.run", "SHARE", "cost of a certificate", ("features", "classes", "groups")),
+    Constant("optimize.newton", "NOTHING", "promise of a last step", ("classes", "groups")),
+    Constant("optimize.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
+    Constant("optimize.run", "SHARE", "cost of a certificate", ("features", "classes", "groups")),
     survey("SHARE", "rows of the sample"),
     survey("LEAST", "least rows"),
     survey("SPACING", "distance of places"),
@@ -393,13 +404,13 @@ CONSTANTS = (
     survey("HALVINGS", "halvings of their steps"),
     survey("AS_GOOD", "λ₀ is as good"),
     Constant(
-        "glm.basis",
+        "_glm.basis",
         "FEW",
         "columns for a Gram matrix",
         ("waves", "more waves", "ridge groups", "more ridge groups"),
     ),
-    Constant("glm.folds", "MISSING_CLASS", "penalty of an unseen class", ("unseen class",)),
-    Constant("glm.folds", "FREE", "penalty of free features", ("free features", "free, unscaled")),
+    Constant("_glm.folds", "MISSING_CLASS", "penalty of an unseen class", ("unseen class",)),
+    Constant("_glm.folds", "FREE", "penalty of free features", ("free features", "free, unscaled")),
     around("PROBE", "distance of the probe"),
     around("MOST_PROBES", "most probes", problems=("ridge features", "classes", "features")),
     kernel("WIDTHS", "narrowest width", member=0),
@@ -417,22 +428,22 @@ CONSTANTS = (
 NOT_TUNED = {
     "schedules.FLOOR": "the paper's",
     "schedules.FIRST": "the paper's",
-    "search.steps.M": "the paper's",
-    "search.steps.Adaptive.SHRINK": "the paper's",
+    "optimize.steps.M": "the paper's",
+    "optimize.steps.Adaptive.SHRINK": "the paper's",
     "estimators.regression.HUBER": "by definition",
     "estimators.regression.NORMAL_MAD": "by definition",
     "estimators.tweedie.POWER_TOL": "as well as a power is told",
     "estimators.base.TIGHT": "as tight as f is ever asked for",
-    "values.BLOCK_ENTRIES": "memory",
-    "glm.far_rows.ENTRIES": "memory",
+    "_core.numeric.BLOCK_ENTRIES": "memory",
+    "_glm.far_rows.ENTRIES": "memory",
     "estimators.far.SAMPLE_ENTRIES": "memory",
     "estimators.far.WHOLE": "memory",
-    "criteria.leave_one_out.TRIED": "places to look for a limit",
-    "criteria.leave_one_out.DELETED": "work that more verification is worth",
-    "search.scan.HALVED": "work that no scan is worth",
+    "_criteria.leave_one_out.TRIED": "places to look for a limit",
+    "_criteria.leave_one_out.DELETED": "work that more verification is worth",
+    "optimize.scan.HALVED": "work that no scan is worth",
     "estimators.path.MUCH": "by definition",
-    "glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
-    "search.blackbox.MOST_POINTS": "a grid that nobody wants",
+    "_glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
+    "optimize.blackbox.MOST_POINTS": "a grid that nobody wants",
 }
 
 # ---- setting a constant

@@ -28,8 +28,8 @@ from sksurv.linear_model import CoxnetSurvivalAnalysis, CoxPHSurvivalAnalysis
 from threadpoolctl import threadpool_limits
 
 import hoag
+from hoag._glm.risk_sets import RiskSets
 from hoag.estimators import concordance
-from hoag.glm.risk_sets import RiskSets
 
 ROWS, GENES = 400, 1000
 GROUPS = np.repeat([0, 1, 2], GENES)

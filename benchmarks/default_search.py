@@ -29,12 +29,15 @@ from sklearn.preprocessing import scale
 
 import hoag
 from hoag import LogisticRegressionCV, datasets, minimize, models
+from hoag._core.domain import Box
+from hoag._core.errors import InnerProblemError
+from hoag._core.numeric import Array
+from hoag._core.result import Result, Step
+from hoag._criteria.plan import plan
 from hoag.bench.cases import PAPER_SHIFT, Setting, case
 from hoag.bench.methods import METHODS, STARTS, random_start
 from hoag.bench.truth import Curve
-from hoag.criteria.plan import plan
-from hoag.search import Fast
-from hoag.values import Array, Box, InnerProblemError, Result, Step
+from hoag.optimize import Auto
 
 # Reading the text takes half a minute: once is enough, also for hoag.bench.cases.
 datasets.load = cache(datasets.load)
@@ -158,7 +161,7 @@ def one_penalty(name: str, seed: int) -> Run:
     """One penalty: from λ = 0, and through the estimator on one split."""
     truth = known(name, seed)
     setting, box = truth.setting, truth.setting.domain
-    ours = minimize(criterion(setting), 0.0, box, Fast())
+    ours = minimize(criterion(setting), 0.0, box, Auto())
     paper, search = METHODS["hoag-exponential"].make(setting, seed)
     found = minimize(paper, 0.0, box, search, lambda s: bool(truth.excess(s.lam)[0] <= LEVEL))
     passes, papers = truth.until(ours, LEVEL)[0], truth.until(found, LEVEL)[0]
@@ -221,14 +224,14 @@ def kernel_ridge(name: str, seed: int) -> Run:
     """Kernel ridge: one width, then one for each feature."""
     truth = known(name, seed)
     setting, box = truth.setting, truth.setting.domain
-    one = minimize(criterion(setting), None, box, Fast())
+    one = minimize(criterion(setting), None, box, Auto())
     A, y, A_test, y_test, A_val, y_val = thirds(name, seed)
     A, A_test, A_val = datasets.standardised_by(A, A_test, A_val)
     y, y_test, y_val = datasets.centred_by(y, y_test, y_val)
     problem = models.kernel_ridge(A, y, A_test, y_test, widths="per-feature")
     judge = models.kernel_ridge(A, y, A_val, y_val, widths="per-feature")
     wide = Box(box.lower[0], box.upper[0], size=problem.lam0.size)
-    each = minimize(plan(problem), None, wide, Fast())
+    each = minimize(plan(problem), None, wide, Auto())
     say(f"    one width: {one.status}\n    each its own: {each.status}")
     # A factor is n/6 passes. What was spent before the first evaluation is scouting.
     factor, first, last = len(y) / 6, one.trace[0], one.trace[-1]
@@ -262,7 +265,7 @@ def pixels(name: str, seed: int) -> Run:
         progress(step)
         return bool(step.evaluation.value <= min(MNIST) or step.cost.passes > MNIST_END)
 
-    search = Fast(tol=1e-6, max_iter=1000)
+    search = Auto(tol=1e-6, max_iter=1000)
     result = minimize(criterion(setting), None, setting.domain, search, enough)
     for loss, wanted in MNIST.items():
         there = [step for step in result.trace if step.evaluation.value <= loss]
@@ -302,10 +305,10 @@ def starts(name: str, seed: int) -> Run:
     """The default search from 25 places on a grid over the box."""
     truth = known(name, seed)
     setting, box = truth.setting, truth.setting.domain
-    usual, ends = minimize(criterion(setting), None, box, Fast()), []
+    usual, ends = minimize(criterion(setting), None, box, Auto()), []
     for lam0 in box.grid(round(PLACES ** (1 / box.size))):
         try:
-            ends.append(minimize(criterion(setting), lam0, box, Fast()))
+            ends.append(minimize(criterion(setting), lam0, box, Auto()))
             say(f"    {lam0} to {ends[-1].lam}: {ends[-1].status}")
         except InnerProblemError as error:
             say(f"    {lam0}: {error}")

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import hoag
-from hoag.search import projected
+from hoag.optimize import projected
 
 sys.path.insert(0, "tests")
 from test_domains import Groups, Mixture, exactly
@@ -49,7 +49,7 @@ def compared(make, domain, tol, seeds=20):
     for seed in range(seeds):
         problem = make(seed)
         f = exactly(problem)
-        found = hoag.minimize(problem, bounds=domain, search=hoag.search.Fast(tol))
+        found = hoag.minimize(problem, bounds=domain, search=hoag.optimize.Auto(tol))
         lam, calls = sequential(f, problem.lam0, domain, tol * f(found.lam)[0])
         ends = [f(found.lam)[0], f(lam)[0]]
         starts = (found.lam, lam, problem.lam0)

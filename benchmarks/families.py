@@ -29,7 +29,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.svm import LinearSVC
 
 import hoag
-from hoag.values import Array
+from hoag._core.numeric import Array
 
 POWERS = {"poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}
 LONG = 20.0  # seconds: what takes longer is run once

@@ -37,7 +37,7 @@ from _gam_data import EIGHT, FORTY, SIX, Rows, simulated, textbook
 from _gam_rivals import LINKS, Band, Failed, Fit, Method, Mgcv, limited, pygam, statsmodels
 from _measure import alone, say
 
-from hoag.values import Array
+from hoag._core.numeric import Array
 
 FAMILIES = ["gaussian", "binomial", "poisson"]
 KNOTS = 20  # of ours, both ends included: 22 basis functions

@@ -101,9 +101,9 @@ def covered(results: Sequence[Any], truth: Truth) -> str:
 def compare(name: str, problem: Any, seeds: int) -> None:
     truth = Truth(problem)
     full = hoag.minimize(problem)
-    grown = [hoag.minimize(problem, search=hoag.search.Growing(seed=k)) for k in range(seeds)]
+    grown = [hoag.minimize(problem, search=hoag.optimize.Growing(seed=k)) for k in range(seeds)]
     least = min(truth(result.evaluation.lam).value for result in (full, *grown))
-    for search, results in (("Fast", [full]), ("Growing", grown)):
+    for search, results in (("Auto", [full]), ("Growing", grown)):
         cells = [name, search]
         for share in (1e-2, 1e-3):
             spent = [passes_to(result, truth, least, share) for result in results]

@@ -29,9 +29,9 @@ HONEST = 1e-6  # how far the value reported may be from f computed anew, relativ
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)  # of the coefficients of a group; 0: pure noise
 
 # The searches, and the share of problems on which each is asked to come close.
-SEARCHES: dict[str, tuple[Callable[[], hoag.search.Fast], float]] = {
-    "Fast()": (hoag.search.Fast, 0.8),
-    "Fast(starts=4)": (lambda: hoag.search.Fast(starts=4), 0.9),
+SEARCHES: dict[str, tuple[Callable[[], hoag.optimize.Auto], float]] = {
+    "Auto()": (hoag.optimize.Auto, 0.8),
+    "Auto(starts=4)": (lambda: hoag.optimize.Auto(starts=4), 0.9),
 }
 
 

@@ -27,7 +27,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import log_loss
 
 import hoag
-from hoag import far
+from hoag import data
 
 BLOCK = 20_000  # rows made at a time
 COLUMNS, WIDE, FILLED = 100, 100_000, 30
@@ -102,7 +102,7 @@ def made_sparse(folder: Path, rows: int) -> Parts:
     return Parts(own, count)
 
 
-def source(kind: str, folder: Path, rows: int) -> far.Source:
+def source(kind: str, folder: Path, rows: int) -> data.Source:
     if kind == "dense":
         X, y = made_dense(folder, rows)
         return hoag.blocks((str(X), str(y)))
@@ -116,7 +116,7 @@ def unseen(kind: str) -> tuple[Any, np.ndarray]:
     return stack([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
 
 
-class Timed(far.Local):
+class Timed(data.Local):
     """Which adds up the seconds in which rows are gone through."""
 
     seconds = 0.0
@@ -134,7 +134,7 @@ class Multiply:
     def __init__(self, columns: int) -> None:
         self.W = np.random.default_rng(0).normal(size=(columns, 10))
 
-    def __call__(self, piece: far.Piece) -> np.ndarray:
+    def __call__(self, piece: data.Piece) -> np.ndarray:
         X = piece.X
         height = len(piece.y) if sparse.issparse(X) else 2000
         total = np.zeros((X.shape[1], 9))
@@ -159,7 +159,7 @@ def fitted(kind: str, folder: Path, rows: int) -> dict[str, float]:
 
     def plain() -> float:
         start = time.perf_counter()
-        far.Local(engine.source).total(multiply)
+        data.Local(engine.source).total(multiply)
         return time.perf_counter() - start
 
     plain()  # what the system keeps of the file it keeps for all of them

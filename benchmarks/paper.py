@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import hoag
 from hoag import datasets, inner, linear, models, schedules
-from hoag.search import Hoag
+from hoag.optimize import Hoag
 
 TARGET = 1e-3
 SEQUENCES = {

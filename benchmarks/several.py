@@ -117,7 +117,7 @@ def above(seed: int, starts: int) -> float:
         hoag.models.logistic, X, y, cv=FOLDS, intercept=True, penalties=groups
     )
     criterion, box = hoag.plan(problems), hoag.Box(-14.0, 14.0, size=6)
-    found = hoag.search.Fast().minimize(criterion, box, np.zeros(6)).value
+    found = hoag.optimize.Auto().minimize(criterion, box, np.zeros(6)).value
 
     def f(lam: Any) -> tuple[float, Any]:
         now = criterion.evaluate(lam)

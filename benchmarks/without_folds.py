@@ -28,13 +28,13 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import scale
 
 import hoag
-from hoag.criteria import without_folds
-from hoag.glm import losses
-from hoag.glm.folds import linear_folds
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import Target, binary, multiclass, ordered, regression, robust
-from hoag.search import Fast
-from hoag.values import Array
+from hoag import without_folds
+from hoag._core.numeric import Array
+from hoag._glm import losses
+from hoag._glm.folds import linear_folds
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import Target, binary, multiclass, ordered, regression, robust
+from hoag.optimize import Auto
 
 
 class Kind(NamedTuple):
@@ -85,9 +85,9 @@ def lost(kind: Kind, seed: int) -> tuple[float, float, float]:
     A, target = problem(kind, seed)
     n, rows, every = len(A), ArrayRows(A), np.arange(len(A))
     (whole,) = linear_folds(rows, target, [(every, every[:0])], np.ones(n))
-    found = hoag.minimize(without_folds(whole, "alo"), bounds=(-6, 10), search=Fast(1e-6))
+    found = hoag.minimize(without_folds(whole, "alo"), bounds=(-6, 10), search=Auto(1e-6))
     left_out = hoag.plan(linear_folds(rows, target, LeaveOneOut().split(A), np.ones(n)))
-    true = hoag.minimize(left_out, bounds=(-6, 10), search=Fast(1e-6))
+    true = hoag.minimize(left_out, bounds=(-6, 10), search=Auto(1e-6))
     there = left_out.settled(left_out.value(found.lam, 1e-6 * true.value), 1e-6 * true.value).value
     away = float(abs(found.lam - true.lam)[0])
     return abs(found.value / there - 1), away, max(there / true.value - 1, 0.0)

@@ -58,8 +58,8 @@ def elsewhere(monkeypatch):
 
     As of data of which a sample alone is kept at hand, and without a search on that first.
     """
-    from hoag.criteria import plan
-    from hoag.glm.far import FarBlocks
+    from hoag._criteria import plan
+    from hoag._glm.far import FarBlocks
 
     planned = plan._elsewhere
 

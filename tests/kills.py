@@ -23,8 +23,8 @@ import registry
 
 import hoag
 from hoag import models
-from hoag.search import Hoag
-from hoag.search.checkpoint import Checkpoint, Place
+from hoag.optimize import Hoag
+from hoag.optimize.checkpoint import Checkpoint, Place
 
 
 def searched(path: Path | None) -> str:
@@ -53,7 +53,7 @@ def forked(path: Path | None, out: Path, share: float, forget: bool = False) -> 
 
     def without_warm_starts(place, about):
         known = begun(place, about)
-        if isinstance(known, hoag.search.Journal):
+        if isinstance(known, hoag.optimize.Journal):
             held = known.held.items()
             known.held = {
                 k: replace(one, warm=None, parts=tuple(replace(p, warm=None) for p in one.parts))

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 
-from hoag import far
+from hoag import data
 
 FITTED = ("coef_", "intercept_", "thresholds_", "lam_", "criterion_")
 
 
-class Cut(far.Source):
+class Cut(data.Source):
     """X, y and weights between some row numbers; `reads` counts pieces that were read with X."""
 
     def __init__(self, X, y, cuts=(), weight=None):
@@ -29,7 +29,7 @@ class Cut(far.Source):
         own = slice(self.ends[i], self.ends[i + 1])
         self.pieces_read += bool(rows)
         weight = None if self.weight is None else self.weight[own]
-        return far.Piece(self.X[own] if rows else None, self.y[own], weight)
+        return data.Piece(self.X[own] if rows else None, self.y[own], weight)
 
     def fingerprint(self):
         return "cut"

@@ -116,7 +116,7 @@ def test_convergence_in_a_worse_place_is_not_called_convergence():
             point.g_lam = np.array([16 * (t + 0.5) * np.exp(-((t + 0.5) ** 2) * 8)])
             return point
 
-    search = hoag.search.Hoag(step=hoag.search.Constant(0.05))
+    search = hoag.optimize.Hoag(step=hoag.optimize.Constant(0.05))
     result = hoag.minimize(TwoBasins(), lam0=-0.3, search=search)
     assert not result.converged
     assert result.lam[0] == -0.3
@@ -126,7 +126,7 @@ def test_convergence_in_a_worse_place_is_not_called_convergence():
 def test_lam0_may_be_a_number_and_bounds_arrays():
     problem = registry.make("ridge", penalties="per-feature")
     box = (np.full(4, -3.0), np.array([1.0, 2.0, 3.0, 4.0]))
-    result = hoag.minimize(problem, lam0=0.5, bounds=box, search=hoag.search.Hoag(max_iter=3))
+    result = hoag.minimize(problem, lam0=0.5, bounds=box, search=hoag.optimize.Hoag(max_iter=3))
     np.testing.assert_array_equal(result.trace[0].lam, np.full(4, 0.5))
     assert np.all(result.lam >= box[0])
     assert np.all(result.lam <= box[1])
@@ -151,13 +151,13 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
         (lambda: hoag.minimize(Denoise(g_lam=np.zeros(3))), "point.g_lam has shape"),
         (lambda: hoag.minimize(Denoise(hessian=np.eye(2))), "point.hessian has shape"),
         (lambda: hoag.minimize(Denoise(g=np.zeros(3))), "point.g has shape"),
-        (lambda: hoag.minimize(Denoise(), search=hoag.search.Hoag(lambda k: -1.0)), "schedule"),
-        (lambda: hoag.search.Hoag(max_iter=0), "at least one"),
-        (lambda: hoag.search.Hoag(max_iter=2.5), "whole number"),
-        (lambda: hoag.search.Hoag(schedule=hoag.schedules.Exponential), "is a class"),
-        (lambda: hoag.search.Hoag(schedule=1e-3), "function"),
-        (lambda: hoag.search.Hoag(step=0.1), "Adaptive"),
-        (lambda: hoag.minimize(Denoise(), search=hoag.search.Hoag), "instance"),
+        (lambda: hoag.minimize(Denoise(), search=hoag.optimize.Hoag(lambda k: -1.0)), "schedule"),
+        (lambda: hoag.optimize.Hoag(max_iter=0), "at least one"),
+        (lambda: hoag.optimize.Hoag(max_iter=2.5), "whole number"),
+        (lambda: hoag.optimize.Hoag(schedule=hoag.schedules.Exponential), "is a class"),
+        (lambda: hoag.optimize.Hoag(schedule=1e-3), "function"),
+        (lambda: hoag.optimize.Hoag(step=0.1), "Adaptive"),
+        (lambda: hoag.minimize(Denoise(), search=hoag.optimize.Hoag), "instance"),
         (lambda: hoag.Sum([]), "at least one"),
         (lambda: hoag.Sum([Denoise()]), "Wrap each problem"),
         (
@@ -165,12 +165,12 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
             "different numbers",
         ),
         (lambda: hoag.Implicit(Denoise()).evaluate([0.0, 1.0], 1e-3), r"lam has shape \(2,\)"),
-        (lambda: hoag.search.Constant(-1.0), "positive"),
-        (lambda: hoag.search.Hoag(tol=-1.0), "tol"),
-        (lambda: hoag.search.Adaptive(C=np.nan), "number"),
+        (lambda: hoag.optimize.Constant(-1.0), "positive"),
+        (lambda: hoag.optimize.Hoag(tol=-1.0), "tol"),
+        (lambda: hoag.optimize.Adaptive(C=np.nan), "number"),
         (lambda: hoag.minimize(Denoise(strong_convexity=0.0)), "strong_convexity is 0"),
-        (lambda: hoag.search.Adaptive(C="guess"), "'data'"),
-        (lambda: hoag.search.Adaptive(descent="steep"), "displayed"),
+        (lambda: hoag.optimize.Adaptive(C="guess"), "'data'"),
+        (lambda: hoag.optimize.Adaptive(descent="steep"), "displayed"),
     ],
 )
 def test_errors_say_what_and_where(call, message):

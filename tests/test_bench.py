@@ -21,7 +21,7 @@ pytest.importorskip("bayes_opt")
 pytest.importorskip("optuna")
 
 from hoag.bench import cases, claims, figures, methods, page, rows, runs, truth  # noqa: E402
-from hoag.report import Markdown, Page  # noqa: E402
+from hoag.cli.report import Markdown, Page  # noqa: E402
 
 # What suboptimality is measured with.
 

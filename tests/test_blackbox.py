@@ -5,7 +5,7 @@ import pytest
 import registry
 
 import hoag
-from hoag.search import TPE, Bayes, Grid, Random
+from hoag.optimize import TPE, Bayes, Grid, Random
 
 BOX = hoag.Box(-3.0, 3.0, size=1)
 

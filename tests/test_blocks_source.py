@@ -16,8 +16,8 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import hoag
-from hoag import far
-from hoag.far.moments import Moments
+from hoag import data
+from hoag._data.moments import Moments
 
 pd = pytest.importorskip("pandas")
 
@@ -113,8 +113,8 @@ def test_npy_files_and_arrays_give_their_rows(tmp_path_factory, n, d, rows, dtyp
         np.save(path, values)
     np.savez(folder / "all.npz", X=X, y=y, weight=weight)
     kept = np.float32 if dtype == "f4" else np.float64
-    for data in (tuple(paths), (X, y, weight), (np.load(paths[0], mmap_mode="r"), y, weight)):
-        source = hoag.blocks(data, rows=rows)
+    for rows_given in (tuple(paths), (X, y, weight), (np.load(paths[0], mmap_mode="r"), y, weight)):
+        source = hoag.blocks(rows_given, rows=rows)
         same(source, X, y, weight)
         assert source.read(0).X.dtype == kept
         assert source.pieces == -(-n // rows)
@@ -150,7 +150,7 @@ def test_sparse_npz_by_its_rows(tmp_path, packed, rows, monkeypatch):
     y = rows[1][:200]
     sparse.save_npz(tmp_path / "X.npz", X, compressed=packed)
     np.save(tmp_path / "y.npy", y)
-    monkeypatch.setattr("hoag.far.matrices.PIECE_BYTES", 1000)
+    monkeypatch.setattr("hoag._data.matrices.PIECE_BYTES", 1000)
     source = hoag.blocks(tmp_path / "X.npz", tmp_path / "y.npy")
     assert source.pieces > 5
     same(source, X, y)
@@ -314,7 +314,7 @@ def test_svmlight_in_pieces(tmp_path_factory, n, d, zero, seed, size, packed):
         path = folder / "t.svm.gz"
         path.write_bytes(gzip.compress((folder / "t.svm").read_bytes()))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hoag.far.svmlight.PIECE_BYTES", size)
+        patched.setattr("hoag._data.svmlight.PIECE_BYTES", size)
         for cache in ("auto", None):
             source = hoag.blocks(path, cache=cache)
             same(source, expected, labels)
@@ -534,7 +534,7 @@ def test_tables_that_cannot_be_used(tmp_path, frame):
 @pytest.fixture
 def counted(monkeypatch):
     """How often a piece was parsed."""
-    from hoag.far.tables import Tables
+    from hoag._data.tables import Tables
 
     calls, before = [], Tables._raw
 
@@ -615,7 +615,7 @@ def test_an_error_leaves_no_half_a_cache(tmp_path, frame):
 def test_where_a_cache_goes(tmp_path, frame, monkeypatch):
     path = written(frame, tmp_path / "t.csv")
     monkeypatch.setenv("HOAG_CACHE", str(tmp_path / "user"))
-    monkeypatch.setattr("hoag.far.cache._writable", lambda folder: False)
+    monkeypatch.setattr("hoag._data.cache._writable", lambda folder: False)
     source = hoag.blocks(path, "y")
     assert source.cached.path.parent == tmp_path / "user" / "blocks"
     assert not (tmp_path / ".hoag-blocks").exists()
@@ -687,7 +687,7 @@ def test_arrays_are_standardised(rows, dtype):
 def test_nothing_is_read_that_need_not_be(tmp_path, rows, monkeypatch):
     X, y, _ = rows
     np.save(tmp_path / "X.npy", X)
-    monkeypatch.setattr("hoag.far.arrays.OnDisk.take", lambda *args: pytest.fail("was read"))
+    monkeypatch.setattr("hoag._data.arrays.OnDisk.take", lambda *args: pytest.fail("was read"))
     source = hoag.blocks(tmp_path / "X.npy", y, rows=10)
     assert (source.pieces, source.n, source.features) == (26, 257, 5)
 
@@ -723,7 +723,7 @@ def test_sources_go_to_other_processes(tmp_path, frame, rows, name):
 def test_an_engine_reads_ahead(tmp_path, frame):
     path = written(frame, tmp_path / "t.parquet")
     source = hoag.blocks(path, "y", rows=32, standardise=True)
-    engine = far.Local(source)
+    engine = data.Local(source)
     total = engine.total(lambda piece: piece.X.sum(axis=0))
     assert total[0] == pytest.approx(0, abs=1e-10)
     assert engine.names[0] == "a"
@@ -775,7 +775,7 @@ def test_a_full_disk_is_said(tmp_path, frame, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     path = written(frame, tmp_path / "t.csv")
-    monkeypatch.setattr("hoag.far.cache.np.save", full)
+    monkeypatch.setattr("hoag._data.cache.np.save", full)
     with pytest.raises(OSError, match=r"no room for the cache .* cache=None"):
         hoag.blocks(path, "y")
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hoag
 from hoag import models
-from hoag.criteria.leave_one_out import LeaveOneOut
+from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag.glm import ArrayRows, Ridge
-from hoag.search import Adaptive, Bayes, Fast, Grid, Hoag, Random, checkpoint
+from hoag.optimize import Adaptive, Auto, Bayes, Grid, Hoag, Random, checkpoint
 
 # ---------------------------------------------------------------- what is searched for
 
@@ -85,7 +85,7 @@ PROBLEMS = {
     "own": own,
 }
 SEARCHES = {
-    "fast": Fast(1e-6),
+    "fast": Auto(1e-6),
     "hoag": Hoag(max_iter=8),
     "constant": Hoag(step=Adaptive(C="data"), max_iter=4),
     "random": Random(6, seed=1),

@@ -18,7 +18,7 @@ from test_checkpoint import bits, bits_of_fit, classes, fitted, minimized, table
 
 import hoag
 from hoag import models
-from hoag.search import Fast, Hoag, checkpoint, plain
+from hoag.optimize import Auto, Hoag, checkpoint, plain
 
 # ---------------------------------------------------------------- killed from outside
 
@@ -152,8 +152,8 @@ def other_searches():
     yield "differ", lambda: models.folds(models.ridge, X, y, cv=4), {}
     yield "the problem differs", lambda: models.folds(models.logistic, X, np.sign(y), cv=3), {}
     same = lambda: models.folds(models.ridge, X, y, cv=3)  # noqa: E731
-    yield r"search is Fast\(tol=1e-06.* there, Fast\(tol=0.01", same, {"search": Fast(0.01)}
-    yield r"search is Fast.*Hoag\(", same, {"search": Hoag()}
+    yield r"search is Auto\(tol=1e-06.* there, Auto\(tol=0.01", same, {"search": Auto(0.01)}
+    yield r"search is Auto.*Hoag\(", same, {"search": Hoag()}
     yield "settings differ .bounds", same, {"bounds": (-3, 3)}
     yield "settings differ .lam0", same, {"lam0": 1.0}
     yield "certificate is 'auto' there, 'bound' here", same, {"certificate": "bound"}
@@ -165,7 +165,7 @@ def test_a_checkpoint_of_another_search_is_refused(case, small, tmp_path):
     path = tmp_path / "run.ckpt"
     path.write_bytes(small)
     with pytest.raises(hoag.InvalidInput, match=f"checkpoint of another search: .*{words}"):
-        hoag.minimize(make(), **{"search": Fast(1e-6), "checkpoint": path} | options)
+        hoag.minimize(make(), **{"search": Auto(1e-6), "checkpoint": path} | options)
     assert path.read_bytes() == small
 
 
@@ -278,7 +278,7 @@ def test_rows_in_pieces_say_what_differs(tmp_path):
 
 
 def test_data_that_know_their_digest_are_asked_for_it():
-    from hoag.search.fingerprint import digest
+    from hoag.optimize.fingerprint import digest
 
     class Source:
         def __init__(self, told):
@@ -430,10 +430,10 @@ def test_a_stop_by_the_clock_or_a_callback_is_gone_on_from(tmp_path):
     assert bits(minimized("groups", "fast", path, callback=lambda s: seen.append(s.k))) == whole
     assert seen[0] == 3
     problem = models.folds(models.logistic, *classes(), cv=3, penalties="per-feature")
-    late = hoag.minimize(problem, search=Fast(time_budget=0.0), checkpoint=tmp_path / "late")
+    late = hoag.minimize(problem, search=Auto(time_budget=0.0), checkpoint=tmp_path / "late")
     assert late.status.reason == "time_budget"
-    more = hoag.minimize(problem, search=Fast(), checkpoint=tmp_path / "late")
-    assert bits(more) == bits(hoag.minimize(problem, search=Fast()))
+    more = hoag.minimize(problem, search=Auto(), checkpoint=tmp_path / "late")
+    assert bits(more) == bits(hoag.minimize(problem, search=Auto()))
 
 
 def test_an_error_leaves_a_checkpoint_to_go_on_from(tmp_path):
@@ -485,7 +485,7 @@ def test_a_start_that_cannot_be_kept_is_told_and_the_search_begins_anew(tmp_path
 def test_searches_inside_a_search_have_no_place_in_its_checkpoint(tmp_path):
     class Nested(Bowl):
         def _evaluate(self, lam, ask, warm):
-            hoag.minimize(Bowl(False), search=Fast())
+            hoag.minimize(Bowl(False), search=Auto())
             return super()._evaluate(lam, ask, warm)
 
     hoag.minimize(Nested(False), search=Hoag(), checkpoint=tmp_path / "run.ckpt")

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hoag
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV, glm, models
-from hoag.search import TPE, Bayes, Fast, Grid, Hoag, Random
+from hoag.optimize import TPE, Auto, Bayes, Grid, Hoag, Random
 
 # A search cut short is what some of these are about; where it ends on a bound is not.
 pytestmark = [
@@ -32,7 +32,7 @@ pytestmark = [
 
 SEARCHES = {
     "default": None,
-    "fast": Fast(tol=1e-3),
+    "fast": Auto(tol=1e-3),
     "hoag": Hoag(max_iter=5),
     "grid": Grid(4),
     "random": Random(4),
@@ -246,7 +246,7 @@ def test_a_generator_for_random_state_goes_on_from_fit_to_fit():
     folds=st.integers(2, 5),
     to=st.sampled_from([np.asarray, sparse.csr_array]),
     logistic=st.booleans(),
-    search=st.sampled_from([Fast(), Hoag(max_iter=3), Grid(3)]),
+    search=st.sampled_from([Auto(), Hoag(max_iter=3), Grid(3)]),
 )
 def test_the_criterion_is_true_for_every_shape(n, d, folds, to, logistic, search):
     X, y = dense(n, d, seed=n * d)
@@ -287,7 +287,7 @@ def left_out(lam):
 def leave_one_out():
     X, y = dense(40, 5)
     penalty = glm.Ridge(np.zeros(5, dtype=int))
-    return hoag.criteria.leave_one_out.LeaveOneOut(glm.ArrayRows(X), y, np.ones(40), penalty)
+    return hoag._criteria.leave_one_out.LeaveOneOut(glm.ArrayRows(X), y, np.ones(40), penalty)
 
 
 def implicit(**options):
@@ -326,7 +326,7 @@ CRITERIA = {
 
 
 @pytest.mark.parametrize(
-    "search", [Fast(), Hoag(max_iter=6), Grid(5)], ids=["fast", "hoag", "grid"]
+    "search", [Auto(), Hoag(max_iter=6), Grid(5)], ids=["fast", "hoag", "grid"]
 )
 @pytest.mark.parametrize("make", CRITERIA.values(), ids=CRITERIA)
 def test_the_value_that_minimize_returns_is_that_of_its_lam(make, search):
@@ -348,7 +348,7 @@ def test_the_value_that_minimize_returns_is_that_of_its_lam(make, search):
 def test_all_searches_end_near_the_same_minimum(make):
     """Not one of them minimises something else."""
     values = []
-    for search in (Fast(), Hoag(), Grid(21), Random(30)):
+    for search in (Auto(), Hoag(), Grid(21), Random(30)):
         criterion, f = make()
         values.append(f(hoag.minimize(criterion, bounds=(-5.0, 5.0), search=search).lam))
     assert max(values) <= min(values) * 1.01

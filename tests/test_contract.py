@@ -89,6 +89,6 @@ def test_data_are_not_changed(fmt):
     y = registry.targets("logistic", A, rng)
     entries, labels = A.data.copy() if sparse.issparse(A) else A.copy(), y.copy()
     problem = hoag.models.logistic(A, y, A, y, intercept=True)
-    hoag.minimize(problem, search=hoag.search.Hoag(max_iter=3))
+    hoag.minimize(problem, search=hoag.optimize.Hoag(max_iter=3))
     np.testing.assert_array_equal(A.data if sparse.issparse(A) else A, entries)
     np.testing.assert_array_equal(y, labels)

@@ -21,14 +21,14 @@ from sklearn.utils.validation import column_or_1d
 
 import hoag
 from hoag import Ask, CoxRegressionCV, InvalidInput
-from hoag.criteria.dual import Dual
-from hoag.criteria.joint import Joint
+from hoag._criteria.dual import Dual
+from hoag._criteria.joint import Joint
+from hoag._glm.each import Each
+from hoag._glm.folds import linear_folds
+from hoag._glm.risk_sets import RiskSets
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import binary
 from hoag.estimators import concordance
-from hoag.glm.each import Each
-from hoag.glm.folds import linear_folds
-from hoag.glm.risk_sets import RiskSets
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import binary
 
 TIES = ("breslow", "efron")
 
@@ -261,7 +261,7 @@ def test_the_gradient_and_the_bends_of_f(penalties, p, kind, monkeypatch):
         by_differences = (up.grad - down.grad) / (2 * h)
         np.testing.assert_allclose(here.hessian @ e, by_differences, atol=5e-6 * scale)
     # where matrices are dear, products lead to the same
-    monkeypatch.setattr("hoag.criteria.joint.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.joint.CHEAP", 0.0)
     dear = hoag.plan(problems(penalties, n=40, p=p)).evaluate(lam, Ask(hessian=True))
     assert dear.value == pytest.approx(here.value, rel=1e-7)
     np.testing.assert_allclose(dear.hessian, here.hessian, atol=1e-4 * scale)
@@ -286,7 +286,7 @@ def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_blocks():
 def test_where_factors_are_too_dear_conjugate_gradients_find_the_same(monkeypatch):
     folds = problems(WIDE, n=40, p=180)
     exact = hoag.minimize(folds, bounds=(-3.0, 12.0))
-    monkeypatch.setattr("hoag.criteria.plan.FEW", 0)
+    monkeypatch.setattr("hoag._criteria.plan.FEW", 0)
     criterion = hoag.plan(problems(WIDE, n=40, p=180))
     assert isinstance(criterion, hoag.Sum)
     assert isinstance(criterion.criteria[0], hoag.Implicit)
@@ -594,7 +594,7 @@ def test_the_searches_and_rules_that_others_have():
     strong = CoxRegressionCV(cv=3, rule="1se").fit(X, y, strata=strata)
     assert strong.lam_[0] > best.lam_[0]
     assert strong.lam_min_[0] == best.lam_[0]
-    paper = CoxRegressionCV(cv=3, search=hoag.search.Hoag(max_iter=60), tol=1e-2)
+    paper = CoxRegressionCV(cv=3, search=hoag.optimize.Hoag(max_iter=60), tol=1e-2)
     paper.fit(X, y, strata=strata)
     assert paper.criterion_ == pytest.approx(best.criterion_, rel=1e-3)
     path = best.path(X, y, strata=strata, points=5)

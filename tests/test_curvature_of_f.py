@@ -12,13 +12,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import hoag
 from hoag import Ask
-from hoag.criteria.joint import Joint
+from hoag._criteria.joint import Joint
+from hoag._glm.blocks import Blocks
+from hoag._glm.folds import linear_folds
+from hoag._glm.losses import Brier, Huber, Logistic, Multinomial, MultinomialBrier, Squared
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import multiclass, regression
 from hoag.glm import Quadratic, ScalarLoss
-from hoag.glm.blocks import Blocks
-from hoag.glm.folds import linear_folds
-from hoag.glm.losses import Brier, Huber, Logistic, Multinomial, MultinomialBrier, Squared
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import multiclass, regression
 
 N, P = 60, 5
 
@@ -131,8 +131,8 @@ def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
     criterion, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
     lam = np.zeros(P)
     whole = criterion.evaluate(lam, hoag.Ask(hessian=True)).hessian
-    monkeypatch.setattr("hoag.glm.blocks.BLOCK_ENTRIES", 10)
-    monkeypatch.setattr("hoag.glm.rows.BLOCK_ENTRIES", 60)
+    monkeypatch.setattr("hoag._glm.blocks.BLOCK_ENTRIES", 10)
+    monkeypatch.setattr("hoag._glm.rows.BLOCK_ENTRIES", 60)
     again, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
     parted = again.evaluate(lam, hoag.Ask(hessian=True)).hessian
     np.testing.assert_allclose(parted, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
@@ -143,7 +143,7 @@ def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
 )
 def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkeypatch):
     cheap, _ = joint(kind, None, penalty)
-    monkeypatch.setattr("hoag.criteria.joint.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.joint.CHEAP", 0.0)
     dear, _ = joint(kind, None, penalty)
     warm = None
     for level in (6.0, 2.0, -2.0, -6.0):
@@ -163,7 +163,7 @@ def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkey
 
 
 def test_matrices_are_formed_again_where_products_have_cost_as_much(monkeypatch):
-    monkeypatch.setattr("hoag.criteria.joint.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.joint.CHEAP", 0.0)
     monkeypatch.setattr(Joint, "_worth", 1.0)
     dear, _ = joint("multinomial", None, "per-feature")
     warm = dear.evaluate(np.full(P, 6.0)).warm

@@ -25,8 +25,8 @@ from on_workers import (
 from scipy import sparse
 
 import hoag
-from hoag import far
-from hoag.far.tree import Tree
+from hoag import data as out_of_core
+from hoag._data.tree import Tree
 
 pytest.importorskip("distributed")
 pytest.importorskip("dask.dataframe")
@@ -62,7 +62,7 @@ def blocks(X, y, weight=None, sizes=(31, 50, 1, 40, 41, 40)):
 
 def here(engine):
     """The same pieces in this process."""
-    return far.Local(Blocks(engine.loader.recipes))
+    return out_of_core.Local(Blocks(engine.loader.recipes))
 
 
 def same(found, other):
@@ -86,7 +86,7 @@ V = np.linspace(-1.0, 1.0, 7)
 
 def test_sums_agree_with_numpy_and_bit_for_bit_with_this_process(one_worker, two_workers):
     X, y, w = data()
-    wanted = normal(far.Piece(X, y, w), V)
+    wanted = normal(out_of_core.Piece(X, y, w), V)
     found = []
     for client in (one_worker, two_workers):
         with engine(*blocks(X, y, w), client=client) as there:
@@ -133,7 +133,7 @@ def test_sparse_blocks(two_workers, to):
         found = there.total(partial(normal, v=V))
         same(found, here(there).total(partial(normal, v=V)))
         assert there.fingerprint() == here(there).fingerprint()
-    np.testing.assert_allclose(found[0], normal(far.Piece(X, y), V)[0], rtol=1e-11)
+    np.testing.assert_allclose(found[0], normal(out_of_core.Piece(X, y), V)[0], rtol=1e-11)
 
 
 def test_frames_keep_their_names_and_labels(two_workers):
@@ -159,7 +159,7 @@ def test_blocks_of_unknown_sizes(two_workers):
     rows, target, _ = blocks(X, y)
     many = rows[rows[:, 0] > 0]  # nobody knows how many these are
     left = target.rechunk({0: rows.chunks[0]})[rows[:, 0].rechunk((rows.chunks[0],)) > 0]
-    wanted = normal(far.Piece(X[X[:, 0] > 0], y[X[:, 0] > 0]), V)
+    wanted = normal(out_of_core.Piece(X[X[:, 0] > 0], y[X[:, 0] > 0]), V)
     for ys in (left, y[X[:, 0] > 0], da.from_array(y[X[:, 0] > 0], chunks=20)):
         with engine(many, ys, client=two_workers) as there:
             found = there.total(partial(normal, v=V))
@@ -180,9 +180,9 @@ def test_blocks_of_unknown_sizes(two_workers):
 def test_without_a_client_dask_computes_blocks_here():
     X, y, w = data()
     there = engine(*blocks(X, y, w))
-    assert isinstance(there, far.Local)
+    assert isinstance(there, out_of_core.Local)
     np.testing.assert_allclose(
-        there.total(partial(normal, v=V))[0], normal(far.Piece(X, y, w), V)[0], rtol=1e-11
+        there.total(partial(normal, v=V))[0], normal(out_of_core.Piece(X, y, w), V)[0], rtol=1e-11
     )
     assert there.gathered(lambda piece: piece.X is None, rows=False) == [True] * 6
     with pytest.raises(hoag.InvalidInput, match="X is a ndarray"):

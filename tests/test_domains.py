@@ -14,9 +14,9 @@ from scipy.sparse.linalg import LinearOperator
 import hoag
 from hoag import Box, InvalidInput
 from hoag.domains import Ball, Ordered, Product, Simplex, adopt, product
-from hoag.search import Fast, Hoag
-from hoag.search.curvature import acting, steepest
-from hoag.search.projected import _Bend, descend, least
+from hoag.optimize import Auto, Hoag
+from hoag.optimize.curvature import acting, steepest
+from hoag.optimize.projected import _Bend, descend, least
 
 # ---- projections
 
@@ -156,16 +156,16 @@ def test_a_start_outside_is_refused_and_the_nearest_point_told():
     with pytest.raises(InvalidInput, match=r"lam0 = \[0\. 0\. 0\.\] lies outside Simplex.*nearest"):
         hoag.minimize(Mixture(0), 0.0, Simplex())
     almost = np.full(3, 1 / 3) + 1e-16
-    assert hoag.minimize(Mixture(0), almost, Simplex(), search=Fast(max_iter=3)).trace
+    assert hoag.minimize(Mixture(0), almost, Simplex(), search=Auto(max_iter=3)).trace
 
 
 def test_searches_that_need_a_box_say_so():
-    class Middle(hoag.search.Search):
+    class Middle(hoag.optimize.Search):
         def steps(self, domain, lam0, traits):
-            yield hoag.search.Look((domain.lower + domain.upper) / 2, hoag.Ask())
+            yield hoag.optimize.Look((domain.lower + domain.upper) / 2, hoag.Ask())
             return hoag.Status("finished", "In the middle.")
 
-    for search in (hoag.search.Grid(3), hoag.search.Random(4), Middle()):
+    for search in (hoag.optimize.Grid(3), hoag.optimize.Random(4), Middle()):
         with pytest.raises(InvalidInput, match=r"searches boxes, and Simplex\(\) is none"):
             hoag.minimize(Mixture(0), bounds=Simplex(), search=search)
 
@@ -335,7 +335,7 @@ def test_weights_on_a_simplex_end_where_a_fine_grid_and_slsqp_do(seed):
 def test_ordered_penalties_end_where_slsqp_does(seed):
     problem, domain = Groups(seed, factors=seed % 2 == 0), Ordered(-12, 12)
     f = exactly(problem)
-    found = hoag.minimize(problem, bounds=domain, search=Fast(1e-5))
+    found = hoag.minimize(problem, bounds=domain, search=Auto(1e-5))
     assert found.converged
     assert np.all(np.diff(found.lam) >= 0)
     # from where it ended, for f may have other minima
@@ -347,7 +347,7 @@ def test_ordered_penalties_end_where_slsqp_does(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_where_nothing_binds_it_ends_as_in_the_box(seed):
-    criterion, search = hoag.Implicit(Groups(seed)), Fast(1e-6)
+    criterion, search = hoag.Implicit(Groups(seed)), Auto(1e-6)
     box = hoag.minimize(criterion, bounds=(-8, 8), search=search)
     rng = np.random.default_rng(seed)
     near = np.clip(box.lam + 0.3 * rng.normal(size=4), -8, 8)  # f has other minima
@@ -411,9 +411,9 @@ def test_inexact_gradients_lead_as_far_as_was_asked_for(seed, noise, measured, e
     valley = Valley(5, noise, measured, exact, seed)
     for domain in (Ball(1.0), Simplex(), Ordered(-1, 1)):
         start = domain.project(np.zeros(5))
-        found = hoag.minimize(valley, start, domain, search=Fast(1e-5))
+        found = hoag.minimize(valley, start, domain, search=Auto(1e-5))
         truth = hoag.minimize(
-            Valley(5, 0.0, True, True, seed), start, domain, search=Fast(1e-12, 1000)
+            Valley(5, 0.0, True, True, seed), start, domain, search=Auto(1e-12, 1000)
         )
         assert found.converged
         least_ = valley.f(truth.lam)[0]
@@ -443,7 +443,7 @@ def test_the_paper_s_search_goes_along_any_projection(seed):
         assert exactly(problem)(found.lam)[0] <= (1 + 2e-4) * best
 
 
-@pytest.mark.parametrize("search", [Fast(), Hoag(gain=1e-4)], ids=repr)
+@pytest.mark.parametrize("search", [Auto(), Hoag(gain=1e-4)], ids=repr)
 @pytest.mark.parametrize(
     "domain", [Simplex(2.0), Ball(1.0), Ordered(-1, 1), Product([(1, Simplex()), (2, Ball())])]
 )
@@ -467,7 +467,7 @@ def test_the_status_names_bounds_but_not_what_is_meant():
 
 
 def test_it_stops_when_evaluations_run_out():
-    found = hoag.minimize(Mixture(3), bounds=Simplex(), search=Fast(1e-9, max_iter=4))
+    found = hoag.minimize(Mixture(3), bounds=Simplex(), search=Auto(1e-9, max_iter=4))
     assert found.status.reason == "max_iter"
     assert len(found.trace) == 4
     assert Simplex().contains(found.lam)

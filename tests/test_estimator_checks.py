@@ -30,7 +30,7 @@ from hoag import (
     RidgeCV,
     TweedieRegressorCV,
 )
-from hoag.search import Hoag
+from hoag.optimize import Hoag
 
 SEARCHES = (None, Hoag(max_iter=8))
 

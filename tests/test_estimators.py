@@ -40,7 +40,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import hoag
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
-from hoag.search import Hoag
+from hoag.optimize import Hoag
 
 
 def binary_data():

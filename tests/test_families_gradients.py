@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag import Ask, models
-from hoag.glm import losses
+from hoag._glm import losses
 
 KINKED = ("svc", "huber")  # whose second derivatives jump, and with them p
 WIDTH = 0.3

@@ -25,14 +25,14 @@ from sklearn.model_selection import (
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
-from hoag import far
+from hoag import data
+from hoag._data.engine import Local
+from hoag._data.tree import Tree
+from hoag._glm.drawn import below, drawn
+from hoag._glm.fold_rule import InOrder, Listed, NotJudged
+from hoag._glm.lens import Lens
 from hoag.estimators.far import rule_of
 from hoag.estimators.far_column import FarColumn
-from hoag.far.engine import Local
-from hoag.far.tree import Tree
-from hoag.glm.drawn import below, drawn
-from hoag.glm.fold_rule import InOrder, Listed, NotJudged
-from hoag.glm.lens import Lens
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)
@@ -248,7 +248,7 @@ class Slow(Cut):
         self.begun = max(self.begun, i + 1)
         X = np.full((10, 3), float(i))
         self.alive.append(weakref.ref(X))
-        return far.Piece(X, np.zeros(10))
+        return data.Piece(X, np.zeros(10))
 
     def living(self):
         return sum(ref() is not None for ref in self.alive)

@@ -160,7 +160,7 @@ def test_a_file_that_changes_within_a_pass_is_told_at_its_end(frame, tmp_path):
 
 
 def test_a_file_that_changes_while_its_cache_is_written_leaves_none(frame, tmp_path, monkeypatch):
-    from hoag.far.tally import Tally
+    from hoag._data.tally import Tally
 
     path, add = csv(frame, tmp_path / "t.csv"), Tally.add
 
@@ -223,7 +223,7 @@ def test_whole_numbers_past_the_floating_point_ones_are_told_with_column_and_row
 
 
 def test_arrays_that_are_cut_are_told_with_the_row(tmp_path):
-    from hoag.far.arrays import OnDisk
+    from hoag._data.arrays import OnDisk
 
     path = tmp_path / "X.npy"
     np.save(path, np.zeros((100, 3)))
@@ -252,7 +252,7 @@ def test_a_full_disk_is_told_with_the_folder(what, frame, tmp_path, monkeypatch)
     elif what == "manifest":
         monkeypatch.setattr("pathlib.Path.write_text", full)
     else:
-        monkeypatch.setattr("hoag.far.cache.np.save", short if what == "short" else full)
+        monkeypatch.setattr("hoag._data.cache.np.save", short if what == "short" else full)
     given = (lambda: iter([data]),) if what == "iterable" else (path, "y")
     with pytest.raises(OSError, match=r"no room for the cache of blocks in .*: choose another"):
         hoag.blocks(*given, cache=tmp_path / "c")

@@ -27,9 +27,9 @@ from sklearn.model_selection import (
 )
 
 import hoag
-import hoag.glm.blocks
-from hoag.criteria.joint import Joint
-from hoag.criteria.tall import Tall
+import hoag._glm.blocks
+from hoag._criteria.joint import Joint
+from hoag._criteria.tall import Tall
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 FEW = settings(max_examples=6, deadline=None)
@@ -155,7 +155,7 @@ SOME = ["binary", "binary-sparse-weights", "no-intercept", "classes", "per-class
 
 def in_slices():
     """As of pieces with so many rows that they are not made arrays of their own."""
-    return patch.object(hoag.glm.blocks, "BLOCK_ENTRIES", 1.0)
+    return patch.object(hoag._glm.blocks, "BLOCK_ENTRIES", 1.0)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Fast with one hyperparameter: the root of p, by secants and by free looks."""
+"""Auto with one hyperparameter: the root of p, by secants and by free looks."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,12 +11,13 @@ from scipy.sparse.linalg import LinearOperator
 
 import hoag
 from hoag import models
-from hoag.criteria.folds import Sum
-from hoag.criteria.galerkin import Galerkin
-from hoag.criteria.implicit import Implicit
+from hoag._core.domain import Box
+from hoag._core.result import Cost, Evaluation
+from hoag._criteria.folds import Sum
+from hoag._criteria.galerkin import Galerkin
+from hoag._criteria.implicit import Implicit
+from hoag.optimize import Auto, root
 from hoag.problems import priced
-from hoag.search import Fast, root
-from hoag.values import Box, Cost, Evaluation
 
 BOX = Box(-12.0, 12.0, size=1)
 
@@ -56,7 +57,7 @@ class Known(hoag.Criterion):
 
 
 def search(known, start=0.0, tol=1e-6, domain=BOX, max_iter=100, on_step=None, **options):
-    fast = Fast(tol, max_iter, **options)
+    fast = Auto(tol, max_iter, **options)
     return fast.minimize(known, domain, np.array([float(start)]), on_step)
 
 
@@ -273,7 +274,7 @@ def test_every_start_leads_to_the_same_minimum_and_to_its_x():
     for start in (-12.0, -5.0, 0.0, 6.0, 12.0):
         criterion = Sum([Galerkin(Implicit(p)) for p in problems])
         steps, spent = [], sum(p.ledger.cost.passes for p in problems)
-        result = hoag.minimize(criterion, start, search=Fast(), callback=steps.append)
+        result = hoag.minimize(criterion, start, search=Auto(), callback=steps.append)
         assert result.converged, result.status
         assert result.trace[-1].cost.passes == steps[-1].cost.passes
         # x is made at the end, half a pass for each fold, and f computed again at it, by one more.
@@ -302,12 +303,12 @@ def test_a_part_without_a_solution_of_its_own_may_be_added():
 )
 def test_bad_settings_are_refused_in_a_sentence(bad):
     with pytest.raises(hoag.InvalidInput, match=rf"^{next(iter(bad))}=.*: .*\.$"):
-        Fast(**bad)
+        Auto(**bad)
 
 
 def test_settings_are_shown():
-    assert repr(Fast()) == "Fast()"
-    assert repr(Fast(1e-3, time_budget=2.0)) == "Fast(tol=0.001, time_budget=2.0)"
+    assert repr(Auto()) == "Auto()"
+    assert repr(Auto(1e-3, time_budget=2.0)) == "Auto(tol=0.001, time_budget=2.0)"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -128,7 +128,7 @@ class Lazy:
     def solve(self, problem, lam, x0, tol):
         x = x0 - 1e-3 * problem.at(x0, lam).h_x
         point = problem.at(x, lam)
-        return hoag.values.Solve(x, float(np.linalg.norm(point.h_x)), 1, "max_iter", point)
+        return hoag._core.result.Solve(x, float(np.linalg.norm(point.h_x)), 1, "max_iter", point)
 
 
 # ---- members that fail
@@ -137,11 +137,11 @@ MEMBERS = ("h", "h_x", "hessian", "cross", "g", "g_x", "g_lam")
 LIMIT = 5000  # points that a search may ask for
 
 SEARCHES = {
-    "fast": hoag.search.Fast,
-    "hoag": hoag.search.Hoag,
-    "grid": lambda: hoag.search.Grid(3),
-    "random": lambda: hoag.search.Random(3),
-    "growing": hoag.search.Growing,
+    "fast": hoag.optimize.Auto,
+    "hoag": hoag.optimize.Hoag,
+    "grid": lambda: hoag.optimize.Grid(3),
+    "random": lambda: hoag.optimize.Random(3),
+    "growing": hoag.optimize.Growing,
 }
 
 FAULTS = {
@@ -302,7 +302,7 @@ class Clock:
         return SimpleNamespace(x0=problem.x0, lam0=problem.lam0, at=at)
 
 
-@pytest.mark.parametrize("search", [hoag.search.Fast, hoag.search.Hoag, hoag.search.Growing])
+@pytest.mark.parametrize("search", [hoag.optimize.Auto, hoag.optimize.Hoag, hoag.optimize.Growing])
 @pytest.mark.parametrize("budget", [0.1, 0.15, 0.2, 0.3])
 def test_the_clock_is_looked_at_within_an_evaluation(monkeypatch, search, budget):
     clock = Clock(monkeypatch)
@@ -317,28 +317,28 @@ def test_time_that_is_up_before_the_first_loss_is_said(monkeypatch):
     clock, slow = Clock(monkeypatch), Faulty()
     slow.at = lambda x, lam: setattr(clock, "now", clock.now + 1.0) or Faulty().at(x, lam)
     with pytest.raises(hoag.InvalidInput, match=r"time_budget=1 s is not enough to compute"):
-        hoag.minimize(slow, search=hoag.search.Fast(time_budget=1.0))
+        hoag.minimize(slow, search=hoag.optimize.Auto(time_budget=1.0))
 
 
 @pytest.mark.parametrize("budget", np.arange(0.04, 0.4, 0.03))
 def test_a_run_that_was_stopped_within_an_evaluation_is_replayed(monkeypatch, budget):
     clock = Clock(monkeypatch)
     criterion = hoag.plan(clock.timed(Faulty(size=4)))
-    search, box = hoag.search.Fast(), hoag.Box(np.full(4, -4.0), np.full(4, 4.0))
-    run = hoag.search.Run(criterion, time_budget=budget)
+    search, box = hoag.optimize.Auto(), hoag.Box(np.full(4, -4.0), np.full(4, 4.0))
+    run = hoag.optimize.Run(criterion, time_budget=budget)
     found = run.drive(search, box, np.zeros(4))
-    again = hoag.search.Run(criterion, time_budget=budget, replay=run.journal)
+    again = hoag.optimize.Run(criterion, time_budget=budget, replay=run.journal)
     replayed = again.drive(search, box, np.zeros(4))
     assert replayed.status == found.status
     assert replayed.value == found.value
-    whole = hoag.search.Run(criterion).drive(search, box, np.zeros(4))
-    on = hoag.search.Run(criterion, replay=run.journal.before_stop())
+    whole = hoag.optimize.Run(criterion).drive(search, box, np.zeros(4))
+    on = hoag.optimize.Run(criterion, replay=run.journal.before_stop())
     assert on.drive(search, box, np.zeros(4)).value == whole.value
 
 
 def test_threads_see_the_deadline():
-    from hoag import clock
-    from hoag.criteria.folds import in_threads
+    from hoag._core import clock
+    from hoag._criteria.folds import in_threads
 
     with clock.until(-np.inf), pytest.raises(clock.TimeUp):
         in_threads(lambda _: clock.check(), [(1,), (2,)], 2)
@@ -353,7 +353,7 @@ def test_an_epsilon_whose_square_overflows_is_refused(epsilon):
 
 def test_a_solver_that_fails_is_not_asked_the_same_again_and_again():
     problem = plain(solver=lambda lam, x0: np.ones(4) * (1 + 1e-3 * lam[0]), lam0=[0.0])
-    result = hoag.minimize(problem, search=hoag.search.Fast(max_iter=60), bounds=(-4, 4))
+    result = hoag.minimize(problem, search=hoag.optimize.Auto(max_iter=60), bounds=(-4, 4))
     lams = [float(np.ravel(step.evaluation.lam)[0]) for step in result.trace]
     assert max(lams.count(lam) for lam in lams) <= 4
     assert len(lams) < 60

@@ -10,10 +10,10 @@ from sklearn.model_selection import KFold, RepeatedKFold
 
 import hoag
 from hoag import models
-from hoag.glm.folds import linear_folds
-from hoag.glm.losses import Brier, Huber, MultinomialBrier
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import multiclass
+from hoag._glm.folds import linear_folds
+from hoag._glm.losses import Brier, Huber, MultinomialBrier
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import multiclass
 
 MAKERS = {
     "logistic": models.logistic,

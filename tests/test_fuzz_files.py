@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hoag
 from hoag import cli
-from hoag.search import checkpoint
+from hoag.optimize import checkpoint
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

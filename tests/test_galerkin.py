@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import hoag
-from hoag.criteria import reduced
-from hoag.criteria.galerkin import Galerkin
-from hoag.glm import losses
-from hoag.glm.basis import Basis, diagonal_inverse, gram_inverse, preconditioner
-from hoag.glm.folds import linear_folds
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import Target, binary, multiclass, regression
-from hoag.search import Fast
-from hoag.values import Ask, Cost
+from hoag._core.result import Ask, Cost
+from hoag._criteria import reduced
+from hoag._criteria.galerkin import Galerkin
+from hoag._glm import losses
+from hoag._glm.basis import Basis, diagonal_inverse, gram_inverse, preconditioner
+from hoag._glm.folds import linear_folds
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import Target, binary, multiclass, regression
+from hoag.optimize import Auto
 
 OUTER = {"brier": losses.Brier(), "multinomial-brier": losses.MultinomialBrier()}
 MODELS = ("logistic", "multinomial", "ridge", "ridge-2", *OUTER)
@@ -359,7 +359,7 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(case):
     folds = hoag.Sum([Galerkin(hoag.Implicit(problem), pre) for problem in problems])
     before = []
     result = hoag.minimize(
-        folds, search=Fast(tol=1e-5), callback=lambda step: before.append(step.cost)
+        folds, search=Auto(tol=1e-5), callback=lambda step: before.append(step.cost)
     )
     assert result.cost.passes + result.cost.held_out == sum(counter.values()) > 0
     if len(problems) == 1:

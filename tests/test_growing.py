@@ -12,11 +12,11 @@ from quick import quick_pairs
 from scipy.special import expit
 
 import hoag
+from hoag.optimize import Auto, Growing, Run
 from hoag.own import samples
 from hoag.own.derived import Derived
 from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout, nested
-from hoag.search import Fast, Growing, Run
 
 
 class Logistic(Functions):
@@ -209,7 +209,7 @@ def test_functions_that_are_no_sums_get_a_sentence(kind, what):
 def test_the_default_search_does_not_look_at_samples():
     made = problem(n=8000, p=12, groups=2)
     run = Run(hoag.plan(made))
-    run.drive(Fast(), hoag.Box(-12, 12, size=2), made.lam0)
+    run.drive(Auto(), hoag.Box(-12, 12, size=2), made.lam0)
     assert all(entry.ask is None or entry.ask.rows is None for entry in run.journal.entries)
 
 

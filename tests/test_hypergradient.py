@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import hoag
 from hoag import models
-from hoag.criteria.certificate import certify, hypergradient
+from hoag._criteria.certificate import certify, hypergradient
 from hoag.linear import Cholesky
 
 EPS = 10.0 ** -np.arange(1, 9)

@@ -23,7 +23,7 @@ import rewritten_jax  # noqa: E402
 import hoag  # noqa: E402
 import hoag.jax  # noqa: E402
 from hoag import schedules  # noqa: E402
-from hoag.search import Fast, Grid, Hoag, Random  # noqa: E402
+from hoag.optimize import Auto, Grid, Hoag, Random  # noqa: E402
 
 # ---------------------------------------------------------------- the library's models, rewritten
 
@@ -59,7 +59,7 @@ def test_every_model_of_the_library_rewritten_is_the_same_function(k):
 @pytest.mark.parametrize("k", SEARCHED, ids=lambda k: SETTINGS[k]["model"])
 def test_every_model_rewritten_is_tuned_to_the_same_place(k):
     library, ours = models(k)
-    theirs, found = (hoag.minimize(one, search=Fast(tol=1e-11)) for one in (library, ours))
+    theirs, found = (hoag.minimize(one, search=Auto(tol=1e-11)) for one in (library, ours))
     assert theirs.converged
     assert found.converged
     assert found.value == pytest.approx(theirs.value, rel=1e-8)
@@ -120,7 +120,7 @@ def solved(problem, u, x0=None):
 
 
 SEARCHES = {
-    "default": Fast(),
+    "default": Auto(),
     "cubic": Hoag(schedules.Cubic(), max_iter=15),
     "quadratic": Hoag(schedules.Quadratic(), max_iter=15),
     "exponential": Hoag(schedules.Exponential(), max_iter=15),
@@ -558,13 +558,13 @@ def test_a_network_is_tuned_to_a_value_that_is_true(solver):
     problem = hoag.jax.problem(
         net_loss, net_judged, NET, NET_LAM, scale="log", convex=False, solver=solver
     )
-    found = hoag.minimize(problem, bounds=NET_BOUNDS, search=Fast(tol=1e-3))
+    found = hoag.minimize(problem, bounds=NET_BOUNDS, search=Auto(tol=1e-3))
     assert found.converged
     assert "h is not convex" in str(found.status)
     value, x = solved(problem, found.evaluation.lam, found.evaluation.x)
     assert found.value == pytest.approx(value, rel=1e-3)
     assert np.linalg.eigvalsh(problem.at(x, found.evaluation.lam).hessian.matrix())[0] > 0
-    first = hoag.Implicit(problem, *hoag.criteria.plan.solvers(problem)).evaluate(
+    first = hoag.Implicit(problem, *hoag._criteria.plan.solvers(problem)).evaluate(
         problem.lam0, 1e-6
     )
     assert found.value <= first.value

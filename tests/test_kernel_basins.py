@@ -9,9 +9,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 
 import hoag
+from hoag._core.result import Solve
 from hoag.inner import CG
 from hoag.linear import Cholesky
-from hoag.values import Solve
 
 
 def twins(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
 from hoag import Ask, models
-from hoag.glm.losses import Huber, Squared
-from hoag.glm.widths import FeatureWidths, SharedWidth
+from hoag._glm.losses import Huber, Squared
+from hoag._glm.widths import FeatureWidths, SharedWidth
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(60, 3))
@@ -91,7 +91,7 @@ def test_newton_steps_end_as_low_as_quasi_newton_steps_and_sooner(widths):
         [hoag.Implicit(p, hoag.inner.CG(factor), factor, certificate=False) for p in problems]
     )
     found, other = (
-        hoag.search.Fast().minimize(criterion, box, problems[0].lam0)
+        hoag.optimize.Auto().minimize(criterion, box, problems[0].lam0)
         for criterion in (hoag.plan(problems), plain)
     )
     assert found.converged

@@ -9,12 +9,12 @@ from sklearn.datasets import make_regression
 from sklearn.linear_model import Ridge, RidgeCV
 
 import hoag
-from hoag.criteria.leave_one_out import LeaveOneOut
-from hoag.glm.losses import Huber
-from hoag.glm.penalties import Ridge as Penalty
-from hoag.glm.penalties import group_numbers
-from hoag.glm.rows import ArrayRows
-from hoag.values import Ask
+from hoag._core.result import Ask
+from hoag._criteria.leave_one_out import LeaveOneOut
+from hoag._glm.losses import Huber
+from hoag._glm.penalties import Ridge as Penalty
+from hoag._glm.penalties import group_numbers
+from hoag._glm.rows import ArrayRows
 
 
 def data(n, p, targets, seed=0):
@@ -100,7 +100,7 @@ def test_gcv_is_the_textbook_formula():
 
 def test_the_search_finds_what_a_fine_grid_of_scikit_learn_finds():
     A, y, _ = data(40, 5, 1)
-    result = hoag.minimize(criterion(A, y, np.ones(40), "shared"), search=hoag.search.Fast(1e-6))
+    result = hoag.minimize(criterion(A, y, np.ones(40), "shared"), search=hoag.optimize.Auto(1e-6))
     grid = np.exp(np.linspace(result.lam[0] - 1, result.lam[0] + 1, 41))
     theirs = RidgeCV(alphas=grid).fit(A, y)
     assert result.converged

@@ -8,9 +8,10 @@ from scipy.special import xlogy
 from sklearn.model_selection import KFold
 
 import hoag
-from hoag.glm import LinearModel, losses
-from hoag.glm.targets import Target
-from hoag.glm.term import DataTerm, Predictor
+from hoag._glm import losses
+from hoag._glm.targets import Target
+from hoag._glm.term import DataTerm, Predictor
+from hoag.glm import LinearModel
 from hoag.problems import Ledger
 
 N, D = 60, 4
@@ -118,11 +119,11 @@ def test_one_loss_for_each_output_is_as_many_models():
     lam, splits = np.array([0.3]), [(np.arange(30), np.arange(30, 50))]
     both = Target(y, *[losses.EachOutput(losses.SquaredHinge())] * 2, 2, np.eye(2))
     rows = hoag.glm.ArrayRows(A)
-    (whole,) = hoag.glm.folds.linear_folds(rows, both, splits, np.ones(50))
+    (whole,) = hoag._glm.folds.linear_folds(rows, both, splits, np.ones(50))
     found, truth = hoag.plan(whole).evaluate(lam, 1e-10), 0.0
     for k in range(2):
         alone = Target(y[:, k], *[losses.SquaredHinge()] * 2, 1, np.eye(1))
-        (model,) = hoag.glm.folds.linear_folds(rows, alone, splits, np.ones(50))
+        (model,) = hoag._glm.folds.linear_folds(rows, alone, splits, np.ones(50))
         truth = truth + registry.exact(model, lam).value
     assert found.value == pytest.approx(truth, rel=1e-9)
 
@@ -220,7 +221,7 @@ def left_out_by_newton_steps(problem, lam):
 def test_approximate_leave_one_out_is_a_newton_step_for_every_row(kind):
     weights = np.random.default_rng(11).uniform(0.5, 2, N)
     problem = made(kind, "dense", "groups", weights, seed=1)
-    criterion, lam = hoag.criteria.without_folds(problem, "alo"), np.array([0.5, 1.0])
+    criterion, lam = hoag.without_folds(problem, "alo"), np.array([0.5, 1.0])
     found = criterion.evaluate(lam, 1e-9)
     assert found.value == pytest.approx(left_out_by_newton_steps(problem, lam), rel=1e-7)
     step, ends = 1e-4, []
@@ -234,8 +235,8 @@ def test_a_class_that_one_row_makes_up_cannot_lose_it():
     A, y = np.random.default_rng(0).normal(size=(12, 2)), np.repeat([0, 1, 2], [5, 2, 5])
     problem = hoag.models.ordinal(A, y, A, y)
     with pytest.raises(hoag.InvalidInput, match="Row 5 has half the weight of its class"):
-        hoag.criteria.without_folds(problem, "alo")
-    assert hoag.minimize(hoag.criteria.without_folds(problem, "gcv")).converged
+        hoag.without_folds(problem, "alo")
+    assert hoag.minimize(hoag.without_folds(problem, "gcv")).converged
 
 
 FAMILIES = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from hoag.glm import losses
-from hoag.glm.losses import ordinal
+from hoag._glm import losses
+from hoag._glm.losses import ordinal
 
 RNG = np.random.default_rng(3)
 N = 40

@@ -10,13 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hoag
 from hoag import inner, linear, models
-from hoag.criteria.base import Criterion
-from hoag.criteria.folds import Sum
-from hoag.criteria.implicit import Implicit
-from hoag.search import quasi_newton
-from hoag.search.base import Search
-from hoag.search.curvature import Curvature
-from hoag.values import Box, Cost, Evaluation
+from hoag._core.domain import Box
+from hoag._core.result import Cost, Evaluation
+from hoag._criteria.base import Criterion
+from hoag._criteria.folds import Sum
+from hoag._criteria.implicit import Implicit
+from hoag.optimize import quasi_newton
+from hoag.optimize.base import Search
+from hoag.optimize.curvature import Curvature
 
 
 class Known(Criterion):

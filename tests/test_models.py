@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag import models
-from hoag.glm import losses
+from hoag._glm import losses
 
 RNG = np.random.default_rng(1)
 A, A_TEST = registry.rows(RNG, 40, 5), registry.rows(RNG, 25, 5)

@@ -11,12 +11,13 @@ from scipy.optimize import minimize
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hoag
-from hoag.criteria.bands import Bands
-from hoag.criteria.joint import Joint
-from hoag.search import Fast, Search, newton
-from hoag.search.asks import Axes, Chosen, Look
-from hoag.search.run import Run
-from hoag.values import Ask, Box, Status
+from hoag._core.domain import Box
+from hoag._core.result import Ask, Status
+from hoag._criteria.bands import Bands
+from hoag._criteria.joint import Joint
+from hoag.optimize import Auto, Search, newton
+from hoag.optimize.asks import Axes, Chosen, Look
+from hoag.optimize.run import Run
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,7 +63,7 @@ def test_it_ends_at_the_best_of_many_starts_and_below_one_penalty_for_all(kind, 
     problems = folds(kind, seed)
     criterion = hoag.plan(problems)
     assert isinstance(criterion, Joint if kind == "logistic" else Bands)
-    found = Fast().minimize(criterion, BOX, np.zeros(6))
+    found = Auto().minimize(criterion, BOX, np.zeros(6))
     assert found.converged, found.status
     assert "Every axis was looked at" in str(found.status)
     shared = hoag.minimize(folds(kind, seed, groups=np.zeros(6, dtype=int)), bounds=(-12, 12))
@@ -136,17 +137,17 @@ class Known(hoag.Criterion):
 
 def test_a_plateau_is_left_where_an_axis_shows_something_beyond_it():
     box = Box(-12.0, 12.0, size=2)
-    found = Fast().minimize(Known(), box, np.array([5.0, 5.0]))
+    found = Auto().minimize(Known(), box, np.array([5.0, 5.0]))
     assert found.converged
     np.testing.assert_allclose(found.lam, [1.0, -9.0], atol=0.05)
-    blind = Fast(starts=1).minimize(Known(sees=False), box, np.array([5.0, 5.0]))
+    blind = Auto(starts=1).minimize(Known(sees=False), box, np.array([5.0, 5.0]))
     np.testing.assert_allclose(blind.lam, [1.0, 5.0], atol=0.05)
 
 
 def test_an_axis_that_still_promises_a_gain_is_no_convergence():
     """Steps ran out when the search stood on the plateau, and the well was in sight."""
     box, start = Box(-12.0, 12.0, size=2), np.array([1.0, 5.0])
-    few = Fast(max_iter=1).minimize(Known(), box, start)
+    few = Auto(max_iter=1).minimize(Known(), box, start)
     assert few.status.reason == "max_iter"
     assert few.trace[-1].lam[1] == 5.0
     assert few.value <= Known().f(*few.trace[-1].lam)  # a look that promised more is verified
@@ -174,9 +175,9 @@ def test_a_search_that_ends_with_a_step_refused_returns_where_it_stood():
 
 def test_it_ends_when_it_is_told_to():
     criterion = hoag.plan(folds("logistic"))
-    few = Fast(max_iter=2).minimize(criterion, BOX, np.zeros(6))
+    few = Auto(max_iter=2).minimize(criterion, BOX, np.zeros(6))
     assert (few.status.reason, len(few.trace)) == ("max_iter", 2)
-    once = Fast().minimize(criterion, BOX, np.zeros(6), on_step=lambda step: True)
+    once = Auto().minimize(criterion, BOX, np.zeros(6), on_step=lambda step: True)
     assert (once.status.reason, len(once.trace)) == ("callback", 1)
 
 
@@ -207,24 +208,24 @@ def test_an_estimator_has_the_hessian_and_an_interval_for_every_penalty_in_the_u
 def test_more_starts_find_no_worse_and_say_how_many_basins_they_saw():
     for seed in range(3):
         criterion = hoag.plan(folds("logistic", seed, n=50))
-        one = Fast(starts=1).minimize(criterion, BOX, np.zeros(6))
-        two = Fast().minimize(criterion, BOX, np.zeros(6))
+        one = Auto(starts=1).minimize(criterion, BOX, np.zeros(6))
+        two = Auto().minimize(criterion, BOX, np.zeros(6))
         assert "3 starts ended in " in str(two.status)
         assert two.value <= one.value
-        four = Fast(starts=4).minimize(criterion, BOX, np.zeros(6))
+        four = Auto(starts=4).minimize(criterion, BOX, np.zeros(6))
         assert four.value <= one.value * (1 + 1e-6)
         assert four.converged
         assert "4 starts ended in " in str(four.status)
         least = min(step.evaluation.value for step in four.trace)
         assert four.value == pytest.approx(least, rel=1e-12)
     with pytest.raises(hoag.InvalidInput, match="starts=0"):
-        Fast(starts=0)
+        Auto(starts=0)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "ridge"])
 def test_starts_side_by_side_in_threads_change_nothing_and_count_their_own_work(kind):
     alone, threads = hoag.plan(folds(kind, 1)), hoag.plan(folds(kind, 1), n_jobs=2)
-    one, two = (Fast(starts=4).minimize(c, BOX, np.zeros(6)) for c in (alone, threads))
+    one, two = (Auto(starts=4).minimize(c, BOX, np.zeros(6)) for c in (alone, threads))
     np.testing.assert_array_equal(one.lam, two.lam)
     assert one.status == two.status
     assert len(one.trace) == len(two.trace)
@@ -239,7 +240,7 @@ def test_what_an_interrupted_search_of_several_starts_goes_on_from_is_held():
     def make():
         return hoag.plan(folds("logistic", 2, n=50))
 
-    search = Fast(starts=3)
+    search = Auto(starts=3)
     found = Run(make()).drive(search, BOX, np.zeros(6))
     for k in (1, 5, len(found.trace) - 1):
         stopped = Run(make(), on_step=lambda step, k=k: step.k == k)

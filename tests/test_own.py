@@ -57,7 +57,7 @@ def test_callables_are_the_library_s_own_model(library):
     hoag.check_problem(problem)
     hoag.testing.check_criterion(hoag.plan(problem))
     mine, theirs = (
-        hoag.minimize(one, search=hoag.search.Fast(tol=1e-10)) for one in (problem, library)
+        hoag.minimize(one, search=hoag.optimize.Auto(tol=1e-10)) for one in (problem, library)
     )
     assert mine.converged
     assert mine.value == pytest.approx(theirs.value, rel=1e-9)
@@ -214,7 +214,7 @@ def test_a_solver_of_one_s_own_is_used_and_judged(library):
         calls.append(x0)
         return np.linalg.solve(A.T @ A + lam[0] * np.eye(4), A.T @ Y)
 
-    found = hoag.minimize(made(solver=newton), search=hoag.search.Fast(tol=1e-6))
+    found = hoag.minimize(made(solver=newton), search=hoag.optimize.Auto(tol=1e-6))
     assert found.converged
     assert len(calls) > 1
     assert found.value == pytest.approx(hoag.minimize(library).value, rel=1e-4)
@@ -263,7 +263,7 @@ def test_the_search_result_does_not_depend_on_the_scale():
     cube = Scale(lambda u: u**3, np.cbrt, lambda u: 3 * u**2)
     found = {
         repr(scale): hoag.minimize(
-            made(scale=scale), bounds=(1e-3, 50.0), search=hoag.search.Fast(tol=1e-9)
+            made(scale=scale), bounds=(1e-3, 50.0), search=hoag.optimize.Auto(tol=1e-9)
         )
         for scale in ("log", "linear", 5.0, cube)
     }
@@ -282,7 +282,7 @@ def test_bounds_and_starts_are_in_the_user_s_units():
     held = hoag.minimize(problem, lam0=2 * free.lam, bounds=(1.5 * free.lam, 20 * free.lam))
     np.testing.assert_allclose(held.lam, 1.5 * free.lam)
     assert f"lam[0] = {held.lam[0]:g} is on its lower bound" in str(held.status)
-    steps = hoag.minimize(problem, lam0=2 * free.lam, search=hoag.search.Hoag(max_iter=2)).trace
+    steps = hoag.minimize(problem, lam0=2 * free.lam, search=hoag.optimize.Hoag(max_iter=2)).trace
     np.testing.assert_allclose(steps[0].lam, 2 * free.lam)
     assert [step.lam[0] for step in held.trace] == list(held.to_frame()["lam_0"])
     for bounds in (hoag.Box([0.1], [10.0]), [0.1, 10], (np.array([0.1]), 10.0)):

@@ -20,8 +20,8 @@ pytest.importorskip("skops")
 from matplotlib.figure import Figure
 
 from hoag.cli import main
+from hoag.cli.report import Page, svg
 from hoag.plot import held_out
-from hoag.report import Page, svg
 
 
 def reported(tmp_path, *arguments):

@@ -11,7 +11,7 @@ import pytest
 
 import hoag
 from hoag import datasets, inner, models
-from hoag.search import Hoag
+from hoag.optimize import Hoag
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import paper
@@ -77,7 +77,7 @@ def test_the_estimate_is_near_the_truth_on_text_rows(text):
 @pytest.mark.slow
 def test_the_displayed_step_rule_stalls_far_from_the_optimum(text):
     _, parts, truth = text
-    search = Hoag(step=hoag.search.Adaptive(C=1.0, descent="displayed"), max_iter=200)
+    search = Hoag(step=hoag.optimize.Adaptive(C=1.0, descent="displayed"), max_iter=200)
     criterion = hoag.Implicit(models.logistic(*parts), certificate=False)
     result = hoag.minimize(criterion, search=search)
     assert result.status.reason == "stalled"

@@ -6,16 +6,16 @@ import registry
 from scipy import sparse
 
 from hoag import inner, linear, models
-from hoag.criteria import galerkin
-from hoag.criteria.folds import Sum
-from hoag.criteria.galerkin import Galerkin
-from hoag.criteria.implicit import Implicit
-from hoag.criteria.reduced import Reduced
-from hoag.glm.basis import gram_inverse
-from hoag.glm.folds import linear_folds
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import binary
-from hoag.values import Ask, Cost
+from hoag._core.result import Ask, Cost
+from hoag._criteria import galerkin
+from hoag._criteria.folds import Sum
+from hoag._criteria.galerkin import Galerkin
+from hoag._criteria.implicit import Implicit
+from hoag._criteria.reduced import Reduced
+from hoag._glm.basis import gram_inverse
+from hoag._glm.folds import linear_folds
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import binary
 
 
 def refit(how, fold_count=3, seed=0, scales=None):

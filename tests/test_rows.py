@@ -9,10 +9,10 @@ from scipy.special import expit, log_softmax, softmax
 
 import hoag
 from hoag import models
-from hoag.glm import losses, rows
-from hoag.glm.folds import linear_folds
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import binary
+from hoag._glm import losses, rows
+from hoag._glm.folds import linear_folds
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import binary
 
 
 def dense(matrix):

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 import hoag
 from hoag import models
-from hoag.criteria.folds import Sum
-from hoag.criteria.galerkin import Galerkin
-from hoag.criteria.leave_one_out import LeaveOneOut
+from hoag._criteria.folds import Sum
+from hoag._criteria.galerkin import Galerkin
+from hoag._criteria.leave_one_out import LeaveOneOut
+from hoag._glm.model import LinearModel
+from hoag._glm.term import Images
 from hoag.glm import ArrayRows, Ridge
-from hoag.glm.model import LinearModel
-from hoag.glm.term import Images
-from hoag.search import Adaptive, Fast, Grid, Hoag, Look, Note, Run, Search
+from hoag.optimize import Adaptive, Auto, Grid, Hoag, Look, Note, Run, Search
 
-SEARCHES = {"fast": Fast(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(3)}
+SEARCHES = {"fast": Auto(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(3)}
 EACH_SEARCH = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
@@ -224,9 +224,9 @@ def test_a_search_goes_on_from_the_middle_of_its_journal_as_it_went(make, search
 @EACH_CRITERION
 def test_a_search_that_goes_on_costs_what_it_costs(make):
     """In another process what a problem remembers beside (x, q) is made again, and counted."""
-    _, result = driven(make(), Fast())
+    _, result = driven(make(), Auto())
     for k in middle(result):
-        _, resumed = driven(make(), Fast(), replay=interrupted(make, Fast(), k))
+        _, resumed = driven(make(), Auto(), replay=interrupted(make, Auto(), k))
         assert costs(resumed)[:k] == costs(result)[:k]
         again = [now.passes - was.passes for now, was in zip(costs(resumed), costs(result))][k:]
         assert min(again) >= -1e-9
@@ -235,11 +235,11 @@ def test_a_search_that_goes_on_costs_what_it_costs(make):
 
 
 def test_free_looks_and_samples_are_entries_too():
-    run, result = driven(text_folds(), Fast())
+    run, result = driven(text_folds(), Auto())
     asks = [entry.ask for entry in run.journal.entries if entry.what == "look"]
     assert len(result.trace) == sum(ask.whole for ask in asks) < len(asks)
     assert any(ask.free for ask in asks)
-    run, result = driven(kernel_folds(), Fast())
+    run, result = driven(kernel_folds(), Auto())
     asks = [entry.ask for entry in run.journal.entries if entry.what == "look"]
     assert sum(ask.rows == 200 for ask in asks) > 20
     assert len(result.trace) == sum(ask.whole for ask in asks)
@@ -247,7 +247,7 @@ def test_free_looks_and_samples_are_entries_too():
 
 
 def test_entries_are_numbers_and_few_solutions_are_held():
-    run, result = driven(text_folds(), Fast())
+    run, result = driven(text_folds(), Auto())
     assert all(entry.answer.x is None for entry in run.journal.entries)
     assert all(entry.answer.warm is None for entry in run.journal.entries)
     assert len(run.journal.held) < len(run.journal.entries)
@@ -439,7 +439,7 @@ def spoiled(size, member, everywhere):
 @pytest.mark.parametrize("member", ["cross", "g_lam", "g", "h", "h_x", "hessian", "g_x"])
 @pytest.mark.parametrize("everywhere", [True, False], ids=["everywhere", "not at the start"])
 @pytest.mark.parametrize("options", [None, {"certificate": False}, {"corrected": True}], ids=str)
-@pytest.mark.parametrize("search", [Fast(), Hoag()], ids=["fast", "hoag"])
+@pytest.mark.parametrize("search", [Auto(), Hoag()], ids=["fast", "hoag"])
 def test_nan_never_converges(size, member, everywhere, options, search):
     problem = spoiled(size, member, everywhere)
     criterion = problem if options is None else hoag.Implicit(problem, **options)
@@ -486,7 +486,7 @@ LONG = {"grid": Grid(1000, time_budget=0.5), "hoag": Hoag(tol=0.0, time_budget=0
 def test_the_time_budget_holds_for_the_audit_too(search, monkeypatch):
     """By a clock that only evaluations move: what is left of the budget is less than one."""
     clock, each = SimpleNamespace(now=100.0), 0.06
-    monkeypatch.setattr("hoag.search.run.time.perf_counter", lambda: clock.now)
+    monkeypatch.setattr("hoag.optimize.run.time.perf_counter", lambda: clock.now)
     criterion = Timed(lambda: setattr(clock, "now", clock.now + each))
     result = hoag.minimize(criterion, search=search)
     assert result.status.reason == "time_budget"
@@ -505,7 +505,7 @@ def test_the_time_budget_holds_by_the_clock_on_the_wall(search):
 
 
 def test_without_time_for_anything_there_is_a_result_all_the_same():
-    result = hoag.minimize(text_folds(), search=Fast(time_budget=0.0))
+    result = hoag.minimize(text_folds(), search=Auto(time_budget=0.0))
     assert (result.status.reason, len(result.trace)) == ("time_budget", 1)
     assert np.isfinite(result.value)
 
@@ -530,7 +530,7 @@ SETTINGS = [
     {"model": "ridge", "penalties": "groups"},
 ]
 EACH_SETTING = pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: "-".join(s.values()))
-WITH_GRADIENT = pytest.mark.parametrize("search", [Fast(), Hoag(max_iter=6)], ids=["fast", "hoag"])
+WITH_GRADIENT = pytest.mark.parametrize("search", [Auto(), Hoag(max_iter=6)], ids=["fast", "hoag"])
 
 
 @WITH_GRADIENT
@@ -576,7 +576,7 @@ def test_the_estimate_is_about_the_error_and_the_bound_is_above_it(setting, sear
 
 def test_auto_leaves_out_what_would_cost_too_much_and_says_so():
     criterion, _ = without_errors({"model": "logistic"}, 0)
-    short = hoag.minimize(criterion, search=Fast(max_iter=2))
+    short = hoag.minimize(criterion, search=Auto(max_iter=2))
     assert np.isnan(short.evaluation.error)
     assert short.cost.certificate == 0.0
     assert 'certificate="estimate" does it' in str(short.status)
@@ -588,8 +588,8 @@ def test_auto_leaves_out_what_would_cost_too_much_and_says_so():
 
 @pytest.mark.parametrize("certificate", ["none", "auto", "estimate", "bound"])
 def test_a_certificate_changes_neither_lam_nor_the_loss(certificate):
-    _, plain = driven(text_folds(), Fast(), certificate="none")
-    _, other = driven(text_folds(), Fast(), certificate=certificate)
+    _, plain = driven(text_folds(), Auto(), certificate="none")
+    _, other = driven(text_folds(), Auto(), certificate=certificate)
     assert place_of_lam(other) == place_of_lam(plain)
     np.testing.assert_array_equal(other.x[0], plain.x[0])
 

@@ -12,12 +12,13 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import scale
 
 import hoag
-from hoag.criteria.leave_one_out import LeaveOneOut
+from hoag._core.domain import Box
+from hoag._core.result import Ask, Evaluation
+from hoag._criteria.leave_one_out import LeaveOneOut
+from hoag._glm.penalties import Ridge as Penalty
+from hoag._glm.rows import ArrayRows
 from hoag.estimators.beyond import search_beyond
-from hoag.glm.penalties import Ridge as Penalty
-from hoag.glm.rows import ArrayRows
-from hoag.search.scan import scan
-from hoag.values import Ask, Box, Evaluation
+from hoag.optimize.scan import scan
 
 
 def left_out(X, y, alpha):
@@ -148,9 +149,9 @@ def criteria():
     signs = tall @ rng.normal(size=25) + 5 * rng.normal(size=20_000) > 0
     yield "Tall", hoag.plan(folds(hoag.models.logistic, tall, signs, cv=3, intercept=True))
     logistic = hoag.models.logistic(A, b, A, b, intercept=True)
-    yield "FullFit", hoag.criteria.without_folds(logistic, "alo")
+    yield "FullFit", hoag.without_folds(logistic, "alo")
     ridge = hoag.models.ridge(X, y, X, y, intercept=True)
-    yield "SquaresFit", hoag.criteria.without_folds(ridge, "reml")
+    yield "SquaresFit", hoag.without_folds(ridge, "reml")
 
 
 CRITERIA = dict(criteria())
@@ -234,7 +235,7 @@ def test_ties_go_to_the_stronger_penalty():
     assert found.lam[0] >= 0.0
     assert found.value <= (1 + 1e-4) * (1 + np.logaddexp(0, 3 * (-8 - 4)))
     assert "the stronger penalty is taken" in str(found.status)
-    sharp = hoag.minimize(curve, bounds=Box(-12.0, 12.0), search=hoag.search.Fast(tol=1e-7))
+    sharp = hoag.minimize(curve, bounds=Box(-12.0, 12.0), search=hoag.optimize.Auto(tol=1e-7))
     assert sharp.lam[0] < -6.0
 
 
@@ -287,7 +288,7 @@ def test_what_lies_beyond_a_bound_and_is_not_known_is_not_returned():
             how = {"error": 0.0, "converged": known, "note": "" if known else "It stalled."}
             return Evaluation(lam, value, np.array([value]), value, 0.0 if known else np.inf, **how)
 
-    search = hoag.search.Fast()
+    search = hoag.optimize.Auto()
     criterion = Falls()
     first = search.minimize(criterion, box, start)
     there, found = search_beyond(search, criterion, box, first, np.array([True]), 1e-4)

@@ -8,11 +8,12 @@ from scipy.optimize import minimize
 
 import hoag
 from hoag import datasets, inner, linear, models
-from hoag.criteria.folds import Sum
-from hoag.criteria.implicit import Implicit
-from hoag.search.asks import Look
-from hoag.search.survey import survey
-from hoag.values import Box, Cost
+from hoag._core.domain import Box
+from hoag._core.result import Cost
+from hoag._criteria.folds import Sum
+from hoag._criteria.implicit import Implicit
+from hoag.optimize.asks import Look
+from hoag.optimize.survey import survey
 
 BOX = Box(-12.0, 12.0, size=2)
 

@@ -18,7 +18,7 @@ import hoag
 from hoag import glm, models, testing
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.units import units
-from hoag.search import Look, Search
+from hoag.optimize import Look, Search
 
 # ---------------------------------------------------------------- a loss
 

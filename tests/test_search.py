@@ -13,8 +13,8 @@ from sklearn.preprocessing import scale
 
 import hoag
 from hoag import inner, linear, models, schedules
+from hoag.optimize import Adaptive, Constant, Hoag
 from hoag.problems import priced
-from hoag.search import Adaptive, Constant, Hoag
 
 SUMMABLE = [schedules.Quadratic(), schedules.Cubic(), schedules.Exponential()]
 

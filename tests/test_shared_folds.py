@@ -18,17 +18,18 @@ from sklearn.model_selection import (
 )
 
 import hoag
-from hoag.criteria.factors import factors
-from hoag.criteria.joint import Joint
-from hoag.criteria.plan import plan
-from hoag.criteria.spectral import Spectral
-from hoag.criteria.tall import Tall
-from hoag.glm.blocks import Blocks
-from hoag.glm.folds import linear_folds
-from hoag.glm.losses import Huber, Squared
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import Target
-from hoag.values import Box, InnerProblemError
+from hoag._core.domain import Box
+from hoag._core.errors import InnerProblemError
+from hoag._criteria.joint import Joint
+from hoag._criteria.plan import plan
+from hoag._criteria.spectral import Spectral
+from hoag._criteria.tall import Tall
+from hoag._glm.blocks import Blocks
+from hoag._glm.folds import linear_folds
+from hoag._glm.losses import Huber, Squared
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import Target
+from hoag._linalg.cholesky import factors
 
 SPLITTERS = {
     "folds": KFold(5),
@@ -186,7 +187,7 @@ def test_tall_data_are_tuned_by_models_that_are_mended(kind):
     problems = folds("logistic", A, y, StratifiedKFold(5))
     criterion, truth = plan(problems), exact(problems)
     assert criterion.traits.modelled
-    found = hoag.search.Fast().minimize(criterion, Box(-12.0, 12.0, size=1), np.zeros(1))
+    found = hoag.optimize.Auto().minimize(criterion, Box(-12.0, 12.0, size=1), np.zeros(1))
     assert found.converged, found.status
     at = truth.value(found.lam)
     assert found.value == pytest.approx(at.value, rel=1e-3)
@@ -278,7 +279,7 @@ def test_squares_of_any_scale_are_decomposed(scale, intercept):
     A = rng.standard_normal((60, 5))
     y = A @ rng.standard_normal(5) + 1 + rng.standard_normal(60)
     problems = hoag.models.folds(
-        hoag.models.linear, A, y, loss=hoag.glm.losses.Squared(scale), cv=4, intercept=intercept
+        hoag.models.linear, A, y, loss=hoag._glm.losses.Squared(scale), cv=4, intercept=intercept
     )
     criterion, slow = hoag.plan(problems), hoag.plan(problems, by_steps=True)
     assert isinstance(criterion, Spectral)

@@ -11,14 +11,14 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 import hoag
-from hoag.criteria.affine import Affine, Loads
-from hoag.criteria.shrunk import Shrunk
-from hoag.criteria.wrapped import unwrapped
+from hoag._core.errors import InvalidInput
+from hoag._criteria.affine import Affine, Loads
+from hoag._criteria.shrunk import Shrunk
+from hoag._criteria.wrapped import unwrapped
+from hoag._glm.chunks import Gathered
 from hoag.estimators.shrinkage import put_aside
-from hoag.glm.chunks import Gathered
 from hoag.penalties import from_features
 from hoag.testing import check_criterion
-from hoag.values import InvalidInput
 
 RNG = np.random.default_rng(0)
 n, p = 90, 6
@@ -231,7 +231,7 @@ def test_rules_budgets_and_searches_go_with_it():
     least, ruled = own.fit(X, Y), clone(own).set_params(rule="1se").fit(X, Y)
     np.testing.assert_allclose(ruled.lam_min_, least.lam_)
     assert (ruled.lam_ >= ruled.lam_min_).all()
-    found = clone(own).set_params(search=hoag.search.Hoag(max_iter=200))
+    found = clone(own).set_params(search=hoag.optimize.Hoag(max_iter=200))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert found.fit(X, Y).criterion_ == pytest.approx(least.criterion_, rel=1e-2)

@@ -9,7 +9,7 @@ from quick import quick
 from scipy import sparse
 
 import hoag
-from hoag.criteria.stand_in import Pairs
+from hoag._criteria.stand_in import Pairs
 from hoag.estimators import far
 
 

@@ -13,12 +13,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 
 import hoag
-from hoag.criteria import plan
-from hoag.criteria.apart import BandsApart
-from hoag.criteria.bands import Bands
-from hoag.criteria.joint import Joint
-from hoag.glm.span import Span, narrowed, wide_groups
-from hoag.values import Ask
+from hoag._core.result import Ask
+from hoag._criteria import plan
+from hoag._criteria.apart import BandsApart
+from hoag._criteria.bands import Bands
+from hoag._criteria.joint import Joint
+from hoag._glm.span import Span, narrowed, wide_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore:lam_.* is on its")
 

@@ -14,10 +14,10 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import hoag
+from hoag._glm.lens import Lens
+from hoag._glm.rows import ArrayRows
 from hoag.estimators.columns import sparse_columns
 from hoag.estimators.units import units
-from hoag.glm.lens import Lens
-from hoag.glm.rows import ArrayRows
 
 N, P = 60, 5
 FAR = np.array([0.0, 1e3, -1e6, 1e8, 3.0])  # in spreads

@@ -9,9 +9,9 @@ from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import KFold
 
 import hoag
-from hoag.criteria.joint import Joint
-from hoag.glm.losses import SmoothQuantile
-from hoag.values import Evaluation, Solve
+from hoag._core.result import Evaluation, Solve
+from hoag._criteria.joint import Joint
+from hoag._glm.losses import SmoothQuantile
 
 
 def expenditure(seed: int = 0, n: int = 235) -> tuple[np.ndarray, np.ndarray]:

@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 
 import hoag
 from hoag import InvalidInput, glm, testing
-from hoag.criteria.rescaled import Rescaled
+from hoag._criteria.rescaled import Rescaled
+from hoag._glm.folds import linear_folds
+from hoag._glm.scaled_rows import ScaledRows
+from hoag._glm.spreads import Standard, spreads
+from hoag._glm.targets import binary, regression
 from hoag.estimators.block_spreads import Spreads
-from hoag.glm.folds import linear_folds
-from hoag.glm.scaled_rows import ScaledRows
-from hoag.glm.spreads import Standard, spreads
-from hoag.glm.targets import binary, regression
 
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 

@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 import hoag
-from hoag.criteria.apart import Apart, BandsApart
-from hoag.criteria.bands import Bands
-from hoag.values import Ask
+from hoag._core.result import Ask
+from hoag._criteria.apart import Apart, BandsApart
+from hoag._criteria.bands import Bands
 
 FOLDS = KFold(4)
 
@@ -135,7 +135,7 @@ def test_many_targets_are_told_in_how_many_basins_their_starts_ended():
 def test_many_targets_are_taken_some_at_a_time(monkeypatch):
     X, Y = data(7)
     whole = of(X, Y, bands())[0].evaluate([0.0, 1.0], Ask(hessian=True))
-    monkeypatch.setattr("hoag.criteria.bands.BLOCK_ENTRIES", 30)
+    monkeypatch.setattr("hoag._criteria.bands.BLOCK_ENTRIES", 30)
     some = of(X, Y, bands())[0].evaluate([0.0, 1.0], Ask(hessian=True))
     np.testing.assert_allclose(some.hessian, whole.hessian, rtol=1e-10)
 

@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy, softplus  # noqa: E402
 
 import hoag.torch  # noqa: E402
-from hoag import schedules, search  # noqa: E402
+from hoag import optimize, schedules  # noqa: E402
 
 F64 = torch.float64
 
@@ -95,7 +95,7 @@ def test_the_models_rewritten_are_the_same_problems(setting):
 @pytest.mark.parametrize("setting", REWRITTEN, ids=named)
 def test_the_models_rewritten_are_tuned_to_the_same_place(setting):
     ours, theirs = rewritten(**setting)
-    tight = search.Fast(tol=1e-10)
+    tight = optimize.Auto(tol=1e-10)
     box = (-4.0, 4.0)
     start = np.clip(ours.lam0, -4, 4)
     one = hoag.minimize(ours, start, box, tight)
@@ -232,7 +232,7 @@ def test_gradients_may_be_asked_of_x0_or_not_and_are_off_elsewhere(off, batches)
         optim.step(closure)
         return x
 
-    short = search.Fast(max_iter=2)
+    short = optimize.Auto(max_iter=2)
     expected = hoag.minimize(made(x0, lam0), search=short)
     with off():
         again = hoag.minimize(made(x0.detach(), lam0.detach()), search=short)
@@ -244,7 +244,7 @@ def test_gradients_may_be_asked_of_x0_or_not_and_are_off_elsewhere(off, batches)
 
 def test_the_device_is_that_of_the_tensors_and_not_the_default_one():
     with torch.device("meta"):  # where nothing can be computed
-        result = hoag.minimize(tree_problem(device="cpu"), search=search.Fast(max_iter=1))
+        result = hoag.minimize(tree_problem(device="cpu"), search=optimize.Auto(max_iter=1))
     assert result.x["head"].slope.device.type == "cpu"
 
 
@@ -409,7 +409,7 @@ def test_a_penalty_for_every_layer_of_a_network(dtype):
     problem = net_problem(model, dtype)
     found = hoag.check_problem(problem, directions=1)
     assert max(found.values()) < (1e-6 if dtype == F64 else 1e-2)
-    result = hoag.minimize(problem, search=search.Fast(max_iter=1))
+    result = hoag.minimize(problem, search=optimize.Auto(max_iter=1))
     assert "h is not convex" in str(result.status)
     assert result.names[0] == "encoder.0.weight"
     assert list(result.x) == list(before)
@@ -448,7 +448,7 @@ def test_a_network_with_a_loop_of_torch_optim(optimizer, handing):
 
     problem = net_problem(model, solver=solver)
     with torch.no_grad():  # the loop needs gradients all the same
-        result = hoag.minimize(problem, search=search.Fast(max_iter=2))
+        result = hoag.minimize(problem, search=optimize.Auto(max_iter=2))
     assert calls
     assert set(calls[0]) == set(dict(model.named_parameters()))
     assert "h is not convex" in str(result.status)
@@ -483,7 +483,7 @@ def test_frozen_parameters_stay_and_tied_ones_stay_tied():
     problem = hoag.torch.problem(h, g, model, 0.0, convex=False)
     assert problem.x0.size == 9
     assert max(hoag.check_problem(problem).values()) < 1e-6
-    result = hoag.minimize(problem, search=search.Fast(max_iter=2))
+    result = hoag.minimize(problem, search=optimize.Auto(max_iter=2))
     assert torch.equal(result.x["first.weight"], result.x["second.weight"])
     assert not torch.equal(result.x["first.weight"], model.first.weight)
     assert result.x["scale"] == 0.5
@@ -523,7 +523,7 @@ def test_hyperparameters_may_be_a_module():
 
     problem = hoag.torch.problem(h, g, torch.zeros(3, dtype=F64), weigher)
     assert max(hoag.check_problem(problem).values()) < 1e-6
-    result = hoag.minimize(problem, bounds=(-5.0, 5.0), search=search.Fast(max_iter=2))
+    result = hoag.minimize(problem, bounds=(-5.0, 5.0), search=optimize.Auto(max_iter=2))
     assert result.names == ("weight[0,0]", "weight[0,1]", "weight[0,2]", "bias[0]")
     weigher.load_state_dict(result.lam)
 
@@ -549,15 +549,21 @@ def known():
 @pytest.mark.parametrize(
     "how",
     [
-        search.Hoag(schedule)
+        optimize.Hoag(schedule)
         for schedule in (schedules.Quadratic(), schedules.Cubic(), schedules.Exponential())
     ]
-    + [search.Hoag(), search.Fast(), search.Fast(tol=1e-8), search.Grid(20), search.Random(20)],
+    + [
+        optimize.Hoag(),
+        optimize.Auto(),
+        optimize.Auto(tol=1e-8),
+        optimize.Grid(20),
+        optimize.Random(20),
+    ],
     ids=repr,
 )
 def test_every_search(how):
     result = hoag.minimize(ridge_problem(), search=how, certificate="estimate")
-    by_chance = isinstance(how, (search.Grid, search.Random))
+    by_chance = isinstance(how, (optimize.Grid, optimize.Random))
     assert result.value == pytest.approx(known().value, rel=0.1 if by_chance else 1e-2)
     assert result.lam.dtype == F64
     assert by_chance or result.evaluation.error < 1e-3
@@ -573,7 +579,7 @@ def test_a_strong_convexity_that_is_known_is_used():
 
 def test_unrolled_and_folds():
     unrolled = hoag.Unrolled(ridge_problem(), n_iter=200)
-    result = hoag.minimize(unrolled, search=search.Hoag(max_iter=20))
+    result = hoag.minimize(unrolled, search=optimize.Hoag(max_iter=20))
     assert result.value == pytest.approx(known().value, rel=1e-2)
     halves = [ridge_problem(A[k::2], Y[k::2]) for k in (0, 1)]
     summed = hoag.minimize(halves)

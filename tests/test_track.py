@@ -48,7 +48,7 @@ def test_every_step_is_a_trial_as_soon_as_it_is_taken(optuna, kind, tmp_path):
         return step.k == 4
 
     found = hoag.minimize(
-        folds(penalties="per-feature"), search=hoag.search.Hoag(),
+        folds(penalties="per-feature"), search=hoag.optimize.Hoag(),
         callback=track.optuna_study(study, ["a", "b", "c"], then=then),
     )  # fmt: skip
     assert found.status.reason == "callback"  # one's own callback still stops
@@ -63,7 +63,7 @@ def test_every_step_is_a_trial_as_soon_as_it_is_taken(optuna, kind, tmp_path):
 
 
 def test_a_result_becomes_a_study_and_no_step_is_told_twice(optuna):
-    found = hoag.minimize(folds(), search=hoag.search.Grid(5))
+    found = hoag.minimize(folds(), search=hoag.optimize.Grid(5))
     study = optuna.create_study()
     track.add_trials(study, found)
     track.add_trials(study, found)
@@ -75,7 +75,7 @@ def test_a_search_that_goes_on_from_a_checkpoint_goes_on_in_its_study(optuna, tm
 
     def fit(then):
         told = track.optuna_study(study, then=then)
-        search = hoag.search.Hoag(max_iter=6)
+        search = hoag.optimize.Hoag(max_iter=6)
         return hoag.minimize(folds(), search=search, callback=told, checkpoint=path)
 
     fit(lambda step: step.k == 3)

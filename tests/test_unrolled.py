@@ -6,8 +6,8 @@ import registry
 
 import hoag
 from hoag import unrolled
-from hoag.criteria.tape import Tape
-from hoag.search import Adaptive, Hoag
+from hoag._criteria.tape import Tape
+from hoag.optimize import Adaptive, Hoag
 
 METHODS = {
     "gradient-descent": unrolled.GradientDescent(),

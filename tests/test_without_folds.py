@@ -16,16 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import LeaveOneOut
 
 import hoag
-from hoag.criteria import without_folds
-from hoag.criteria.full_fit import FullFit
-from hoag.criteria.leave_one_out import LeaveOneOut as ClosedForm
-from hoag.criteria.probed import Probed
-from hoag.criteria.scores import Information
+from hoag import without_folds
+from hoag._criteria.full_fit import FullFit
+from hoag._criteria.leave_one_out import LeaveOneOut as ClosedForm
+from hoag._criteria.probed import Probed
+from hoag._criteria.scores import Information
+from hoag._glm.folds import linear_folds
+from hoag._glm.losses import Brier, Logistic, Multinomial, MultinomialBrier, Squared
+from hoag._glm.rows import ArrayRows
+from hoag._glm.targets import multiclass, regression
 from hoag.glm import Quadratic, Ridge, ScalarLoss
-from hoag.glm.folds import linear_folds
-from hoag.glm.losses import Brier, Logistic, Multinomial, MultinomialBrier, Squared
-from hoag.glm.rows import ArrayRows
-from hoag.glm.targets import multiclass, regression
 
 N, P = 40, 4
 
@@ -252,13 +252,13 @@ def test_for_squares_it_is_leave_one_out():
 def test_it_is_near_the_fits_without_each_row(kind):
     A, y, _ = data(kind, n=50, seed=2)
     problem = model(kind, given=(A, y, np.ones(50)))
-    found = hoag.minimize(criterion(problem, "alo"), search=hoag.search.Fast(1e-6))
+    found = hoag.minimize(criterion(problem, "alo"), search=hoag.optimize.Auto(1e-6))
     assert found.converged
     target = multiclass(y, np.arange(3), True) if kind == "multinomial" else regression(y, True)
     target = replace(target, loss=LOSSES[kind][0], outer=LOSSES[kind][0])
     splits = LeaveOneOut().split(A)
     folds = hoag.plan(linear_folds(ArrayRows(A), target, splits, np.ones(50)))
-    true = hoag.minimize(folds, search=hoag.search.Fast(1e-6))
+    true = hoag.minimize(folds, search=hoag.optimize.Auto(1e-6))
     there = folds.settled(folds.value(found.lam, 1e-8), 1e-8).value
     assert found.value == pytest.approx(there, rel=0.01)
     assert there <= (1 + 1e-3) * true.value  # what choosing by the approximation loses
@@ -504,7 +504,7 @@ def test_weak_penalties_of_many_classes():
 @pytest.mark.parametrize(("kind", "word"), [("logistic", "alo"), ("squared", "sure")])
 def test_the_contract_of_criteria_holds(kind, word):
     hoag.testing.check_criterion(criterion(model(kind, "groups"), word))
-    fit = hoag.minimize(criterion(model(kind), word), search=hoag.search.Hoag(max_iter=200))
+    fit = hoag.minimize(criterion(model(kind), word), search=hoag.optimize.Hoag(max_iter=200))
     fast = hoag.minimize(criterion(model(kind), word))
     assert fit.value == pytest.approx(fast.value, rel=1e-3)
 
@@ -539,7 +539,7 @@ def test_loo_is_the_closed_form_of_ridge():
     plain = hoag.RidgeCV().fit(X, y)
     for word in ("loo", "alo"):
         assert hoag.RidgeCV(cv=word).fit(X, y).criterion_ == plain.criterion_
-    approximate = hoag.criteria.without_folds(hoag.models.ridge(X, y, X, y, intercept=True))
+    approximate = hoag.without_folds(hoag.models.ridge(X, y, X, y, intercept=True))
     assert approximate.value(plain.lam_).value / len(y) == pytest.approx(plain.criterion_, rel=1e-6)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import hoag
+from hoag._core.writing import write_atomically
 from hoag.cli import main
+from hoag.cli.report import Page
 from hoag.datasets.files import locked
-from hoag.report import Page
-from hoag.writing import write_atomically
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, pipes and modes of POSIX")
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from hoag import LogisticRegressionCV
-from hoag.search import Hoag
+from hoag.optimize import Hoag
 
 X, y = load_digits(n_class=4, return_X_y=True)
 X = X[::2] / 16

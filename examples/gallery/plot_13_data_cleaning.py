@@ -68,7 +68,7 @@ problem = hoag.jax.problem(
     test=(X[checked], digit[checked]),
     scale="logit",
 )
-result = hoag.minimize(problem, search=hoag.search.Fast(tol=1e-3))
+result = hoag.minimize(problem, search=hoag.optimize.Auto(tol=1e-3))
 print(result)
 
 # %%

@@ -98,7 +98,7 @@ def learned(names):
     """λ as learned, and the unseen pieces as sharpened with the guess and with this λ."""
     guess = {"weight": {name: jnp.array(1e-3) for name in names}, "width": jnp.array(0.02)}
     bounds = {"weight": (1e-7, 1.0), "width": (0.01, 1.0)}
-    search = hoag.search.Fast(tol=1e-3)
+    search = hoag.optimize.Auto(tol=1e-3)
     result = hoag.minimize(stated(blurred, sharp, guess), bounds=bounds, search=search)
     print(result, "\n")
     problem = stated(unseen_blurred, unseen, guess)

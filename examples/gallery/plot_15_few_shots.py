@@ -88,7 +88,7 @@ def stated(tasks, penalty):
 # One penalty for all features is tuned the same way. On the unseen tasks penalties are held where
 # they are, by bounds that leave them no room; only the coefficients are fitted.
 
-search = hoag.search.Fast(tol=1e-3)
+search = hoag.optimize.Auto(tol=1e-3)
 found, accuracy = {}, {}
 for name, size in {"one penalty": 1, "one a feature": 40}.items():
     result = hoag.minimize(stated(experience, jnp.ones(size)), search=search)

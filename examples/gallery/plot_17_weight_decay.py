@@ -90,7 +90,7 @@ def tuned(penalty, lam0):
         convex=False,
         solver=solver if len(lam0) == 3 else lambda lam, state: solver(each(lam), state),
     )
-    return hoag.minimize(problem, bounds=(1e-3, 10.0), search=hoag.search.Fast(tol=3e-3))
+    return hoag.minimize(problem, bounds=(1e-3, 10.0), search=hoag.optimize.Auto(tol=3e-3))
 
 
 def each(lam):

@@ -4,187 +4,109 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hoag import (
-        criteria,
-        datasets,
-        domains,
-        estimators,
-        gam,
-        glm,
-        inner,
-        linear,
-        models,
-        penalties,
-        plot,
-        schedules,
-        search,
-        testing,
-        track,
-    )
-    from hoag.api import minimize
-    from hoag.criteria import unrolled
-    from hoag.criteria.base import Criterion, Traits
-    from hoag.criteria.folds import Sum
-    from hoag.criteria.implicit import Implicit
-    from hoag.criteria.plan import plan
-    from hoag.criteria.unrolled import Unrolled
-    from hoag.estimators import (
-        CoxRegressionCV,
-        GAMClassifierCV,
-        GammaRegressorCV,
-        GAMRegressorCV,
-        HuberRegressorCV,
-        KernelRidgeCV,
-        LinearSVCCV,
-        LogisticRegressionCV,
-        OrdinalLogisticCV,
-        PoissonRegressorCV,
-        QuantileRegressorCV,
-        RidgeClassifierCV,
-        RidgeCV,
-        TweedieRegressorCV,
-    )
-    from hoag.far.blocks import blocks
-    from hoag.far.memory import MemoryPlan, plan_memory
-    from hoag.own.implicit import implicit
-    from hoag.own.plain import problem
-    from hoag.own.scales import Scale
-    from hoag.testing import check_problem
-    from hoag.values import (
-        Ask,
-        Box,
-        Cost,
-        Domain,
-        Evaluation,
-        InnerProblemError,
-        InvalidInput,
-        Result,
-        Solve,
-        Status,
-        Step,
-    )
+    from hoag import data as data
+    from hoag import datasets as datasets
+    from hoag import domains as domains
+    from hoag import estimators as estimators
+    from hoag import gam as gam
+    from hoag import glm as glm
+    from hoag import inner as inner
+    from hoag import linear as linear
+    from hoag import models as models
+    from hoag import optimize as optimize
+    from hoag import penalties as penalties
+    from hoag import plot as plot
+    from hoag import schedules as schedules
+    from hoag import testing as testing
+    from hoag import track as track
+    from hoag._core.domain import Box as Box
+    from hoag._core.domain import Domain as Domain
+    from hoag._core.errors import InnerProblemError as InnerProblemError
+    from hoag._core.errors import InvalidInput as InvalidInput
+    from hoag._core.result import Ask as Ask
+    from hoag._core.result import Cost as Cost
+    from hoag._core.result import Evaluation as Evaluation
+    from hoag._core.result import Result as Result
+    from hoag._core.result import Solve as Solve
+    from hoag._core.result import Status as Status
+    from hoag._core.result import Step as Step
+    from hoag._criteria import unrolled as unrolled
+    from hoag._criteria.base import Criterion as Criterion
+    from hoag._criteria.base import Traits as Traits
+    from hoag._criteria.folds import Sum as Sum
+    from hoag._criteria.implicit import Implicit as Implicit
+    from hoag._criteria.plan import plan as plan
+    from hoag._criteria.scored import without_folds as without_folds
+    from hoag._criteria.unrolled import Unrolled as Unrolled
+    from hoag._data.blocks import blocks as blocks
+    from hoag._data.memory import MemoryPlan as MemoryPlan
+    from hoag._data.memory import plan_memory as plan_memory
+    from hoag._minimize import minimize as minimize
+    from hoag.estimators import CoxRegressionCV as CoxRegressionCV
+    from hoag.estimators import GAMClassifierCV as GAMClassifierCV
+    from hoag.estimators import GammaRegressorCV as GammaRegressorCV
+    from hoag.estimators import GAMRegressorCV as GAMRegressorCV
+    from hoag.estimators import HuberRegressorCV as HuberRegressorCV
+    from hoag.estimators import KernelRidgeCV as KernelRidgeCV
+    from hoag.estimators import LinearSVCCV as LinearSVCCV
+    from hoag.estimators import LogisticRegressionCV as LogisticRegressionCV
+    from hoag.estimators import OrdinalLogisticCV as OrdinalLogisticCV
+    from hoag.estimators import PoissonRegressorCV as PoissonRegressorCV
+    from hoag.estimators import QuantileRegressorCV as QuantileRegressorCV
+    from hoag.estimators import RidgeClassifierCV as RidgeClassifierCV
+    from hoag.estimators import RidgeCV as RidgeCV
+    from hoag.estimators import TweedieRegressorCV as TweedieRegressorCV
+    from hoag.own.implicit import implicit as implicit
+    from hoag.own.plain import problem as problem
+    from hoag.own.scales import Scale as Scale
+    from hoag.testing import check_problem as check_problem
 
 __version__ = "0.2.0.dev0"
 
 # Everything is imported when it is first asked for, so that `hoag --help` answers at once.
-_MODULES = {
-    **{
-        name: f"hoag.{name}"
-        for name in ("criteria", "datasets", "domains", "estimators", "gam", "glm", "inner")
-    },
-    **{
-        name: f"hoag.{name}"
-        for name in (
-            "linear",
-            "models",
-            "penalties",
-            "plot",
-            "schedules",
-            "search",
-            "testing",
-            "track",
-        )
-    },
-    **{name: f"hoag.{name}" for name in ("dask", "far", "jax", "torch")},
-    "unrolled": "hoag.criteria.unrolled",
-}
+_MODULES = (
+    *("data", "datasets", "domains", "estimators", "gam", "glm", "inner", "linear", "models"),
+    *("optimize", "penalties", "plot", "schedules", "testing", "track"),
+)
+# Not in __all__, for what they need may not be installed; or deprecated.
+_OTHERS = ("criteria", "dask", "far", "jax", "search", "torch")
 _HOMES = {
-    "hoag.api": ("minimize",),
-    "hoag.criteria.base": ("Criterion", "Traits"),
-    "hoag.criteria.folds": ("Sum",),
-    "hoag.criteria.implicit": ("Implicit",),
-    "hoag.criteria.plan": ("plan",),
-    "hoag.criteria.unrolled": ("Unrolled",),
+    "hoag._core.domain": "Box Domain",
+    "hoag._core.errors": "InnerProblemError InvalidInput",
+    "hoag._core.result": "Ask Cost Evaluation Result Solve Status Step",
+    "hoag._criteria.base": "Criterion Traits",
+    "hoag._criteria.folds": "Sum",
+    "hoag._criteria.implicit": "Implicit",
+    "hoag._criteria.plan": "plan",
+    "hoag._criteria.scored": "without_folds",
+    "hoag._criteria.unrolled": "Unrolled",
+    "hoag._data.blocks": "blocks",
+    "hoag._data.memory": "MemoryPlan plan_memory",
     "hoag.estimators": (
-        *(
-            "CoxRegressionCV",
-            "GAMClassifierCV",
-            "GAMRegressorCV",
-            "GammaRegressorCV",
-            "HuberRegressorCV",
-            "KernelRidgeCV",
-        ),
-        *("LinearSVCCV", "LogisticRegressionCV", "OrdinalLogisticCV", "PoissonRegressorCV"),
-        *("QuantileRegressorCV", "RidgeCV", "RidgeClassifierCV", "TweedieRegressorCV"),
+        "CoxRegressionCV GAMClassifierCV GAMRegressorCV GammaRegressorCV HuberRegressorCV "
+        "KernelRidgeCV LinearSVCCV LogisticRegressionCV OrdinalLogisticCV "
+        "PoissonRegressorCV QuantileRegressorCV RidgeCV RidgeClassifierCV "
+        "TweedieRegressorCV"
     ),
-    "hoag.far.blocks": ("blocks",),
-    "hoag.far.memory": ("MemoryPlan", "plan_memory"),
-    "hoag.own.implicit": ("implicit",),
-    "hoag.own.plain": ("problem",),
-    "hoag.own.scales": ("Scale",),
-    "hoag.testing": ("check_problem",),
-    "hoag.values": (
-        *("Ask", "Box", "Cost", "Domain", "Evaluation", "InnerProblemError", "InvalidInput"),
-        *("Result", "Solve", "Status", "Step"),
-    ),
+    "hoag._minimize": "minimize",
+    "hoag.own.implicit": "implicit",
+    "hoag.own.plain": "problem",
+    "hoag.own.scales": "Scale",
+    "hoag.testing": "check_problem",
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "Ask",
-    "Box",
-    "Cost",
-    "CoxRegressionCV",
-    "Criterion",
-    "Domain",
-    "Evaluation",
-    "GAMClassifierCV",
-    "GAMRegressorCV",
-    "GammaRegressorCV",
-    "HuberRegressorCV",
-    "Implicit",
-    "InnerProblemError",
-    "InvalidInput",
-    "KernelRidgeCV",
-    "LinearSVCCV",
-    "LogisticRegressionCV",
-    "MemoryPlan",
-    "OrdinalLogisticCV",
-    "PoissonRegressorCV",
-    "QuantileRegressorCV",
-    "Result",
-    "RidgeCV",
-    "RidgeClassifierCV",
-    "Scale",
-    "Solve",
-    "Status",
-    "Step",
-    "Sum",
-    "Traits",
-    "TweedieRegressorCV",
-    "Unrolled",
-    "blocks",
-    "check_problem",
-    "criteria",
-    "datasets",
-    "domains",
-    "estimators",
-    "gam",
-    "glm",
-    "implicit",
-    "inner",
-    "linear",
-    "minimize",
-    "models",
-    "penalties",
-    "plan",
-    "plan_memory",
-    "plot",
-    "problem",
-    "schedules",
-    "search",
-    "testing",
-    "track",
-    "unrolled",
-]
+__all__ = sorted([*_MODULES, *_HOME_OF, "unrolled"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    for home, names in _HOMES.items():
-        if name in names:
-            value = globals()[name] = getattr(importlib.import_module(home), name)
-            return value
+    if name in _HOME_OF:
+        value = globals()[name] = getattr(importlib.import_module(_HOME_OF[name]), name)
+        return value
+    if name in (*_MODULES, *_OTHERS):
+        return importlib.import_module(f"hoag.{name}")
+    if name == "unrolled":
+        return importlib.import_module("hoag._criteria.unrolled")
     raise AttributeError(f"module 'hoag' has no attribute {name!r}")
 
 

@@ -20,7 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from hoag.values import ROUNDOFF, Array, Box, Domain, InvalidInput, Settings
+from hoag._core.domain import Box, Domain
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._core.settings import Settings
 
 
 class Simplex(Settings, Domain):

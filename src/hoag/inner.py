@@ -20,19 +20,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from hoag import clock, linear
-from hoag.kinks import SHORT, Points, refuse_kink
+from hoag import linear
+from hoag._core import clock
+from hoag._core.errors import InnerProblemError
+from hoag._core.numeric import EXACT, FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array
+from hoag._core.result import Solve
+from hoag._kinks import SHORT, Points, refuse_kink
 from hoag.problems import Point, as_real
-from hoag.values import (
-    EXACT,
-    FALLEN,
-    ROUNDING,
-    ROUNDOFF,
-    SUFFICIENT,
-    Array,
-    InnerProblemError,
-    Solve,
-)
 
 
 class InnerSolver(Protocol):
@@ -151,12 +145,12 @@ def _further(
 class Continued:
     """Newton's method; where it leads nowhere, by way of softer losses, each from the last two.
 
-    x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag.criteria.joint.
+    x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag._criteria.joint.
     Problems whose losses have no softer ones are left to `newton`.
 
     >>> import hoag
     >>> import numpy as np
-    >>> from hoag.glm.losses import SmoothQuantile
+    >>> from hoag._glm.losses import SmoothQuantile
     >>> A, y = np.ones((5, 1)), np.array([0.0, 1.0, 2.0, 3.0, 40.0])
     >>> problem = hoag.models.linear(SmoothQuantile(0.5, 1e-4), A, y, A, y)
     >>> newton = hoag.inner.Newton()

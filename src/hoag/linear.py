@@ -15,9 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from hoag import clock
-from hoag.operators import Shifted, as_hessian
-from hoag.values import ROUNDING, ROUNDOFF, Array, Solve
+from hoag._core import clock
+from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
+from hoag._core.result import Solve
+from hoag._linalg.operator import Shifted, as_hessian
 
 # A preconditioner looks at A and returns the product v ↦ M⁻¹v.
 Preconditioner = Callable[[Any], Callable[[Array], Array]]
@@ -92,7 +93,7 @@ class CG:
 
 
 class Cholesky:
-    """A = LLᵀ, for problems with few coefficients; see hoag.operators.Hessian.factor.
+    """A = LLᵀ, for problems with few coefficients; see hoag._linalg.operator.Hessian.factor.
 
     >>> import numpy as np
     >>> from hoag import linear

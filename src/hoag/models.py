@@ -9,9 +9,9 @@ What they are made of is in `hoag.glm`: losses, rows, penalties.
 (3, 12)
 """
 
-from hoag.glm.folds import folds
-from hoag.glm.make import cox, kernel_ridge, linear, logistic, multinomial, ridge
-from hoag.glm.make_levels import huber, ordinal
+from hoag._glm.folds import folds
+from hoag._glm.make import cox, kernel_ridge, linear, logistic, multinomial, ridge
+from hoag._glm.make_levels import huber, ordinal
 
 __all__ = [
     "cox",

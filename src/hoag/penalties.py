@@ -15,9 +15,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING, Array
 from hoag.estimators.loadings import LEVEL, FromFeatures
 from hoag.estimators.sharing import Quadratics, Structure, dense
-from hoag.values import ROUNDING, Array, InvalidInput
 
 __all__ = ["Structure", "from_features", "quadratic"]
 

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from hoag.operators import Hessian, Inverse, as_hessian
-from hoag.values import ROUNDOFF, Array, Cost, InnerProblemError, InvalidInput
+from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._core.result import Cost
+from hoag._linalg.operator import Hessian, Inverse, as_hessian
 
 
 class Point(Protocol):
@@ -50,7 +52,7 @@ class Point(Protocol):
 
 @dataclass(frozen=True)
 class Facts:
-    """What `hoag.criteria.plan` chooses solvers by.
+    """What `hoag._criteria.plan` chooses solvers by.
 
     size       the number of coefficients
     side       the size of the matrix that a factor is of: `size`, or less where outputs share one

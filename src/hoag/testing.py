@@ -21,14 +21,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criteria.base import Criterion
-from hoag.glm.penalties import Penalty
-from hoag.glm.rows import Rows
+from hoag._core.domain import Box, Domain
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._core.result import Ask, Cost, Evaluation, Result
+from hoag._criteria.base import Criterion
+from hoag._glm.penalties import Penalty
+from hoag._glm.rows import Rows
+from hoag.optimize.asks import Journal
+from hoag.optimize.base import Search
+from hoag.optimize.run import Run
 from hoag.problems import Problem, priced
-from hoag.search.asks import Journal
-from hoag.search.base import Search
-from hoag.search.run import Run
-from hoag.values import ROUNDOFF, Array, Ask, Box, Cost, Domain, Evaluation, InvalidInput, Result
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.
 TOLERANCE = 1e-5
@@ -359,8 +362,8 @@ def check_search(
     By default the domain is a box.
 
     >>> import hoag
-    >>> hoag.testing.check_search(hoag.search.Fast())
-    >>> hoag.testing.check_search(hoag.search.Fast(), domain=hoag.domains.Ball(2.0))
+    >>> hoag.testing.check_search(hoag.optimize.Auto())
+    >>> hoag.testing.check_search(hoag.optimize.Auto(), domain=hoag.domains.Ball(2.0))
     """
     name, given = type(search).__name__, domain
     for size in sizes:

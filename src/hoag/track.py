@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from hoag.values import InvalidInput, Result, Step
+from hoag._core.errors import InvalidInput
+from hoag._core.result import Result, Step
 
 # Called with every Step; returning True stops the search.
 Told = Callable[[Step], bool | None]
@@ -78,7 +79,7 @@ def add_trials(
     >>> from sklearn.datasets import load_diabetes
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
-    >>> result = hoag.minimize(folds, search=hoag.search.Grid(5))
+    >>> result = hoag.minimize(folds, search=hoag.optimize.Grid(5))
     >>> study = optuna.create_study()
     >>> hoag.track.add_trials(study, result)
     >>> len(study.trials), study.best_params

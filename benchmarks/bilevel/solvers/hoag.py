@@ -64,7 +64,7 @@ class Solver(BaseSolver):
             result = hoag.minimize(
                 self.problem,
                 bounds=(-self.bound, self.bound),
-                search=hoag.search.Fast(tol=self.tol, max_iter=1000),
+                search=hoag.optimize.Auto(tol=self.tol, max_iter=1000),
                 callback=told,
                 certificate="none",
             )

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from hoag import datasets, inner, linear, models
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._criteria import unrolled
+from hoag._glm.penalties import Ridge
 from hoag.bench.truth import Curve, Solved
-from hoag.criteria import unrolled
-from hoag.glm.penalties import Ridge
-from hoag.values import Array, Box, InvalidInput
 
 # The paper's binary model has exp(λ)‖x‖², ours ½ exp(λ)‖x‖².
 PAPER_SHIFT = -float(np.log(2.0))

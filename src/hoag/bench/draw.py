@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag.values import Array
+from hoag._core.numeric import Array
 
 # Okabe and Ito's colours; every line also has a dash and a marker of its own.
 LOOKS: dict[str, dict[str, Any]] = {

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from hoag._criteria.implicit import Implicit
+from hoag._criteria.plan import plan
+from hoag._criteria.unrolled import Unrolled
 from hoag.bench.cases import INNER_ITERATIONS, Setting
-from hoag.criteria.implicit import Implicit
-from hoag.criteria.plan import plan
-from hoag.criteria.unrolled import Unrolled
+from hoag.optimize import TPE, Adaptive, Auto, Bayes, Grid, Hoag, Random
 from hoag.schedules import Cubic, Exact, Exponential, Quadratic, Schedule
-from hoag.search import TPE, Adaptive, Bayes, Fast, Grid, Hoag, Random
 
 # The paper's rule: C from the data, M = 1, α = 0.5, β = 1.05, first L = ‖p₁‖, and without the
 # safeguards of ours that keep it from oscillating. (L/2)Δ² where the paper displays LΔ²: with that
@@ -64,7 +64,7 @@ def _black_box(search: Callable[[int], Any], setting: Setting, seed: int) -> Mad
 
 
 def _default(setting: Setting, seed: int) -> Made:
-    return plan(setting.problem), Fast(tol=1e-6, max_iter=MANY_STEPS)
+    return plan(setting.problem), Auto(tol=1e-6, max_iter=MANY_STEPS)
 
 
 def _listed(*methods: Method) -> dict[str, Method]:

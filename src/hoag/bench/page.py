@@ -11,7 +11,7 @@ from hoag.bench.claim import LEVEL, Claim, number
 from hoag.bench.figures import TITLES
 from hoag.bench.methods import COMPARED, MANY_STEPS, METHODS, SEQUENCES, STARTS, STEPS
 from hoag.bench.rows import Rows, rate, rises
-from hoag.report import VERDICTS
+from hoag.cli.report import VERDICTS
 
 TITLE = "Hyperparameter optimization with approximate gradient: its experiments, run again"
 
@@ -63,7 +63,7 @@ CHOICES = (
     "for kernel ridge) from x = 0, with the same step rule at ε = 0. The pairs of L-BFGS are taken "
     "for constants: differentiated through, they give gradients that are wrong by factors of up "
     "to a million on 20news.",
-    "hoag's default: hoag.search.Fast, which the estimators of this library use: one penalty in a "
+    "hoag's default: optimize.Auto, which the estimators of this library use: one penalty in a "
     "small space of coefficients, several hyperparameters by quasi-Newton steps with Newton's "
     "method inside (a Cholesky factor for kernel ridge, scouted on a sample). Optuna's TPE at "
     "its defaults. Both are ours to show, not the paper's.",

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag.api import minimize
+from hoag._core.errors import InnerProblemError
+from hoag._core.numeric import Array
+from hoag._core.result import Step
+from hoag._core.writing import write_atomically
+from hoag._criteria.base import Criterion
+from hoag._minimize import minimize
 from hoag.bench import methods
 from hoag.bench.cases import Setting, case
 from hoag.bench.rows import DRAWN
 from hoag.bench.truth import Curve
-from hoag.criteria.base import Criterion
-from hoag.values import Array, InnerProblemError, Step
-from hoag.writing import write_atomically
 
 # Points a side of the drawn surface of f.
 SURFACE = 21

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
 from hoag import inner, linear
-from hoag.criteria.implicit import Implicit
-from hoag.values import Array, Box
+from hoag._core.domain import Box
+from hoag._core.numeric import Array
+from hoag._criteria.implicit import Implicit
 
 # g − q·∇₁h is second order in this, so that f is right to about 1e-8, relatively.
 TIGHT = 1e-3

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, softmax
 
+from hoag._core.words import nearest
 from hoag.cli.columns import CATEGORY, FLAG
 from hoag.gam.additive import Additive, Part
 from hoag.gam.bases import Basis, Levels, Line, Recipe, Spline, Surface, Times, _Last
 from hoag.gam.terms import Column, Term, linear, smooth
-from hoag.words import nearest
 
 if TYPE_CHECKING:
     from hoag.cli.held_out import Judge

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.words import sized
+from hoag._data.piece import Piece, Source
 from hoag.cli import memory
 from hoag.cli.rows import Data, asked_for, check_copies, check_no_names
-from hoag.far.piece import Piece, Source
-from hoag.words import sized
 
 HEAD = 20_000  # rows that are looked at before all are read
 
@@ -86,7 +86,7 @@ class Rows(Source):
         return str(self.source.fingerprint())
 
     def mean(self, axis: int) -> Any:
-        from hoag.far.engine import Local
+        from hoag._data.engine import Local
 
         return Local(self).total(lambda piece: np.asarray(piece.X.sum(axis=axis))) / self.shape[0]
 
@@ -159,8 +159,8 @@ def _svmlight(args: argparse.Namespace, path: Path) -> Data:
 
 def _head(args: argparse.Namespace, path: Path, given: Any) -> Any:
     """The first rows, as the table that they are of."""
+    from hoag._data.arrow import opened
     from hoag.cli import tables
-    from hoag.far.arrow import opened
 
     file = opened(path, given)
     names = [str(name) for name in file.schema.names]
@@ -188,7 +188,7 @@ def _kinds(encoding: dict[str, Any], used: list[str]) -> tuple[dict[str, str], d
 
 def _constant(encoding: dict[str, Any]) -> list[str]:
     """A sentence about columns that tell nothing: a second cache would be needed without them."""
-    from hoag.words import listed
+    from hoag._core.words import listed
 
     each = zip([*encoding["numbers"], *encoding["flags"]], encoding["least"], encoding["most"],
                encoding["missing"], strict=True)  # fmt: skip

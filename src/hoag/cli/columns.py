@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.words import listed
 from hoag.cli import dates
-from hoag.words import listed
 
 # A text column with more categories than this, or where most values differ, is no category.
 MOST_CATEGORIES, FEW_CATEGORIES = 1000, 20

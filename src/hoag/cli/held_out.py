@@ -90,7 +90,7 @@ def check_names(given: str | None, family: Family, y: Any) -> list[str]:
     """
     from sklearn.metrics import get_scorer_names
 
-    from hoag.words import nearest
+    from hoag._core.words import nearest
 
     if given is None:
         return [] if family.score == "d2" else [family.score]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hoag._core.writing import destination
 from hoag.cli.tables import BUNDLED
-from hoag.writing import destination
 
 
 def check(

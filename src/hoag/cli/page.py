@@ -29,7 +29,7 @@ def page(found: dict[str, Any], tuned: Any, data: Any, seen: list[Any]) -> Any:
     import scipy
     import sklearn
 
-    from hoag.report import Page
+    from hoag.cli.report import Page
 
     additive = is_additive(found["model"])
     if not additive:

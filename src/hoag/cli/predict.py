@@ -39,9 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from hoag._core.writing import write_atomically
     from hoag.cli import explain, outputs, saved, tables
     from hoag.cli.families import FAMILIES
-    from hoag.writing import write_atomically
 
     outputs.check({"MODEL": args.model, "FILE": args.file}, {"--out": args.out})
     known = dialect.given(args)
@@ -155,8 +155,8 @@ def _given(table: Any, notes: dict[str, Any], model: str, survival: bool) -> dic
 
 def _named(table: Any, notes: dict[str, Any], model: str) -> Any:
     """The model's columns of a frame, as its transformer takes them."""
+    from hoag._core.words import listed
     from hoag.cli import columns
-    from hoag.words import listed
 
     kinds = notes["kinds"]
     if not table.named:
@@ -211,8 +211,8 @@ def _categories(model: Any, notes: dict[str, Any]) -> dict[str, Any]:
 
 def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> None:
     """A warning for each column with values that the model has not seen, or lacks for once."""
+    from hoag._core.words import listed
     from hoag.cli.text import warn
-    from hoag.words import listed
 
     for name, categories in _categories(model, notes).items():
         new = sorted(set(frame[name].dropna()) - set(categories))

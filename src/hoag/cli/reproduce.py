@@ -55,10 +55,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check_packages()
-    from hoag import report
     from hoag.bench import cases, claims, figures, page, runs
     from hoag.bench.rows import Rows
-    from hoag.cli import outputs
+    from hoag.cli import outputs, report
 
     outputs.check({}, {}, {"--out": str(args.out)})
     names = _cases(args)

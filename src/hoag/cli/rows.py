@@ -40,8 +40,8 @@ class Data:
 
 
 def read(args: argparse.Namespace) -> Data:
+    from hoag._core.words import listed
     from hoag.cli import additive, columns, dialect, families, prepare, tables, targets
-    from hoag.words import listed
 
     given = dialect.given(args)
     as_text = [part for name in args.category + args.text for part in (name, *name.split(","))]
@@ -127,8 +127,8 @@ class Asked(NamedTuple):
 
 
 def asked_for(args: argparse.Namespace, table: Any) -> Asked:
+    from hoag._core.words import listed
     from hoag.cli import additive, columns, tables
-    from hoag.words import listed
 
     wanted = args.target or additive.left_side(args.terms)
     wanted = wanted or ([table.target] if table.target else [])

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.words import listed
 from hoag.cli.families import is_additive
-from hoag.words import listed
 
 FORMAT = 2
 OF_DATA = (
@@ -45,9 +45,9 @@ def write(path: str, data: Any, tuned: Any, found: dict[str, Any]) -> None:
     """Write the columns' transformer and the model, fitted."""
     from sklearn.pipeline import Pipeline
 
+    from hoag._core.writing import write_atomically
     from hoag.cli.tables import need
     from hoag.cli.yardsticks import settings
-    from hoag.writing import write_atomically
 
     columns = [] if data.columns is None else [("columns", data.columns)]
     pipeline = Pipeline([*columns, ("model", _plain(data.model, tuned))])

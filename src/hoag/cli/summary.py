@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import hoag
+from hoag._core.words import listed
 from hoag.cli import facts
 from hoag.cli.columns import DATE
 from hoag.cli.families import is_additive, linear
 from hoag.cli.held_out import standard_error, tol_of
 from hoag.cli.words import spoken
 from hoag.plot.style import LOSSES, judged_by
-from hoag.words import listed
 
 KINDS = {"number": ("number", "numbers"), "flag": ("flag", "flags"), "date": ("date", "dates"),
          "category": ("category", "categories"), "words": ("text", "texts")}  # fmt: skip

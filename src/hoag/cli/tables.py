@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hoag._core.words import listed, nearest
+from hoag._data.files import check_distinct
 from hoag.datasets.dialect import Dialect, sniff
-from hoag.far.files import check_distinct
-from hoag.words import listed, nearest
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")

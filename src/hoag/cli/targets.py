@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.words import listed
 from hoag.cli import families
 from hoag.cli.columns import DATE, FLAG, NUMBER, TEXT, check_finite, is_too_many, kind, row
-from hoag.words import listed
 
 LOGISTIC, RIDGE, KERNEL_RIDGE = "logistic", "ridge", "kernel-ridge"
 

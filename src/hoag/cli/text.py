@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hoag.report import numeric
+from hoag.cli.report import numeric
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

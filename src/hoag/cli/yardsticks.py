@@ -130,7 +130,7 @@ def _of_means(power: float, what: str) -> Yardstick:
 def _of_quantiles(quantile: float, width: float) -> Yardstick:
     from scipy.optimize import brentq
 
-    from hoag.glm.losses import SmoothQuantile
+    from hoag._glm.losses import SmoothQuantile
 
     loss = SmoothQuantile(quantile, width)
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.far import Piece
-from hoag.values import InvalidInput, check_given
+from hoag._core.errors import InvalidInput, check_given
+from hoag._data.piece import Piece
 
 
 def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Piece:

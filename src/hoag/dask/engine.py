@@ -21,14 +21,14 @@ import cloudpickle
 import dask
 import distributed
 
+from hoag._data.engine import Call, Engine, Local, Prepare
+from hoag._data.piece import Piece, Source
+from hoag._data.tree import Tree
 from hoag.dask.block import digest
 from hoag.dask.cluster import Cluster, ClusterLost, why
 from hoag.dask.holder import Failure, Order
 from hoag.dask.loading import Loader
 from hoag.dask.recipes import Recipes, recipes
-from hoag.far import Engine, Local, Piece, Source
-from hoag.far.engine import Call, Prepare
-from hoag.far.tree import Tree
 
 
 def engine(

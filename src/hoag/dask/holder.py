@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 import cloudpickle
 from threadpoolctl import ThreadpoolController
 
-from hoag.far import Piece
-from hoag.far.tree import Tree
+from hoag._data.piece import Piece
+from hoag._data.tree import Tree
 
 # The holders of this process, by name: tasks that make pieces put them here.
 _holders: WeakValueDictionary[str, Holder] = WeakValueDictionary()

@@ -18,11 +18,11 @@ import dask
 import distributed
 from dask.optimization import cull
 
+from hoag._data.memory import plan_memory
 from hoag.dask.cluster import Cluster, ClusterLost, told, value, why
 from hoag.dask.holder import NotHere, keep
 from hoag.dask.placing import placed
 from hoag.dask.recipes import Recipes
-from hoag.far.memory import plan_memory
 
 
 class Loader:

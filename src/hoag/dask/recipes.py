@@ -11,9 +11,9 @@ import dask.array as da
 import numpy as np
 from distributed import futures_of
 
+from hoag._core.errors import InvalidInput, check_given
+from hoag._data.files import check_distinct
 from hoag.dask.block import counted, made
-from hoag.far.files import check_distinct
-from hoag.values import InvalidInput, check_given
 
 # Computes a list of Delayed objects in one go.
 Compute = Callable[[list[Any]], Sequence[Any]]

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.errors import InvalidInput
 from hoag.datasets import files
 from hoag.datasets.catalogue import CATALOGUE, Entry, Kind
 from hoag.datasets.files import DataNotFound, Progress, cache, folders
 from hoag.datasets.read import DataDamaged
-from hoag.values import InvalidInput
 
 __all__ = [
     "CATALOGUE",

@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from hoag._core.writing import not_through_links
 from hoag.datasets.catalogue import File
-from hoag.writing import not_through_links
 
 # Called with the file's name, the bytes that are here and their number in the end, if known.
 Progress = Callable[[str, int, int | None], None]

@@ -20,18 +20,20 @@ from sklearn.utils.validation import (
 )
 
 from hoag import penalties
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._core.result import Result
+from hoag._data.files import check_distinct
 from hoag.estimators.far import is_elsewhere
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.posterior import Posterior
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.term_table import Summary, summary
-from hoag.far.files import check_distinct
 from hoag.gam.additive import Additive, Part
 from hoag.gam.formula import from_formula
 from hoag.gam.seen import Seen
 from hoag.gam.table import Table, framed
 from hoag.gam.terms import Term
-from hoag.values import Array, InvalidInput, Result, check_given
 
 STRAIGHT, GONE = "straight", "gone"
 

@@ -19,8 +19,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from hoag.criteria.base import Criterion
-from hoag.criteria.plan import plan
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Evaluation, Result, Step
+from hoag._criteria.base import Criterion
+from hoag._criteria.plan import plan
+from hoag._data.engine import Engine
+from hoag._glm.fold_rule import FoldRule
+from hoag._glm.make import check_sparse
 from hoag.estimators.beyond import search_beyond
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.columns import not_a_number
@@ -32,14 +39,10 @@ from hoag.estimators.names import table
 from hoag.estimators.path import Path, by_score, flat_beyond, one_standard_error, path
 from hoag.estimators.splits import splitter
 from hoag.estimators.task import Grid, Task, translated, warn_about
-from hoag.far.engine import Engine
-from hoag.glm.fold_rule import FoldRule
-from hoag.glm.make import check_sparse
-from hoag.search import Fast, Search
-from hoag.search.asks import ACCURACY, sentence
-from hoag.search.checkpoint import kept, told
-from hoag.search.fingerprint import Fingerprint, of_fit
-from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result, Step, check_given
+from hoag.optimize import Auto, Search
+from hoag.optimize.asks import ACCURACY, sentence
+from hoag.optimize.checkpoint import kept, told
+from hoag.optimize.fingerprint import Fingerprint, of_fit
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
@@ -81,7 +84,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
-    # The words that cv may be, for criteria that hold out no rows; see hoag.criteria.scored.
+    # The words that cv may be, for criteria that hold out no rows; see hoag._criteria.scored.
     _words: tuple[str, ...] = ()
 
     # Whether a classifier makes probabilities of its decision values, by `_probabilities`.
@@ -451,10 +454,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _search(self) -> Search:
         """The search that was given, with the seed that was given, or the default one."""
         if self.search is None:
-            return Fast(self.tol, self.max_iter, self.time_budget)
+            return Auto(self.tol, self.max_iter, self.time_budget)
         if not isinstance(self.search, Search):
             raise InvalidInput(
-                f"search={self.search!r}: give an instance, such as hoag.search.Hoag()."
+                f"search={self.search!r}: give an instance, such as hoag.optimize.Hoag()."
             )
         if self.random_state is None:
             return self.search

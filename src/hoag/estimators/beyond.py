@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criteria.base import Criterion
+from hoag._core.domain import Box
+from hoag._core.errors import InnerProblemError
+from hoag._core.numeric import ROUNDOFF
+from hoag._core.result import Evaluation, Result
+from hoag._criteria.base import Criterion
 from hoag.estimators.units import ABOVE, WEIGHT
-from hoag.search import Search
-from hoag.search.asks import sentence
-from hoag.values import ROUNDOFF, Box, Evaluation, InnerProblemError, Result
+from hoag.optimize import Search
+from hoag.optimize.asks import sentence
 
 # Bounds reach as far as penalties act. One that is rounding beside such a bound is none at all.
 FARTHEST = -float(np.log(ROUNDOFF))

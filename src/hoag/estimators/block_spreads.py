@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.values import BLOCK_ENTRIES, ROUNDING, Array
+from hoag._core.numeric import BLOCK_ENTRIES, ROUNDING, Array
 
 
 @dataclass(frozen=True, eq=False)

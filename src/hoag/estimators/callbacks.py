@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hoag.values import Step
+from hoag._core.result import Step
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from hoag._core.errors import InvalidInput
+from hoag._data.engine import Engine
 from hoag.estimators.column import Column
 from hoag.estimators.far_column import FarColumn
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.reading import ClassWeights
-from hoag.far.engine import Engine
-from hoag.values import InvalidInput
 
 
 def class_weights(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import Array
+from hoag._core.numeric import Array
 
 # Of the y of some rows; pickled where rows are in other processes.
 OfRows = Callable[[npt.NDArray[Any]], Any]

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag.glm.lens import Lens
-from hoag.glm.rows import ArrayRows
-from hoag.values import BLOCK_ENTRIES, ROUNDING, ROUNDOFF, Array
+from hoag._core.numeric import BLOCK_ENTRIES, ROUNDING, ROUNDOFF, Array
+from hoag._glm.lens import Lens
+from hoag._glm.rows import ArrayRows
 
 # A product with a column loses as many digits as its mean is larger than its spread, and a square
 # twice as many: more than sums of many products lose anyway, where the ratio is above this.

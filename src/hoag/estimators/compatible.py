@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hoag.values import InvalidInput
+from hoag._core.errors import InvalidInput
 
 
 @dataclass(frozen=True)

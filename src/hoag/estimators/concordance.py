@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from hoag.glm.survival import records
-from hoag.values import Array, InvalidInput
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._glm.survival import records
 
 
 def concordance(y: Any, risk: Any, sample_weight: Any = None, strata: Any = None) -> float:

@@ -8,6 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result
+from hoag._data.engine import Engine
+from hoag._glm.fold_rule import FoldRule
+from hoag._glm.risk_sets import TIES
+from hoag._glm.survival import cox_target, records
+from hoag._glm.targets import Target
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.concordance import concordance
@@ -17,12 +26,6 @@ from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.standardized import standardized
 from hoag.estimators.task import Task
 from hoag.estimators.units import WEIGHT, Units, units
-from hoag.far.engine import Engine
-from hoag.glm.fold_rule import FoldRule
-from hoag.glm.risk_sets import TIES
-from hoag.glm.survival import cox_target, records
-from hoag.glm.targets import Target
-from hoag.values import Array, Box, InvalidInput, Result
 
 MISSING = {
     "to_sklearn": "scikit-learn has no Cox regression; coef_ and alpha_ are as "

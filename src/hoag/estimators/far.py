@@ -12,26 +12,27 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._data.checks import wrong_number, wrong_weight, wrong_y
+from hoag._data.engine import Engine, Local
+from hoag._data.piece import Source
+from hoag._glm.far import FarBlocks, Known, Prepare, far_rows
+from hoag._glm.far_model import FarFold, FarModel, far_models
+from hoag._glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
+from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
+from hoag._glm.lens import Lens
+from hoag._glm.make import as_penalty
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.targets import Target
 from hoag.estimators.far_column import FarColumn, Seen
 from hoag.estimators.far_units import Measure, Unseen, joined, units_of
 from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units
-from hoag.far.checks import wrong_number, wrong_weight, wrong_y
-from hoag.far.engine import Engine, Local
-from hoag.far.piece import Source
-from hoag.glm.far import FarBlocks, Known, Prepare, far_rows
-from hoag.glm.far_model import FarFold, FarModel, far_models
-from hoag.glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
-from hoag.glm.folds import FREE, MISSING_CLASS, of_slopes
-from hoag.glm.lens import Lens
-from hoag.glm.make import as_penalty
-from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Penalty, Ridge
-from hoag.glm.targets import Target
 from hoag.problems import Ledger
-from hoag.values import Array, InvalidInput, check_given
 
 # So many entries of a sample are kept at hand; spaces of all folds then take 30 times as much.
 SAMPLE_ENTRIES = 4e6

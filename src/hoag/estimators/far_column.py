@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import BLOCK_ENTRIES, Array
+from hoag._data.checks import Wrong, wrong_weight, wrong_y
+from hoag._data.engine import Engine
+from hoag._data.piece import Piece
 from hoag.estimators.column import Column, OfRows, Weigh
-from hoag.far.checks import Wrong, wrong_weight, wrong_y
-from hoag.far.engine import Engine
-from hoag.far.piece import Piece
-from hoag.values import BLOCK_ENTRIES, Array, InvalidInput
 
 # So many rows, each a number of y, stand for its median and its spread where there are more.
 SOME = int(BLOCK_ENTRIES)

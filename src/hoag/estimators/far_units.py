@@ -17,6 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._data.checks import wrong_number
+from hoag._data.piece import Piece
+from hoag._glm.drawn import below, drawn
+from hoag._glm.far import Sampled, labelled, stacked
+from hoag._glm.far_rows import FarRows
+from hoag._glm.fold_rule import FoldRule
+from hoag._glm.lens import Lens
+from hoag._glm.rows import ArrayRows
 from hoag.estimators.block_spreads import Spreads
 from hoag.estimators.columns import (
     FAR_OFF,
@@ -26,15 +36,6 @@ from hoag.estimators.columns import (
     sparse_columns,
 )
 from hoag.estimators.units import LARGEST, WEIGHT, Units, warn_rounded
-from hoag.far.checks import wrong_number
-from hoag.far.piece import Piece
-from hoag.glm.drawn import below, drawn
-from hoag.glm.far import Sampled, labelled, stacked
-from hoag.glm.far_rows import FarRows
-from hoag.glm.fold_rule import FoldRule
-from hoag.glm.lens import Lens
-from hoag.glm.rows import ArrayRows
-from hoag.values import Array, InvalidInput
 
 # The number of a piece, it, its weights and blocks, and the blocks whatever classes weigh.
 Seen = tuple[int, Piece, Array, npt.NDArray[np.intp], npt.NDArray[np.intp]]

@@ -10,6 +10,8 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import compute_sample_weight
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
 from hoag.estimators.additive import AdditiveModel
 from hoag.estimators.gamma import GammaRegressorCV
 from hoag.estimators.huber import HuberRegressorCV
@@ -20,7 +22,6 @@ from hoag.estimators.quantile import QuantileRegressorCV
 from hoag.estimators.rating import Classifier, Regressor
 from hoag.estimators.ridge import RidgeCV
 from hoag.estimators.tweedie import TweedieRegressorCV
-from hoag.values import Box, InvalidInput
 
 # What y is like, and the linear model that is made of the curves.
 FAMILIES: dict[str, Any] = {
@@ -73,7 +74,7 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         How λ is chosen: the marginal likelihood, which is smooth and seldom bends too much;
         generalised cross-validation; approximate leave-one-out; or folds. None is "reml", and five
         folds for "huber" and "quantile", which are no likelihoods. criterion_ is that of the words,
-        see hoag.criteria.without_folds: of "reml" it is known up to a number that depends on y.
+        see hoag.without_folds: of "reml" it is known up to a number that depends on y.
     tol : float or "auto"
         As in LogisticRegressionCV, a share of the criterion. "auto" is 0.02/n, what a hundredth of
         a degree of freedom changes it by, and at most 1e-4.

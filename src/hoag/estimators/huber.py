@@ -11,6 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Cost
+from hoag._data.engine import Engine
+from hoag._data.piece import Piece
+from hoag._glm.fold_rule import FoldRule
+from hoag._glm.targets import Target, robust
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
@@ -21,11 +29,6 @@ from hoag.estimators.robust_units import robust_units
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units
-from hoag.far.engine import Engine
-from hoag.far.piece import Piece
-from hoag.glm.fold_rule import FoldRule
-from hoag.glm.targets import Target, robust
-from hoag.values import Array, Box, Cost, InvalidInput
 
 
 class HuberRegressorCV(Regressor, WithSettings):
@@ -56,7 +59,7 @@ class HuberRegressorCV(Regressor, WithSettings):
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
     cv : int, splitter, iterable, None, or a word: "alo", "gcv"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
-        hoag.criteria.without_folds.
+        hoag.without_folds.
     shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in

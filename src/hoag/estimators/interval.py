@@ -9,10 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
-from hoag.criteria.apart import Apart
-from hoag.criteria.base import Criterion
-from hoag.search.asks import ACCURACY
-from hoag.values import Array, Ask, Box, Cost, Evaluation, InnerProblemError
+from hoag._core.domain import Box
+from hoag._core.errors import InnerProblemError
+from hoag._core.numeric import Array
+from hoag._core.result import Ask, Cost, Evaluation
+from hoag._criteria.apart import Apart
+from hoag._criteria.base import Criterion
+from hoag.optimize.asks import ACCURACY
 
 # f is probed this far from its minimum for its curvature, in λ.
 PROBE = 0.3

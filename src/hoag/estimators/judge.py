@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 
+from hoag._core.numeric import Array
 from hoag.estimators.task import Task
-from hoag.values import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 from threadpoolctl import threadpool_limits
 
-from hoag.criteria.plan import refitted
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Result
+from hoag._criteria.plan import refitted
+from hoag._glm.basis import FEW
+from hoag._glm.kernel_ridge import KernelRidgeProblem
+from hoag._glm.rows import ArrayRows
 from hoag.estimators.base import TunedEstimator, with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.columns import near_zero
@@ -22,10 +29,6 @@ from hoag.estimators.rating import Regressor
 from hoag.estimators.regression import check_criterion, outer_loss, regression_units
 from hoag.estimators.task import Grid, Task, warn_refit
 from hoag.estimators.units import WEIGHT, Units, units
-from hoag.glm.basis import FEW
-from hoag.glm.kernel_ridge import KernelRidgeProblem
-from hoag.glm.rows import ArrayRows
-from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 # "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
 # mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below

@@ -16,9 +16,18 @@ from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from hoag.criteria.affine import Loads
-from hoag.criteria.base import Criterion
-from hoag.criteria.plan import refitted
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Evaluation, Result
+from hoag._criteria.affine import Loads
+from hoag._criteria.base import Criterion
+from hoag._criteria.plan import refitted
+from hoag._data.engine import Engine
+from hoag._glm.fold_rule import FoldRule
+from hoag._glm.folds import linear_folds
+from hoag._glm.model import LinearModel
+from hoag._glm.targets import Target
 from hoag.estimators.base import Data, TunedEstimator
 from hoag.estimators.column import Column, InMemory
 from hoag.estimators.far import adopt, predicted, read, rule_of
@@ -32,14 +41,8 @@ from hoag.estimators.shrinkage import Part, Shared, Shrinkage, check_shrink, put
 from hoag.estimators.standardized import standardized
 from hoag.estimators.task import LEVEL, Grid, Task, warn_refit
 from hoag.estimators.units import Units, units, warn_hidden
-from hoag.far.engine import Engine
-from hoag.glm.fold_rule import FoldRule
-from hoag.glm.folds import linear_folds
-from hoag.glm.model import LinearModel
-from hoag.glm.targets import Target
-from hoag.search import Fast, Search
-from hoag.search.fast import check_starts
-from hoag.values import Array, Box, Cost, Evaluation, InvalidInput, Result
+from hoag.optimize import Auto, Search
+from hoag.optimize.auto import check_starts
 
 # Words for the coefficients that share a penalty; others are of the outputs.
 Sharing = Literal["shared", "per-feature", "per-coefficient"]
@@ -91,12 +94,12 @@ class LinearEstimator(TunedEstimator):
         if self.search is not None and self.starts not in (1, "auto"):
             raise InvalidInput(
                 f"Both search and starts={self.starts} are given, and starts is for the default "
-                "search: give one of the two, such as search=hoag.search.Fast(starts=4)."
+                "search: give one of the two, such as search=hoag.optimize.Auto(starts=4)."
             )
 
     def _search(self) -> Search:
         if self.search is None:
-            return Fast(self.tol, self.max_iter, self.time_budget, self.starts)
+            return Auto(self.tol, self.max_iter, self.time_budget, self.starts)
         return super()._search()
 
     def _searched(
@@ -145,7 +148,7 @@ class LinearEstimator(TunedEstimator):
         found = search.minimize(alone.criterion, alone.box, alone.start, certificate="none")
         return Shared(np.full(task.box.size, found.lam[0]), found)
 
-    def _put_aside(self, data: Data, box: Box, search: Fast) -> Iterator[Part]:
+    def _put_aside(self, data: Data, box: Box, search: Auto) -> Iterator[Part]:
         """Tasks on some of the rows, each with one that judges on the others."""
         y, stratified = self._split_by(data.y)
         every, other = np.arange(len(y)), copy.copy(self)  # tasks leave notes on their estimator

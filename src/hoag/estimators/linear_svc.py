@@ -10,6 +10,10 @@ import numpy.typing as npt
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.numeric import Array
+from hoag._glm.losses import EachOutput, Loss, SquaredHinge
+from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
@@ -20,9 +24,6 @@ from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Grid
 from hoag.estimators.units import Units
-from hoag.glm.losses import EachOutput, Loss, SquaredHinge
-from hoag.glm.targets import Target
-from hoag.values import Array, Box
 
 
 class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # type: ignore[misc]
@@ -49,7 +50,7 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
         Only the range counts, and becomes the bounds: −log C.
     cv : int, splitter, iterable, None, or a word: "alo", "gcv"
         None is 5-fold. Int, None: stratified, not shuffled. Words are scores of one fit on all
-        rows, without folds: see hoag.criteria.without_folds.
+        rows, without folds: see hoag.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
     shrink, standardize : as in LogisticRegressionCV

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criteria.affine import Affine, Loads
-from hoag.criteria.base import Criterion
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._criteria.affine import Affine, Loads
+from hoag._criteria.base import Criterion
+from hoag._glm.penalties import Penalties
+from hoag._glm.targets import Target
 from hoag.estimators.sharing import Groups, Moved, Shares, Sizes, Structure
 from hoag.estimators.units import Units
-from hoag.glm.penalties import Penalties
-from hoag.glm.targets import Target
-from hoag.values import Array, Box, InvalidInput
 
 LEVEL = "level"  # the name of what all penalties have in common
 

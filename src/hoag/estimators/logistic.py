@@ -16,6 +16,12 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result
+from hoag._glm.losses import Brier, MultinomialBrier, OuterLoss
+from hoag._glm.targets import Target, binary, multiclass
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
@@ -29,9 +35,6 @@ from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
 from hoag.estimators.separated import separated
 from hoag.estimators.task import Grid
-from hoag.glm.losses import Brier, MultinomialBrier, OuterLoss
-from hoag.glm.targets import Target, binary, multiclass
-from hoag.values import Array, Box, InvalidInput, Result
 
 
 class LogisticRegressionCV(
@@ -89,7 +92,7 @@ class LogisticRegressionCV(
         As in scikit-learn 1.10, in place of Cs: C = 1/(α Σᵢ sᵢ); alpha_ is then in these units.
     cv : int, splitter, iterable, None, "alo", "gcv", "aic", "bic" or "reml"
         None is 5-fold. Int, None: stratified, not shuffled. The words are for scores of the fit on
-        all rows, without folds: see hoag.criteria.without_folds. "alo", approximate leave-one-out,
+        all rows, without folds: see hoag.without_folds. "alo", approximate leave-one-out,
         is in the units of held-out losses, as is "gcv"; "aic" is 2 Σᵢ sᵢ loss + 2 df, "bic" has
         log(n) df, with weights of mean 1; "reml" is −2 log of the likelihood of y with the
         coefficients integrated out, up to a constant.
@@ -109,7 +112,7 @@ class LogisticRegressionCV(
         "1se": the strongest penalties whose criterion is within one standard error over the folds
         of the least, all moved together from there. `lam_min_` keeps the least.
     search : object or None
-        How to search, such as hoag.search.Hoag(); its own limits then replace tol, max_iter and
+        How to search, such as hoag.optimize.Hoag(); its own limits then replace tol, max_iter and
         time_budget.
     starts : int or "auto"
         With several penalties: so many descents of the default search, the first from the best

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import Array, InvalidInput
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 
 FREE, OTHERS = "free", "others"  # a label for columns without a penalty; the name of the rest
 

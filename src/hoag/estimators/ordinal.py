@@ -11,6 +11,10 @@ import numpy.typing as npt
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.numeric import Array
+from hoag._glm.losses.ordinal import cuts, probabilities
+from hoag._glm.targets import Target, binary, ordered
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader, ordered_categories
 from hoag.estimators.column import Column
@@ -20,9 +24,6 @@ from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import LEVEL
 from hoag.estimators.units import Units
-from hoag.glm.losses.ordinal import cuts, probabilities
-from hoag.glm.targets import Target, binary, ordered
-from hoag.values import Array, Box
 
 
 class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
@@ -52,7 +53,7 @@ class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
         Which coefficients share a penalty, as in LogisticRegressionCV.
     cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold. Int, None: stratified, not shuffled. Words are scores of one fit on all
-        rows, without folds: see hoag.criteria.without_folds.
+        rows, without folds: see hoag.without_folds.
     class_weight : dict, "balanced" or None
         Multiplies sample_weight, so it counts in training and in the criterion.
     shrink, standardize : as in LogisticRegressionCV

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Evaluation
 from hoag.estimators.judge import Judge
-from hoag.values import Array, Cost, Evaluation
 
 
 @dataclass(frozen=True, eq=False)

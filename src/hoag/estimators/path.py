@@ -16,20 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.numeric import DOUBT, Array
+from hoag._core.result import Ask, Cost, Evaluation, Result, Status
 from hoag.estimators.judge import Judge
 from hoag.estimators.task import Task
-from hoag.search.asks import ACCURACY
-from hoag.values import (
-    DOUBT,
-    Array,
-    Ask,
-    Cost,
-    Evaluation,
-    InnerProblemError,
-    InvalidInput,
-    Result,
-    Status,
-)
+from hoag.optimize.asks import ACCURACY
 
 # Penalties, and odds, are much larger where their logs are by so much: twenty times.
 MUCH = 3.0

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag.criteria.apart import Apart
-from hoag.criteria.base import Criterion
+from hoag._core.domain import Box
+from hoag._core.numeric import Array
+from hoag._core.result import Ask, Cost, Evaluation
+from hoag._criteria.apart import Apart
+from hoag._criteria.base import Criterion
 from hoag.estimators.interval import one_by_one
 from hoag.estimators.sharing import Shares
-from hoag.values import Array, Ask, Box, Cost, Evaluation
 
 OFF, FREE = "switched off", "free"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hoag._glm.losses import Poisson
 from hoag.estimators.positive_mean import PositiveMeanRegressor
-from hoag.glm.losses import Poisson
 
 
 class PoissonRegressorCV(PositiveMeanRegressor):
@@ -34,7 +34,7 @@ class PoissonRegressorCV(PositiveMeanRegressor):
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
     cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
-        hoag.criteria.without_folds.
+        hoag.without_folds.
     shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in

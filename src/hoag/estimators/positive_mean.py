@@ -18,6 +18,11 @@ from scipy.special import logsumexp
 from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._glm.losses import LogLink
+from hoag._glm.losses.log_link import LARGEST_LOG
+from hoag._glm.targets import Target, flat, positive_mean, refuse
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column, InMemory
@@ -29,10 +34,6 @@ from hoag.estimators.separated import separated
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units
-from hoag.glm.losses import LogLink
-from hoag.glm.losses.log_link import LARGEST_LOG
-from hoag.glm.targets import Target, flat, positive_mean, refuse
-from hoag.values import Array, InvalidInput, check_given
 
 
 class PositiveMeanRegressor(Regressor, WithSettings):

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag
 
-from hoag.criteria.factors import factors
-from hoag.criteria.pull import pull
-from hoag.criteria.scored import _loss
+from hoag._core.numeric import Array
+from hoag._criteria.pull import pull
+from hoag._criteria.scored import _loss
+from hoag._glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import Quadratic
+from hoag._glm.targets import Target
+from hoag._glm.term import DataTermAt
+from hoag._linalg.cholesky import factors
 from hoag.estimators.units import WEIGHT, Units
-from hoag.glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
-from hoag.glm.model import LinearModel
-from hoag.glm.penalties import Quadratic
-from hoag.glm.targets import Target
-from hoag.glm.term import DataTermAt
-from hoag.values import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,11 @@ import numpy.typing as npt
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._glm.losses import SmoothQuantile
+from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
@@ -21,9 +26,6 @@ from hoag.estimators.regression import of_units
 from hoag.estimators.robust_units import robust_units
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.units import Units
-from hoag.glm.losses import SmoothQuantile
-from hoag.glm.targets import Target
-from hoag.values import Array, Box, InvalidInput
 
 
 class QuantileRegressorCV(Regressor, WithSettings):
@@ -59,7 +61,7 @@ class QuantileRegressorCV(Regressor, WithSettings):
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
     cv : int, splitter, iterable, None, or a word: "alo"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
-        hoag.criteria.without_folds.
+        hoag.without_folds.
     shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in

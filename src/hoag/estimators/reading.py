@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.numeric import Array
 from hoag.estimators.column import OfRows, Weigh
 from hoag.estimators.units import Units
-from hoag.values import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._glm.losses import Huber, Loss, OuterLoss, Squared
+from hoag._glm.targets import Target
 from hoag.estimators.column import Column, InMemory
 from hoag.estimators.units import LARGEST, Units
-from hoag.glm.losses import Huber, Loss, OuterLoss, Squared
-from hoag.glm.targets import Target
-from hoag.values import Array, InvalidInput
 
 # What counts as an outlier for criterion="huber": 1.35 times the spread of y, estimated by its
 # median absolute deviation; 1.35 keeps 95 % efficiency on normal errors.

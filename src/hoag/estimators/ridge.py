@@ -12,9 +12,18 @@ import numpy.typing as npt
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hoag.criteria.apart import left_out
-from hoag.criteria.leave_one_out import LeaveOneOut
-from hoag.criteria.wrapped import unwrapped
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Result
+from hoag._criteria.apart import left_out
+from hoag._criteria.leave_one_out import LeaveOneOut
+from hoag._criteria.wrapped import unwrapped
+from hoag._data.engine import Engine
+from hoag._glm.folds import FREE
+from hoag._glm.losses import Squared
+from hoag._glm.penalties import NAMES, Ridge
+from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column, InMemory, OfRows, Weigh
@@ -29,12 +38,6 @@ from hoag.estimators.scored import scored_task
 from hoag.estimators.sharing import Groups, Shares
 from hoag.estimators.task import Grid, Task
 from hoag.estimators.units import Units
-from hoag.far.engine import Engine
-from hoag.glm.folds import FREE
-from hoag.glm.losses import Squared
-from hoag.glm.penalties import NAMES, Ridge
-from hoag.glm.targets import Target
-from hoag.values import Array, Box, Cost, InvalidInput, Result
 
 
 class RidgeEstimator(LinearEstimator):
@@ -263,7 +266,7 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
     cv : None, "loo", "gcv", "aic", "bic", "sure", "reml", int, splitter or iterable
         None and "loo" are leave-one-out in closed form, as is "alo"; "gcv" is generalised
         cross-validation. "aic", "bic" and "sure" (Mallows' Cp) are scores of the fit on all rows:
-        see hoag.criteria.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df,
+        see hoag.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df,
         or (Σ squares + 2σ²df)/n, the squared error that is to be expected on new y of these rows.
         "reml", for one target, is −2 log of the restricted likelihood, up to a constant.
     noise : float or None

@@ -15,6 +15,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._data.engine import Engine
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import class_weights
@@ -22,8 +26,6 @@ from hoag.estimators.column import Column, OfRows, Weigh
 from hoag.estimators.far_column import FarColumn
 from hoag.estimators.rating import Classifier
 from hoag.estimators.ridge import RidgeEstimator
-from hoag.far.engine import Engine
-from hoag.values import Array, Box, InvalidInput
 
 
 class RidgeClassifierCV(Classifier, RidgeEstimator):

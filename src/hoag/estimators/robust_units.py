@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING, Array
 from hoag.estimators.column import Column
 from hoag.estimators.regression import NORMAL_MAD, Standard
 from hoag.estimators.units import LARGEST
-from hoag.values import ROUNDING, Array, InvalidInput
 
 
 def robust_units(column: Column, centre: bool, level: float = 0.5) -> Standard:

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from hoag.criteria.marginal import Marginal
-from hoag.criteria.scored import without_folds
-from hoag.criteria.scores import Cp, Information, LeftOut, OfSquares, Score
-from hoag.criteria.wrapped import unwrapped
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Evaluation, Result
+from hoag._criteria.marginal import Marginal
+from hoag._criteria.scored import without_folds
+from hoag._criteria.scores import Cp, Information, LeftOut, OfSquares, Score
+from hoag._criteria.wrapped import unwrapped
+from hoag._glm.folds import linear_folds
+from hoag._glm.targets import Target
 from hoag.estimators.task import Task
 from hoag.estimators.units import Units
-from hoag.glm.folds import linear_folds
-from hoag.glm.targets import Target
-from hoag.values import Array, Cost, Evaluation, InvalidInput, Result
 
 
 def scored_task(

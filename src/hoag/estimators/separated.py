@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag._core.numeric import Array
+from hoag._core.words import listed
 from hoag.estimators.path import MUCH
-from hoag.values import Array
-from hoag.words import listed
 
 
 def separated(

@@ -18,12 +18,14 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import expit
 
-from hoag.criteria.affine import Loads
-from hoag.criteria.base import Criterion
-from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies
-from hoag.glm.folds import FREE
-from hoag.glm.losses import Multinomial
-from hoag.glm.penalties import (
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING, Array
+from hoag._criteria.affine import Loads
+from hoag._criteria.base import Criterion
+from hoag._glm.folds import FREE
+from hoag._glm.losses import Multinomial
+from hoag._glm.penalties import (
     Aside,
     Penalties,
     Penalty,
@@ -32,8 +34,8 @@ from hoag.glm.penalties import (
     group_numbers,
     ranges,
 )
-from hoag.glm.targets import Target
-from hoag.values import ROUNDING, Array, Box, InvalidInput
+from hoag._glm.targets import Target
+from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies
 
 
 class Sizes(NamedTuple):

@@ -25,24 +25,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from hoag.criteria.affine import Affine, Loads
-from hoag.criteria.base import Criterion, Traits
-from hoag.criteria.shrunk import Shrunk
+from hoag._core.domain import Box
+from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Ask, Cost, Result, Status
+from hoag._criteria.affine import Affine, Loads
+from hoag._criteria.base import Criterion, Traits
+from hoag._criteria.shrunk import Shrunk
 from hoag.estimators.task import Task
-from hoag.search import Fast, Search, newton, quasi_newton
-from hoag.search.asks import ACCURACY, Look, Steps
-from hoag.search.checkpoint import current
-from hoag.search.run import Run
-from hoag.values import (
-    Array,
-    Ask,
-    Box,
-    Cost,
-    InnerProblemError,
-    InvalidInput,
-    Result,
-    Status,
-)
+from hoag.optimize import Auto, Search, newton, quasi_newton
+from hoag.optimize.asks import ACCURACY, Look, Steps
+from hoag.optimize.checkpoint import current
+from hoag.optimize.run import Run
 
 Rows = npt.NDArray[np.intp]
 Splits = Sequence[tuple[Any, Any]]
@@ -104,7 +98,7 @@ class Shared:
     result: Result
 
     @staticmethod
-    def of(criterion: Criterion, box: Box, search: Fast) -> Shared:
+    def of(criterion: Criterion, box: Box, search: Auto) -> Shared:
         alike = np.ones(box.size)
         line, loads = box.line(alike), Loads(alike[:, None], box.lower, box.upper)
         one = Affine(criterion, loads) if criterion.shared is None else criterion.shared()
@@ -128,7 +122,7 @@ class Choice:
 class Part:
     """Some rows put aside: a task on the others, and one that judges their fit on these."""
 
-    def __init__(self, tuned: Task, judged: Task, box: Box, rows: int, search: Fast) -> None:
+    def __init__(self, tuned: Task, judged: Task, box: Box, rows: int, search: Auto) -> None:
         self.tuned, self.judged, self.box = tuned, judged, box
         self.shared = Shared.of(tuned.criterion, box, search)
         self.unit, self.lam = self.shared.unit(rows), self.shared.lam
@@ -261,18 +255,18 @@ class Shrinkage:
     taus: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 
     def run(
-        self, shrink: Any, parts: Callable[[Fast], Iterator[Part]], on_step: Any
+        self, shrink: Any, parts: Callable[[Auto], Iterator[Part]], on_step: Any
     ) -> tuple[Task, Result, float]:
         """The task with what is minimised, the result, and τ; `parts` are for choosing it."""
         start, box = time.perf_counter(), self.whole.box
-        rough = Fast(self._rough, self.max_iter, self.time_budget)
+        rough = Auto(self._rough, self.max_iter, self.time_budget)
         one = Shared.of(self.whole.criterion, box, rough)
         choice = Choice(np.inf if shrink == "auto" else float(shrink), "", Cost())
         if shrink == "auto":
             # Half of the time, if that is limited, is for what follows.
             left = None if self.time_budget is None else self.time_budget / 2
             each = None if left is None else left / (2 * len(self.taus))
-            aside = list(parts(Fast(self._rough, self.max_iter, each)))
+            aside = list(parts(Auto(self._rough, self.max_iter, each)))
             onward = Onward(self._rough, self.max_iter, each)
             choice = chosen(aside, onward, start + (np.inf if left is None else left), self.taus)
         elif choice.tau == np.inf:
@@ -310,7 +304,7 @@ class Shrinkage:
             run = Run(task.criterion, on_step, left, self.certificate)
             return task, run.drive(stay, box, one.lam)
         starts = 1 if self.starts == "auto" else self.starts
-        search = self.search or Fast(self.tol, self.max_iter, left, starts)
+        search = self.search or Auto(self.tol, self.max_iter, left, starts)
         if tau > 0:
             shrunk = Shrunk(task.criterion, tau * one.unit(self.rows))
             task = replace(

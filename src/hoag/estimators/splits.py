@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, check_cv
 
+from hoag._core.errors import InvalidInput
 from hoag.estimators.task import LEVEL
-from hoag.values import InvalidInput
 
 
 def splitter(cv: Any, y: Any, stratified: bool) -> Any:

@@ -4,7 +4,7 @@
 
 where A′ are the rows in their units (hoag.estimators.units), and c″ one number again. λ is then the
 penalty of standardised columns, for a fit on all rows. A fold whose training rows have spreads d_k
-penalises by exp(λ) (d_k/d)²: see hoag.glm.spreads. What centring would do the intercept does.
+penalises by exp(λ) (d_k/d)²: see hoag._glm.spreads. What centring would do the intercept does.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from hoag._core.numeric import Array
+from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.scaled_rows import ScaledRows
+from hoag._glm.spreads import Standard, spreads
 from hoag.estimators.units import WEIGHT, Units
-from hoag.glm.rows import ArrayRows, Rows
-from hoag.glm.scaled_rows import ScaledRows
-from hoag.glm.spreads import Standard, spreads
-from hoag.values import Array
 
 
 def standardized(u: Units, weights: Array, absorbed: bool) -> Units:

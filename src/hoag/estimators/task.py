@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hoag.criteria.base import Criterion
-from hoag.criteria.marginal import Link
+from hoag._core.domain import Box
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Evaluation, Result, Solve, Step
+from hoag._criteria.base import Criterion
+from hoag._criteria.marginal import Link
 from hoag.estimators.callbacks import HAS_CALLBACKS
 from hoag.estimators.sharing import Shares
-from hoag.values import Array, Box, Cost, Evaluation, Result, Solve, Step
 
 # Statuses that the user asked for: no warning.
 ASKED = ("converged", "callback", "finished")

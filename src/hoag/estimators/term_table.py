@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc, ndtr, stdtr
 
+from hoag._core.numeric import ROUNDING, Array
 from hoag.estimators.posterior import Posterior
-from hoag.values import ROUNDING, Array
 
 
 @dataclass(frozen=True, eq=False)

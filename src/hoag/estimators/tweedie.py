@@ -12,17 +12,20 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result
+from hoag._glm.losses import Gamma, InverseGaussian, LogLink, Poisson, Tweedie
+from hoag._glm.tweedie_density import likely_dispersion
 from hoag.estimators.base import Data
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.far import adopt
 from hoag.estimators.judge import Judge
 from hoag.estimators.positive_mean import PositiveMeanRegressor
 from hoag.estimators.task import Task
-from hoag.glm.losses import Gamma, InverseGaussian, LogLink, Poisson, Tweedie
-from hoag.glm.tweedie_density import likely_dispersion
-from hoag.search.checkpoint import kept, told
-from hoag.search.fingerprint import Fingerprint
-from hoag.values import Array, Box, InvalidInput, Result
+from hoag.optimize.checkpoint import kept, told
+from hoag.optimize.fingerprint import Fingerprint
 
 # To this a power is found, and so near to 1 and 2.
 POWER_TOL = 0.01
@@ -59,7 +62,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         penalised; a dict gives labels to columns, as in LogisticRegressionCV.
     cv : int, splitter, iterable, None, or a word: "alo", "gcv", "aic", "bic", "reml"
         None is 5-fold, not shuffled; words are scores of one fit on all rows, without folds: see
-        hoag.criteria.without_folds.
+        hoag.without_folds.
     shrink, standardize : as in LogisticRegressionCV
     fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
     n_jobs, certificate, random_state, verbose, callback, checkpoint : as in

@@ -23,11 +23,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING, Array
+from hoag._glm.lens import Lens
+from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.spreads import Standard
 from hoag.estimators.columns import far_from_zero, is_constant, sparse_columns
-from hoag.glm.lens import Lens
-from hoag.glm.rows import ArrayRows, Rows
-from hoag.glm.spreads import Standard
-from hoag.values import ROUNDING, Array, Box, InvalidInput
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
 # for which the tolerance sequences of the paper were made.

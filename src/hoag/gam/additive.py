@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.gam.bases import Basis, Line
 from hoag.gam.table import Table
 from hoag.gam.terms import Term
-from hoag.values import Array, InvalidInput
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from scipy import sparse
 from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
-from hoag.values import ROUNDING, Array, InvalidInput
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING, Array
 
 Values = list[npt.NDArray[Any]]
 

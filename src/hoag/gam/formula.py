@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hoag._core.errors import InvalidInput
 from hoag.gam.grammar import Summand, Value, parsed, shortened
 from hoag.gam.terms import Column, Term, category, linear, smooth, tensor
-from hoag.values import InvalidInput
 
 _CYCLIC = ("cc", "cp")
 _KNOWN = ("ps", "cr", "bs", "tp", "ts", "cs", *_CYCLIC)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hoag.values import InvalidInput
+from hoag._core.errors import InvalidInput
 
 Value = str | int | float | tuple["str | int | float", ...]
 

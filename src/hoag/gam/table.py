@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.errors import InvalidInput
 from hoag.gam.terms import Column, Term, category, linear, numeric, smooth
-from hoag.values import InvalidInput
 
 
 def framed(X: Any) -> Any:

@@ -19,6 +19,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING
 from hoag.gam.bases import (
     Basis,
     Levels,
@@ -30,7 +32,6 @@ from hoag.gam.bases import (
     by_number,
     numbers,
 )
-from hoag.values import ROUNDING, InvalidInput
 
 # A column is named, or numbered from 0.
 Column = str | int

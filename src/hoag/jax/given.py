@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.own.trees import Tree
-from hoag.values import Array, InvalidInput
 
 
 class Given:

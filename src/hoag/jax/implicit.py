@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hoag.criteria.certificate import RELATIVE_RESIDUAL, ROUGH
+from hoag._core.errors import InvalidInput
+from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH
 from hoag.own.implicit import Standing, Terms, Verdict
-from hoag.values import InvalidInput
 
 
 class Spec(NamedTuple):
@@ -121,7 +121,7 @@ def cg(product: Any, q: Any, r: Any, size: Any, tol: Any, max_iter: Any) -> Solv
 
 
 def derivative(inner: Inner, x: Any, start: Any, tol: float, terms: Terms) -> tuple[Any, Any, Any]:
-    """p, q and the eight numbers of a Verdict, at the solver's x; see hoag.criteria.certificate."""
+    """p, q and the eight numbers of a Verdict, at the x found; see hoag._criteria.certificate."""
 
     def solved(x: Any, b: Any, tol: float) -> Solved:
         found: Solved = inner.solve(x, jnp.zeros_like(b), b, norm(b), tol, terms.max_iter)

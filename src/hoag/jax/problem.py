@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from hoag._core.errors import InvalidInput
 from hoag.jax.data import JaxArrays
 from hoag.jax.given import Given
 from hoag.jax.program import Term
@@ -15,7 +16,6 @@ from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
 from hoag.own.trees import Layout
-from hoag.values import InvalidInput
 
 
 def problem(
@@ -42,7 +42,7 @@ def problem(
               over will do as well: neither kind becomes part of compiled code, but for those
               that the rules of a jax.custom_jvp or custom_vjp close over. Where all arrays have
               their rows along the first axis, and h and g are sums or means over these,
-              hoag.search.Growing searches on samples
+              hoag.optimize.Growing searches on samples
     penalty   penalty(x, lam), added to h once, where h is a sum over rows
     batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
               so many blocks of `train`; a list of blocks; or a function without arguments that

@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.jax.data import widened
 from hoag.jax.given import Given
 from hoag.jax.trace import constants_of, narrowed, run
-from hoag.values import Array, InvalidInput
 
 
 class Term:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hoag.values import InvalidInput
+from hoag._core.errors import InvalidInput
 
 Indices = npt.NDArray[np.intp]
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._linalg.operator import Hessian
 from hoag.inner import InnerSolver, Own
-from hoag.operators import Hessian
 from hoag.own import samples
 from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout
 from hoag.problems import Facts, Ledger, Problem
-from hoag.values import ROUNDOFF, Array, InvalidInput
 
 
 class Derived(Problem):

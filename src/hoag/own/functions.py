@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.numeric import Array
 from hoag.own.data import Data
-from hoag.values import Array
 
 Product = Callable[[Array], Array]
 

@@ -6,7 +6,7 @@ pass that comes in with v solves one linear system and hands on p:
     ∇²₁h q = v,    p = −∇²₁,₂hᵀ q
 
 That is the derivative where ∇₁h = 0, and something else where the solver stopped early. So each
-backward pass makes one Newton step for x and one refinement of q, as hoag.criteria.certificate
+backward pass makes one Newton step for x and one refinement of q, as hoag._criteria.certificate
 does, and compares p with the p⁺ there: ‖p⁺ − p‖/‖p⁺‖ is the error that is held against `trust`.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from sklearn.exceptions import ConvergenceWarning
 
-from hoag.values import InnerProblemError, InvalidInput
+from hoag._core.errors import InnerProblemError, InvalidInput
 
 Untrusted = Literal["raise", "warn", "correct", "nan", "ignore"]
 

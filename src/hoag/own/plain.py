@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from hoag.operators import Hessian, as_hessian
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._linalg.operator import Hessian, as_hessian
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Functions, Inner, Outer
 from hoag.own.trees import Layout, nested
 from hoag.problems import as_real, asked_of, refuse_complex
-from hoag.values import ROUNDOFF, Array, InvalidInput
 
 Vector = Callable[[Array, Array], Any]
 

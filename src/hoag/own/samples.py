@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.own.functions import Functions
-from hoag.values import Array, InvalidInput
 
 Indices = npt.NDArray[np.intp]
 # Of training rows and of held-out rows.
@@ -100,5 +101,5 @@ def _is_sum(name: str, whole: Array, total: Array, count: int, roundoff: float) 
     raise InvalidInput(
         f"{name} is neither a sum nor a mean over the rows of {where}: on {count} parts of some "
         f"rows it comes to {total[-1]:.6g} in sum, on all of these together to {whole[-1]:.6g}, so "
-        f"that no sample stands for the rest.{penalty} hoag.search.Fast() goes by all rows."
+        f"that no sample stands for the rest.{penalty} hoag.optimize.Auto() goes by all rows."
     )

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from hoag.values import Array, InvalidInput
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.domain import Box, Domain
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.domains import is_domain, product
 from hoag.own.scales import Scale, Scales
 from hoag.problems import as_real
-from hoag.values import Array, Box, Domain, InvalidInput
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.estimators.path import Path
 from hoag.plot import style
 from hoag.plot.criterion import moving, places, strength
-from hoag.values import Array, InvalidInput
 
 # Coefficients that are drawn in grey, after those with a name.
 OTHERS = 60

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from hoag._core.numeric import Array
 from hoag.plot import style
-from hoag.values import Array
 
 COUNTED = 12  # classes whose cells have room for their numbers
 

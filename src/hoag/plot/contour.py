@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result
 from hoag.plot import style
-from hoag.values import Array, InvalidInput, Result
 
 
 class ContourDisplay:

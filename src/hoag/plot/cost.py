@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.result import Cost, Result
 from hoag.plot import style
-from hoag.values import Cost, Result
 
 
 class CostDisplay:

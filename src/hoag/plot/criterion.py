@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result
 from hoag.estimators.path import Path
 from hoag.plot import style
-from hoag.values import Array, InvalidInput, Result
 
 # More folds than these, such as rows left out one by one, are in the standard error alone.
 FOLDS = 20

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.numeric import Array
 from hoag.plot import style
 from hoag.plot.held_out import POINTS, bins
-from hoag.values import Array
 
 
 class DevianceResidualsDisplay:

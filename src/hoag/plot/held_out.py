@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.numeric import Array
 from hoag.plot import style
-from hoag.values import Array
 
 POINTS = 1500  # rows in a picture
 BINS = 10  # of predictions

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.plot import style
-from hoag.values import Array, InvalidInput
 
 # How penalties on a plateau are marked.
 MARKS = {"switched off": "X", "free": "o"}

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.numeric import Array
+from hoag._core.result import Result
 from hoag.plot import style
-from hoag.values import Array, Result
 
 # Up to so many hyperparameters each is a line; more are a heat map.
 LINES = 12

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hoag.values import Array, InvalidInput, Result, Step
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result, Step
 
 INK, PATH, BEST, SOFT = "black", "#2277BB", "#D55E00", "#808080"
 

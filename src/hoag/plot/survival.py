@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.numeric import Array
 from hoag.plot import style
-from hoag.values import Array
 
 CORNERS = 400  # of a curve that are drawn
 GROUPS = ("low risk", "middle", "high risk")
@@ -62,8 +62,8 @@ class SurvivalDisplay:
         ax: Any = None,
     ) -> SurvivalDisplay:
         """Draw how long rows last by the risk that a fitted CoxRegressionCV gives them."""
+        from hoag._glm.survival import records
         from hoag.estimators import CoxRegressionCV
-        from hoag.glm.survival import records
 
         risk = style.rows(estimator, CoxRegressionCV, X, y).predict(X)
         known = records(y)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from hoag._core.numeric import Array
 from hoag.plot import style
 from hoag.plot.held_out import bins
-from hoag.values import Array
 
 WIDE = 10.0  # means that differ by such a factor are drawn on logarithmic axes
 

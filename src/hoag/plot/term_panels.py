@@ -17,10 +17,10 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.special import ndtri
 
+from hoag._core.numeric import Array
 from hoag.gam.additive import Part
 from hoag.gam.bases import Basis, Spline, Times
 from hoag.gam.seen import Seen
-from hoag.values import Array
 
 POINTS = 200  # of a curve
 SIDE = 60  # points along each side of a surface

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.gam.seen import Seen
 from hoag.plot import style
 from hoag.plot.term_panels import Panel, panels
-from hoag.values import Array, InvalidInput
 
 WIDTH, HEIGHT = 2.7, 2.3  # inches of a panel
 ACROSS = 5  # panels in a row, at most

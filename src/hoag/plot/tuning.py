@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hoag._core.errors import InvalidInput
 from hoag.estimators.path import Path
 from hoag.plot import style
 from hoag.plot.coefficients import CoefficientPathDisplay
@@ -14,7 +15,6 @@ from hoag.plot.cost import CostDisplay
 from hoag.plot.criterion import CriterionDisplay
 from hoag.plot.penalties import PenaltiesDisplay
 from hoag.plot.steps import StepsDisplay
-from hoag.values import InvalidInput
 
 
 class TuningDisplay:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.own.trees import nested
-from hoag.values import Array, InvalidInput
 
 
 @contextmanager

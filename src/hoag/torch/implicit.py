@@ -15,10 +15,12 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils import _pytree as pytree
 
-from hoag.criteria.certificate import RELATIVE_RESIDUAL, ROUGH, certify, hypergradient
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Solve
+from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH, certify, hypergradient
 from hoag.linear import CG
 from hoag.own.implicit import Standing, Terms, Verdict
-from hoag.values import Array, InvalidInput, Solve
 
 Tensors = Sequence[Any]
 
@@ -60,7 +62,7 @@ def attached(tensor: Any) -> Any:
 
 
 class Place:
-    """∇₁h at one x and θ, products with both its derivatives; a point as hoag.criteria has them."""
+    """∇₁h at one x and θ, products with both its derivatives; a point as criteria have them."""
 
     h, g, strong_convexity = np.nan, 0.0, None
     g_lam: Any = 0.0

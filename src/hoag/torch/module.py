@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.torch.given import Given, as_array
-from hoag.values import Array, InvalidInput
 
 
 class GivenModule(Given):

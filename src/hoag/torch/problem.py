@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDOFF
 from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
@@ -19,7 +21,6 @@ from hoag.torch.data import TorchArrays
 from hoag.torch.given import Given, recording
 from hoag.torch.module import GivenModule
 from hoag.torch.term import Term
-from hoag.values import ROUNDOFF, InvalidInput
 
 
 def problem(
@@ -44,7 +45,7 @@ def problem(
     x0, lam0  where to start: tensors, or dicts, lists and tuples of them, or a module
     train     tensors for h, in whatever structure; test the same for g. Tensors that the functions
               close over will do as well. Where all of them have their rows along the first axis,
-              and h and g are sums or means over these, hoag.search.Growing searches on samples
+              and h and g are sums or means over these, hoag.optimize.Growing searches on samples
     penalty   penalty(x, lam), added to h once, where h is a sum over rows
     batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
               so many blocks of `train`; a list of blocks; a DataLoader; or a function without

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 from hoag.own.functions import Product
 from hoag.torch.given import Given, recording
-from hoag.values import Array, InvalidInput
 
 
 class Graph(NamedTuple):

@@ -1,0 +1,1 @@
+"""What every layer stands on: results, errors, domains, the clock."""

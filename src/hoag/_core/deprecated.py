@@ -1,0 +1,31 @@
+"""Names that have moved: each goes on working for a release, and says where it is now."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+
+def moved(old: str, new: str, **renamed: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module that is now another, in which some names are others too.
+
+    >>> import hoag.optimize
+    >>> moved("hoag.search", "hoag.optimize", Fast="Auto")("Grid") is hoag.optimize.Grid
+    True
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        there = renamed.get(name, name)
+        value = getattr(importlib.import_module(new), there)
+        warnings.warn(
+            f"{old}.{name} is now {new}.{there}; the old name goes in version 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return value
+
+    return __getattr__

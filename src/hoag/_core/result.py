@@ -1,0 +1,410 @@
+"""The values that the parts of the library hand to each other, all of them frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hoag._core.errors import _moved
+from hoag._core.numeric import DOUBT, Array
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was spent. One A@v plus one Aᵀ@u over the training rows is one pass.
+
+    `held_out` counts the same over the held-out rows, `kernels` the kernel matrices built, and
+    `certificate` is the part of `passes` that went into measuring the gradient's error. `grams`
+    counts matrices Aᵀ diag(s) A over all rows, with factors of them by their operations beside
+    those: a matrix product, which on few columns takes no longer than a few passes. `reads` counts
+    how often rows that are not in memory were gone through: one read may serve many passes.
+
+    >>> import hoag
+    >>> hoag.Cost(passes=3) + hoag.Cost(passes=1, grams=2)
+    Cost(passes=4, held_out=0.0, kernels=0.0, certificate=0.0, grams=2.0, reads=0.0)
+    """
+
+    passes: float = 0.0
+    held_out: float = 0.0
+    kernels: float = 0.0
+    certificate: float = 0.0
+    grams: float = 0.0
+    reads: float = 0.0
+
+    # Added up for every look of a search, of which a survey has thousands: field by field, since
+    # dataclasses.astuple copies deeply.
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.passes + other.passes,
+            self.held_out + other.held_out,
+            self.kernels + other.kernels,
+            self.certificate + other.certificate,
+            self.grams + other.grams,
+            self.reads + other.reads,
+        )
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(
+            self.passes - other.passes,
+            self.held_out - other.held_out,
+            self.kernels - other.kernels,
+            self.certificate - other.certificate,
+            self.grams - other.grams,
+            self.reads - other.reads,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Solve:
+    """What an inner or a linear solver found.
+
+    `residual` is ‖∇₁h‖ or ‖Aq − b‖ at `x`; `reason` says why the solver stopped: "tolerance",
+    "precision" (the tolerance is below rounding, which counts as converged), "max_iter",
+    "stalled" (no further decrease was found), "indefinite" (negative curvature met), "given" (the
+    user's own solver ended there) or "not_finite" (a product overflowed). `damping` is the δ with
+    which (A + δI)q = b was solved, where A was not positive definite.
+    An inner solver adds the point at `x`, a linear solver the vector r = Aq − b. Where a factor was
+    made, `inverse` is b ↦ A⁻¹b by it, to be handed on: that of the last step, from an inner solver.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> found = hoag.linear.CG().solve(np.diag([1.0, 4.0]), np.array([1.0, 4.0]), None, 1e-9)
+    >>> found.converged, found.reason, found.x.round(6)
+    (True, 'tolerance', array([1., 1.]))
+    """
+
+    x: Array
+    residual: float
+    iterations: int
+    reason: str
+    point: Any = field(default=None, repr=False)
+    r: Any = field(default=None, repr=False)
+    inverse: Any = field(default=None, repr=False)
+    damping: float = 0.0
+
+    @property
+    def converged(self) -> bool:
+        return self.reason in ("tolerance", "precision")
+
+    @property
+    def bent(self) -> bool:
+        """Whether A was found not to be positive definite."""
+        return self.reason == "indefinite" or self.damping > 0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """How precise, and how much of it, an evaluation is wanted.
+
+    eps       the error that p may have, or f where no gradient is asked, up to the constants of
+              the problem: `Implicit` solves both its systems to residuals of ε, as the paper does.
+              0 is as exact as can be, ∞ whatever the start gives
+    gradient  with p, or f alone
+    free      only what costs no pass: a look, for criteria whose traits offer it
+    rows      on a sample of so many training rows, for criteria whose traits offer it
+    seed      of the order in which rows come into samples: a larger one holds the smaller ones
+    hessian   with ∇²f, for criteria whose traits offer it
+
+    >>> import hoag
+    >>> hoag.Ask(1e-3).gradient, hoag.Ask(free=True).whole
+    (True, False)
+    """
+
+    eps: float = 0.0
+    gradient: bool = True
+    free: bool = False
+    rows: int | None = None
+    hessian: bool = False
+    seed: int = 0
+
+    @staticmethod
+    def of(ask: Ask | float) -> Ask:
+        """A number is short for a gradient with this ε."""
+        return ask if isinstance(ask, Ask) else Ask(float(ask))
+
+    @property
+    def whole(self) -> bool:
+        """On all rows, and worth a line in the trace."""
+        return not self.free and self.rows is None
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """f(λ) ± f_error and its approximate gradient p ± error.
+
+    value      f(λ) as well as it is known: g − q·∇₁h where an adjoint q is at hand
+    grad       p (or the refined p⁺), shape (s,); nan where it was not asked for
+    g          g(x, λ) at the computed x
+    f_error    about how far `value` is from f(λ); ∞ where x was not solved for, nan if not measured
+    error      estimate of ‖p − ∇f(λ)‖ for the p that is here; nan where it was not measured
+    bound      rigorous bound on the same (up to rounding); inf where none is known
+    correction p⁺ − p, the estimated error as a vector; None where it was not measured
+    hessian    ∇²f(λ), shape (s, s); None where it was not asked for
+    x          the inner solution (a tuple for a sum of criteria); None until it is asked for
+    warm       where the next evaluation may start; only the criterion that made it looks inside
+    note       what did not converge, in a sentence; "" when everything did
+    parts      the evaluations that a sum added up
+    folds      what each fold, or each row left out by itself, adds to f, shape (K,); None where
+               that is not known
+    on_sample  f_error and error as they are for f on a sample of the rows, if this is one, and
+               stands for f on all of them; None on all rows
+    tangents   dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None
+               where ∇²f was not asked for
+    along      where a search that ended here had looked at f along every axis, from bound to bound,
+               and what a model of f said: two arrays of shape (s, L)
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> found = hoag.plan(folds).evaluate(-1.0)
+    >>> found.grad.shape, found.error < 1e-3
+    ((1,), True)
+    """
+
+    lam: Array
+    value: float
+    grad: Array
+    g: float = float("nan")
+    f_error: float = 0.0
+    error: float = float("nan")
+    bound: float = float("inf")
+    correction: Array | None = None
+    x: Any = field(default=None, repr=False)
+    warm: Any = field(default=None, repr=False)
+    cost: Cost = Cost()
+    converged: bool = True
+    note: str = ""
+    parts: tuple[Evaluation, ...] = field(default=(), repr=False)
+    hessian: Array | None = field(default=None, repr=False)
+    folds: Array | None = field(default=None, repr=False)
+    tangents: Any = field(default=None, repr=False)
+    along: tuple[Array, Array] | None = field(default=None, repr=False)
+    on_sample: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.g):
+            object.__setattr__(self, "g", self.value)
+
+    @property
+    def corrected(self) -> float:
+        """Deprecated: the name of `value` in version 0.1."""
+        _moved("corrected", "value")
+        return self.value
+
+    @property
+    def own_errors(self) -> tuple[float, float]:
+        """f_error and error beside others on the same rows, whose sampling error is the same."""
+        return (self.f_error, self.error) if self.on_sample is None else self.on_sample
+
+    @property
+    def highest(self) -> float:
+        """value + 5·f_error: f is hardly above it. Where x was not solved for, infinity."""
+        if not np.isfinite(self.value):
+            return float("inf")
+        return self.value + (0.0 if np.isnan(self.f_error) else DOUBT * self.f_error)
+
+    def light(self, folds: bool = False) -> Evaluation:
+        """The numbers alone, without solutions and warm starts; those of `folds` if asked for."""
+        losses = self.folds if folds else None
+        held = (self.x, self.warm, self.tangents)
+        if all(one is None for one in held) and losses is self.folds and not self.parts:
+            return self
+        parts = tuple(part.light() for part in self.parts)
+        return replace(self, x=None, warm=None, tangents=None, folds=losses, parts=parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One evaluation of a search: which, where, at what tolerance and cost since the start.
+
+    A callback sees the whole evaluation; in a trace only the best and the last step keep their x.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> seen = []
+    >>> result = hoag.minimize(folds, callback=lambda step: seen.append(step.k))
+    >>> seen == [step.k for step in result.trace]
+    True
+    """
+
+    k: int
+    eps: float
+    evaluation: Evaluation
+    cost: Cost
+    seconds: float
+    step_size: float = float("nan")
+    mapping: float = float("nan")
+    layout: Any = field(default=None, repr=False)
+
+    @property
+    def lam(self) -> Any:
+        """A flat array; or as the user's own problem has it."""
+        flat = self.evaluation.lam
+        return flat if self.layout is None else self.layout.given_lam(flat)
+
+
+@dataclass(frozen=True)
+class Status:
+    """Why a search stopped: a word for programs, a sentence for people.
+
+    basins   in how many minima it ended that it started from several λ
+
+    >>> import hoag
+    >>> print(hoag.Status("converged", "Nothing is left to gain."))
+    Nothing is left to gain.
+    """
+
+    reason: str
+    sentence: str
+    basins: int = 1
+
+    @property
+    def converged(self) -> bool:
+        return self.reason == "converged"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Where a search converged, or the best point that it evaluated.
+
+    λ, x, value and gradient belong together, and `value` was computed once more at λ, outside
+    whatever approximation the search went by. `cost` and `seconds` are those of everything, what
+    came after the last step of the trace too; a pass is one of `unit`. For a sum of criteria x is a
+    tuple. `names` are those of the hyperparameters, where somebody has named them.
+
+    λ and x are as the user's own problem has them (dicts, modules), by its `layout`; without one
+    they are flat arrays, which `evaluation` has in any case, as the search moved them.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> result = hoag.minimize(folds)
+    >>> result.converged, result.status.reason, len(result.trace) >= 1
+    (True, 'converged', True)
+    >>> len(result.to_frame()) == len(result.trace)
+    True
+    """
+
+    evaluation: Evaluation
+    status: Status
+    trace: tuple[Step, ...] = field(repr=False)
+    cost: Cost = Cost()
+    seconds: float = 0.0
+    names: tuple[str, ...] = field(default=(), repr=False)
+    layout: Any = field(default=None, repr=False)
+    unit: str = field(default="passes over the data", repr=False)
+
+    def __repr__(self) -> str:
+        how = "converged" if self.converged else self.status.reason
+        lam = self._shown()
+        return f"Result(lam={lam}, value={self.value:.6g}, {how}, {len(self.trace)} steps)"
+
+    def __str__(self) -> str:
+        """A summary of eight lines."""
+        found, cost = self.evaluation, self.cost
+        lam, size = self._shown(), found.lam.size
+        many = f" ({size} hyperparameters)" if size > 1 else ""
+        grad, error = float(np.linalg.norm(found.grad)), found.error
+        known = "" if np.isnan(error) else f", known to ± {error:.1e}"
+        bound = f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
+        grams = f", {cost.grams:.0f} Gram matrices" if cost.grams >= 0.5 else ""
+        reads = "1 read" if round(cost.reads) == 1 else f"{cost.reads:.0f} reads"
+        grams += f", {reads} of all rows" if cost.reads >= 0.5 else ""
+        lines = {
+            "lam": lam + many,
+            "loss": f"{self.value:.8g} ± {found.f_error:.1e}",
+            "slope": f"{grad:.1e}{known}{bound}",
+            "ended": self.status.reason,
+            "why": str(self.status),
+            "steps": str(len(self.trace)),
+            "cost": f"{cost.passes:.0f} {self.unit}{grams}",
+            "seconds": f"{self.seconds:.3g}",
+        }
+        return "\n".join(f"{name:8} {told}" for name, told in lines.items())
+
+    def _numbers(self, lam: Array) -> Array:
+        """λ flat, in the user's units."""
+        return lam if self.layout is None else np.asarray(self.layout.scales.to(lam))
+
+    def _shown(self) -> str:
+        lam = self._numbers(self.evaluation.lam)
+        if self.layout is not None and all(self.names) and 0 < len(self.names) <= 6:
+            named = zip(self.names, lam, strict=True)
+            return "{" + ", ".join(f"{name}: {value:.4g}" for name, value in named) + "}"
+        return np.array2string(lam, precision=4, threshold=6, edgeitems=2)
+
+    @property
+    def lam(self) -> Any:
+        flat = self.evaluation.lam
+        return flat if self.layout is None else self.layout.given_lam(flat)
+
+    @property
+    def x(self) -> Any:
+        flat = self.evaluation.x
+        return flat if self.layout is None else self.layout.given_x(flat)
+
+    @property
+    def value(self) -> float:
+        return self.evaluation.value
+
+    @property
+    def corrected(self) -> float:
+        """Deprecated: the name of `value` in version 0.1."""
+        _moved("corrected", "value")
+        return self.evaluation.value
+
+    @property
+    def grad(self) -> Array:
+        return self.evaluation.grad
+
+    @property
+    def converged(self) -> bool:
+        return self.status.converged
+
+    def to_frame(self) -> Any:
+        """The trace as a pandas DataFrame, one row for each step.
+
+        Each hyperparameter has a column: lam_0, lam_1, …, or lam_ and its name, where they have
+        names and are several.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "Result.to_frame() needs pandas: pip install pandas. Without it, result.trace is "
+                "the same as a tuple of hoag.Step."
+            ) from None
+        size = self.evaluation.lam.size
+        names = self.names if len(self.names) == size > 1 else [str(j) for j in range(size)]
+        moved = np.array([step.evaluation.lam for step in self.trace])
+        lams = np.array([self._numbers(lam) for lam in moved]).reshape(-1, size)
+        rows = []
+        for step in self.trace:
+            found = step.evaluation
+            rows.append(
+                {
+                    "value": found.value,
+                    "f_error": found.f_error,
+                    "grad_norm": float(np.linalg.norm(found.grad)),
+                    "error": found.error,
+                    "bound": found.bound,
+                    "eps": step.eps,
+                    "passes": step.cost.passes,
+                    "held_out_passes": step.cost.held_out,
+                    "kernels": step.cost.kernels,
+                    "certificate_passes": step.cost.certificate,
+                    "grams": step.cost.grams,
+                    "seconds": step.seconds,
+                    "step_size": step.step_size,
+                    "converged": found.converged,
+                }
+            )
+        steps = pd.DataFrame({"step": [step.k for step in self.trace]})
+        columns = pd.DataFrame(lams, columns=[f"lam_{name}" for name in names])
+        return pd.concat([steps, columns, pd.DataFrame(rows)], axis=1)

@@ -1,0 +1,272 @@
+"""From a word to a criterion without folds: which score, with which constants, by which means."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import EXACT, ROUNDOFF, Array
+from hoag._criteria.full_fit import FullFit
+from hoag._criteria.laplace import Laplace
+from hoag._criteria.log_det import LogDet
+from hoag._criteria.marginal import Marginal
+from hoag._criteria.plan import one_would_do, with_one_penalty
+from hoag._criteria.probed import Probed
+from hoag._criteria.row_forms import Narrow
+from hoag._criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSquares, Score
+from hoag._criteria.spectral import DECOMPOSED
+from hoag._criteria.squares_fit import SquaresFit
+from hoag._glm.basis import FEW
+from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
+from hoag._glm.losses.ordinal import alone_in_class
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import Quadratic, Ridge
+from hoag._glm.span import narrowed
+from hoag._glm.term import DataTerm
+
+WORDS = ("alo", "gcv", "aic", "bic", "sure", "reml")
+
+# A criterion without folds.
+Scored = FullFit | SquaresFit | Probed
+
+
+def without_folds(
+    problem: LinearModel, word: str = "alo", *, noise: float | None = None, unit: float = 1.0
+) -> Scored:
+    """f(λ) by one fit on all training rows, with its exact gradient; no row is held out.
+
+    problem   a linear model; its training rows, their loss and the penalty are what counts, and
+              for "alo" the loss that judges held-out rows
+    word      "alo"  Σᵢ sᵢ g(yᵢ, z̃ᵢ), approximate leave-one-out: z̃ᵢ by one Newton step towards the
+                     fit without row i
+              "gcv"  Σᵢ sᵢ loss(yᵢ, zᵢ)/(1 − df/n)², generalised cross-validation
+              "aic"  D + 2 df, with D twice the loss of all rows, above the least that any z has
+              "bic"  D + log(n) df
+              "sure" Σᵢ sᵢ(yᵢ − zᵢ)² + 2σ² df, for squares: Mallows' Cp, Stein's estimate of risk
+              "reml" c = −2 log p(y | λ), the coefficients integrated out: see
+                     hoag._criteria.marginal
+    noise     σ² for "sure"; by default the squares that are left, over n − df, of the fit with the
+              weakest penalties that leave n − df at least n/2
+    unit      for "aic", "bic" and "reml": what the loss of the problem is multiplied by to be −log
+              of a likelihood, where y was scaled
+
+    df = Σᵢ tr(CᵢVᵢ) counts coefficients as the penalty leaves them, the intercept too. n is the
+    number of rows with positive weight; for "aic", "bic" and "sure" weights are scaled to a mean of
+    1. A loss whose scale is not known has D over an estimate of it, found as `noise` is; for
+    squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is f of
+    "reml". Where a factor of ∇²₁h is not affordable, Vᵢ are estimated by random probes: see
+    `f_error` of the result.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> problem = hoag.models.logistic(scale(X), y, scale(X), y, intercept=True)
+    >>> result = hoag.minimize(hoag.without_folds(problem, "alo"))
+    >>> print(f"λ = {result.lam[0]:.2f}, {result.value / len(y):.4f} for a row left out")
+    λ = 0.41, 0.0749 for a row left out
+    """
+    if word not in WORDS:
+        raise InvalidInput(f"{word!r} is not known: use one of {', '.join(map(repr, WORDS))}.")
+    if not isinstance(problem, LinearModel):
+        raise InvalidInput("Criteria without folds are for linear models, such as hoag.models has.")
+    if not problem.train.row_by_row:
+        raise InvalidInput(
+            "The loss is no sum over rows, of which one could be left out: use folds."
+        )
+    criterion = (
+        _marginal(problem, unit)
+        if word == "reml"
+        else _fit(problem, _score(problem, word, noise, unit))
+    )
+    if one_would_do(problem) and isinstance(criterion.score, Score) and not criterion.traits.bends:
+        criterion.shared = partial(_fit, with_one_penalty(problem), criterion.score)
+    return criterion
+
+
+def _of_squares(problem: LinearModel) -> bool:
+    """Whether a fit is known by its Gram matrix, and that is affordable."""
+    design = problem.train.design
+    one = isinstance(problem.train.loss, Squared) and design.outputs == 1
+    return one and design.size <= min(FEW, design.n)
+
+
+def _marginal(problem: LinearModel, unit: float) -> SquaresFit | Laplace:
+    """−2 log p(y | λ), by the Gram matrix alone for squares."""
+    train, design, penalty = problem.train, problem.train.design, Narrow.of(problem).model.penalty
+    if penalty.size > DECOMPOSED:
+        raise InvalidInput(
+            f"'reml' takes a factor of ∇²₁h, for {penalty.size} coefficients too dear: use folds."
+        )
+    scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
+    if scale is None and design.outputs > 1:
+        raise InvalidInput(
+            f"'reml' is for one target, whose noise it estimates; y has {design.outputs}: fit them "
+            "one by one."
+        )
+    n, prior, weight = int(np.sum(train.weights > 0)), LogDet(penalty), float(train.weights.sum())
+    aside = penalty.aside if isinstance(penalty, Quadratic) else None
+    free = penalty.size - prior.rank - (0 if aside is None else aside.settled)
+    if scale is None and not free < n:
+        raise InvalidInput(
+            f"'reml': {free} coefficients have no penalty, and there are {n} rows: nothing is "
+            "left to tell the noise by. Penalise them, or use folds."
+        )
+    known = None if scale is None else 2.0 * unit * n / weight / scale
+    least = 0.0 if isinstance(train.loss, Squared) else _least(train, n) * weight / n
+    marginal = Marginal(n, free, known, least, prior)
+    if _of_squares(problem) and design.width == 1:
+        return SquaresFit(problem, marginal)
+    return Laplace(problem, marginal)
+
+
+def _fit(problem: LinearModel, score: Score) -> Scored:
+    """By factors where they are affordable, else by random probes."""
+    if isinstance(score, ByDegrees) and _of_squares(problem):
+        return SquaresFit(problem, score)
+    design, size = problem.train.design, problem.train.design.slopes
+    if design.n * design.features <= DECOMPOSED**2:
+        size = narrowed(problem, design.n) * design.outputs
+    if size <= FEW:
+        return FullFit(problem, score)
+    if design.width == 1 and isinstance(problem.penalty, Ridge):
+        return Probed(problem, score)
+    if size <= DECOMPOSED:
+        return FullFit(problem, score)
+    raise InvalidInput(
+        f"A criterion without folds takes a factor of ∇²₁h, for {design.size} coefficients too "
+        "dear; random probes stand in for it where there is one output and ridge penalties. Use "
+        "folds: cv=5."
+    )
+
+
+def _score(problem: LinearModel, word: str, noise: float | None, unit: float) -> Score:
+    train, design = problem.train, problem.train.design
+    if word == "alo":
+        row = alone_in_class(train.y, train.weights) if isinstance(train.loss, Ordinal) else None
+        if row is not None:
+            raise InvalidInput(
+                f"Row {row} has half the weight of its class, or more: without it one Newton step "
+                "leaves the class no room between its thresholds. Use folds, or 'gcv'."
+            )
+        return LeftOut(problem.test.loss)
+    squares = isinstance(train.loss, Squared)
+    n = int(np.sum(train.weights > 0))
+    observed = n * design.outputs if squares else n
+    if squares:
+        known = n, observed, 0.0, 1.0 / train.loss.scale  # type: ignore[union-attr]
+    else:
+        known = n, observed, _least(train, n), 2.0 * unit
+    if word == "gcv":
+        mean = float(train.weights.sum()) / n
+        return Gcv(*known, scale=mean * _judged_by(problem) / known[3])
+    if word == "sure":
+        if not squares:
+            raise InvalidInput("'sure' is for squares: use 'alo', 'gcv', 'aic' or 'bic'.")
+        if noise is not None and not noise > 0:
+            raise InvalidInput(f"noise={noise!r}: give the variance of y about its mean, above 0.")
+        return Cp(*known, noise=_spread(problem, Cp(*known)) if noise is None else float(noise))
+    price = 2.0 if word == "aic" else float(np.log(observed))
+    if squares:
+        if design.size >= observed:
+            raise InvalidInput(
+                f"{word!r} has no minimum here: there are {design.size} coefficients for "
+                f"{observed} values of y, so that squares vanish with the penalty. Use 'sure', "
+                "'gcv' or 'alo'."
+            )
+        return OfSquares(*known, price=price)
+    scale = _loss(train).dispersion
+    if scale is None:
+        scale = _spread(problem, Information(*known))
+    return Information(*known, price=price, dispersion=scale)
+
+
+def _loss(train: DataTerm) -> Loss:
+    return train.loss  # type: ignore[return-value]
+
+
+def _judged_by(problem: LinearModel) -> float:
+    """How many times the loss that fits the one that judges is: squares are fitted by halves."""
+    train, z = problem.train, problem.train.predict(np.array(problem.x0))
+    fits, judges = (
+        float(own.at(train.y, z).value.sum()) for own in (train.loss, problem.test.loss)
+    )
+    return judges / fits if type(train.loss) is type(problem.test.loss) and fits > 0 else 1.0
+
+
+def _spread(problem: LinearModel, score: ByDegrees) -> float:
+    """D/(n − df) of the fit with the weakest penalties that leave n − df at least n/2.
+
+    All penalties are alike, and at least a share of 1e-5 of the data's mean curvature.
+    """
+    penalty, criterion = problem.penalty, _fit(problem, score)
+    assert isinstance(penalty, (Ridge, Quadratic))
+    curvature = float(np.mean(problem.train.at(np.array(problem.x0)).diagonal))
+    weakest = penalty.shift + float(np.log(curvature or 1.0)) + np.log(EXACT) / 2
+
+    def looked(t: float) -> tuple[float, float]:
+        seen = criterion.seen(np.full(problem.lam0.size, t))
+        return score.deviance(seen), score.observed - seen.degrees
+
+    half, low, high = score.observed / 2, weakest, weakest
+    deviance, left = looked(high)
+    while left < half:
+        low, high = high, high + 3.0
+        if high > weakest - 2 * np.log(ROUNDOFF):
+            raise InvalidInput(
+                "Coefficients that are not penalised take more than half of the rows' degrees of "
+                "freedom: nothing is left to estimate the noise by. Use 'alo' or folds."
+            )
+        deviance, left = looked(high)
+    while high - low > 0.1:
+        middle = 0.5 * (low + high)
+        found = looked(middle)
+        if found[1] < half:
+            low = middle
+        else:
+            high, (deviance, left) = middle, found
+    if not deviance > 0:
+        raise InvalidInput("The fit leaves nothing of y: there is no noise to estimate.")
+    return deviance / left
+
+
+def _least(train: DataTerm, n: int) -> float:
+    """Σᵢ s̃ᵢ min over z of loss(yᵢ, z), with s̃ of mean 1: by Newton steps for every row at once.
+
+    Where the minimum is at infinity, as for classes, the steps go there until nothing is gained.
+    Deviances are 0 where they are least.
+    """
+    loss, K, rows = _loss(train), train.design.width, train.design.n
+    if isinstance(loss.loss if isinstance(loss, Offset) else loss, LogLink):
+        return 0.0
+    shape = (rows,) if K == 1 else (rows, K)
+    z = np.zeros(shape)
+    least = loss.at(train.y, z).value
+    with np.errstate(all="ignore"):
+        gained = np.inf
+        while gained > ROUNDOFF * float(np.max(1.0 + np.abs(least))):
+            z, before = z + _downhill(loss, train.y, z), least
+            least = loss.at(train.y, z).value
+            gained = float(np.max(before - least))
+    return float(train.weights @ least) * n / float(train.weights.sum())
+
+
+def _downhill(loss: Loss, y: Array, z: Array) -> Array:
+    """A Newton step for every row, halved until the loss is no higher; like z."""
+    at, rows, K = loss.at(y, z), len(z), z.size // len(z)
+    units = [np.tile(unit, (rows, 1)).reshape(z.shape) for unit in np.eye(K)]
+    C = np.stack([at.curve(unit).reshape(rows, K) for unit in units], axis=2)
+    trace = np.trace(C, axis1=1, axis2=2) + np.finfo(float).tiny
+    C = C / trace[:, None, None] + ROUNDOFF**0.5 * np.eye(K)
+    slope = at.slope.reshape(rows, K, 1) / trace[:, None, None]
+    step = -np.linalg.solve(C, slope)[:, :, 0]
+    step, t = np.where(np.isfinite(step), step, 0.0), np.ones((rows, 1))
+    while np.any(t > 0):
+        there = loss.at(y, z + (t * step).reshape(z.shape)).value
+        higher = ~(there <= at.value)
+        if not np.any(higher):
+            break
+        t[higher] = np.where(t[higher] > ROUNDOFF, t[higher] / 2, 0.0)
+    return np.asarray((t * step).reshape(z.shape))

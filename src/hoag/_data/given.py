@@ -1,0 +1,277 @@
+"""What somebody gave to hoag.blocks: files, arrays, a sequence of pieces, something to restart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hoag._core.errors import InvalidInput
+from hoag._core.words import listed
+from hoag._data.arrays import InMemory, OnDisk, Rowwise, members, whole
+from hoag._data.arrow import ARROW, PARQUET, SEPARATED
+from hoag._data.encoding import check as check_encoding
+from hoag._data.files import found, stamp, suffix
+from hoag._data.matrices import Csr, Dense, Items, Joined, Passing, Restarted, Sides, in_memory
+from hoag._data.raw import Reader, Stream
+from hoag._data.svmlight import SUFFIXES as SVMLIGHT
+from hoag._data.svmlight import Svmlight
+from hoag._data.tables import Tables
+from hoag.datasets.dialect import Dialect
+
+TABLES = (*PARQUET, *ARROW, *SEPARATED)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How data are to be read; `known` is the encoding of others that these are like."""
+
+    target: Any = None
+    weight: Any = None
+    columns: Sequence[str] | None = None
+    rows: int | None = None
+    dtype: Any = None
+    categories: Any = "auto"
+    features: int | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+    known: dict[str, Any] | None = None
+
+
+def understood(data: Any, asked: Asked) -> Reader | Stream:
+    """The pieces of `data`, by their numbers or one after another."""
+    if asked.known is not None and not _are_files(data):
+        check_encoding(asked.known, table=False)
+    if _are_files(data):
+        return _files(found(data), asked)
+    if isinstance(data, tuple) and len(data) in (1, 2, 3) and not _is_item(data[0]):
+        return _parts(data, asked)
+    if isinstance(data, np.ndarray) or sparse.issparse(data):
+        return _parts((data,), asked)
+    _check_no_names(asked)
+    known = dir(type(data))
+    if callable(data) and "__iter__" not in known:
+        return Restarted(data, asked.dtype)
+    if "columns" in known:
+        raise InvalidInput(
+            "A frame is in memory as a whole: estimators take it as it is, without hoag.blocks."
+        )
+    if "__getitem__" in known and "__len__" in known:
+        if len(data) == 0:
+            raise InvalidInput("The sequence of pieces is empty: there are no rows.")
+        return Items(data, asked.dtype)
+    if "__iter__" not in known:
+        raise InvalidInput(
+            f"{type(data).__name__} is nothing that rows can be read from: give paths, (X, y), a "
+            "sequence of these, or a function that returns an iterator over them."
+        )
+    if iter(data) is data:
+        raise InvalidInput(
+            f"{type(data).__name__} can be gone through only once, and rows are read again and "
+            "again: give the function that makes it, such as hoag.blocks(pieces) where you wrote "
+            "hoag.blocks(pieces())."
+        )
+    return Restarted(data.__iter__, asked.dtype)
+
+
+def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise InvalidInput(f"Files of one kind are read together, and these are {listed(kinds)}.")
+    kind = kinds.pop()
+    if asked.known is not None:
+        check_encoding(asked.known, kind == "table")
+    if kind == "table":
+        for option, name in (("target", asked.target), ("weight", asked.weight)):
+            if name is not None and not isinstance(name, str):
+                raise InvalidInput(f"{option}={name!r} has to be the name of a column.")
+        return Tables(paths, asked.target, asked.weight, asked.columns, asked.categories,
+                      asked.rows, asked.dtype, asked.dialect, asked.known)  # fmt: skip
+    if kind == "svmlight":
+        _check_no_names(asked)
+        return Svmlight(paths, asked.rows, asked.dtype, asked.features, asked.known)
+    if kind == "npy":
+        return _parts((paths, asked.target, asked.weight), asked)
+    _check_no_names(asked, ("columns",))
+    sides = [side for side in (asked.target, asked.weight) if _is_path(side) and _are_arrays(side)]
+    beside = found(sides) if sides else []
+    return _usable([_archive(path, asked) for path in paths], [*paths, *beside], asked)
+
+
+def _kind(path: Path) -> str:
+    known = {**dict.fromkeys(TABLES, "table"), **dict.fromkeys(SVMLIGHT, "svmlight"),
+             ".npy": "npy", ".npz": "npz"}  # fmt: skip
+    if suffix(path) not in known:
+        raise InvalidInput(
+            f"{path} is not a kind of file that hoag.blocks reads by its name: {', '.join(known)}; "
+            "text also with .gz, .bz2 or .xz."
+        )
+    return known[suffix(path)]
+
+
+def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
+    """(X, y, weight), each an array or .npy files."""
+    _check_no_names(asked, ("columns",))
+    X, y, weight = (*data, None, None)[:3]
+    y = asked.target if y is None else y
+    weight = asked.weight if weight is None else weight
+    if y is None and asked.known is None:
+        raise InvalidInput(
+            "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
+        )
+    if not (_is_path(X) or (isinstance(X, list) and all(map(_is_path, X)))):
+        sides = Sides(_one(y, "y"), _one(weight, "weight"))
+        beside = _on_disk(sides.y, sides.weight)
+        facts = _facts(X, sides, asked, beside)
+        reader = in_memory(X, sides, asked.rows, asked.dtype, facts)
+        reader.paths = beside
+        return reader
+    paths = found(X)
+    ys, weights = _each(y, "y", len(paths)), _each(weight, "weight", len(paths))
+    every = [*paths, *_on_disk(*ys, *weights)]
+    facts = _stamped(every, asked, y, weight)
+    return _usable(
+        [
+            Dense(OnDisk(path, str(path)), Sides(ys[i], weights[i]), asked.rows, asked.dtype, facts)
+            for i, path in enumerate(paths)
+        ],
+        every,
+        asked,
+    )
+
+
+def _archive(path: Path, asked: Asked) -> Reader:
+    """An .npz archive: X, y and weight, or a sparse matrix as scipy.sparse saves it."""
+    own = members(path)
+    y = _side(own, asked.target, "y", path)
+    weight = _side(own, asked.weight, "weight", path)
+    if y is None and asked.known is None:
+        raise InvalidInput(
+            f"{path} has {listed(own)} and no 'y': target= names it, or gives it as an array or "
+            "the path of an .npy file."
+        )
+    sides = Sides(y, weight)
+    facts = _stamped([path, *_on_disk(y, weight)], asked, asked.target, asked.weight)
+    if {"data", "indices", "indptr", "shape"} <= set(own):
+        form = str(np.asarray(whole(own["format"])).item().decode()) if "format" in own else "csr"
+        if form != "csr":
+            raise InvalidInput(
+                f"{path} holds a sparse matrix in the format {form}, whose rows cannot be had "
+                "one by one: save X.tocsr()."
+            )
+        rows, d = (int(size) for size in whole(own["shape"]))
+        return Csr(own, (rows, d), sides, asked.rows, asked.dtype, facts, str(path))
+    if "X" not in own:
+        raise InvalidInput(
+            f"{path} has {listed(own)} and no 'X', nor the parts of a sparse matrix: save it with "
+            "np.savez(path, X=X, y=y) or scipy.sparse.save_npz."
+        )
+    return Dense(own["X"], sides, asked.rows, asked.dtype, facts)
+
+
+def _usable(readers: list[Reader], paths: list[Path], asked: Asked) -> Reader | Stream:
+    """The readers of several files as one; as a stream, where their rows are compressed."""
+    filled = [reader for reader in readers if reader.pieces] or readers[:1]
+    reader = filled[0] if len(filled) == 1 else Joined(filled)
+    if not reader.pieces:
+        raise InvalidInput(f"There are no rows in {listed(paths)}.")
+    reader.paths = paths
+    if not reader.slow:
+        return reader
+    names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
+    options = (names, asked.rows, str(asked.dtype))
+    return Passing(reader, paths, options, target=asked.known is None)
+
+
+def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwise | None:
+    """y or the weights of an archive: a member of it, a file, or an array."""
+    if given is None or (isinstance(given, str) and given in own):
+        return own.get(usual if given is None else given)
+    return _one(given, usual)
+
+
+def _one(given: Any, name: str) -> Rowwise | None:
+    return None if given is None else _each(given, name, 1)[0]
+
+
+def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
+    """y or the weights for so many files: as many files, or for one an array."""
+    if given is None:
+        return [None] * count
+    is_files = _is_path(given) or (
+        isinstance(given, (list, tuple)) and given and all(map(_is_path, given))
+    )
+    own: list[Rowwise] = (
+        [OnDisk(path, str(path)) for path in found(given)]
+        if is_files and _are_arrays(given)
+        else [InMemory(given, name)]
+    )
+    if len(own) != count:
+        raise InvalidInput(
+            f"There are {count} files of X and {len(own)} of {name}: each needs its own."
+        )
+    return own
+
+
+def _on_disk(*sides: Rowwise | None) -> list[Path]:
+    return [side.path for side in sides if isinstance(side, OnDisk)]
+
+
+def _facts(X: Any, sides: Sides, asked: Asked, beside: Sequence[Path]) -> Callable[[], str]:
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    own = [side.array for side in (sides.y, sides.weight) if isinstance(side, InMemory)]
+    options = (asked.rows, str(asked.dtype), stamp(beside) if beside else "")
+    return partial(_digests, (*parts, *own), options)
+
+
+def _digests(arrays: Sequence[Any], options: tuple[Any, ...]) -> str:
+    return stamp((), [InMemory(array, "").digest() for array in arrays], options)
+
+
+def _stamped(paths: list[Path], asked: Asked, *sides: Any) -> Callable[[], str]:
+    arrays = [InMemory(side, "").digest() for side in sides if isinstance(side, np.ndarray)]
+    names = [str(side) for side in sides if isinstance(side, str)]
+    return partial(str, stamp(paths, arrays, names, asked.rows, str(asked.dtype)))
+
+
+def _is_path(thing: Any) -> bool:
+    return isinstance(thing, (str, os.PathLike))
+
+
+def _are_files(data: Any) -> bool:
+    """Whether it is a path, or several of them, rather than (X, y)."""
+    if _is_path(data):
+        return True
+    several = isinstance(data, (list, tuple)) and bool(data) and all(map(_is_path, data))
+    return several and not _sides(data)
+
+
+def _are_arrays(given: Any) -> bool:
+    names = given if isinstance(given, (list, tuple)) else [given]
+    return all(os.fspath(name).endswith(".npy") for name in names)
+
+
+def _sides(data: Any) -> bool:
+    """Whether paths are those of X, y and the weights, rather than of several files."""
+    return isinstance(data, tuple) and len(data) in (2, 3) and _are_arrays(data)
+
+
+def _is_item(thing: Any) -> bool:
+    """Whether it is a piece, (X, y), in a tuple of pieces."""
+    return isinstance(thing, tuple)
+
+
+def _check_no_names(
+    asked: Asked, options: tuple[str, ...] = ("columns", "target", "weight")
+) -> None:
+    for option in options:
+        if vars(asked)[option] is not None and asked.known is None:
+            raise InvalidInput(
+                f"{option}= names columns, or stands beside X, and these data have no names and "
+                "hold their y themselves: leave it out."
+            )

@@ -1,0 +1,267 @@
+"""Readers of rows that are numbers already: arrays, sparse matrices, people's own sequences."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._data.arrays import InMemory, Rowwise, whole
+from hoag._data.raw import PIECE_BYTES, Raw, Reader, Stream, Where, height, spans
+
+# What tells a reader's data from others, as far as it is not in arrays.
+Facts = Callable[[], str]
+
+
+class Dense(Reader):
+    """Rows of an array."""
+
+    def __init__(
+        self, X: Rowwise, sides: Sides, rows: int | None, dtype: Any, facts: Facts
+    ) -> None:
+        if len(X.shape) != 2:
+            raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
+        self.X, self.sides, self.facts, self.slow = X, sides, facts, X.slow
+        self.own = not isinstance(X, InMemory)
+        self.dtype = number_type(X.dtype, dtype, X.name)
+        sides.check(X.shape[0], X.name)
+        self.features, self.rows = X.shape[1], X.shape[0]
+        self.spans = spans(X.shape[0], height(self.features, self.dtype.itemsize, rows))
+        self.pieces = len(self.spans)
+        self.nbytes = X.nbytes + sides.nbytes
+
+    def read(self, i: int, rows: bool = True) -> Raw:
+        start, stop = self.spans[i]
+        X = self.X.take(start, stop).astype(self.dtype, copy=False) if rows else None
+        return Raw(X, None, *self.sides.take(start, stop), Where(self.X.name, start))
+
+    def fingerprint(self) -> str:
+        return self.facts()
+
+
+class Csr(Reader):
+    """Rows of a sparse matrix, given by the three arrays of CSR."""
+
+    sparse = True
+
+    def __init__(
+        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, rows: int | None,
+        dtype: Any, facts: Facts, name: str,
+    ) -> None:  # fmt: skip
+        self.data, self.indices, self.sides = parts["data"], parts["indices"], sides
+        self.facts, self.name, self.slow = facts, name, self.data.slow
+        self.indptr = whole(parts["indptr"])
+        self.dtype = number_type(self.data.dtype, dtype, name)
+        self.rows, self.features = shape
+        sides.check(shape[0], name)
+        item = self.dtype.itemsize + self.indices.dtype.itemsize
+        self.spans = spans(shape[0], rows) if rows else _even(self.indptr, item)
+        self.pieces = len(self.spans)
+        self.nbytes = sum(part.nbytes for part in parts.values()) + sides.nbytes
+
+    def read(self, i: int, rows: bool = True) -> Raw:
+        start, stop = self.spans[i]
+        X = None
+        if rows:
+            first, last = int(self.indptr[start]), int(self.indptr[stop])
+            data = self.data.take(first, last).astype(self.dtype, copy=False)
+            ends = self.indptr[start : stop + 1] - first
+            parts = (data, self.indices.take(first, last), ends)
+            X = sparse.csr_matrix(parts, shape=(stop - start, self.features))
+        return Raw(X, None, *self.sides.take(start, stop), Where(self.name, start))
+
+    def fingerprint(self) -> str:
+        return self.facts()
+
+
+class Joined(Reader):
+    """The pieces of several readers, one after another."""
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        first = readers[0]
+        for other in readers[1:]:
+            if other.features != first.features or other.sparse != first.sparse:
+                raise InvalidInput(
+                    f"{_called(first)} has {first.features} columns and {_called(other)} has "
+                    f"{other.features}: all files need the same columns, all sparse or none."
+                )
+        self.readers, self.sparse, self.features = readers, first.sparse, first.features
+        self.slow = any(reader.slow for reader in readers)
+        self.own = all(reader.own for reader in readers)
+        self.ends = list(accumulate(reader.pieces for reader in readers))
+        self.pieces = self.ends[-1]
+        self.rows = sum(reader.rows or 0 for reader in readers)
+        self.nbytes = sum(reader.nbytes or 0 for reader in readers)
+
+    def read(self, i: int, rows: bool = True) -> Raw:
+        which = bisect_right(self.ends, i)
+        return self.readers[which].read(i - (self.ends[which - 1] if which else 0), rows)
+
+    def fingerprint(self) -> str:
+        return " ".join(reader.fingerprint() for reader in self.readers)
+
+
+class Items(Reader):
+    """A sequence of (X, y) or (X, y, weight) of somebody's own; each is read when it is needed."""
+
+    def __init__(self, items: Any, dtype: Any) -> None:
+        self.items, self.dtype, self.pieces = items, dtype, len(items)
+        first = self.read(0).X
+        self.features, self.sparse = first.shape[1], bool(sparse.issparse(first))
+
+    def read(self, i: int, rows: bool = True) -> Raw:
+        found = understood(self.items[i], Where(f"piece {i}"), self.dtype)
+        if i and found.X.shape[1] != self.features:
+            raise InvalidInput(
+                f"Piece {i} has {found.X.shape[1]} columns and piece 0 has {self.features}: all "
+                "need the same."
+            )
+        return found
+
+    def fingerprint(self) -> str:
+        """Of the first piece, the last and the one in the middle, and how many there are."""
+        known = hashlib.blake2b(f"{self.pieces}".encode(), digest_size=16)
+        for i in sorted({0, self.pieces // 2, self.pieces - 1}):
+            known.update(digest(self.read(i)).encode())
+        return known.hexdigest()
+
+
+class Sides:
+    """What stands beside X: y and the weights; nan for each y where nobody has given one."""
+
+    def __init__(self, y: Rowwise | None, weight: Rowwise | None) -> None:
+        self.y, self.weight = y, weight
+        self.nbytes = sum(side.nbytes for side in (y, weight) if side is not None)
+
+    def check(self, n: int, name: str) -> None:
+        for side in (self.y, self.weight):
+            if side is not None and (not side.shape or side.shape[0] != n):
+                raise InvalidInput(
+                    f"{name} has {n} rows and {side.name} has the shape {side.shape}: each row "
+                    "needs one."
+                )
+
+    def take(self, start: int, stop: int) -> tuple[npt.NDArray[Any], Array | None]:
+        y = self.y.take(start, stop) if self.y else np.full(stop - start, np.nan)
+        y = y if y.dtype.isnative else y.astype(y.dtype.newbyteorder("="))
+        weight = self.weight.take(start, stop).astype(np.float64) if self.weight else None
+        return y, weight
+
+
+class Passing(Stream):
+    """A reader whose pieces are cheap one after another only, as a stream."""
+
+    kind = "compressed .npz"
+
+    def __init__(
+        self, reader: Reader, paths: Sequence[Path], options: tuple[Any, ...], target: bool
+    ) -> None:
+        self.reader, self.paths, self.target, self._options = reader, paths, target, options
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        return self._options
+
+    def fingerprint(self) -> str:
+        return self.reader.fingerprint()
+
+    def __iter__(self) -> Iterator[Raw]:
+        return iter(self.reader)
+
+
+class Restarted(Stream):
+    """What somebody's function, or iterable, gives when it is begun anew."""
+
+    kind = "an iterable"
+
+    def __init__(self, begin: Callable[[], Any], dtype: Any) -> None:
+        self.begin, self.dtype = begin, dtype
+
+    def __iter__(self) -> Iterator[Raw]:
+        for i, item in enumerate(self.begin()):
+            yield understood(item, Where(f"piece {i}"), self.dtype)
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        return ()
+
+    def fingerprint(self) -> str:
+        """Of all that the first pass gave."""
+        return str(self.summary["digest"])
+
+
+def in_memory(X: Any, sides: Sides, rows: int | None, dtype: Any, facts: Facts) -> Reader:
+    """An array or a sparse matrix of somebody's."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+        parts: dict[str, Rowwise] = {
+            "data": InMemory(X.data, "X"),
+            "indices": InMemory(X.indices, "X"),
+            "indptr": InMemory(X.indptr, "X"),
+        }
+        return Csr(parts, X.shape, sides, rows, dtype, facts, "X")
+    return Dense(InMemory(X, "X"), sides, rows, dtype, facts)
+
+
+def understood(item: Any, where: Where, dtype: Any) -> Raw:
+    """(X, y) or (X, y, weight) as somebody gave it."""
+    if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+        raise InvalidInput(
+            f"{where.file.capitalize()} is {type(item).__name__}: give (X, y) or (X, y, weight)."
+        )
+    X, y, weight = (*item, None)[:3]
+    at = where.file
+    check_given(**{f"X of {at}": X, f"y of {at}": y, f"The weight of {at}": weight})
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    y = np.asarray(y)
+    if X.ndim != 2 or y.ndim not in (1, 2) or len(y) != X.shape[0]:
+        raise InvalidInput(
+            f"{where.file.capitalize()} has X of shape {X.shape} and y of shape {y.shape}: X needs "
+            "two dimensions, and y a value for each row."
+        )
+    X = X.astype(number_type(X.dtype, dtype, f"X of {where.file}"), copy=False)
+    if weight is not None:
+        weight = np.asarray(weight, dtype=np.float64)
+        if weight.shape != (len(y),):
+            raise InvalidInput(
+                f"{where.file.capitalize()} has {len(y)} rows and weights of shape {weight.shape}."
+            )
+    return Raw(X, None, y, weight, where)
+
+
+def number_type(found: np.dtype[Any], asked: Any, name: str) -> np.dtype[Any]:
+    """What X is read as: as asked; else float32 stays and other numbers become float64."""
+    if found.kind not in "fiub":
+        raise InvalidInput(f"{name} holds {found}, and X needs numbers.")
+    if asked is not None:
+        return cast("np.dtype[Any]", np.dtype(asked))
+    return np.dtype(np.float32 if found.kind == "f" and found.itemsize <= 4 else np.float64)
+
+
+def digest(raw: Raw) -> str:
+    """Of the bytes of a piece."""
+    parts = (raw.X.data, raw.X.indices, raw.X.indptr) if sparse.issparse(raw.X) else (raw.X,)
+    sides = [side for side in (raw.y, raw.weight) if side is not None]
+    return " ".join(InMemory(part, "").digest() for part in (*parts, *sides))
+
+
+def _even(indptr: npt.NDArray[Any], item: int) -> list[tuple[int, int]]:
+    """Rows in pieces of about PIECE_BYTES, by how many numbers each row stores."""
+    n = len(indptr) - 1
+    size = indptr.astype(np.int64) * item + 8 * np.arange(n + 1)
+    cuts = np.searchsorted(size, np.arange(PIECE_BYTES, int(size[-1]), PIECE_BYTES))
+    ends = np.unique([0, *cuts, n]).tolist()
+    return list(pairwise(ends))
+
+
+def _called(reader: Reader) -> str:
+    return str(reader.read(0, rows=False).where.file) if reader.pieces else "An empty file"

@@ -1,0 +1,94 @@
+"""The memory that a worker needs, told before anything is loaded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes that one of `workers` workers needs: its rows, vectors, and matrices where there are.
+
+    >>> import hoag
+    >>> plan = hoag.plan_memory((10**6, 100), workers=4)
+    >>> plan.worker == plan.blocks + plan.vectors + plan.matrices
+    True
+    >>> print(plan)
+    rows            0.204 GB
+    vectors         4e-05 GB
+    matrices        0.0004 GB
+    a worker needs  0.204 GB, each of 4
+    """
+
+    blocks: int
+    vectors: int
+    matrices: int
+    workers: int
+
+    @property
+    def worker(self) -> int:
+        return self.blocks + self.vectors + self.matrices
+
+    def __str__(self) -> str:
+        lines = (("rows", self.blocks), ("vectors", self.vectors), ("matrices", self.matrices))
+        told = [f"{name:<16}{size / 1e9:.3g} GB" for name, size in lines]
+        return "\n".join(
+            [*told, f"a worker needs  {self.worker / 1e9:.3g} GB, each of {self.workers}"]
+        )
+
+
+def plan_memory(
+    X: Any,
+    y: Any = None,
+    workers: int | None = None,
+    outputs: int = 1,
+    folds: int = 5,
+    dtype: npt.DTypeLike = np.float64,
+) -> MemoryPlan:
+    """Bytes a worker needs: its blocks + 10·folds vectors of features × outputs numbers.
+
+    X is (rows, columns), or (rows, columns, entries a row) where rows are sparse, or anything with
+    such a `shape`, whose `nnz` counts where it has one. Where features × outputs is at most 1000,
+    a matrix of that size is formed for every fold, and counted, too. y has one number a row, or as
+    many as its second dimension says; a weight is counted for every row.
+
+    >>> import hoag
+    >>> hoag.plan_memory((10**6, 20_000, 50), workers=2).blocks
+    310000004
+    """
+    each = None
+    if isinstance(X, tuple):
+        rows, columns = X[:2]
+        each = X[2] if len(X) > 2 else None
+    else:
+        if "shape" not in dir(X) or len(X.shape) != 2:
+            raise InvalidInput(
+                "plan_memory is for what workers hold: give a Dask array or frame, or (rows, "
+                "columns). Rows in files are read some at a time, and need no plan."
+            )
+        rows, columns = X.shape
+        each = X.nnz / max(rows, 1) if "nnz" in dir(X) else None
+    if not isinstance(rows, (int, float, np.number)) or math.isnan(rows):
+        raise InvalidInput(
+            "How many rows X has is not known: give plan_memory (rows, columns), as numbers."
+        )
+    share, item = math.ceil(rows / (workers or 1)), np.dtype(dtype).itemsize
+    if each is None:
+        data = share * columns * item
+    else:
+        data = math.ceil(share * each) * (item + 4) + 4 * (share + 1)
+    targets = 1 if y is None or len(y.shape) < 2 else y.shape[1]
+    p = int(columns) * outputs
+    return MemoryPlan(
+        blocks=int(data + share * 8 * (targets + 1)),
+        vectors=10 * folds * p * 8,
+        matrices=folds * p * p * 8 if p <= 1000 else 0,
+        workers=workers or 1,
+    )

@@ -1,0 +1,120 @@
+"""Pieces as they are found, before they are encoded: by their numbers, or one after another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.numeric import BLOCK_ENTRIES, Array
+from hoag._data.files import stamp
+
+# The rows of a piece have about so many bytes: 20 blocks of float64, 16 MB. Buffers above 32 MB are
+# given back to the system at every read and zeroed again by it, which halves the speed.
+PIECE_BYTES = int(20 * 8 * BLOCK_ENTRIES)
+
+
+class Where(NamedTuple):
+    """The place where a piece begins, for sentences about one of its rows.
+
+    header  the file is text with a line that names the columns
+    """
+
+    file: str
+    start: int = 0
+    header: bool = False
+
+    def row(self, r: int) -> str:
+        """Row r of the piece, in its file: counted from 0, but the row below a header is row 1."""
+        number = self.start + int(r)
+        if self.header:
+            return f"row {number + 1} below the header of {self.file}"
+        return f"row {number} of {self.file}"
+
+
+class Raw(NamedTuple):
+    """Some rows: numbers, nan where a table lacks one, and the codes of categories.
+
+    X is (m, k), an array or a CSR matrix, or None; codes are (m, c), −1 for a missing category, −2
+    for one that is not known, or None where there are no categories.
+    """
+
+    X: Any
+    codes: npt.NDArray[np.int32] | None
+    y: npt.NDArray[Any]
+    weight: Array | None
+    where: Where
+
+
+class Reader(ABC):
+    """Raw pieces by their numbers.
+
+    rows    how many rows all pieces have; None before somebody went through them
+    nbytes  what one pass reads; None likewise
+    checked the numbers were looked at when they were written
+    own     the arrays that it gives are nobody else's, and may be changed
+    paths   the files that it reads
+    """
+
+    pieces: int
+    features: int
+    rows: int | None = None
+    nbytes: int | None = None
+    checked: bool = False
+    own: bool = False
+    sparse: bool = False
+    slow: bool = False
+    paths: Sequence[Path] = ()
+
+    @abstractmethod
+    def read(self, i: int, rows: bool = True) -> Raw: ...
+
+    @abstractmethod
+    def fingerprint(self) -> str: ...
+
+    def __iter__(self) -> Iterator[Raw]:
+        for i in range(self.pieces):
+            yield self.read(i)
+
+
+class Stream(ABC):
+    """Raw pieces one after another, from the beginning whenever one asks.
+
+    kind            what is read, for people: "CSV", "svmlight"
+    paths, options  from which files, and how
+    gaps            numbers may be missing, as nan
+    target          rows have a y: else it is nan and nobody checks it
+    """
+
+    kind: str
+    paths: Sequence[Path] = ()
+    gaps: bool = False
+    target: Any = True
+
+    @property
+    @abstractmethod
+    def options(self) -> tuple[Any, ...]: ...
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Raw]: ...
+
+    def fingerprint(self) -> str:
+        return stamp(self.paths, self.kind, *self.options)
+
+    def settled(self, summary: dict[str, Any]) -> None:
+        """A first pass has found this out; the next ones may rely on it."""
+        self.summary = summary
+
+
+def height(columns: int, itemsize: int, rows: int | None) -> int:
+    """How many rows a piece has: as asked, or about PIECE_BYTES."""
+    return rows or max(1, PIECE_BYTES // max(1, columns * itemsize))
+
+
+def spans(n: int, step: int) -> list[tuple[int, int]]:
+    """(0, step), (step, 2 step), … to n."""
+    return [(start, min(start + step, n)) for start in range(0, n, step)]

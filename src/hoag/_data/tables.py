@@ -1,0 +1,230 @@
+"""Columns of files as numbers and codes: what each column holds, and the rows one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.errors import InvalidInput
+from hoag._core.words import listed, nearest
+from hoag._data.arrow import File, Separated, need, opened
+from hoag._data.levels import Levels
+from hoag._data.raw import Raw, Stream, Where, height, spans
+
+NUMBER, FLAG, CATEGORY = "number", "flag", "category"
+
+
+class Tables(Stream):
+    """Files of columns that have names.
+
+    numbers, flags, levels  the columns that are used, by what they hold
+    known                   the encoding of other files, whose columns and categories these have
+    whole                   the target looked like whole numbers, and was read as any
+    """
+
+    gaps = True
+
+    def __init__(
+        self, paths: Sequence[Path], target: str | None, weight: str | None,
+        columns: Sequence[str] | None, categories: Any, rows: int | None, dtype: Any,
+        dialect: Any, known: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.paths, self.dialect, self.dtype = paths, dialect, np.dtype(dtype or np.float64)
+        self.target, self.weight = target, weight
+        self.asked = () if isinstance(categories, str) else tuple(categories)
+        first = self._first()
+        self.kind = first.kind
+        names = [str(name) for name in first.schema.names]
+        if known is not None:
+            self.target = target if target in names else None
+            self.weight = weight if weight in names else None
+        elif target is None:
+            raise InvalidInput(
+                f"Which column is the target? Name it by target=; {first.path} has {listed(names)}."
+            )
+        own = [name for name in (self.target, self.weight) if name is not None]
+        used = list(columns or (name for name in names if name not in own))
+        if known is not None:
+            used = [*known["numbers"], *known["flags"], *known["categories"]]
+        _check_there(first, [*used, *self.asked, *own])
+        if mixed := [name for name in used if name in own]:
+            raise InvalidInput(
+                f"{listed(mixed)} cannot be the target, or the weight, and among columns= too."
+            )
+        self.kinds = self._kinds(first, used, known)
+        self.numbers = [name for name in used if self.kinds[name] == NUMBER]
+        self.flags = [name for name in used if self.kinds[name] == FLAG]
+        self.levels = [
+            Levels(name, None if known is None else known["categories"][name],
+                   np.inf if name in self.asked else 1000)
+            for name in used if self.kinds[name] == CATEGORY
+        ]  # fmt: skip
+        self.used = [*self.numbers, *self.flags, *(levels.name for levels in self.levels)]
+        if not self.used:
+            raise InvalidInput(f"{first.path} has no column to predict '{target}' from.")
+        self.features = len(self.numbers) + len(self.flags)
+        self.height = height(len(self.used), self.dtype.itemsize, rows)
+        self.types = dict(zip(first.schema.names, first.schema.types, strict=True))
+        self.whole = isinstance(first, Separated) and self.target in first.whole
+
+    def _first(self) -> File:
+        """The first file that has rows, for only these say what columns hold."""
+        for path in self.paths:
+            file = opened(path, self.dialect)
+            if not file.empty:
+                break
+        return file
+
+    def _kinds(self, file: File, used: list[str], known: dict[str, Any] | None) -> dict[str, str]:
+        if known is not None:
+            return {
+                **dict.fromkeys(known["numbers"], NUMBER),
+                **dict.fromkeys(known["flags"], FLAG),
+                **dict.fromkeys(known["categories"], CATEGORY),
+            }
+        return {name: CATEGORY if name in self.asked else self._kind(file, name) for name in used}
+
+    def _kind(self, file: File, name: str) -> str:
+        types = need("pyarrow", self.kind).types
+        found = file.schema.field(name).type
+        inner = found.value_type if types.is_dictionary(found) else found
+        if types.is_boolean(found):
+            return FLAG
+        if types.is_dictionary(found) or _is_text(types, inner):
+            return CATEGORY
+        if _is_number(types, found):
+            return NUMBER
+        raise InvalidInput(
+            f"Column '{name}' of {file.path} holds {found}, neither numbers nor categories: leave "
+            f"it out by columns=[...], or take each value for a category by categories=['{name}']."
+        )
+
+    def __iter__(self) -> Iterator[Raw]:
+        for path in self.paths:
+            yield from self._of(opened(path, self.dialect))
+
+    def _of(self, file: File) -> Iterator[Raw]:
+        text = need("pyarrow", self.kind).string()
+        forced = {name: kind for name, kind in self.types.items() if name in self.used}
+        forced |= dict.fromkeys((levels.name for levels in self.levels), text)
+        if self.target is not None:
+            forced[self.target] = self.types[self.target]
+        names = [*self.used, *(name for name in (self.target, self.weight) if name is not None)]
+        _check_there(file, names)
+        if isinstance(file, Separated):
+            file.read_as(forced)
+        for name in [*self.numbers, *self.flags]:
+            if self._kind(file, name) == CATEGORY:
+                raise InvalidInput(
+                    f"Column '{name}' holds a {self.kinds[name]} for each row of the files before, "
+                    f"and text in {file.path}: make them alike, or take all for categories by "
+                    f"categories=['{name}']."
+                )
+        start = 0
+        for table in file.tables(list(dict.fromkeys(names)), self.height):
+            yield self._raw(table, Where(str(file.path), start, isinstance(file, Separated)))
+            start += table.num_rows
+
+    def _raw(self, table: Any, where: Where) -> Raw:
+        X = _interleaved(
+            [_floats(table[name], name, where) for name in (*self.numbers, *self.flags)],
+            table.num_rows, self.dtype)  # fmt: skip
+        codes = None
+        if self.levels:
+            codes = np.stack([own.coded(table[own.name]) for own in self.levels], axis=1)
+        y: npt.NDArray[Any] = np.full(table.num_rows, np.nan)
+        if self.target is not None:
+            y = _labels(table[self.target], where, self.target)
+        weight = None
+        if self.weight is not None:
+            weight = _floats(table[self.weight], self.weight, where)
+        return Raw(X, codes, y, weight, where)
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        known = [sorted(own.codes) if own.closed else None for own in self.levels]
+        return (self.target, self.weight, self.used, self.asked, self.height, self.dtype.name,
+                str(self.dialect), known)  # fmt: skip
+
+
+def _check_there(file: File, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in file.schema.names:
+            raise InvalidInput(
+                f"{file.path} has no column '{name}'.{nearest(name, file.schema.names)} Its "
+                f"columns are {listed(file.schema.names)}."
+            )
+
+
+def _is_text(types: Any, found: Any) -> bool:
+    return bool(
+        types.is_string(found) or types.is_large_string(found) or str(found) == "string_view"
+    )
+
+
+def _is_number(types: Any, found: Any) -> bool:
+    return bool(
+        types.is_integer(found) or types.is_floating(found) or types.is_decimal(found)
+        or types.is_null(found))  # fmt: skip
+
+
+def _floats(column: Any, name: str, where: Where) -> npt.NDArray[Any]:
+    """A column of numbers or flags, nan where one is missing."""
+    pa = need("pyarrow", "Such")
+    if not pa.types.is_floating(column.type):
+        try:
+            column = column.cast("float64")
+        except pa.ArrowException as error:
+            raise _no_floats(column, name, where, str(error)) from None
+    return np.asarray(column.to_numpy())
+
+
+def _no_floats(column: Any, name: str, where: Where, told: str) -> InvalidInput:
+    """Why a column does not become floating-point numbers, with the first row where it does not."""
+    types = need("pyarrow", "Such").types
+    row, value = 0, f"what Arrow says of it is: {told}"
+    if types.is_integer(column.type):
+        exact = 2**53
+        values = column.fill_null(0).to_numpy()
+        row = int(np.argmax((values > exact) | (values < -exact)))
+        value = f"it is {values[row]}, and beyond 2⁵³ whole numbers lose digits"
+    return InvalidInput(
+        f"Column '{name}' cannot be read as numbers in {where.row(row)}: {value}. Leave it out by "
+        f"columns=[...], take each value for a category by categories=['{name}'], or store it as "
+        "float64."
+    )
+
+
+def _interleaved(columns: list[npt.NDArray[Any]], m: int, dtype: np.dtype[Any]) -> Any:
+    """Columns side by side as rows; some rows of all columns at a time, which stay in the cache."""
+    X = np.empty((m, len(columns)), dtype=dtype)
+    for start, stop in spans(m, max(64, 2**15 // max(1, len(columns)))):
+        for j, column in enumerate(columns):
+            X[start:stop, j] = column[start:stop]
+    return X
+
+
+def _labels(column: Any, where: Where, name: str) -> npt.NDArray[Any]:
+    """The target: numbers or flags as they are, text as strings."""
+    types = need("pyarrow", "Such").types
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy()))
+        raise InvalidInput(
+            f"The target '{name}' is missing in {where.row(row)}: leave such rows out, for there "
+            "is nothing to learn from them."
+        )
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        return np.asarray(column.to_numpy())
+    if types.is_boolean(column.type):
+        return np.asarray(column.to_numpy(), dtype=bool)
+    if types.is_decimal(column.type):
+        return _floats(column, name, where)
+    if not _is_text(types, column.type):
+        raise InvalidInput(f"The target '{name}' in {where.file} holds {column.type}.")
+    return np.array(column.to_pylist(), dtype=str)

@@ -1,0 +1,1 @@
+"""Models made of rows; what is public of it is in hoag.glm and hoag.models."""

@@ -1,0 +1,77 @@
+"""Rows of a piece, seen through a lens some at a time, and all rows of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoag._glm.lens import PLAIN, Lens
+from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.scaled_rows import ScaledRows
+
+# So many entries of rows are multiplied at a time: they are in a cache when they are multiplied
+# again, and so many that losses of few rows do not have threads wait for each other.
+ENTRIES = 1e6
+
+
+class SeenRows(Rows):
+    """A dense piece through a lens: X stays as it is, in single precision if it was so."""
+
+    def __init__(self, X: Any, lens: Lens) -> None:
+        self.X, self._lens = X, lens
+        self.shape, self.entries = X.shape, int(X.size)
+        self.lens = PLAIN if lens.exact else lens
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        for some, X in self._slices():
+            yield some, self._lens.of(X)
+
+    def kept(self) -> Iterator[tuple[slice, Any]]:
+        return self.blocks() if self.lens is PLAIN else self._slices()
+
+    def _slices(self) -> Iterator[tuple[slice, Any]]:
+        n = self.shape[0]
+        height = max(1, int(ENTRIES / max(self.shape[1], 1)))
+        for start in range(0, n, height):
+            some = slice(start, min(start + height, n))
+            yield some, self.X[some]
+
+    def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
+        return ArrayRows(self._lens.of(self.X[numbers]))
+
+
+def seen(X: Any, lens: Lens) -> Rows:
+    """Rows that are kept as X is; sparse ones are copied where columns of them are moved."""
+    if not sparse.issparse(X):
+        return SeenRows(X, lens)
+    if lens.mean is not None:
+        return ArrayRows(lens.of(X))
+    X = X.astype(np.float64, copy=False)
+    if isinstance(lens.scale, np.ndarray):
+        return ScaledRows(ArrayRows(X), lens.scale)
+    return ArrayRows(X, float(lens.scale))
+
+
+class FarRows(Rows):
+    """All rows of an engine; `gathered` brings them here, for what few rows need."""
+
+    def __init__(
+        self, shape: tuple[int, int], entries: int, is_sparse: bool, gathered: Any
+    ) -> None:
+        self.shape, self.entries, self.is_sparse = shape, entries, is_sparse
+        self._gathered = gathered
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        first = 0
+        for A in self._gathered():
+            yield slice(first, first + A.shape[0]), A
+            first += A.shape[0]
+
+    def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
+        own = [A for _, A in self.blocks()]
+        whole = sparse.vstack(own, format="csr") if self.is_sparse else np.concatenate(own)
+        return ArrayRows(whole[numbers])

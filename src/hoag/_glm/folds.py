@@ -1,0 +1,202 @@
+"""One problem for each split of the rows, all of them on one copy of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import check_cv
+
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import BLOCK_ENTRIES, Array
+from hoag._glm import make as makers
+from hoag._glm import make_levels as levels
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import Penalties, Penalty, Ridge
+from hoag._glm.rows import Rows
+from hoag._glm.spreads import Standard
+from hoag._glm.survival import cox_target
+from hoag._glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
+from hoag._glm.term import DataTerm, Predictor
+from hoag.problems import Charger, Ledger, Problem
+
+Splits = Iterable[tuple[Any, Any]]
+
+# Where a class has no training row its intercept would run to minus infinity; a penalty on the
+# intercepts of this share of the summed weights stops it where the class has probability 1e-5.
+MISSING_CLASS = 1e-6
+# Features that are not penalised may be constant or equal, and in a multinomial model they are
+# determined only up to a common shift of the classes; a penalty of this share settles that.
+FREE = 1e-10
+
+
+def folds(
+    make: Callable[..., Problem],
+    A: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    sample_weight: Any = None,
+    **options: Any,
+) -> list[Problem]:
+    """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
+
+    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows. With
+    make=hoag.models.cox, `strata` and `ties` are, and a number of folds is stratified by events.
+    `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
+    The folds of a linear model share one matrix and its transpose, with zero weights on the rows
+    that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
+    row of a class that its fold has not seen in training is not counted.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import ShuffleSplit
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> len(hoag.models.folds(hoag.models.ridge, X, y, cv=ShuffleSplit(2, random_state=0)))
+    2
+    """
+    check_given(y=y)
+    y = np.asarray(y)
+    rows = makers.as_rows(A, "A")
+    classifier = make in (makers.logistic, makers.multinomial, levels.ordinal)
+    weights = makers.row_weights(sample_weight, rows.shape[0], "sample_weight")
+    if rows.shape[0] != len(y):
+        raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
+    if make is makers.cox:
+        target = _target(make, y, options)
+        by_event = target.y["event"].astype(np.intp)
+        splits = check_cv(cv, by_event, classifier=True).split(by_event, by_event, groups)
+        return list(linear_folds(rows, target, splits, weights, **options))
+    splits = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
+    if make in (makers.ridge, makers.linear, levels.huber) or classifier:
+        target = _target(make, y, options)
+        return list(linear_folds(rows, target, splits, weights, **options))
+    if isinstance(A, Rows):
+        raise InvalidInput(f"{make} needs an array or a sparse matrix, not {type(A).__name__}.")
+    A = makers.matrix(A, "A")
+    unit = {"unit": float(A.shape[0]) ** 2} if make is makers.kernel_ridge else {}
+    return [
+        make(
+            *(A[train], y[train], A[test], y[test]),
+            sample_weight=weights[train],
+            test_weight=weights[test],
+            **unit,
+            **options,
+        )
+        for train, test in splits
+    ]
+
+
+def _target(make: Any, y: Any, options: dict[str, Any]) -> Target:
+    """y as the model reads it; takes out of the options what says how."""
+    if make is makers.cox:
+        return cox_target(y, options.pop("strata", None), options.pop("ties", "breslow"))
+    if make is levels.ordinal:
+        return ordered(y, options.pop("classes", None))
+    intercept = options.pop("intercept", False)
+    if make is makers.ridge:
+        return regression(y, intercept)
+    if make is levels.huber:
+        return robust(y, options.pop("delta", 1.35), float(np.std(y)) or 1.0, intercept)
+    if make is makers.linear:
+        loss, outer = options.pop("loss"), options.pop("outer", None)
+        return makers.as_target(loss, outer, y, intercept, options.pop("offset", None))
+    encode = binary if make is makers.logistic else multiclass
+    return encode(y, labels(y, options.pop("classes", None)), intercept)
+
+
+def linear_folds(
+    rows: Rows,
+    target: Target,
+    splits: Splits,
+    weights: Array,
+    penalties: Penalties | Penalty = "shared",
+    shift: float = 0.0,
+    standard: Standard | None = None,
+) -> list[LinearModel]:
+    """The folds of a linear model on one matrix.
+
+    With a `standard` the penalties of each fold are those of columns that its own training rows
+    standardise.
+    """
+    models: list[LinearModel] = []
+    n, whole = rows.shape[0], target.design(rows)
+    plain = makers.as_penalty(penalties, whole, shift)
+    free = isinstance(plain, Ridge) and bool(np.any(plain.groups[: whole.slopes] < 0))
+    splits = list(splits)
+    own_weights = _penalty_weights(rows, whole, splits, standard)
+    for train, test in splits:
+        ledger = Ledger()
+        inside = weights * _times_drawn(train, n)
+        outside = weights * _times_drawn(test, n)
+        if not np.any(inside > 0):
+            raise InvalidInput(
+                f"Split {len(models) + 1} of cv has no training row with a positive weight."
+            )
+        floor, unseen = 0.0, target.missing(inside)
+        if target.basis is not None and unseen.size:
+            floor = MISSING_CLASS * float(inside.sum())
+            outside = np.where(target.of_class(unseen), 0.0, outside)
+        elif free:
+            floor = FREE * float(inside.sum())
+        alone = len(splits) == 1 and bool(np.any(outside > 0))
+        passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
+        own = target.design(rows)
+        terms = target.terms(own, inside, outside, passes, held_out)
+        if terms is None:
+            train_term = _term(rows, target, target.loss, inside, passes, alone)
+            test_term = _term(rows, target, target.outer, outside, held_out, alone)
+            if not alone:
+                test_term.design = train_term.design  # so that predictions are computed once
+        else:
+            train_term, test_term = terms
+        penalty = plain
+        if isinstance(plain, Ridge):
+            penalty = Ridge(plain.groups, floor, shift, own_weights[len(models)])
+        models.append(LinearModel(train_term, test_term, penalty, ledger))
+    if not models:
+        raise InvalidInput("cv gives no split of the rows.")
+    return models
+
+
+def _penalty_weights(
+    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: Standard | None
+) -> Sequence[Array | None]:
+    """What the penalty of every coefficient weighs in each fold; None for 1."""
+    if standard is None:
+        return [None] * len(splits)
+    n, found = rows.shape[0], list[Array | None]()
+    some = max(1, int(100 * BLOCK_ENTRIES // n))  # at a time, however many splits there are
+    for first in range(0, len(splits), some):
+        times = [_times_drawn(train, n) for train, _ in splits[first : first + some]]
+        drawn = np.stack(times, axis=1).astype(np.float64)
+        found += [of_slopes(own, design) for own in standard.penalties(rows, drawn)]
+    return found
+
+
+def of_slopes(columns: Array | None, design: Predictor) -> Array | None:
+    """One number for each coefficient, from one for each column; 1 for intercepts."""
+    if columns is None:
+        return None
+    levels = np.ones(design.size - design.slopes)
+    return np.concatenate([np.repeat(columns, design.outputs), levels])
+
+
+def _term(
+    rows: Rows, target: Target, loss: Any, weights: Array, charge: Charger, alone: bool
+) -> DataTerm:
+    """One term of a split: on all rows, which folds share, or on its own where it is alone."""
+    y = target.y
+    if alone:
+        kept = np.flatnonzero(weights > 0)
+        rows, y, weights = rows.take(kept), y[kept], weights[kept]
+    return DataTerm(target.design(rows), loss, y, weights, charge)
+
+
+def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:
+    """How often each of the n rows occurs in a split, given as indices or as a mask."""
+    rows = np.asarray(rows)
+    return rows.astype(np.intp) if rows.dtype == bool else np.bincount(rows, minlength=n)

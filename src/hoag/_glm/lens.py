@@ -1,0 +1,73 @@
+"""Rows as they are kept, and rows as the model takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hoag._core.numeric import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """a ↦ (a − mean)·scale, column by column; of sparse rows, most columns have no mean.
+
+    A product with rows as they are seen is one with rows as they are kept:
+
+        A W = K(scale·W) − mean·(scale·W),   Aᵀr = scale·(Kᵀr − mean Σr)
+
+    so that no centred copy of them is made. That costs as many digits as means are larger than
+    spreads; `exact` says that they are too large for it.
+    """
+
+    mean: Array | None = None
+    scale: float | Array = 1.0
+    exact: bool = False
+
+    def of(self, kept: Any) -> Any:
+        """The rows as they are seen, a new array."""
+        if sparse.issparse(kept):
+            return self._of_sparse(kept)
+        A = np.array(kept, dtype=np.float64) if self.mean is None else kept - self.mean
+        A *= self.scale
+        return A
+
+    def _of_sparse(self, kept: Any) -> Any:
+        """Columns with a mean are stored whole: the few zeros in them are −mean."""
+        if self.mean is None:
+            return kept if np.all(self.scale == 1.0) else times_columns(kept, self.scale)
+        (n, p), moved = kept.shape, np.flatnonzero(self.mean).astype(np.int32)
+        means = np.tile(self.mean[moved], n), np.tile(moved, n), moved.size * np.arange(n + 1)
+        A = kept.astype(np.float64, copy=False) - sparse.csr_matrix(means, (n, p))
+        A.data *= self.scale if isinstance(self.scale, float) else self.scale[A.indices]
+        A.eliminate_zeros()
+        return A
+
+    def columns(self, W: Array) -> tuple[Array, Array]:
+        """scale·W and −mean·(scale·W), for W of shape (columns, features, outputs)."""
+        scale = self.scale
+        W = W * (scale if isinstance(scale, float) else scale[:, None])
+        if self.mean is None:
+            return W, np.zeros((len(W), W.shape[2]))
+        return W, -np.einsum("j,cjo->co", self.mean, W)
+
+    def gathered(self, products: Array, sums: Array) -> Array:
+        """scale·(Kᵀr − mean Σr), for products (columns, features, outputs) and sums."""
+        if self.mean is not None:
+            products = products - self.mean[:, None] * sums[:, None, :]
+        scale = self.scale
+        return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None]))
+
+
+def times_columns(A: Any, scale: float | Array) -> Any:
+    """A diag(scale), a new array or CSR matrix; the latter shares its indices."""
+    if not sparse.issparse(A) or isinstance(scale, float):
+        return A * scale
+    return sparse.csr_matrix((A.data * scale[A.indices], A.indices, A.indptr), A.shape)
+
+
+# Rows that are kept as they are seen.
+PLAIN = Lens()

@@ -1,0 +1,391 @@
+"""From arrays to problems: what is checked, encoded and copied on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._glm.kernel_ridge import KernelRidgeProblem
+from hoag._glm.losses import LogLink
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import Penalties, Penalty, Ridge, group_numbers
+from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.survival import cox_target, records
+from hoag._glm.targets import (
+    Target,
+    binary,
+    flat,
+    labels,
+    multiclass,
+    numbers,
+    positive_mean,
+    regression,
+)
+from hoag._glm.term import DataTerm, Predictor
+from hoag.problems import Charger, Ledger
+
+
+def logistic(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    penalties: Penalties | Penalty = "shared",
+    intercept: bool = False,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    classes: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = Σᵢ sᵢ log(1 + exp(−yᵢ aᵢᵀx)) + ½ Σⱼ exp(λ[group(j)]) xⱼ², g the same loss held out.
+
+    Labels are any two values; the larger one is the positive class. With one shared penalty,
+    C = exp(−λ) is scikit-learn's C.
+
+    penalties   "shared", "per-feature", "per-coefficient", "per-class", group numbers, or a
+                hoag.glm.Penalty
+    intercept   add a coefficient, last in x, that is not penalised
+    classes     the labels, when the rows given do not show both
+    unit        how many stored entries make one pass; by default those of A
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> problem = hoag.models.logistic(X[:400], y[:400], X[400:], y[400:], penalties="per-feature")
+    >>> problem.lam0.size
+    30
+    """
+    classes = labels(y, classes)
+    return hold_out(
+        (A, binary(y, classes, intercept), sample_weight),
+        (A_test, binary(y_test, classes, intercept, "y_test"), test_weight),
+        penalties,
+        unit,
+    )
+
+
+def multinomial(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    penalties: Penalties | Penalty = "shared",
+    intercept: bool = False,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    classes: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = Σᵢ sᵢ (log Σ_c exp(aᵢᵀw_c) − aᵢᵀw_yᵢ) + ½ Σⱼ exp(λ[group(j)]) xⱼ².
+
+    x holds W, shape (features, classes), row by row, then K − 1 intercepts in an orthonormal basis
+    of the vectors that sum to zero (`problem.train.design.Q`). Arguments as in `logistic`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> problem = hoag.models.multinomial(X[::2], y[::2], X[1::2], y[1::2], penalties="per-class")
+    >>> problem.lam0.size, problem.x0.size
+    (3, 12)
+    """
+    classes = labels(y, classes)
+    return hold_out(
+        (A, multiclass(y, classes, intercept), sample_weight),
+        (A_test, multiclass(y_test, classes, intercept, "y_test"), test_weight),
+        penalties,
+        unit,
+    )
+
+
+def ridge(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    penalties: Penalties | Penalty = "shared",
+    intercept: bool = False,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = ½ Σᵢ sᵢ ‖yᵢ − aᵢᵀx‖² + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = Σᵢ s′ᵢ ‖y′ᵢ − a′ᵢᵀx‖².
+
+    y may have several targets, shape (n, K); "per-class" is then one penalty for each target.
+    With one shared penalty, exp(λ) is scikit-learn's alpha. Arguments as in `logistic`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> print(f"{hoag.minimize(problem).lam[0]:.2f}")
+    -3.21
+    """
+    train, test = regression(y, intercept), regression(y_test, intercept, "y_test")
+    if train.y.shape[1:] != test.y.shape[1:]:
+        raise InvalidInput(f"y has shape {train.y.shape} but y_test {test.y.shape}: other targets.")
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+
+
+def kernel_ridge(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    widths: str = "shared",
+    unit: float | None = None,
+) -> KernelRidgeProblem:
+    """(K(γ) + αI) x = y,  g = Σᵢ s′ᵢ (y′ᵢ − (K′(γ)x)ᵢ)², with λ = (log γ, log α).
+
+    The kernel is scikit-learn's exp(−γ‖a − b‖²); widths="per-feature" gives every feature its own
+    γⱼ, exp(−Σⱼ γⱼ(aⱼ − bⱼ)²), for dense rows.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.kernel_ridge(X[:60], y[:60], X[60:90], y[60:90])
+    >>> problem.lam0.size  # the width and the ridge
+    2
+    """
+    y, y_test = numbers(y, "y"), numbers(y_test, "y_test")
+    if y.ndim != 1 or y_test.ndim != 1:
+        raise InvalidInput("kernel_ridge takes one target: y and y_test of shape (n,).")
+    A, A_test = matrix(A, "A"), matrix(A_test, "A_test")
+    _check_sizes(A, y, A_test, y_test)
+    weights = row_weights(sample_weight, A.shape[0], "sample_weight")
+    test_weights = row_weights(test_weight, A_test.shape[0], "test_weight")
+    return KernelRidgeProblem(A, y, A_test, y_test, weights, test_weights, unit, widths)
+
+
+def cox(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    penalties: Penalties | Penalty = "shared",
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    strata: Any = None,
+    test_strata: Any = None,
+    ties: str = "breslow",
+) -> LinearModel:
+    """h = L(s; Ax) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = L(s + s′; A′x) − L(s; A′x), A′ all rows.
+
+    L is Cox's partial likelihood:
+
+        L(s; z) = Σ_events sᵢ [log(Σ_{j at risk when i falls} sⱼ e^{zⱼ}) − zᵢ]
+
+    g is what the held-out rows add to L of all rows, at the x of the training rows. There is no
+    intercept. With one shared penalty, exp(λ) is scikit-survival's alpha.
+
+    y        two columns, time and event (0 or 1), or a structured array of both, as
+             scikit-survival's
+    strata   a label for each row: risk sets are within a stratum
+    ties     "breslow" or "efron": how events at one time are compared
+
+    Other arguments as in `logistic`.
+
+    >>> import hoag
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> A, time = rng.normal(size=(90, 4)), rng.exponential(size=90)
+    >>> y = np.column_stack([time * np.exp(-A[:, 0]), rng.random(90) < 0.7])
+    >>> problem = hoag.models.cox(A[:60], y[:60], A[60:], y[60:], penalties="per-feature")
+    >>> problem.lam0.size, bool(hoag.minimize(problem).converged)
+    (4, True)
+    """
+    from hoag._glm.folds import linear_folds
+
+    if isinstance(A, Rows) or isinstance(A_test, Rows):
+        raise InvalidInput(
+            "cox compares held-out rows with training rows, and puts both into one matrix: give "
+            "arrays, or hoag.models.folds(hoag.models.cox, rows, y, cv=[(train, test)])."
+        )
+    parts, tables = (
+        [matrix(A, "A"), matrix(A_test, "A_test")],
+        [records(y), records(y_test, name="y_test")],
+    )
+    _check_sizes(parts[0], tables[0], parts[1], tables[1])
+    n = [len(table) for table in tables]
+    weights = [
+        row_weights(own, size, name)
+        for own, size, name in zip(
+            (sample_weight, test_weight), n, ("sample_weight", "test_weight"), strict=True
+        )
+    ]
+    if (strata is None) != (test_strata is None):
+        raise InvalidInput("Give both strata and test_strata, or neither.")
+    labels_ = (
+        None if strata is None else np.concatenate([np.asarray(strata), np.asarray(test_strata)])
+    )
+    whole: Any = (
+        sparse.vstack(parts, "csr") if any(map(sparse.issparse, parts)) else np.vstack(parts)
+    )
+    target = cox_target(np.concatenate(tables), labels_, ties)
+    splits = [(np.arange(n[0]), np.arange(n[0], sum(n)))]
+    (model,) = linear_folds(as_rows(whole, "A"), target, splits, np.concatenate(weights), penalties)
+    return model
+
+
+def linear(
+    loss: Any,
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    outer: Any = None,
+    penalties: Penalties | Penalty = "shared",
+    intercept: bool = False,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    offset: Any = None,
+    test_offset: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ outer(y′ᵢ, a′ᵢᵀx), with one's own loss.
+
+    loss       an instance of a hoag.glm.ScalarLoss, or anything with its `at`
+    y          numbers, as the loss takes them
+    outer      the loss of held-out rows; the same by default
+    offset     with a loss of positive means, such as hoag._glm.losses.Poisson(): what is added to
+               aᵢᵀx, the log of an exposure for one; test_offset for held-out rows
+    penalties  as in `logistic`, or a hoag.glm.Penalty such as hoag.glm.Quadratic(p, [S])
+
+    A and A_test may be hoag.glm.Rows, too.
+
+    >>> import hoag
+    >>> from hoag._glm.losses import Squared
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> halves = X[::2], y[::2], X[1::2], y[1::2]
+    >>> problem = hoag.models.linear(Squared(), *halves, intercept=True)
+    >>> problem.x0.size
+    11
+    """
+    train = as_target(loss, outer, y, intercept, offset)
+    test = as_target(loss, outer, y_test, intercept, test_offset, "y_test")
+    if type(train.loss) is not type(test.loss):
+        raise InvalidInput("Give both offset and test_offset, or none.")
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+
+
+def as_target(
+    loss: Any, outer: Any, y: Any, intercept: bool, offset: Any = None, name: str = "y"
+) -> Target:
+    outer = loss if outer is None else outer
+    if isinstance(loss, LogLink):
+        return positive_mean(y, loss, outer, intercept, offset, name)
+    if offset is not None:
+        raise InvalidInput("An offset is for losses of positive means: subtract it from y instead.")
+    return Target(flat(y, name), loss, outer, 1, np.eye(1) if intercept else None)
+
+
+def hold_out(
+    train: tuple[Any, Target, Any],
+    test: tuple[Any, Target, Any],
+    penalties: Penalties | Penalty,
+    unit: float | None,
+) -> LinearModel:
+    """One split, each part on rows of its own."""
+    rows, rows_test = as_rows(train[0], "A"), as_rows(test[0], "A_test")
+    target, target_test = train[1], test[1]
+    _check_sizes(rows, target.y, rows_test, target_test.y)
+    weights = row_weights(train[2], rows.shape[0], "sample_weight")
+    test_weights = row_weights(test[2], rows_test.shape[0], "test_weight")
+    if target.basis is not None and target.missing(weights).size:
+        raise InvalidInput(
+            f"The class {target.missing(weights)[0]!r} has no training row with a positive weight, "
+            "so its intercept has no finite value. Use intercept=False, or splits that keep every "
+            "class in training."
+        )
+    ledger = Ledger()
+    designs = [target.design(r) for r in (rows, rows_test)]
+    shares = [1.0 if unit is None else r.entries / unit for r in (rows, rows_test)]
+    passes, held_out = Charger(ledger, "passes", shares[0]), Charger(ledger, "held_out", shares[1])
+    return LinearModel(
+        DataTerm(designs[0], target.loss, target.y, weights, passes),
+        DataTerm(designs[1], target.outer, target_test.y, test_weights, held_out),
+        as_penalty(penalties, designs[0]),
+        ledger,
+    )
+
+
+def as_penalty(penalties: Penalties | Penalty, design: Predictor, shift: float = 0.0) -> Penalty:
+    """A ridge penalty by groups, or the penalty that somebody made, on the coefficients or all."""
+    if not isinstance(penalties, Penalty):
+        intercepts = design.size - design.slopes
+        groups = group_numbers(penalties, design.features, design.outputs, intercepts)
+        return Ridge(groups, shift=shift)
+    if penalties.size != design.size:
+        raise InvalidInput(
+            f"The penalty is on {penalties.size} coefficients; this model has {design.size}, "
+            f"{design.size - design.slopes} of them intercepts, which come last."
+        )
+    return penalties
+
+
+def as_rows(A: Any, name: str) -> Rows:
+    return A if isinstance(A, Rows) else ArrayRows(matrix(A, name))
+
+
+def check_sparse(A: Any, name: str) -> Any:
+    """A; entries that are stored in parts are added up in a copy, for squares are of the sum.
+
+    scikit-learn fits a malformed matrix silently, or crashes on it, or on converting it.
+    """
+    if not sparse.issparse(A):
+        return A
+    try:
+        if A.format == "coo":
+            sparse.coo_array((A.data, (A.row, A.col)), shape=A.shape)  # which looks at its indices
+        elif A.format in ("csr", "csc", "bsr"):
+            if not A.indptr[-1] == A.indices.size == len(A.data):
+                raise ValueError("its arrays disagree in size")
+            A.check_format(full_check=True)
+            if not A.has_canonical_format:
+                A = A.copy()
+                A.sum_duplicates()
+    except ValueError as error:
+        why = str(error).rstrip(".")
+        raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
+    return A
+
+
+def matrix(A: Any, name: str) -> Any:
+    check_given(**{name: A})
+    A = check_sparse(A, name)
+    return check_array(A, accept_sparse="csr", dtype=np.float64, input_name=name)
+
+
+def row_weights(weights: Any, n: int, name: str) -> Array:
+    if weights is None:
+        return np.ones(n)
+    check_given(**{name: weights})
+    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name=name)
+    if weights.shape != (n,):
+        raise InvalidInput(f"{name} has shape {weights.shape}; there are {n} rows.")
+    if np.any(weights < 0) or not np.any(weights > 0):
+        raise InvalidInput(f"{name} must be non-negative, and positive for some row.")
+    return np.asarray(weights)
+
+
+def _check_sizes(A: Any, y: Any, A_test: Any, y_test: Any) -> None:
+    if A.shape[1] != A_test.shape[1]:
+        raise InvalidInput(f"A has {A.shape[1]} columns but A_test has {A_test.shape[1]}.")
+    for matrix, target, name in ((A, y, ""), (A_test, y_test, "_test")):
+        if matrix.shape[0] != len(target):
+            raise InvalidInput(
+                f"A{name} has {matrix.shape[0]} rows but y{name} has {len(target)} values."
+            )

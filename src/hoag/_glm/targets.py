@@ -1,0 +1,208 @@
+"""y as a model reads it: encoded, with the losses that go with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import null_space
+from sklearn.utils import check_array
+
+from hoag._core.errors import InvalidInput, check_given
+from hoag._core.numeric import Array
+from hoag._glm.losses import (
+    ConcomitantHuber,
+    Logistic,
+    LogLink,
+    Loss,
+    Multinomial,
+    Offset,
+    Ordinal,
+    OuterLoss,
+    Squared,
+)
+from hoag._glm.losses.offset import with_offset
+from hoag._glm.losses.ordinal import cuts
+from hoag._glm.rows import Rows
+from hoag._glm.term import Predictor
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Encoded y, the loss that fits it and the loss that judges held-out rows.
+
+    `basis` and `spread` are the Q and M of `Predictor`, None without an intercept and where slopes
+    are those of the outputs; `classes` is None for a regression.
+
+    >>> import numpy as np
+    >>> from hoag._glm.targets import binary
+    >>> target = binary(["no", "yes"], np.array(["no", "yes"]), intercept=False)
+    >>> target.y, target.outputs
+    (array([-1.,  1.]), 1)
+    """
+
+    y: npt.NDArray[Any]
+    loss: Loss
+    outer: OuterLoss
+    outputs: int
+    basis: Array | None
+    classes: npt.NDArray[Any] | None = None
+    spread: Array | None = None
+
+    def design(self, rows: Rows) -> Predictor:
+        """The way from x to z on some rows."""
+        return Predictor(rows, self.outputs, self.basis, self.spread)
+
+    @property
+    def offset(self) -> Any:
+        """What is added to z beside A x."""
+        return self.y[:, 1] if isinstance(self.loss, Offset) else 0.0
+
+    def missing(self, weights: Array) -> npt.NDArray[Any]:
+        """The classes that have no row of positive weight."""
+        if self.classes is None:
+            return np.empty(0)
+        present = np.bincount(self._codes, weights=weights, minlength=len(self.classes))
+        return np.asarray(self.classes[present == 0])
+
+    def of_class(self, some: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which rows belong to one of these classes."""
+        return np.asarray(np.isin(np.asarray(self.classes), some)[self._codes])
+
+    def terms(self, design: Any, inside: Array, outside: Array, passes: Any, held_out: Any) -> Any:
+        """The data terms of h and g for the weights of a split; None: a loss for each row."""
+        return None
+
+    @property
+    def _codes(self) -> npt.NDArray[np.intp]:
+        signs = self.outputs == 1 and self.spread is None
+        return (self.y > 0 if signs else self.y).astype(np.intp)
+
+
+def binary(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target:
+    """Labels as signs; the larger one is the positive class."""
+    classes = labels(y, classes)
+    if len(classes) != 2:
+        raise InvalidInput(
+            f"The binary model needs two classes; the labels have {len(classes)}. "
+            + (
+                "Use multinomial() for more."
+                if len(classes) > 2
+                else "Name both with classes=[...] if these rows happen to show only one."
+            )
+        )
+    signs = np.asarray(2.0 * _codes(y, classes, name) - 1.0, dtype=np.float64)
+    return Target(signs, Logistic(), Logistic(), 1, np.eye(1) if intercept else None, classes)
+
+
+def multiclass(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target:
+    """Labels as class numbers."""
+    classes = labels(y, classes)
+    K = len(classes)
+    if K < 2:
+        raise InvalidInput("The multinomial model needs at least two classes; y has one.")
+    basis = null_space(np.ones((1, K))) if intercept else None
+    return Target(_codes(y, classes, name), Multinomial(), Multinomial(), K, basis, classes)
+
+
+def regression(y: Any, intercept: bool, name: str = "y") -> Target:
+    """One or several real targets; ½ squares in h, squares in g."""
+    y = numbers(y, name)
+    outputs = 1 if y.ndim == 1 else y.shape[1]
+    basis = np.eye(outputs) if intercept else None
+    return Target(y, Squared(0.5), Squared(1.0), outputs, basis)
+
+
+def positive_mean(
+    y: Any, loss: LogLink, outer: OuterLoss, intercept: bool, offset: Any = None, name: str = "y"
+) -> Target:
+    """Counts, costs, …: y with a mean exp(z), or exp(z + offset)."""
+    if len(y):  # of no rows nothing is wrong
+        y = flat(y, name)
+        refuse(y, loss.accepts(y), name, loss.takes)
+    basis = np.eye(1) if intercept else None
+    if offset is None:
+        return Target(y, loss, outer, 1, basis)
+    shift = flat(offset, "offset")
+    if shift.size != y.size:
+        raise InvalidInput(f"offset has {shift.size} numbers; there are {y.size} rows.")
+    fits = Offset(loss)
+    judges = fits if outer is loss else Offset(cast(Loss, outer))
+    return Target(with_offset(y, shift), fits, judges, 1, basis)
+
+
+def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") -> Target:
+    """Labels as class numbers, in the order of their values, with a threshold between each two.
+
+    `like` are the cuts that thresholds are counted from; by default from the shares of the classes.
+    """
+    classes = labels(y, classes)
+    if len(classes) < 3:
+        raise InvalidInput(
+            f"Ordered classes are three or more; y has {len(classes)}. Two are logistic regression."
+        )
+    codes = _codes(y, classes, name)
+    if like is None:
+        # A class that no row shows takes part with half a row: cuts have to differ.
+        counts = np.bincount(codes, minlength=len(classes))
+        like = cuts(np.maximum(counts, 0.5))
+    loss = Ordinal(like)
+    levels = len(classes) - 1
+    return Target(codes, loss, loss, 1, np.eye(levels), classes, np.ones((1, levels)))
+
+
+def robust(y: Any, delta: float, start: float, intercept: bool, name: str = "y") -> Target:
+    """A number for each row, its residuals of an unknown spread, counted from `start`."""
+    basis = np.eye(2) if intercept else np.eye(2)[:, 1:]
+    fit, judge = (ConcomitantHuber(delta, start, scale) for scale in (0.5, 1.0))
+    y = flat(y, name) if len(y) else y
+    return Target(y, fit, judge, 1, basis, None, np.array([[1.0, 0.0]]))
+
+
+def refuse(y: Array, good: npt.NDArray[np.bool_], name: str, takes: str) -> None:
+    """Say which row is the first that a model cannot take, if there is one."""
+    bad = np.flatnonzero(~good)
+    if bad.size:
+        more = f" (and {bad.size - 1} more)" if bad.size > 1 else ""
+        raise InvalidInput(
+            f"{name} is {y[bad[0]]:.6g} in row {bad[0]}{more}; this model is for {takes}."
+        )
+
+
+def flat(y: Any, name: str) -> Array:
+    """One number for each row."""
+    y = numbers(y, name)
+    if y.ndim != 1:
+        raise InvalidInput(f"{name} has shape {y.shape}; this loss takes one number for each row.")
+    return np.asarray(y)
+
+
+def numbers(y: Any, name: str) -> Array:
+    check_given(**{name: y})
+    checked = check_array(np.asarray(y), ensure_2d=False, dtype=np.float64, input_name=name)
+    return np.asarray(checked[:, 0] if checked.ndim == 2 and checked.shape[1] == 1 else checked)
+
+
+def labels(y: Any, classes: Any) -> npt.NDArray[Any]:
+    """The classes in order: those given, or those that y shows."""
+    found = np.asarray(y if classes is None else classes)
+    if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
+        raise InvalidInput("The labels hold a NaN or an infinity.")
+    return np.unique(found)
+
+
+def _codes(y: Any, classes: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
+    check_given(**{name: y})
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise InvalidInput(f"{name} has shape {y.shape}; labels are a flat array.")
+    codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    unknown = classes[codes] != y
+    if np.any(unknown):
+        raise InvalidInput(
+            f"{name} has the label {y[unknown][0]!r}, which is not among the classes "
+            f"{np.array2string(classes, threshold=6)}."
+        )
+    return np.asarray(codes)

@@ -1,0 +1,1 @@
+"""Operators and the only factorisations of the package."""

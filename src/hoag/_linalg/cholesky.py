@@ -1,0 +1,91 @@
+"""Cholesky factors of the matrices of all folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from hoag._core.errors import InnerProblemError
+from hoag._core.numeric import EXACT, ROUNDING, Array
+from hoag._linalg.operator import Inverse
+
+
+class Factor:
+    """b ↦ M⁻¹b by a Cholesky factor, which is as exact whatever the scales of M's columns are.
+
+    M is overwritten above its diagonal.
+
+    pivot   the least of its squared pivots beside the diagonal of M, at most 1: about the inverse
+            of M's condition once its columns are brought to one scale
+    """
+
+    def __init__(self, M: Array) -> None:
+        diagonal = M.diagonal().copy()
+        self._lower, failed = dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
+        if failed:
+            raise LinAlgError("The matrix is not positive definite.")
+        self.pivot = float(np.min(self._lower.diagonal() ** 2 / diagonal, initial=1.0))
+
+    @property
+    def log_det(self) -> float:
+        """log|M|."""
+        return 2.0 * float(np.sum(np.log(self._lower.diagonal())))
+
+    def __call__(self, b: Array) -> Array:
+        """For b of shape (size,) or (size, m)."""
+        return np.asarray(dpotrs(self._lower, b, lower=1)[0])
+
+
+def factors(M: Array, lam: Array) -> list[Factor]:
+    """One for each M_k; M is overwritten."""
+    diagonal = np.einsum("kii->ki", M).copy()
+    try:
+        return [Factor(own) for own in M]
+    except LinAlgError:
+        below = np.tril(M, -1)
+        M = below + below.transpose(0, 2, 1)
+        # Where a column has no curvature at all, a step in it shall be long, and a number.
+        scales = np.maximum(diagonal, EXACT * diagonal.max(axis=1, keepdims=True, initial=1.0))
+        np.einsum("kii->ki", M)[:] = scales * (1.0 + M.shape[-1] * ROUNDING)
+    try:
+        return [Factor(own) for own in M]
+    except LinAlgError:
+        raise InnerProblemError(
+            f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
+        ) from None
+
+
+def solved(inverses: Sequence[Inverse], R: Array) -> Array:
+    """M_k⁻¹r_k for every fold."""
+    return np.stack([inverse(r) for inverse, r in zip(inverses, R, strict=True)])
+
+
+def conjugate(
+    product: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    B: Array,
+    tol: float,
+    most: int,
+) -> tuple[Array, int]:
+    """M_k⁻¹b_k for all folds by conjugate gradients to `tol`, relatively; and how many products."""
+    X, R = np.zeros_like(B), B
+    Z = precondition(R)
+    D, size = Z, np.sum(R * Z, axis=1)
+    first = size
+    for k in range(most):
+        if np.all(size <= tol**2 * first):
+            return X, k
+        MD = product(D)
+        t = size / np.maximum(np.sum(D * MD, axis=1), np.finfo(float).tiny)
+        X, R = X + t[:, None] * D, R - t[:, None] * MD
+        Z, before = precondition(R), size
+        size = np.sum(R * Z, axis=1)
+        D = Z + (size / np.maximum(before, np.finfo(float).tiny))[:, None] * D
+    return X, most
+
+
+def named(lam: Array) -> str:
+    return f"lam = {np.array2string(lam, precision=6, threshold=6)}"

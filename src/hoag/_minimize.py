@@ -1,0 +1,162 @@
+"""`hoag.minimize`: from a problem to a result in one call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.domain import Box, Domain
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Result, Step
+from hoag._criteria.base import Criterion
+from hoag._criteria.plan import plan
+from hoag.domains import adopt
+from hoag.optimize import Auto, Search
+from hoag.optimize.checkpoint import kept, told
+from hoag.optimize.fingerprint import of_problem
+from hoag.optimize.run import OnStep
+from hoag.own.derived import Derived
+from hoag.problems import Problem
+
+
+def minimize(
+    problem: Any,
+    lam0: Any = None,
+    bounds: Any = None,
+    search: Any = None,
+    callback: OnStep | None = None,
+    certificate: str = "auto",
+    checkpoint: Any = None,
+) -> Result:
+    """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
+
+    problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
+              criterion such as hoag.Implicit(problem, inner=..., corrected=True)
+    lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
+    bounds    a pair (lower, upper) of numbers or arrays, or a Box, by default (−12, 12); or another
+              domain, such as hoag.domains.Simplex(), or any object with project(lam), the nearest
+              point of a closed convex set. Where λ is a structure of the user's own, lower and
+              upper may be structures like it; or `bounds` is one with a pair or a domain for each
+              leaf, or for all below it
+    search    how to search, and when to stop; default: hoag.optimize.Auto(). Auto(tol=1e-6) goes on
+              until a millionth of the loss is all that can be gained; hoag.optimize.Hoag() is the
+              algorithm of the paper
+    callback  called with every Step; return True to stop
+    certificate  "auto": the error of the gradient that is returned, where measuring it costs at
+              most a fifth of the run; "none"; "estimate": in any case; "bound": and a rigorous
+              bound on it, where the problem knows one
+    checkpoint  the path of a file in which the search is kept while it runs. Killed at any instant
+              and called again it goes on from there, to the same result bit by bit; once it has
+              ended, it is read from the file. Ctrl-C then returns the best so far. See the guide
+
+    The loss that is returned is computed once more at the λ chosen, outside whatever approximation
+    the search went by, and counted.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> folds = hoag.models.folds(hoag.models.ridge, X, y, cv=5, intercept=True)
+    >>> result = hoag.minimize(folds)
+    >>> print(f"λ = {result.lam[0]:.2f}, mean held-out error {result.value / len(y):.0f}")
+    λ = -7.64, mean held-out error 2993
+    """
+    search = Auto() if search is None else search
+    if not isinstance(search, Search):
+        raise InvalidInput(f"search={search!r}: give an instance, such as hoag.optimize.Hoag().")
+    criterion = plan(_in_units(problem, bounds), by_steps=search.by_steps, certificate=certificate)
+    about = criterion.stands_on
+    view = None if about is None else about.layout
+    start = _start(criterion, lam0 if lam0 is None or view is None else view.moved(lam0, "lam0"))
+    if view is not None:
+        domain = view.domain(bounds)
+    else:
+        domain = adopt((-12.0, 12.0) if bounds is None else bounds, start.size)
+    _check_inside(start, domain)
+    on_step = callback
+    if callback is not None and view is not None:
+        on_step = partial(_as_given, callback, view)
+    settings = {"search": search, "bounds": domain, "lam0": start, "certificate": certificate}
+    with kept(checkpoint, lambda: of_problem(problem, settings)) as file:
+        found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
+        found = told(file, found)
+    return found if view is None or about is None else _handed_out(found, about)
+
+
+def _in_units(problem: Any, bounds: Any) -> Any:
+    """People's own problems, where their λ is linear and its bounds far apart in units of these."""
+    if isinstance(problem, (list, tuple)):
+        views = [one.layout for one in problem if isinstance(one, Derived)]
+        for k, view in enumerate(views[1:], start=2):
+            if not view.alike(views[0]):
+                raise InvalidInput(
+                    f"Problem {k} of the list has other hyperparameters than the first: names, "
+                    "shapes and scales of lam must be the same in all of them."
+                )
+        return [_in_units(one, bounds) for one in problem]
+    return problem.in_units_of(bounds) if isinstance(problem, Derived) else problem
+
+
+def _check_inside(start: Array, domain: Domain) -> None:
+    if domain.contains(start):
+        return
+    if isinstance(domain, Box):
+        j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
+        lower, upper = (domain.shown(end)[j] for end in (domain.lower, domain.upper))
+        raise InvalidInput(
+            f"{domain.told(start, j, 'lam0')} lies outside the bounds [{lower:g}, {upper:g}]. "
+            "Start inside the box, or widen it with bounds=(lower, upper)."
+        )
+    here, near = (np.array2string(lam, threshold=6) for lam in (start, domain.project(start)))
+    raise InvalidInput(
+        f"lam0 = {here} lies outside {domain!r}. Start inside with lam0=…: the nearest point is "
+        f"{near}."
+    )
+
+
+def _as_given(callback: OnStep, view: Any, step: Step) -> bool | None:
+    """The callback of somebody whose λ have a structure of their own."""
+    return callback(replace(step, layout=view))
+
+
+def _handed_out(found: Result, problem: Problem) -> Result:
+    """λ, x and the trace as the user's problem has them."""
+    view, status = problem.layout, found.status
+    if status.converged and found.evaluation.lam.size > 1:
+        near = (
+            "That is judged by the slope and the curvature where it ended: of a lower place beyond "
+            "a flat stretch they tell nothing, another lam0 may."
+        )
+        status = replace(status, sentence=f"{status} {near}")
+    if problem.facts is not None and not problem.facts.convex:
+        local = (
+            "h is not convex: the loss, its gradient and what is said of their errors are those of "
+            "the minimum of h in which the inner solver ended; others are not looked for."
+        )
+        status = replace(status, sentence=f"{status} {local}")
+    return replace(
+        found,
+        status=status,
+        layout=view,
+        names=view.names,
+        unit=problem.unit,
+        trace=tuple(replace(step, layout=view) for step in found.trace),
+    )
+
+
+def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:
+    default = np.array(criterion.lam0, dtype=float)
+    start = default if lam0 is None else np.array(lam0, dtype=float)
+    if start.ndim == 0:
+        start = np.full(default.size, float(start))
+    if start.shape != default.shape:
+        raise InvalidInput(
+            f"lam0 has shape {start.shape}; the problem has {default.size} hyperparameters."
+        )
+    if not np.all(np.isfinite(start)):
+        raise InvalidInput(f"lam0[{int(np.flatnonzero(~np.isfinite(start))[0])}] is not finite.")
+    return start

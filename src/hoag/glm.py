@@ -1,0 +1,24 @@
+"""What models made of rows are made of: losses, rows, penalties, and the model that joins them.
+
+>>> from hoag import glm
+>>> glm.Quadratic(2, [[1.0, 0.0], [0.0, 1.0]]).n_lam  # two diagonals, a hyperparameter each
+2
+"""
+
+from hoag._glm.losses import ScalarLoss
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import Penalty, PenaltyAt, Quadratic, Ridge
+from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.targets import Target
+
+__all__ = [
+    "ArrayRows",
+    "LinearModel",
+    "Penalty",
+    "PenaltyAt",
+    "Quadratic",
+    "Ridge",
+    "Rows",
+    "ScalarLoss",
+    "Target",
+]

@@ -1,0 +1,38 @@
+"""Searches: each minimises a criterion over a domain and returns a result.
+
+>>> import hoag
+>>> from sklearn.datasets import load_diabetes
+>>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+>>> for search in (hoag.optimize.Auto(), hoag.optimize.Grid(9)):
+...     print(f"{hoag.minimize(folds, search=search).lam[0]:.2f}")
+-0.75
+0.00
+"""
+
+from hoag.optimize.asks import Journal, Look, Note
+from hoag.optimize.auto import Auto
+from hoag.optimize.base import Search
+from hoag.optimize.bayes import Bayes
+from hoag.optimize.blackbox import Grid, Random
+from hoag.optimize.growing import Growing
+from hoag.optimize.hoag import Hoag
+from hoag.optimize.run import Run
+from hoag.optimize.steps import Adaptive, Constant
+from hoag.optimize.tpe import TPE
+
+__all__ = [
+    "TPE",
+    "Adaptive",
+    "Auto",
+    "Bayes",
+    "Constant",
+    "Grid",
+    "Growing",
+    "Hoag",
+    "Journal",
+    "Look",
+    "Note",
+    "Random",
+    "Run",
+    "Search",
+]

@@ -1,0 +1,212 @@
+"""Hyperparameters in sets that have nothing to do with each other: one small search for each.
+
+    min over λ of Σ_t f_t(λ_t) = Σ_t min over λ_t of f_t(λ_t)
+
+All sets begin at the best λ that is the same for all their penalties, found with factors that all
+share, or where looks along the axes from there lead, which many share too. Then some sets at a
+time are searched to their end, and that is a step of the trace: whoever stops the search between
+two steps keeps what was found, and the others at the best λ that is the same for all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from hoag._core import clock
+from hoag._core.domain import Box
+from hoag._core.numeric import Array
+from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
+from hoag._criteria.apart import Apart
+from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag._criteria.folds import in_threads
+from hoag.optimize import newton, root
+from hoag.optimize.asks import Steps, sentence
+from hoag.optimize.base import Search
+from hoag.optimize.checkpoint import Checkpoint, Place, current
+from hoag.optimize.run import OnStep, Run, attach, told_to_stop
+
+
+class Own(Search):
+    """The search of one set, from where it is."""
+
+    by_steps = False
+
+    def __init__(
+        self, tol: float, max_iter: int, starts: int, lead: tuple[Array, float] | None = None
+    ) -> None:
+        self.tol, self.max_iter, self.starts, self.lead = tol, max_iter, starts, lead
+
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        return self.tol
+
+    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
+        if not traits.bends:  # one λ, and f known everywhere for little
+            return root.descend(domain, lam0, self.tol, self.max_iter or 1, traits)
+        here = replace(traits, looks=None)
+        most = self.max_iter or 1
+        return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
+
+
+class Searches:
+    """Every set of an `Apart` searched by `own`, and what is known of all of them so far."""
+
+    batches = 10  # steps of the trace, about
+
+    def __init__(
+        self, own: Own, criterion: Apart, domain: Box, budget: float | None, certificate: str
+    ) -> None:
+        self.own, self.criterion, self.certificate = own, criterion, certificate
+        self.boxes, self.budget = criterion.boxes(domain), budget
+        self.start, self.trace = time.perf_counter(), list[Step]()
+        self.found, self.cost = self._alike()
+        self.leads: dict[int, Array] = {}
+        self.ended: dict[int, Result] = {}
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    def _alike(self) -> tuple[list[Evaluation], Cost]:
+        """Each set at the best λ that is the same for all its penalties; f is known there."""
+        low = min(float(box.lower.min()) for box in self.boxes)
+        high = max(float(box.upper.max()) for box in self.boxes)
+        count = int(np.ceil((high - low) / (SPACING / 3))) + 1
+        places = np.linspace(low, high, count)
+        values, cost = self.criterion.alike([float(t) for t in places])
+        found = []
+        for box, own in zip(self.boxes, values, strict=True):
+            inside = (box.lower.min() <= places) & (places <= box.upper.max())
+            best = int(np.argmin(np.where(inside | ~np.any(inside), own, np.inf)))
+            lam = box.project(np.full(box.size, places[best]))
+            found.append(Evaluation(lam, float(own[best]), no_gradient(lam)))
+        return found, cost
+
+    def run(self, on_step: OnStep | None) -> Result:
+        try:
+            # Thousands of factors, too small for several threads, which would wait for each other.
+            with threadpool_limits(1, "blas"):
+                return self._run(on_step)
+        except BaseException as error:
+            checkpoint = current()
+            first = checkpoint is not None and not checkpoint.interrupted
+            if checkpoint is not None and first and isinstance(error, KeyboardInterrupt):
+                checkpoint.interrupted = True
+                return self.result(self._interrupted(checkpoint))
+            if self.ended:
+                told = f"Interrupted by {type(error).__name__} {self._so_far}."
+                found, why = self.criterion.joined(self.found), Status("interrupted", told)
+                attach(error, Result(found, why, tuple(self.trace), self.cost, self.seconds))
+            raise
+
+    def _run(self, on_step: OnStep | None) -> Result:
+        many = len(self.found)
+        self._look_along()
+        for some in np.array_split(np.arange(many), min(many, self.batches)):
+            before = self.seconds
+            try:
+                with clock.until(self._deadline):
+                    self._search([int(t) for t in some])
+            except clock.TimeUp:
+                why = f"Stopped {self._so_far}: the time budget is used."
+                return self.result(Status("time_budget", why))
+            last, checkpoint = self.seconds - before, current()
+            if checkpoint is not None and checkpoint.interrupted:
+                return self.result(self._interrupted(checkpoint))
+            if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
+                return self.result(Status("callback", f"Stopped by the callback {self._so_far}."))
+            late = self.budget is not None and self.seconds + last > self.budget
+            if late and len(self.ended) < many:
+                why = f"Stopped {self._so_far}: the time budget of {self.budget:g} s is used."
+                return self.result(Status("time_budget", why))
+        return self.result(self._status())
+
+    @property
+    def _deadline(self) -> float:
+        if self.budget is None:
+            return np.inf
+        return time.perf_counter() + self.budget - self.seconds
+
+    def _interrupted(self, checkpoint: Checkpoint) -> Status:
+        told = f"Interrupted {self._so_far}: this is the best so far. {checkpoint.goes_on}"
+        return Status("interrupted", told)
+
+    @property
+    def _so_far(self) -> str:
+        return f"with {len(self.ended)} of {len(self.found)} sets of penalties tuned"
+
+    def _search(self, some: Sequence[int]) -> None:
+        """Search some sets to their end; a step of the trace."""
+        checkpoint = current()
+        places = [None if checkpoint is None else checkpoint.place() for _ in some]
+        results = in_threads(self._one, zip(some, places), self.criterion.n_jobs)
+        for t, result in zip(some, results, strict=True):
+            self.ended[t], self.found[t] = result, result.evaluation
+            self.cost = self.cost + result.cost
+        now = replace(self.criterion.joined(self.found), cost=Cost())
+        step = Step(len(self.trace) + 1, 0.0, now, self.cost, self.seconds)
+        self.trace.append(replace(step, evaluation=now.light()))
+
+    def _look_along(self) -> None:
+        """Where each set is led: every λ to where f is least along its axis, all at once.
+
+        Sets that begin at the same λ share the look, so that it costs little; from there a search
+        takes half the steps. Of places within tol of the least the nearest: f may be flat beyond.
+        """
+        places = [newton.to_look_at(box) for box in self.boxes]
+        looks, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
+        self.cost = self.cost + cost
+        for t, (now, there, values) in enumerate(zip(self.found, places, looks, strict=True)):
+            if values is None:
+                continue
+            there = np.insert(there, 0, now.lam, axis=1)
+            values = np.insert(values, 0, now.value, axis=1)
+            most = values.min(axis=1, keepdims=True) + self.own.tol * abs(now.value)
+            far = np.where(values <= most, np.abs(there - there[:, :1]), np.inf)
+            self.leads[t] = there[np.arange(len(there)), np.argmin(far, axis=1)]
+
+    def _one(self, t: int, place: Place | None) -> Result:
+        part: Criterion = self.criterion.parts[t]
+        own, start = self.own, self.found[t]
+        if t in self.leads:
+            own = Own(own.tol, own.max_iter or 1, own.starts, (self.leads[t], start.value))
+        run = Run(part, None, None, self.certificate, place=place)
+        return run.drive(own, self.boxes[t], start.lam)
+
+    def result(self, status: Status) -> Result:
+        """Of all sets; those that were not searched are evaluated where they began."""
+        for t, part in enumerate(self.criterion.parts):
+            if t not in self.ended:
+                begun = part.evaluate(self.found[t].lam, Ask())
+                self.found[t] = part.settled(begun, self.own.tol * abs(begun.value))
+                self.cost = self.cost + begun.cost + self.found[t].cost
+        now = self.criterion.joined(self.found)
+        return Result(now, status, tuple(self.trace), self.cost, self.seconds)
+
+    def _status(self) -> Status:
+        """That of all sets: converged where all of them are."""
+        each = [self.ended[t].status for t in range(len(self.found))]
+        steps = [len(result.trace) for result in self.ended.values()]
+        count = f"{min(steps)} to {max(steps)} steps"
+        one, starts = sum(status.basins == 1 for status in each), ""
+        if self.own.starts > 1:
+            starts = f"{self.own.starts} starts ended in one basin for {one} of {len(each)} sets."
+        if all(status.converged for status in each):
+            told = (
+                f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
+                f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
+                "looked at from bound to bound."
+            )
+            return Status("converged", sentence(told, starts))
+        reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
+        first = next(t for t, status in enumerate(each) if status.reason == reason)
+        good = sum(status.converged for status in each)
+        targets = ", ".join(map(str, self.criterion.targets[first][:3]))
+        why = f"{good} of {len(each)} sets of penalties converged, in {count}. For target {targets}"
+        return Status(reason, sentence(f"{why}: {each[first]}", starts))

@@ -1,0 +1,267 @@
+"""Values as bytes that run no code when they are read: an npz archive of arrays and JSON.
+
+    0.json, 0.0.npy, 0.1.npy, …   one value: its tree, and the arrays that it names by their numbers
+    head.json                     what the archive is
+    comment of the archive        a digest of all bytes before it
+
+Arrays and numbers keep their bits, and arrays the order of their axes in memory, by which sums are
+rounded. Classes are looked up in a list of the library's own, and nothing else is made.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass, fields, is_dataclass
+from hashlib import blake2b
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
+from hoag._criteria import bands, implicit, joint, probed, sketched, tall
+from hoag._criteria.reduced import Reduced
+from hoag._criteria.stand_in import Pairs
+from hoag._glm.basis import Basis
+from hoag._glm.blocks import Sums
+from hoag.optimize.asks import Entry
+
+# What a search holds, and what criteria leave in `Evaluation.warm` to go on from.
+CLASSES: dict[str, type] = {
+    f"{one.__module__}.{one.__qualname__}".removeprefix("hoag."): one
+    for one in (
+        *(Ask, Cost, Evaluation, Result, Status, Step, Entry),
+        *(implicit.Warm, joint.Warm, tall.Warm, probed.Warm, bands.Warm, Sums, Reduced, Basis),
+        *(sketched.Warm, sketched.Read, sketched.Beside, Pairs),
+    )
+}
+NAMES = {one: name for name, one in CLASSES.items()}
+DEFAULTS: dict[type, list[tuple[str, Any]]] = {
+    one: [(field.name, field.default) for field in fields(one)]
+    for one in NAMES
+    if is_dataclass(one)
+}
+ALIKE = (type(None), bool, int, str)
+
+
+class Unstorable(TypeError):
+    """A value that is no array, number, text, nor a class of the list."""
+
+
+class Damaged(ValueError):
+    """Bytes that are not an archive, or not as they were written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """One value: its tree as JSON, and its arrays."""
+
+    text: str
+    arrays: list[npt.NDArray[Any]]
+
+
+def pack(value: Any) -> Packed:
+    packer = _Packer()
+    return Packed(packer.text(value), packer.arrays)
+
+
+def unpack(packed: Packed) -> Any:
+    return _Unpacker(packed.arrays).value(json.loads(packed.text))
+
+
+class Growing:
+    """A dict with a list that only grows: what was packed of the list stays so."""
+
+    def __init__(self) -> None:
+        self._packer, self._texts = _Packer(), list[str]()
+
+    @property
+    def size(self) -> int:
+        return len(self._texts)
+
+    def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Packed:
+        """{name: values, **others}"""
+        try:
+            self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
+        except BaseException:  # half of them have numbers, and no text: from the beginning, then
+            self._packer, self._texts = _Packer(), []
+            raise
+        rest = _Packer(self._packer)
+        pairs = [f"[{json.dumps(key)},{rest.text(one)}]" for key, one in others.items()]
+        text = f'{{"dict":[[{json.dumps(name)},[{",".join(self._texts)}]],{",".join(pairs)}]}}'
+        return Packed(text, self._packer.arrays + rest.arrays)
+
+
+class _Packer:
+    """Objects and arrays that are met again are named by their number, after those of another."""
+
+    def __init__(self, other: _Packer | None = None) -> None:
+        self.arrays: list[npt.NDArray[Any]] = []
+        self._first = (0, 0) if other is None else (len(other._met), len(other.arrays))
+        self._numbers: dict[int, int] = {}
+        self._met: list[Any] = []  # alive, so that no other object has its id
+
+    def text(self, value: Any) -> str:
+        return json.dumps(self.tree(value), allow_nan=False, separators=(",", ":"))
+
+    def tree(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in ALIKE:
+            return value
+        if kind is float:
+            return value if isfinite(value) else {"float": repr(value)}
+        if kind is list:
+            return [self.tree(one) for one in value]
+        if kind is tuple:
+            return {"tuple": [self.tree(one) for one in value]}
+        if kind is dict:
+            return {"dict": [[self.tree(key), self.tree(one)] for key, one in value.items()]}
+        if kind is slice:
+            return {"slice": [self.tree(end) for end in (value.start, value.stop, value.step)]}
+        if isinstance(value, np.generic):
+            return {"scalar": self._kept(np.asarray(value))}
+        if isinstance(value, np.ndarray):
+            return self._short(value) or self._once(value, self._array)
+        if kind in NAMES:
+            return self._once(value, self._object)
+        raise Unstorable(f"{kind.__module__}.{kind.__qualname__}")
+
+    def _once(self, value: Any, how: Any) -> Any:
+        known = self._numbers.get(id(value))
+        if known is not None:
+            return {"again": known}
+        self._numbers[id(value)] = number = self._first[0] + len(self._met)
+        self._met.append(value)
+        return {"number": number} | how(value)
+
+    def _object(self, value: Any) -> dict[str, Any]:
+        own = {name: self.tree(one) for name, one in _members(value)}
+        return {"class": NAMES[type(value)], "with": own}
+
+    def _short(self, array: npt.NDArray[Any]) -> dict[str, Any] | None:
+        """A few numbers as they read, where that keeps every bit."""
+        if array.dtype != np.float64 or array.ndim != 1 or not 0 < array.size <= 12:
+            return None
+        told = [x if isfinite(x) else repr(x) for x in array.tolist()]
+        if any(isinstance(x, str) for x in told):
+            again = np.array([float(x) for x in told])
+            return {"floats": told} if again.tobytes() == array.tobytes() else None
+        return {"floats": told}
+
+    def _array(self, array: npt.NDArray[Any]) -> dict[str, Any]:
+        axes = sorted(range(array.ndim), key=lambda k: -array.strides[k])
+        turned = array.transpose(axes)
+        if axes != sorted(axes) and turned.flags.c_contiguous:
+            return {"array": self._kept(turned), "axes": axes}
+        return {"array": self._kept(array)}
+
+    def _kept(self, array: npt.NDArray[Any]) -> int:
+        if array.dtype.hasobject:
+            raise Unstorable("an array of objects")
+        self.arrays.append(array)
+        return self._first[1] + len(self.arrays) - 1
+
+
+def _members(value: Any) -> list[tuple[str, Any]]:
+    """What an object is made of again, but for what is as usual."""
+    if isinstance(value, tuple):
+        return list(value._asdict().items())  # type: ignore[attr-defined]
+    if not is_dataclass(value):
+        return list(value.__getstate__().items())
+    own = vars(value)
+    usual = DEFAULTS[type(value)]
+    return [(name, own[name]) for name, default in usual if not _usual(own[name], default)]
+
+
+def _usual(value: Any, default: Any) -> bool:
+    if value is default or type(value) is not type(default):
+        return value is default
+    return repr(value) == repr(default) if type(value) is float else bool(value == default)
+
+
+class _Unpacker:
+    def __init__(self, arrays: list[npt.NDArray[Any]]) -> None:
+        self._arrays, self._met = arrays, dict[int, Any]()
+
+    def value(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self.value(one) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        if "again" in tree:
+            return self._met[tree["again"]]
+        if "float" in tree:
+            return float(tree["float"])
+        if "floats" in tree:
+            return np.array([float(x) for x in tree["floats"]])
+        if "tuple" in tree:
+            return tuple(self.value(one) for one in tree["tuple"])
+        if "dict" in tree:
+            return {self.value(key): self.value(one) for key, one in tree["dict"]}
+        if "slice" in tree:
+            return slice(*(self.value(end) for end in tree["slice"]))
+        if "scalar" in tree:
+            return self._arrays[tree["scalar"]][()]
+        made = self._array(tree) if "array" in tree else self._object(tree)
+        self._met[tree["number"]] = made
+        return made
+
+    def _array(self, tree: dict[str, Any]) -> npt.NDArray[Any]:
+        array: npt.NDArray[Any] = self._arrays[tree["array"]]
+        if "axes" in tree:
+            array = array.transpose(np.argsort(tree["axes"]))
+        return array
+
+    def _object(self, tree: dict[str, Any]) -> Any:
+        kind = CLASSES[tree["class"]]
+        own = {name: self.value(one) for name, one in tree["with"].items()}
+        if is_dataclass(kind) or issubclass(kind, tuple):
+            return kind(**own)
+        made = kind.__new__(kind)
+        vars(made).update(own)
+        return made
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data).hexdigest().encode()
+
+
+def archive(head: dict[str, Any], values: list[Packed]) -> bytes:
+    """All of it in one file."""
+    made, empty = io.BytesIO(), _digest(b"")
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as file:
+        file.comment = empty
+        file.writestr(zipfile.ZipInfo("head.json"), json.dumps(head | {"values": len(values)}))
+        for k, value in enumerate(values):
+            file.writestr(zipfile.ZipInfo(f"{k}.json"), value.text)
+            for j, array in enumerate(value.arrays):
+                with file.open(zipfile.ZipInfo(f"{k}.{j}.npy"), "w", force_zip64=True) as one:
+                    np.lib.format.write_array(one, np.array(array, order="C"), allow_pickle=False)
+    body = made.getvalue()[: -len(empty)]
+    return body + _digest(body)
+
+
+class Archive:
+    """What `archive` made: its head, and its values when they are asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        size = len(_digest(b""))
+        body, told = data[:-size], data[-size:]
+        if not body.startswith(b"PK") or _digest(body) != told:
+            raise Damaged("its digest is another one")
+        self._file = zipfile.ZipFile(io.BytesIO(data))
+        self._names = set(self._file.namelist())
+        self.head: dict[str, Any] = json.loads(self._file.read("head.json"))
+
+    def values(self) -> list[Packed]:
+        return [self._value(k) for k in range(self.head["values"])]
+
+    def _value(self, k: int) -> Packed:
+        arrays: list[npt.NDArray[Any]] = []
+        while (name := f"{k}.{len(arrays)}.npy") in self._names:
+            with self._file.open(name) as one:
+                arrays.append(np.lib.format.read_array(one, allow_pickle=False))
+        return Packed(self._file.read(f"{k}.json").decode(), arrays)

@@ -1,0 +1,283 @@
+"""Projected quasi-Newton steps for two hyperparameters or a hundred thousand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from hoag._core.domain import Box, Domain
+from hoag._core.numeric import FALLEN, ROUNDING, SUFFICIENT, Array
+from hoag._core.result import Ask, Evaluation, Status
+from hoag._criteria.base import SETTLED
+from hoag.optimize.asks import Asking, Look, Note, Steps, on_bounds, sentence
+from hoag.optimize.curvature import TINY, Curvature, free, steepest
+from hoag.optimize.steps import AHEAD, LONGEST, M
+from hoag.schedules import FLOOR
+
+# The longest step doubles when f falls by this share of what the slope promises.
+GOOD = 0.25
+# Where values are too uncertain, the mean of two slopes decides; but after a long step values must
+# be known to this share of what was promised: on 20news slopes alone led up a hill. And y is noise
+# below this share of the errors of the two gradients, which are estimated high.
+FAINT = 0.1
+DOWN = 0.01  # the least cosine of a step with the gradient
+# After so many refusals p is suspected, and computed again; no step this short is tried again.
+REFUSALS, SHORTEST = 2, 1e-7
+# The first ε as a share of the loss at x₀: far too large, for what is too large costs nothing.
+LOOSE = 1e-2
+# ε is chosen for an error of this share of p, or of its last change where that is smaller, or the
+# pairs would be noise (digits, a penalty a class: 4 times the passes).
+AIM = 0.3
+# ε changes by these factors; a sequence with this rate bounds it, so that it is summable.
+SHRINK, GROW, RATE = 0.1, 2.0, 0.95
+# Two ε with the same p, up to this share of its error, say nothing: both may have left x as it was.
+SHOWN = 0.01
+# A slope that is steep does not keep a search going where the model promises less than this share
+# of the tolerance.
+CERTAIN = 1e-3
+
+
+def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = False) -> Steps:
+    """λ ← P_D(λ − B⁻¹p), no hyperparameter by more than r ≤ 2, until f can only fall by tol·|f|.
+
+    B is an L-BFGS matrix that starts from a diagonal: the sizes of the slopes seen so far. Where λ
+    is a logarithm, f bends about as much as it slopes, so each hyperparameter moves by about one
+    at first, and not only the steepest. r shrinks when f does not fall; the pair of a refused step
+    is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
+    proportion to ε, as it was when λ was last evaluated with two of them.
+    """
+    return (yield from InBox(domain, tol, max_iter, exact).from_there(domain.project(lam)))
+
+
+class Here(NamedTuple):
+    now: Evaluation
+    eps: float
+
+
+class _Done(Exception):
+    """The descent has come to its end."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+class Descent(ABC):
+    """Steps that are taken, refused and learnt from, each with the ε that the next decision needs.
+
+    How a step is made of p, and how much of p the domain lets act, is for those who derive from it.
+    """
+
+    horizon = LONGEST  # what is left to gain is judged by a step no longer than this
+
+    def __init__(self, domain: Domain, tol: float, max_iter: int, exact: bool) -> None:
+        self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
+        self.model, self.radius = Curvature(), LONGEST
+        self.first = self.most = np.inf  # ε
+        self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
+        self.evaluations, self.eps = 0, np.inf
+        self.stuck: Array | None = None  # a λ that is not known better with a smaller ε
+
+    @abstractmethod
+    def _step(self, here: Here, radius: float) -> Array:
+        """Where the model is least, but no hyperparameter by more than the radius."""
+
+    @abstractmethod
+    def _slope(self, now: Evaluation) -> float:
+        """‖p‖, without what the domain holds back."""
+
+    @abstractmethod
+    def _changed(self, old: Evaluation, new: Evaluation) -> float:
+        """By how much p has changed, without what the domain holds back."""
+
+    def _moved(self, lam: Array, step: Array) -> Array:
+        return lam + step
+
+    def _tells(self, step: Array, y: Array, error: float) -> bool:
+        """Whether y, up to its error, says how f bends along the step."""
+        return bool(np.linalg.norm(y) > FAINT * error)
+
+    def _longest(self, step: Array) -> float:
+        """How far a hyperparameter may go in the step after this one."""
+        return LONGEST
+
+    def _steep(self, now: Evaluation) -> float:
+        """What p promises for a move by one."""
+        return steepest(now.lam, now.grad, self.domain)
+
+    def from_there(self, lam: Array, start: Evaluation | None = None) -> Steps:
+        """From λ; or from an evaluation on fewer rows, with all that was learnt there."""
+        try:
+            yield from self._run(lam, start)
+        except _Done as done:
+            return done.status
+        raise AssertionError("a descent ends by _Done")
+
+    def _run(self, lam: Array, start: Evaluation | None) -> Asking[None]:
+        here = yield from self._at(lam, self.eps, start)
+        here = yield from self._clear(here)
+        here = yield from self._going_on(here)
+        self.model.see(here.now.grad)
+        refusals = 0
+        while True:
+            step = self._step(here, self.radius)
+            there = self._moved(here.now.lam, step)
+            trial = yield from self._at(there, self._next_eps(here), here.now)
+            trial = yield from self._clear(trial)
+            promise, fall = -float(here.now.grad @ step), self._fall(here, trial, step)
+            while fall is None:
+                trial = yield from self._refined(trial)
+                fall = self._fall(here, trial, step)
+            self._learn(here, trial, step)
+            if fall >= SUFFICIENT * promise:
+                longer = 2.0 if fall >= GOOD * promise else 1.0
+                self.radius = min(self._longest(step), self.radius * longer)
+                self.most *= RATE
+                refusals = 0
+                here = yield from self._going_on(trial)
+                self.model.see(here.now.grad)
+                continue
+            refusals += 1
+            length = float(np.max(np.abs(step)))
+            share = promise / (promise - fall) if promise > fall else 0.0
+            self.radius = length * float(np.clip(share / 2, 0.1, 0.5))
+            if refusals % REFUSALS == 0 and self._can_refine(here):
+                here = yield from self._refined(here)
+                here = yield from self._clear(here)
+                here = yield from self._going_on(here)
+            elif length < SHORTEST:
+                self._stop("stalled", here, f"no step longer than {length:.0e} makes the loss fall")
+
+    def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[Here]:
+        if self.evaluations >= self.max_iter:
+            assert start is not None
+            last = Here(start, eps)
+            self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
+        now = yield Look(lam, Ask(eps), start)
+        self.evaluations, self.eps = self.evaluations + 1, eps
+        mapping = lam - self.domain.project(lam - now.grad / _size(now))
+        yield Note(self.radius, float(np.linalg.norm(mapping)))
+        return Here(now, eps)
+
+    def _error(self, here: Here) -> float:
+        if self.exact:
+            return 0.0
+        error = here.now.own_errors[1]
+        return self.ratio * here.eps if np.isnan(error) else error
+
+    def _can_refine(self, here: Here) -> bool:
+        if self.stuck is not None and np.array_equal(self.stuck, here.now.lam):
+            return False
+        return here.eps > FLOOR * self.first or here.eps == np.inf
+
+    def _refined(self, here: Here) -> Asking[Here]:
+        """The same λ with a smaller ε, which shows how large the error was."""
+        if here.eps == np.inf:
+            self.first = self.most = LOOSE * max(abs(here.now.g), _size(here.now))
+            return (yield from self._at(here.now.lam, self.first, here.now))
+        better = yield from self._at(here.now.lam, SHRINK * here.eps, here.now)
+        fallen = better.now.f_error < FALLEN * here.now.f_error
+        if not (better.now.converged or here.now.converged or fallen):
+            self.stuck = better.now.lam  # twice in vain: the inner solver does no better
+        shown = float(np.linalg.norm(better.now.grad - here.now.grad)) / here.eps
+        self.ratio = M if self.ratio == np.inf else self.ratio
+        if shown > SHOWN * self.ratio:
+            self.ratio = shown
+        return better
+
+    def _next_eps(self, here: Here) -> float:
+        """ε for an error of AIM of the gradient, if it goes on in proportion to ε."""
+        wanted, error = AIM * min(self._slope(here.now), self.change), self._error(here)
+        factor = float(np.clip(wanted / error, SHRINK, GROW)) if error > 0 else GROW
+        return float(np.clip(here.eps * factor, FLOOR * self.first, self.most))
+
+    def _clear(self, here: Here) -> Asking[Here]:
+        """Wait at λ while the error hides the gradient, and matters."""
+        while (here.eps == np.inf and not self.exact) or (
+            self._error(here) > max(self._slope(here.now), self.tol * _size(here.now))
+            and self._can_refine(here)
+        ):
+            here = yield from self._refined(here)
+        return here
+
+    def _going_on(self, here: Here) -> Asking[Here]:
+        """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
+        while True:
+            now, error, goal = here.now, self._error(here), self.tol * _size(here.now)
+            cut = self._step(here, self.horizon)
+            ahead = -AHEAD / 2 * float(now.grad @ cut)
+            steep = self._steep(now)
+            if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
+                return here
+            hidden = max(error / AHEAD, error * float(np.linalg.norm(cut)))
+            hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
+            unmeasured = np.isnan(now.own_errors[1]) and self.stuck is None
+            if hidden <= goal or (unmeasured and not self._can_refine(here)):
+                left = f"{ahead / _size(now):.1e} of itself, at most the {self.tol:g} asked for"
+                self._stop("converged", here, f"the loss can still fall by about {left}")
+            if not self._can_refine(here):
+                self._stop("stalled", here, f"an error of {error:.1e} hides the gradient")
+            here = yield from self._refined(here)
+
+    def _fall(self, here: Here, trial: Here, step: Array) -> float | None:
+        """f(λ) − f(λ + s) by values, else by slopes; None where both are worth another look."""
+        old, new, again = here.now, trial.now, self._can_refine(trial)
+        fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONGEST / 2
+        if abs(fall) > _gap(old) + _gap(new):
+            return fall
+        if again and far and _gap(new) > -FAINT * float(old.grad @ step):
+            return None
+        fall = -0.5 * float((old.grad + new.grad) @ step)
+        unsure = 0.5 * (self._error(here) + self._error(trial)) * float(np.linalg.norm(step))
+        blurred = self._error(trial) >= AIM * self._error(here)  # else it is `here` that is
+        return None if again and blurred and abs(fall) <= unsure else fall
+
+    def _learn(self, here: Here, trial: Here, step: Array) -> None:
+        """Keep the pair (s, y), also of a refused step, unless y is noise."""
+        y = trial.now.grad - here.now.grad
+        self.change = self._changed(here.now, trial.now)
+        if self._tells(step, y, self._error(here) + self._error(trial)):
+            self.model.pairs.append((step, y))
+
+    def _stop(self, reason: str, here: Here, why: str) -> NoReturn:
+        verb = "Stopped" if reason == "max_iter" else reason.capitalize()
+        why = f"{verb} at step {self.evaluations}: {why}."
+        note = on_bounds(here.now.lam, here.now.grad, self.domain)
+        raise _Done(Status(reason, sentence(why, note, here.now.note)))
+
+
+class InBox(Descent):
+    """Steps of L-BFGS on what no bound holds; a box says for each hyperparameter which one does."""
+
+    domain: Box
+
+    def _slope(self, now: Evaluation) -> float:
+        return float(np.linalg.norm(now.grad[free(now.lam, now.grad, self.domain)]))
+
+    def _changed(self, old: Evaluation, new: Evaluation) -> float:
+        y = new.grad - old.grad
+        return float(np.linalg.norm(y[free(old.lam, old.grad, self.domain)]))
+
+    def _step(self, here: Here, radius: float) -> Array:
+        """−B⁻¹p, cut at ±LONGEST, then as long as r allows; without pairs if it hardly descends."""
+        now = here.now
+        newton = self.model.solve(now.grad, free(now.lam, now.grad, self.domain))
+        longest = np.clip(newton, -LONGEST, LONGEST)
+        step = self.domain.project(now.lam - longest) - now.lam
+        step *= min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
+        steep = -float(now.grad @ step) / (self._slope(now) * np.linalg.norm(step) + TINY)
+        if steep > DOWN or not self.model.pairs:
+            return step
+        self.model.pairs.clear()
+        return self._step(here, radius)
+
+
+def _size(now: Evaluation) -> float:
+    return abs(now.value) or 1.0
+
+
+def _gap(now: Evaluation) -> float:
+    """The value is nearer to f(λ) than this."""
+    return now.own_errors[0] + ROUNDING * abs(now.value)
