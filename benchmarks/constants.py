@@ -139,7 +139,7 @@ def searched(problem: Any, search: Any = None) -> Found:
     def f(lam: Array) -> float:
         criterion = plan(problem)
         found = criterion.value(lam, TIGHT)
-        return criterion.settled(found, TIGHT * abs(found.value)).value
+        return criterion.verify(found, TIGHT * abs(found.value)).value
 
     return Found(hoag.minimize(problem, search=search), f)
 

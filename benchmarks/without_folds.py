@@ -88,7 +88,7 @@ def lost(kind: Kind, seed: int) -> tuple[float, float, float]:
     found = hoag.minimize(without_folds(whole, "alo"), bounds=(-6, 10), search=Auto(1e-6))
     left_out = hoag.plan(linear_folds(rows, target, LeaveOneOut().split(A), np.ones(n)))
     true = hoag.minimize(left_out, bounds=(-6, 10), search=Auto(1e-6))
-    there = left_out.settled(left_out.value(found.lam, 1e-6 * true.value), 1e-6 * true.value).value
+    there = left_out.verify(left_out.value(found.lam, 1e-6 * true.value), 1e-6 * true.value).value
     away = float(abs(found.lam - true.lam)[0])
     return abs(found.value / there - 1), away, max(there / true.value - 1, 0.0)
 

@@ -65,7 +65,7 @@ def elsewhere(monkeypatch):
 
     def unrehearsed(*given):
         found = planned(*given)
-        found.rehearsal = None
+        found.surrogate = None
         return found
 
     monkeypatch.setattr(FarBlocks, "whole", False)

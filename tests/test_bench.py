@@ -443,7 +443,7 @@ def test_a_gradient_under_its_bound_and_one_that_is_not():
     frame = pd.DataFrame({"k": k, "seconds": 1.0 * k, "passes": k, "corrected": 1.0, "value": 1.0,
                           "f_error": 0.0, "validation": 1.0, "f": 1.0, "grad_0": error,
                           "true_slope": 0.0, "error": error, "bound": 2 * error})  # fmt: skip
-    frame = frame.assign(case="breast_cancer", method="certified", seed=0, start=-1)
+    frame = frame.assign(case="breast_cancer", method="certify", seed=0, start=-1)
     for change, holds in (({}, True), ({"bound": 0.5 * error}, False), ({"bound": np.inf}, False),
                           ({"bound": 20.0}, False)):  # fmt: skip
         found = claims.check(rows.Rows(frame.assign(**change)), ["gradient"])

@@ -279,7 +279,7 @@ def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_blocks():
     np.testing.assert_allclose(one.grad, other.grad, atol=1e-9)
     np.testing.assert_allclose(one.hessian, other.hessian, atol=1e-9)
     places = np.linspace(-3, 3, 4) + np.zeros((5, 1))
-    moved = [e.axes(f, places)[0] for e, f in ((by_blocks, one), (by_folds, other))]
+    moved = [e.profile(f, places)[0] for e, f in ((by_blocks, one), (by_folds, other))]
     np.testing.assert_allclose(*moved, rtol=1e-10)
 
 

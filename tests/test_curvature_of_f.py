@@ -158,7 +158,7 @@ def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkey
             np.testing.assert_allclose(found.grad, exact.grad, atol=far * exact.value)
         scale = np.abs(exact.hessian).max()
         np.testing.assert_allclose(found.hessian, exact.hessian, atol=1e-4 * scale)
-        known = dear.settled(dear.evaluate(lam, 0.0, warm), 1e-9)
+        known = dear.verify(dear.evaluate(lam, 0.0, warm), 1e-9)
         assert known.value == pytest.approx(exact.value, rel=1e-10)
 
 

@@ -162,7 +162,7 @@ def test_a_start_outside_is_refused_and_the_nearest_point_told():
 def test_searches_that_need_a_box_say_so():
     class Middle(hoag.optimize.Search):
         def steps(self, domain, lam0, traits):
-            yield hoag.optimize.Look((domain.lower + domain.upper) / 2, hoag.Ask())
+            yield hoag.optimize.Evaluate((domain.lower + domain.upper) / 2, hoag.Ask())
             return hoag.Status("finished", "In the middle.")
 
     for search in (hoag.optimize.Grid(3), hoag.optimize.Random(4), Middle()):

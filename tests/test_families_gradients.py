@@ -61,7 +61,7 @@ def test_p_and_the_outer_hessian_are_differences_of_f(name, penalty, plain, spli
     lam = rng.uniform(0.0, 2.0, size=int(groups.max()) + 1)
     w = rng.normal(size=lam.size)
     w /= np.linalg.norm(w)
-    bends = criterion.traits.bends
+    bends = criterion.traits.has_hessian
     found = criterion.evaluate(lam, Ask(0.0, hessian=bends))
     t = 1e-3
     behind, here, ahead = (truth.f(lam + k * t * w, splits) for k in (-1, 0, 1))

@@ -34,7 +34,7 @@ class Known(hoag.Criterion):
 
     @property
     def traits(self):
-        return hoag.Traits(looks=3.0 if self.free_looks else None)
+        return hoag.Traits(scan_spacing=3.0 if self.free_looks else None)
 
     def __init__(self, f, slope, noise=1.0, floor=0.0, measured=True, free_looks=False, seed=0):
         self.f, self.slope, self.noise, self.floor = f, slope, noise, floor
@@ -228,7 +228,7 @@ def test_a_look_goes_from_strong_to_weak_and_stays_in_the_box():
 class Modelled(Known):
     """Looks see f near the λ they start from, and further off a plane of their own."""
 
-    traits = hoag.Traits(looks=3.0, modelled=True)
+    traits = hoag.Traits(scan_spacing=3.0, modelled=True)
 
     def _evaluate(self, lam, ask, warm):
         if not ask.free:

@@ -343,7 +343,7 @@ def test_a_direction_that_is_rounding_is_not_taken_in(scale):
         x, _ = criterion_.solution(found)
         assert found.value == pytest.approx(problem.at(x, found.lam).g, rel=1e-6, abs=1e-9)
     if scale < 1e8:  # see test_refit.py
-        assert criterion_.certified(found, bound=True).bound >= 0
+        assert criterion_.certify(found, bound=True).bound >= 0
 
 
 @each_case

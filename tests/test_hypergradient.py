@@ -184,5 +184,5 @@ def test_a_settled_value_is_true_where_nothing_is_known_of_the_weakest_direction
     f = np.sum((B @ exact - z) ** 2)
     criterion = hoag.Implicit(Unknown(), certificate=False)
     for eps in (1.0, 1e-2):
-        known = criterion.settled(criterion.evaluate(Unknown.lam0, eps), 1e-3 * f)
+        known = criterion.verify(criterion.evaluate(Unknown.lam0, eps), 1e-3 * f)
         assert abs(known.value - f) <= 5 * known.f_error + 1e-9 * f

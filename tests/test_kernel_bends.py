@@ -58,7 +58,7 @@ def test_the_second_derivatives_of_a_kernel_are_those_of_its_first(kind):
 @pytest.mark.parametrize("outer", [Squared(1.0), Huber(0.3)])
 def test_the_hessian_is_the_derivative_of_the_gradient(widths, outer):
     criterion = hoag.plan(folds(widths, outer))
-    assert criterion.traits.bends
+    assert criterion.traits.has_hessian
     lam, h = np.linspace(-1.5, -0.5, criterion.lam0.size), 1e-5
     found = criterion.evaluate(lam, Ask(hessian=True)).hessian
     steps = h * np.eye(lam.size)
@@ -79,7 +79,7 @@ def test_widths_that_are_one_bend_as_their_sum():
 
 def test_pairs_of_very_many_widths_are_not_worth_their_products():
     wide = np.hstack([A, RNG.normal(size=(60, 4))])
-    assert not hoag.plan(folds("per-feature", rows=wide)).traits.bends
+    assert not hoag.plan(folds("per-feature", rows=wide)).traits.has_hessian
 
 
 @pytest.mark.parametrize("widths", ["shared", "per-feature"])

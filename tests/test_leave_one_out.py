@@ -165,13 +165,13 @@ def test_it_bends_as_differences_say_and_is_known_along_every_axis(targets, gcv,
         gcv=gcv,
         outer=outer,
     )
-    assert loo.traits.bends
+    assert loo.traits.has_hessian
     lam = rng.standard_normal(3)
     found = loo.evaluate(lam, Ask(hessian=True))
     steps = 1e-5 * np.eye(3)
     bent = [(loo.evaluate(lam + d).grad - loo.evaluate(lam - d).grad) / 2e-5 for d in steps]
     np.testing.assert_allclose(found.hessian, bent, atol=1e-6 * np.abs(bent).max())
     moves = np.array([-3.0, 0.0, 4.0])
-    values, _ = loo.axes(found, lam[:, None] + moves)
+    values, _ = loo.profile(found, lam[:, None] + moves)
     true = [[loo.evaluate(lam + t * d).value for t in moves] for d in np.eye(3)]
     np.testing.assert_allclose(values, true, rtol=1e-9)

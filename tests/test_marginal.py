@@ -323,7 +323,7 @@ def test_value_and_gradient_are_those_of_the_formula(kind, penalty):
         if kind == "squared":  # others leave out how the curvature turns
             bent = (up.grad - down.grad) / (2 * step)
             np.testing.assert_allclose(here.hessian[j], bent, rtol=1e-6, atol=1e-7 * here.value)
-    settled = criterion.settled(here, 1e-6)
+    settled = criterion.verify(here, 1e-6)
     assert settled.value == pytest.approx(here.value, rel=1e-10)
     assert settled.f_error < 1e-8 * here.value
 
@@ -568,7 +568,7 @@ def test_along_an_axis_a_fit_of_squares_is_known_exactly(word, forms):
     criterion = hoag.without_folds(problem, word)
     lam = rng.normal(size=problem.lam0.size)
     places = lam[:, None] + np.array([-6.0, -1.0, 0.0, 2.0, 9.0])
-    along, _ = criterion.axes(criterion.evaluate(lam), places)
+    along, _ = criterion.profile(criterion.evaluate(lam), places)
     for j, row in enumerate(places):
         each = [criterion.value(np.where(np.arange(lam.size) == j, at, lam)).value for at in row]
         np.testing.assert_allclose(along[j], each, rtol=1e-11)
@@ -582,7 +582,7 @@ def test_along_an_axis_other_losses_are_known_about():
     criterion = hoag.without_folds(problem, "reml")
     lam = rng.normal(size=4)
     near = lam[:, None] + np.array([-0.1, 0.0, 0.1])
-    along, _ = criterion.axes(criterion.evaluate(lam), near)
+    along, _ = criterion.profile(criterion.evaluate(lam), near)
     for j, row in enumerate(near):
         each = [criterion.value(np.where(np.arange(4) == j, at, lam)).value for at in row]
         np.testing.assert_allclose(along[j], each, rtol=1e-3)

@@ -16,7 +16,7 @@ from hoag._core.result import Ask, Status
 from hoag._criteria.bands import Bands
 from hoag._criteria.joint import Joint
 from hoag.optimize import Auto, Search, newton
-from hoag.optimize.asks import Axes, Chosen, Look
+from hoag.optimize.asks import Chosen, Evaluate, Profile
 from hoag.optimize.run import Run
 
 
@@ -99,7 +99,7 @@ def test_the_model_of_an_axis_is_exact_for_squares_and_near_for_others():
         lam = np.linspace(-1.0, 2.0, 6)
         found = criterion.evaluate(lam)
         places = np.linspace(lam - far, lam + far, 5, axis=1)
-        values, cost = criterion.axes(found, places)
+        values, cost = criterion.profile(found, places)
         assert cost.passes == 0.0  # only held-out rows are looked at
         for j, k in np.ndindex(*places.shape):
             there = lam.copy()
@@ -112,7 +112,7 @@ class Known(hoag.Criterion):
     """A function by hand with a plateau, and axes that show what is beyond it."""
 
     lam0 = np.zeros(2)
-    traits = hoag.Traits(bends=True, exact=True)
+    traits = hoag.Traits(has_hessian=True, exact=True)
 
     def __init__(self, sees=True):
         self.sees = sees
@@ -127,7 +127,7 @@ class Known(hoag.Criterion):
         hessian = np.diag([0.2, (4.0 - 8.0 * (b + 9.0) ** 2) * well])
         return hoag.Evaluation(lam, self.f(a, b), grad, hessian=hessian, warm=0)
 
-    def axes(self, found, places):
+    def profile(self, found, places):
         if not self.sees:
             return None, hoag.Cost()
         a, b = found.lam
@@ -158,9 +158,9 @@ class Refused(Search):
     """Tries a step that f does not fall by, and ends where it was."""
 
     def steps(self, domain, lam0, traits):
-        now = yield Look(lam0, Ask(hessian=True))
-        yield Look(lam0 + 0.1, Ask(hessian=True), now)
-        yield Chosen((yield Axes(now, newton.to_look_at(domain))))
+        now = yield Evaluate(lam0, Ask(hessian=True))
+        yield Evaluate(lam0 + 0.1, Ask(hessian=True), now)
+        yield Chosen((yield Profile(now, newton.to_look_at(domain))))
         return Status("converged", "Converged.")
 
 
@@ -168,7 +168,7 @@ def test_a_search_that_ends_with_a_step_refused_returns_where_it_stood():
     found = Refused().minimize(Known(), Box(-12.0, 12.0, size=2), np.array([1.0, -9.0]))
     assert found.converged
     np.testing.assert_array_equal(found.lam, [1.0, -9.0])
-    places, values = found.evaluation.along
+    places, values = found.evaluation.profile
     np.testing.assert_array_equal(places[0], np.linspace(-12.0, 12.0, 25))
     np.testing.assert_allclose(values[0], Known().f(places[0], -9.0))
 
@@ -248,7 +248,7 @@ def test_what_an_interrupted_search_of_several_starts_goes_on_from_is_held():
         on = Run(make(), replay=stopped.journal.before_stop()).drive(search, BOX, np.zeros(6))
         np.testing.assert_array_equal(on.lam, found.lam)
         assert [step.k for step in on.trace] == [step.k for step in found.trace]
-        np.testing.assert_array_equal(on.evaluation.along[1], found.evaluation.along[1])
+        np.testing.assert_array_equal(on.evaluation.profile[1], found.evaluation.profile[1])
 
 
 @pytest.mark.parametrize("cv", [5, None])

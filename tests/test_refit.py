@@ -121,7 +121,7 @@ def test_a_certificate_is_never_below_the_error_and_is_counted(draws):
     for criterion, problems, lam, eps in certified_draws(draws):
         found = criterion.evaluate(lam, eps)
         before = sum((p.ledger.cost for p in problems), Cost())
-        sure = criterion.certified(found, bound=True)
+        sure = criterion.certify(found, bound=True)
         spent = sum((p.ledger.cost for p in problems), Cost()) - before
         assert sure.cost.passes == pytest.approx(spent.passes)
         assert sure.cost.held_out == pytest.approx(spent.held_out)
@@ -138,14 +138,14 @@ def test_certifying_a_look_does_not_change_it():
     criterion = Sum([Galerkin(Implicit(p)) for p in problems])
     warm = criterion.evaluate(np.zeros(1), 0.1).warm
     found = criterion.evaluate(np.ones(1), Ask(free=True), warm)
-    assert criterion.certified(found).value == pytest.approx(found.value, rel=1e-4)
+    assert criterion.certify(found).value == pytest.approx(found.value, rel=1e-4)
 
 
 def test_a_certificate_of_a_look_is_not_below_the_error():
     for seed in range(20):
         problem = registry.make("logistic", intercept=True, weighted=True, seed=seed)
         criterion, lam = Galerkin(Implicit(problem)), np.array([2.0])
-        sure = criterion.certified(criterion.evaluate(lam, Ask(free=True)), bound=True)
+        sure = criterion.certify(criterion.evaluate(lam, Ask(free=True)), bound=True)
         assert sure.bound >= abs(sure.grad - registry.exact(problem, lam).grad)[0] - 1e-11
 
 
@@ -154,4 +154,4 @@ def test_a_certificate_where_the_penalty_is_below_rounding_is_infinite():
     A, y = 1e8 * rng.normal(size=(4, 3)), np.array([1, -1, 1, -1])
     criterion = Galerkin(Implicit(models.ridge(A[:2], y[:2], A[2:], y[2:])))
     found = criterion.evaluate(np.array([-5.0]), 1e-6)
-    assert criterion.certified(found, bound=True).bound > 0
+    assert criterion.certify(found, bound=True).bound > 0

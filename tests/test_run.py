@@ -20,7 +20,7 @@ from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._glm.model import LinearModel
 from hoag._glm.term import Images
 from hoag.glm import ArrayRows, Ridge
-from hoag.optimize import Adaptive, Auto, Grid, Hoag, Look, Note, Run, Search
+from hoag.optimize import Adaptive, Auto, Evaluate, Grid, Hoag, Note, Run, Search
 
 SEARCHES = {"fast": Auto(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(3)}
 EACH_SEARCH = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
@@ -86,7 +86,7 @@ def test_what_a_search_went_by_is_not_what_is_reported():
             f = 2.0 + float(lam @ lam)
             return hoag.Evaluation(lam, 0.9 * f, 1.8 * lam, error=0.0, x=lam)
 
-        def settled(self, found, tol, deadline=np.inf):
+        def verify(self, found, tol, deadline=np.inf):
             f = 2.0 + float(found.lam @ found.lam)
             return hoag.Evaluation(found.lam, f, found.grad, cost=hoag.Cost(passes=1.0), x=found.x)
 
@@ -196,7 +196,7 @@ def nothing_may_be_computed(monkeypatch):
         pytest.fail("a replay has computed something")
 
     for criterion in (hoag.Implicit, Galerkin, Sum, LeaveOneOut):
-        for name in ("_evaluate", "settled", "certified", "outer_lipschitz"):
+        for name in ("_evaluate", "verify", "certify", "outer_lipschitz"):
             monkeypatch.setattr(criterion, name, fail)
 
 
@@ -236,14 +236,14 @@ def test_a_search_that_goes_on_costs_what_it_costs(make):
 
 def test_free_looks_and_samples_are_entries_too():
     run, result = driven(text_folds(), Auto())
-    asks = [entry.ask for entry in run.journal.entries if entry.what == "look"]
+    asks = [entry.ask for entry in run.journal.entries if entry.what == "evaluate"]
     assert len(result.trace) == sum(ask.whole for ask in asks) < len(asks)
     assert any(ask.free for ask in asks)
     run, result = driven(kernel_folds(), Auto())
-    asks = [entry.ask for entry in run.journal.entries if entry.what == "look"]
+    asks = [entry.ask for entry in run.journal.entries if entry.what == "evaluate"]
     assert sum(ask.rows == 200 for ask in asks) > 20
     assert len(result.trace) == sum(ask.whole for ask in asks)
-    assert [entry.what for entry in run.journal.entries][-2] in ("settled", "look")
+    assert [entry.what for entry in run.journal.entries][-2] in ("verify", "evaluate")
 
 
 def test_entries_are_numbers_and_few_solutions_are_held():
@@ -267,7 +267,7 @@ def test_a_constant_that_the_search_asked_for_is_in_the_journal(request):
 
 def test_the_journal_of_another_search_is_refused():
     run, _ = driven(text_folds(), Grid(3))
-    with pytest.raises(hoag.InvalidInput, match=r"Entry 1 .* 'look' where .* 'lipschitz'"):
+    with pytest.raises(hoag.InvalidInput, match=r"Entry 1 .* 'evaluate' where .* 'lipschitz'"):
         driven(text_folds(), Hoag(step=Adaptive(C="data")), replay=run.journal)
 
 
@@ -474,9 +474,9 @@ class Timed(hoag.Criterion):
         slope = np.array([0.01 / (1 + np.exp(lam[0]))])
         return hoag.Evaluation(lam, float(5 - 1e-3 * lam[0]), -slope, error=0.0, x=lam)
 
-    def settled(self, found, tol, deadline=np.inf):
+    def verify(self, found, tol, deadline=np.inf):
         self.deadlines.append(deadline)
-        return super().settled(found, tol, deadline)
+        return super().verify(found, tol, deadline)
 
 
 LONG = {"grid": Grid(1000, time_budget=0.5), "hoag": Hoag(tol=0.0, time_budget=0.5)}
@@ -636,9 +636,9 @@ class Batches(Search):
 
     def steps(self, domain, lam0, traits):
         for batch in self.batches:
-            self.told.append((yield [Look(lam, hoag.Ask(1e-3)) for lam in batch]))
+            self.told.append((yield [Evaluate(lam, hoag.Ask(1e-3)) for lam in batch]))
             if self.free:
-                yield [Look(lam, hoag.Ask(free=True)) for lam in batch]
+                yield [Evaluate(lam, hoag.Ask(free=True)) for lam in batch]
             yield Note(mapping=float(len(batch)))
         return hoag.Status("finished", "All batches were looked at.")
 

@@ -126,7 +126,7 @@ def test_leave_one_out_is_right_to_its_own_digits_until_it_is_not_known(shape):
         e = [(r - H * r)[i] / (1 - H[i, i]) for i in range(n)]
         truth = float(mpmath.fsum(v * v for v in e))
         assert found.value == pytest.approx(truth, rel=1e-5), lam
-        assert loo.settled(found, 0.0).value == pytest.approx(truth, rel=1e-5), lam
+        assert loo.verify(found, 0.0).value == pytest.approx(truth, rel=1e-5), lam
     assert known > 4
 
 
@@ -176,14 +176,14 @@ def test_a_scan_that_lies_does_not_decide(name):
             return self._lied(super()._evaluate(lam, ask, warm))
 
         def values(self, lams, ask):
-            if not self.traits.together:
+            if not self.traits.batched:
                 return super().values(lams, ask)
             told = super().values(lams, ask)
             return told if len(lams) == 1 else [self._lied(one) for one in told]
 
-        def settled(self, found, tol, deadline=np.inf):
+        def verify(self, found, tol, deadline=np.inf):
             exact = honest.evaluate(found.lam, Ask(0.0))
-            return honest.settled(exact, tol, deadline)
+            return honest.verify(exact, tol, deadline)
 
     lying = object.__new__(Lying)
     lying.__dict__.update(honest.__dict__)
@@ -198,12 +198,14 @@ class Curve(hoag.Criterion):
     lam0 = np.zeros(1)
     asked = 0
 
-    def __init__(self, f, looks=3.0, unknown=-np.inf):
-        self.f, self.looks, self.unknown = f, looks, unknown
+    def __init__(self, f, scan_spacing=3.0, unknown=-np.inf):
+        self.f, self.spacing, self.unknown = f, scan_spacing, unknown
 
     @property
     def traits(self):
-        return replace(super().traits, looks=self.looks, exact=True, blocks=np.zeros(1, int))
+        return replace(
+            super().traits, scan_spacing=self.spacing, exact=True, blocks=np.zeros(1, int)
+        )
 
     def _evaluate(self, lam, ask, warm):
         t, self.asked = float(lam[0]), self.asked + 1

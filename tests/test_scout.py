@@ -12,7 +12,7 @@ from hoag._core.domain import Box
 from hoag._core.result import Cost
 from hoag._criteria.folds import Sum
 from hoag._criteria.implicit import Implicit
-from hoag.optimize.asks import Look
+from hoag.optimize.asks import Evaluate
 from hoag.optimize.survey import survey
 
 BOX = Box(-12.0, 12.0, size=2)
@@ -43,7 +43,7 @@ def scout(criterion, box, lam0, rows=None):
         if isinstance(looks, list):
             answer = criterion.values([look.lam for look in looks], looks[0].ask)
             cost = sum((found.cost for found in answer), cost)
-        elif isinstance(looks, Look):
+        elif isinstance(looks, Evaluate):
             answer = criterion.evaluate(looks.lam, looks.ask)
             cost = cost + answer.cost
 

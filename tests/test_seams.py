@@ -18,7 +18,7 @@ import hoag
 from hoag import glm, models, testing
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.units import units
-from hoag.optimize import Look, Search
+from hoag.optimize import Evaluate, Search
 
 # ---------------------------------------------------------------- a loss
 
@@ -312,14 +312,14 @@ class Golden(Search):
     def steps(self, domain, lam0, traits):
         a, b, ask = domain.lower, domain.upper, hoag.Ask(self.eps, gradient=False)
         ratio = (np.sqrt(5) - 1) / 2
-        c, d = yield [Look(b - ratio * (b - a), ask), Look(a + ratio * (b - a), ask)]
+        c, d = yield [Evaluate(b - ratio * (b - a), ask), Evaluate(a + ratio * (b - a), ask)]
         for _ in range(self.n):
             if c.value < d.value:
                 b, d = d.lam, c
-                c = yield Look(b - ratio * (b - a), ask, c)
+                c = yield Evaluate(b - ratio * (b - a), ask, c)
             else:
                 a, c = c.lam, d
-                d = yield Look(a + ratio * (b - a), ask, d)
+                d = yield Evaluate(a + ratio * (b - a), ask, d)
         return hoag.Status("finished", f"The bracket is {float(b[0] - a[0]):.1e} wide.")
 
 
@@ -354,8 +354,8 @@ class Rounded(hoag.Criterion):
         value, error = float(f"{found.value:.3g}"), abs(slope[0]) * 1e-3 + 1e-9 * found.value
         return replace(found, value=value, grad=slope, f_error=5e-3 * value, error=error)
 
-    def settled(self, found, tol, deadline=np.inf):
-        return self.exact.settled(found, tol, deadline)
+    def verify(self, found, tol, deadline=np.inf):
+        return self.exact.verify(found, tol, deadline)
 
 
 def test_a_criterion_that_approximates_is_settled_by_its_definition():

@@ -97,7 +97,7 @@ def test_ridge_by_decomposition_is_ridge_by_factors(splitter, shape, fmt, interc
     assert isinstance(criterion, Spectral)
     for lam in LAMS:
         found = criterion.evaluate([lam])
-        known = criterion.settled(found, 1e-12 * abs(found.value))
+        known = criterion.verify(found, 1e-12 * abs(found.value))
         agrees(known, other.evaluate([lam]))
         assert known.value == pytest.approx(found.value, rel=1e-9)
 
@@ -113,7 +113,7 @@ def test_several_targets_and_another_judge(shape, targets, outer):
     assert isinstance(criterion, Spectral)
     for lam in LAMS:
         found = criterion.evaluate([lam])
-        agrees(criterion.settled(found, 0.0), other.evaluate([lam]))
+        agrees(criterion.verify(found, 0.0), other.evaluate([lam]))
 
 
 @pytest.mark.parametrize("kind", ["logistic", "multinomial"])
@@ -128,7 +128,7 @@ def test_newton_for_all_folds_is_newton_for_each(kind, shape, fmt, intercept):
     assert isinstance(criterion, Joint)
     for lam in (2.0, -1.0, 3.0):
         found = criterion.evaluate([lam], warm=warm)
-        agrees(criterion.settled(found, 0.0), other.evaluate([lam]))
+        agrees(criterion.verify(found, 0.0), other.evaluate([lam]))
         warm = found.warm
 
 
@@ -156,7 +156,7 @@ def test_tall_data_have_few_passes_and_an_error_that_holds(kind, fmt):
             assert abs(found.value - true.value) <= max(2 * found.f_error, 1e-9 * true.value)
             assert abs(found.grad[0] - true.grad[0]) <= max(3 * found.error, 1e-9 * true.value)
             assert found.error <= eps
-            known = criterion.settled(found, 1e-9 * abs(true.value))
+            known = criterion.verify(found, 1e-9 * abs(true.value))
             assert known.value == pytest.approx(true.value, rel=1e-8)
 
 
@@ -170,7 +170,7 @@ def test_folds_of_separable_classes_are_solved_one_by_one():
     for lam in (2.0, -4.0, -9.0):
         true = exact(problems).value([lam]).value
         found = criterion.evaluate([lam], 1e-3 * true)
-        known = criterion.settled(found, 1e-4 * true)
+        known = criterion.verify(found, 1e-4 * true)
         assert known.converged
         assert known.value == pytest.approx(true, rel=3e-4)
 
@@ -287,7 +287,7 @@ def test_squares_of_any_scale_are_decomposed(scale, intercept):
         found, truth = criterion.evaluate(lam), slow.evaluate(lam, 1e-10)
         assert found.value == pytest.approx(truth.value, rel=1e-8)
         assert found.grad == pytest.approx(truth.grad, rel=1e-6)
-        assert criterion.settled(found, 1e-9).value == pytest.approx(truth.value, rel=1e-8)
+        assert criterion.verify(found, 1e-9).value == pytest.approx(truth.value, rel=1e-8)
 
 
 def test_factors_do_not_see_the_scales_of_columns():

@@ -76,10 +76,10 @@ def test_derivatives_through_both_wrappers(name, penalties):
     held = loads.jacobian(alpha).any(axis=1)
     assert held.any()
     for criterion, at in ((affine, alpha), (Shrunk(inner, 2.0), lam), (Shrunk(affine, 2.0), alpha)):
-        found = criterion.evaluate(at, hoag.Ask(1e-12, hessian=criterion.traits.bends))
+        found = criterion.evaluate(at, hoag.Ask(1e-12, hessian=criterion.traits.has_hessian))
         slope, bend = differences(criterion, at)
         np.testing.assert_allclose(found.grad, slope, rtol=1e-5, atol=1e-6 * abs(slope).max())
-        if criterion.traits.bends:
+        if criterion.traits.has_hessian:
             np.testing.assert_allclose(found.hessian, bend, rtol=1e-4, atol=1e-5 * abs(bend).max())
 
 
@@ -103,7 +103,7 @@ def test_what_is_added_is_taken_off_again():
     np.testing.assert_allclose(plain.hessian, own.hessian, rtol=1e-9, atol=1e-8)
     assert unwrapped(criterion, found)[0] is inner
     places = np.tile(np.linspace(-2, 2, 5), (p, 1)) + lam[:, None]
-    along, _ = criterion.axes(found, places)
+    along, _ = criterion.profile(found, places)
     for j in range(p):
         for k in range(5):
             there = np.where(np.arange(p) == j, places[j, k], lam)

@@ -95,14 +95,14 @@ def test_fewer_coefficients_are_the_same_model(model, kind, intercept):
     rel = 1e-6 if (model, kind) == ("multinomial", "free") else 1e-8
     for ours, theirs in (
         (criterion.solution(found)[0], other.solution(plain)[0]),
-        (criterion.settled(found, 0.0).x, other.settled(plain, 0.0).x),
+        (criterion.verify(found, 0.0).x, other.verify(plain, 0.0).x),
         (found.tangents, plain.tangents),
     ):
         for own, its in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(own, its, atol=rel * np.abs(its).max())
     places = lam[:, None] + np.array([-4.0, 0.0, 3.0])
     np.testing.assert_allclose(
-        criterion.axes(found, places)[0], other.axes(plain, places)[0], rtol=1e-8
+        criterion.profile(found, places)[0], other.profile(plain, places)[0], rtol=1e-8
     )
 
 
@@ -140,9 +140,9 @@ def test_targets_with_penalties_of_their_own_share_one_basis():
     problems = folds("targets", groups[:, None] + 3 * np.arange(3))
     criterion = hoag.plan(problems)
     assert isinstance(criterion, BandsApart)
-    together = criterion.settled(criterion.evaluate(lam), 0.0)
+    together = criterion.verify(criterion.evaluate(lam), 0.0)
     shared = hoag.plan(folds("targets", groups))
-    alike = shared.settled(shared.evaluate(LAM), 0.0)
+    alike = shared.verify(shared.evaluate(LAM), 0.0)
     assert together.value == pytest.approx(alike.value, rel=1e-10)
     for own, its in zip(together.x, alike.x, strict=True):
         np.testing.assert_allclose(own, its, atol=1e-9 * np.abs(its).max())
@@ -179,9 +179,9 @@ def test_the_end_is_judged_on_the_rows_as_given(model):
         rows.A *= 1 + 1e-6 * noise.normal(size=rows.A.shape)
     truth, wrong = good.evaluate(LAM), bad.evaluate(LAM)
     assert abs(wrong.value - truth.value) > 1e-9 * truth.value
-    known = bad.settled(wrong, 0.0)
+    known = bad.verify(wrong, 0.0)
     assert known.value == pytest.approx(truth.value, rel=1e-11)
-    for own, its in zip(known.x, good.settled(truth, 0.0).x, strict=True):
+    for own, its in zip(known.x, good.verify(truth, 0.0).x, strict=True):
         np.testing.assert_allclose(own, its, atol=1e-9 * np.abs(its).max())
 
 

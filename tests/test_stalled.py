@@ -115,7 +115,7 @@ def test_a_stall_is_harmless_where_newton_steps_go_on_from_it():
     X, y = expenditure(2, 60)
     problem = hoag.models.ridge(X[:40], y[:40], X[40:], y[40:])
     criterion = hoag.Implicit(problem, inner=Stalls())
-    found = criterion.settled(criterion.evaluate(0.0), 1e-6)
+    found = criterion.verify(criterion.evaluate(0.0), 1e-6)
     exact = hoag.Implicit(problem).evaluate(0.0, 1e-9)
     assert found.converged
     assert found.value == pytest.approx(exact.value, rel=1e-9)

@@ -386,9 +386,9 @@ def test_criteria_agree_with_solving_each_fold(name, penalties, shape):
     found, known = (each.evaluate(lam, hoag.Ask(1e-9)) for each in (chosen, plain))
     np.testing.assert_allclose(found.value, known.value, rtol=1e-6)
     np.testing.assert_allclose(found.grad, known.grad, rtol=1e-5, atol=1e-6 * known.value)
-    settled = chosen.settled(found, 1e-9)
+    settled = chosen.verify(found, 1e-9)
     np.testing.assert_allclose(settled.value, known.value, rtol=1e-6)
-    ours, theirs = chosen.solution(settled)[0], plain.solution(plain.settled(known, 1e-9))[0]
+    ours, theirs = chosen.solution(settled)[0], plain.solution(plain.verify(known, 1e-9))[0]
     for x, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(x, other, atol=1e-4 * np.abs(other).max())
 
@@ -401,7 +401,7 @@ def test_looks_along_axes_know_the_weights():
         lam = np.full(6, 1.0)
         found = criterion.evaluate(lam, hoag.Ask(0.0, hessian=True))
         places = lam[:, None] + np.array([-1e-3, 1e-3])
-        along = criterion.axes(found, places)[0]
+        along = criterion.profile(found, places)[0]
         for j in range(6):
             for place, value in zip(places[j], along[j], strict=True):
                 moved = lam.copy()

@@ -60,11 +60,11 @@ def test_bands_agree_with_conjugate_gradients_and_with_differences(targets, inte
     bent = [(fast.evaluate(lam + d).grad - fast.evaluate(lam - d).grad) / 2e-4 for d in steps]
     scale = np.abs(found.hessian).max()
     np.testing.assert_allclose(found.hessian, bent, atol=1e-5 * scale)
-    again = fast.settled(found, 1e-9)
+    again = fast.verify(found, 1e-9)
     # Where columns are free, so that they may be equal, the intercept is held a little too.
     held = 1e-7 if free and intercept else 1e-9
     assert abs(again.value - found.value) <= 5 * found.f_error + held * found.value
-    for ours, theirs in zip(again.x, slow.settled(truth, 1e-9).x, strict=True):
+    for ours, theirs in zip(again.x, slow.verify(truth, 1e-9).x, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5 * np.abs(theirs).max())
 
 
@@ -74,7 +74,7 @@ def test_bands_along_an_axis_are_exact(free):
     criterion, _ = of(X, Y, bands(free=free))
     found = criterion.evaluate([0.0, 1.0])
     places = found.lam[:, None] + np.array([-6.0, -0.5, 0.0, 3.0, 9.0])
-    values, _ = criterion.axes(found, places)
+    values, _ = criterion.profile(found, places)
     for j, k in np.ndindex(*places.shape):
         there = found.lam.copy()
         there[j] = places[j, k]
@@ -94,7 +94,7 @@ def test_a_look_along_the_axes_is_shared_by_targets_at_the_same_penalties():
     looks, cost = criterion.axes_alike(lams, places)
     assert cost.grams > 0
     for part, lam, there, values in zip(criterion.parts, lams, places, looks, strict=True):
-        alone, _ = part.axes(part.evaluate(lam), there)
+        alone, _ = part.profile(part.evaluate(lam), there)
         np.testing.assert_allclose(values, alone, rtol=1e-10)
 
 
@@ -216,7 +216,7 @@ def test_sets_of_targets_are_found_by_what_they_share():
     assert found.value == pytest.approx(truth.value, rel=1e-8)
     assert found.grad == pytest.approx(truth.grad, rel=1e-6)
     xs = criterion.solution(found)[0]
-    for ours, theirs in zip(xs, slow.settled(truth, 1e-9).x, strict=True):
+    for ours, theirs in zip(xs, slow.verify(truth, 1e-9).x, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 

@@ -227,7 +227,7 @@ def test_value_and_gradient_are_those_of_the_formula(kind, word, penalty, interc
         up, down = (written_out(problem, kind, word, lam + t * e, constants) for t in (1, -1))
         slopes.append((up - down) / (2 * step))
     np.testing.assert_allclose(here.grad, slopes, rtol=3e-6, atol=1e-6 * abs(written))
-    settled = found.settled(here, 1e-6)
+    settled = found.verify(here, 1e-6)
     assert settled.value == pytest.approx(here.value, rel=1e-10)
     assert settled.f_error < 1e-8 * abs(here.value)
 
@@ -259,7 +259,7 @@ def test_it_is_near_the_fits_without_each_row(kind):
     splits = LeaveOneOut().split(A)
     folds = hoag.plan(linear_folds(ArrayRows(A), target, splits, np.ones(50)))
     true = hoag.minimize(folds, search=hoag.optimize.Auto(1e-6))
-    there = folds.settled(folds.value(found.lam, 1e-8), 1e-8).value
+    there = folds.verify(folds.value(found.lam, 1e-8), 1e-8).value
     assert found.value == pytest.approx(there, rel=0.01)
     assert there <= (1 + 1e-3) * true.value  # what choosing by the approximation loses
 
@@ -380,7 +380,7 @@ def test_the_gradient_of_a_probed_f_is_exact(kind, word, penalty):
     for j, e in enumerate(step * np.eye(lam.size)):
         slope = (found.value(lam + e).value - found.value(lam - e).value) / (2 * step)
         assert here.grad[j] == pytest.approx(slope, rel=1e-5, abs=1e-6 * abs(here.value))
-    again = found.settled(here, 1e-8 * here.value)
+    again = found.verify(here, 1e-8 * here.value)
     assert again.value == pytest.approx(here.value, rel=1e-7)
     assert again.f_error >= here.f_error / 2
     assert "probes" in again.note
@@ -452,7 +452,7 @@ def test_wide_rows_are_the_same_in_their_span(kind):
     here = found.evaluate(lam)
     assert here.value == pytest.approx(written, rel=1e-8)
     assert np.linalg.norm(problem.at(here.x, lam).h_x) < 1e-8
-    assert found.settled(here, 1e-6).value == pytest.approx(written, rel=1e-8)
+    assert found.verify(here, 1e-6).value == pytest.approx(written, rel=1e-8)
 
 
 def test_sparse_rows_are_dense_rows():

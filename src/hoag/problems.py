@@ -60,7 +60,7 @@ class Facts:
     quadratic  h is quadratic in x, so that its Hessian is formed once
     sparse     rows are mostly zeros
     formed     the Hessian is a matrix that is there anyway
-    bends      ∇²f takes about as long as an evaluation: `Problem.bends` has it
+    has_hessian  ∇²f takes about as long as an evaluation: `Problem.outer_hessian` has it
     products   of ∇²₁h only products are known, and no diagonal
     convex     h is convex in x
     """
@@ -71,7 +71,7 @@ class Facts:
     quadratic: bool
     sparse: bool
     formed: bool = False
-    bends: bool = False
+    has_hessian: bool = False
     products: bool = False
     convex: bool = True
 
@@ -151,7 +151,7 @@ class Problem(ABC):
         """f at many λ, exact, where they take less work together; None where they do not."""
         return None
 
-    def bends(self, point: Any, q: Array, inverse: Inverse) -> Array | None:
+    def outer_hessian(self, point: Any, q: Array, inverse: Inverse) -> Array | None:
         """∇²f at x = X(λ) and its adjoint q, with b ↦ (∇²₁h)⁻¹b; None where it is not known."""
         return None
 

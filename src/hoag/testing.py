@@ -287,11 +287,11 @@ def check_criterion(
     lam = np.array(criterion.lam0 if lam is None else lam, dtype=float)
     before, name = lam.copy(), type(criterion).__name__
     found = criterion.evaluate(lam, Ask(1e-8))
-    known = criterion.settled(found, 1e-8 * abs(found.value))
+    known = criterion.verify(found, 1e-8 * abs(found.value))
 
     def settled(at: Array) -> float:
         near = criterion.evaluate(at, Ask(1e-8, gradient=False))
-        return criterion.settled(near, 1e-9 * abs(near.value)).value
+        return criterion.verify(near, 1e-9 * abs(near.value)).value
 
     step, slopes = 1e-3, []
     for unit in np.eye(lam.size)[:5]:
@@ -319,7 +319,7 @@ def check_criterion(
         ),
     }
     traits = criterion.traits
-    if traits.looks:
+    if traits.scan_spacing:
         look = criterion.evaluate(lam, Ask(free=True), found.warm)
         wrong["a look sees another f"] = 0.0 if np.isfinite(look.value) else 1.0
     if traits.rows is not None:

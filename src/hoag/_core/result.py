@@ -152,7 +152,7 @@ class Evaluation:
                stands for f on all of them; None on all rows
     tangents   dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None
                where ∇²f was not asked for
-    along      where a search that ended here had looked at f along every axis, from bound to bound,
+    profile    where a search that ended here had looked at f along every axis, from bound to bound,
                and what a model of f said: two arrays of shape (s, L)
 
     >>> import hoag
@@ -180,7 +180,7 @@ class Evaluation:
     hessian: Array | None = field(default=None, repr=False)
     folds: Array | None = field(default=None, repr=False)
     tangents: Any = field(default=None, repr=False)
-    along: tuple[Array, Array] | None = field(default=None, repr=False)
+    profile: tuple[Array, Array] | None = field(default=None, repr=False)
     on_sample: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:

@@ -85,7 +85,7 @@ class Affine(Wrapped):
             correction=correction,
             hessian=None if found.hessian is None else J.T @ found.hessian @ J,
             tangents=_turned(found.tangents, J),
-            along=None,
+            profile=None,
             on_sample=None
             if found.on_sample is None
             else (found.on_sample[0], most * found.on_sample[1]),

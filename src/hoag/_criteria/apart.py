@@ -79,7 +79,7 @@ class Apart(Criterion):
     @property
     def traits(self) -> Traits:
         blocks = np.arange(self.lam0.size)
-        return Traits(bends=True, exact=True, least=self._least, blocks=blocks)
+        return Traits(has_hessian=True, exact=True, least=self._least, blocks=blocks)
 
     @property
     def _least(self) -> float | None:
@@ -112,14 +112,14 @@ class Apart(Criterion):
         folds = np.sum(each, axis=0) if len(each) == len(found) else None
         return replace(total, grad=grad, x=x, warm=None, parts=tuple(found), folds=folds)
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.parts))
         each = zip(self.parts, self._whole(found), strict=True)
-        return self.joined([part.settled(piece, own, deadline) for part, piece in each])
+        return self.joined([part.verify(piece, own, deadline) for part, piece in each])
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         each = zip(self.parts, found.parts, strict=True)
-        return self.joined([part.certified(piece, bound) for part, piece in each])
+        return self.joined([part.certify(piece, bound) for part, piece in each])
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:
@@ -321,5 +321,5 @@ def left_out(whole: LeaveOneOut, n_jobs: int | None) -> Criterion:
     if len(sets) == 1 or not by_columns(whole.groups, sets):
         return whole
     apart = LeftOutApart(whole, sets, n_jobs)
-    known = all(part.lam0.size == 1 or part.traits.bends for part in apart.parts)
+    known = all(part.lam0.size == 1 or part.traits.has_hessian for part in apart.parts)
     return apart if known else whole

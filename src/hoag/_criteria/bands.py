@@ -171,7 +171,9 @@ class Bands(SharedFolds[Blocks]):
 
     @property
     def traits(self) -> Traits:
-        return Traits(looks=SPACING, bends=True, exact=True, blocks=np.arange(self.lam0.size))
+        return Traits(
+            scan_spacing=SPACING, has_hessian=True, exact=True, blocks=np.arange(self.lam0.size)
+        )
 
     @cached_property
     def groups(self) -> npt.NDArray[np.intp]:
@@ -296,7 +298,7 @@ class Bands(SharedFolds[Blocks]):
         level = -(mean[:, None, :] @ t).reshape(len(t), -1, s)
         return list(np.concatenate([slopes, Q.T @ level], axis=1))
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """f at every λ′ that differs in one λⱼ, exactly, (s, L)."""
         before, lam, W = self._ledger.cost, found.lam, self._slopes(found.warm.X)
         factors = self.squares.factors(self.alpha(lam), lam)
@@ -311,7 +313,7 @@ class Bands(SharedFolds[Blocks]):
 
     # ---- the end
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h on the rows themselves; while f = g − ∇₁g·H⁻¹∇₁h is off by `tol`, corrected."""
         before, alpha = self._ledger.cost, self.alpha(found.lam)
         factors = self.squares.factors(alpha, found.lam)

@@ -32,11 +32,11 @@ SPACING = 3.0
 class Traits:
     """What a criterion can do for a search, declared and not found out.
 
-    looks   how far apart the box is looked over, where Ask(free=True) is answered anywhere in it
+    scan_spacing   how far apart the box is scanned, where Ask(free=True) is answered anywhere in it
             for no pass, or by a small factor; None where it is not
-    bends   Ask(hessian=True) is answered with ∇²f
+    has_hessian   Ask(hessian=True) is answered with ∇²f
     exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
-    together   looks at many λ, by `values`, take little longer than one, and need no start
+    batched   values at many λ, by `values`, take little longer than one, and need no start
     rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
     fewest  of how many of these a sample should be, where f on it is an estimate of f, and says how
             good a one; None where a sample only shows where f is low
@@ -55,14 +55,14 @@ class Traits:
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
-    >>> hoag.plan(folds).traits.looks  # how far apart the box is looked over
+    >>> hoag.plan(folds).traits.scan_spacing  # how far apart the box is looked over
     1.0
     """
 
-    looks: float | None = None
-    bends: bool = False
+    scan_spacing: float | None = None
+    has_hessian: bool = False
     exact: bool = False
-    together: bool = False
+    batched: bool = False
     rows: int | None = None
     fewest: int | None = None
     sample: int | None = None
@@ -94,7 +94,7 @@ class Criterion(ABC):
     shared: Callable[[], Criterion] | None = None
     # Makes a criterion whose minimum is about that of this one, for a share of its price: where a
     # search had better begin. None where there is no such way.
-    rehearsal: Callable[[], Criterion] | None = None
+    surrogate: Callable[[], Criterion] | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
 
@@ -136,7 +136,7 @@ class Criterion(ABC):
         """f at many λ, exact, and what all of them cost; None where no work is shared."""
         return None
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
         """f along every axis from an evaluation, at places of shape (s, L), by a model; its cost.
 
         Places that are nan are not asked for. None where no model of f reaches so far.
@@ -159,7 +159,7 @@ class Criterion(ABC):
         """
         return None
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """The same λ, with f known to ± tol by its definition, and outside any approximation.
 
         What was found is measured again in any case; what is not good enough is mended while
@@ -178,7 +178,7 @@ class Criterion(ABC):
             parts=(),
         )
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         """The evaluation with the error of its p measured, and a rigorous bound if asked.
 
         `cost` is that of certifying. A criterion that cannot measure it returns what was found.
@@ -189,7 +189,7 @@ class Criterion(ABC):
         """The x of an evaluation, which may be made only when it is asked for, and its cost."""
         return found.x, Cost()
 
-    def rebound(self, found: Evaluation) -> Evaluation:
+    def rebind(self, found: Evaluation) -> Evaluation:
         """An evaluation that comes from a file, its `warm` with what it had of the problem's own.
 
         That is nothing where `warm` is arrays and numbers.

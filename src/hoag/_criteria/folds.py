@@ -62,13 +62,13 @@ class Sum(Criterion):
     @property
     def traits(self) -> Traits:
         parts = [part.traits for part in self.criteria]
-        looks = [part.looks for part in parts if part.looks is not None]
+        looks = [part.scan_spacing for part in parts if part.scan_spacing is not None]
         sizes = [part.rows for part in parts if part.rows is not None]
         fewest = [part.fewest for part in parts if part.fewest is not None]
         least = [part.least for part in parts if part.least is not None]
         return Traits(
-            looks=max(looks) if len(looks) == len(parts) else None,
-            bends=all(part.bends for part in parts),
+            scan_spacing=max(looks) if len(looks) == len(parts) else None,
+            has_hessian=all(part.has_hessian for part in parts),
             exact=all(part.exact for part in parts),
             rows=min(sizes) if len(sizes) == len(parts) else None,
             fewest=max(fewest) if len(fewest) == len(parts) else None,
@@ -90,7 +90,9 @@ class Sum(Criterion):
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
         own = ask
-        if self.traits.looks:  # where ε is met as an error and not as a residual, it is shared
+        if (
+            self.traits.scan_spacing
+        ):  # where ε is met as an error and not as a residual, it is shared
             own = replace(ask, eps=ask.eps / np.sqrt(len(self.criteria)))
         return added(
             lam,
@@ -103,15 +105,15 @@ class Sum(Criterion):
             return None
         return np.sum([part[0] for part in parts], axis=0), sum((part[1] for part in parts), Cost())
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.criteria))
-        parts = self._each(lambda part, piece: part.settled(piece, own, deadline), found.parts)
+        parts = self._each(lambda part, piece: part.verify(piece, own, deadline), found.parts)
         folds = np.array([part.value for part in parts])
         return replace(added(found.lam, parts), folds=folds)
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         return added(
-            found.lam, self._each(lambda part, piece: part.certified(piece, bound), found.parts)
+            found.lam, self._each(lambda part, piece: part.certify(piece, bound), found.parts)
         )
 
     def solution(self, found: Evaluation) -> tuple[tuple[Any, ...], Cost]:
@@ -119,9 +121,9 @@ class Sum(Criterion):
         parts = [part.solution(own) for part, own in zip(self.criteria, found.parts, strict=True)]
         return tuple(x for x, _ in parts), sum((cost for _, cost in parts), Cost())
 
-    def rebound(self, found: Evaluation) -> Evaluation:
+    def rebind(self, found: Evaluation) -> Evaluation:
         for part, own in zip(self.criteria, found.parts):
-            part.rebound(own)
+            part.rebind(own)
         return found
 
     def _each(self, call: Callable[[Criterion, Any], Any], pieces: Sequence[Any]) -> list[Any]:
@@ -144,7 +146,7 @@ def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
     """The sum of some evaluations, each of an f of its own."""
     corrections = [part.correction for part in parts if part.correction is not None]
     total = np.sum(corrections, axis=0) if len(corrections) == len(parts) else None
-    bends = [part.hessian for part in parts if part.hessian is not None]
+    hessians = [part.hessian for part in parts if part.hessian is not None]
     errors = float(np.linalg.norm([part.error for part in parts]))
     bound = float(np.sum([part.bound for part in parts]))
     own = np.linalg.norm([part.own_errors for part in parts], axis=0)
@@ -158,7 +160,7 @@ def added(lam: Array, parts: Sequence[Evaluation]) -> Evaluation:
         error=min(errors if total is None else float(np.linalg.norm(total)), bound),
         bound=bound,
         correction=total,
-        hessian=np.sum(bends, axis=0) if len(bends) == len(parts) else None,
+        hessian=np.sum(hessians, axis=0) if len(hessians) == len(parts) else None,
         x=None if any(part.x is None for part in parts) else tuple(part.x for part in parts),
         warm=tuple(part.warm for part in parts),
         cost=sum((part.cost for part in parts), Cost()),

@@ -71,7 +71,7 @@ class FullFit(Criterion):
 
     @property
     def traits(self) -> Traits:
-        return Traits(looks=SPACING, exact=True, blocks=np.arange(self.lam0.size))
+        return Traits(scan_spacing=SPACING, exact=True, blocks=np.arange(self.lam0.size))
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("A score of one fit has no bounded slope: give C a number.")
@@ -162,7 +162,7 @@ class FullFit(Criterion):
         back = self.narrow.model.train.backward(fit.seen.shaped(judged.by_z - rho))
         return fit.inverse @ back, N
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """By a fresh factor, from the x that was found; ∇₁h and z are of the rows as given."""
         before = self.problem.ledger.cost
         start = None if found.x is None else self.narrow.within(found.x)

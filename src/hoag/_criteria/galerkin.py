@@ -62,7 +62,7 @@ class Galerkin(Criterion):
 
     @property
     def traits(self) -> Traits:
-        return Traits(looks=SPACING, blocks=self.problem.blocks)
+        return Traits(scan_spacing=SPACING, blocks=self.problem.blocks)
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.implicit.outer_lipschitz()
@@ -123,7 +123,7 @@ class Galerkin(Criterion):
             warm.basis.model, warm.basis.precondition = self.problem, self.precondition
         return warm
 
-    def rebound(self, found: Evaluation) -> Evaluation:
+    def rebind(self, found: Evaluation) -> Evaluation:
         self._rebound(found.warm)
         return found
 
@@ -134,7 +134,7 @@ class Galerkin(Criterion):
         counted = Counted(self.problem)
         return self._rebound(found.warm).x, counted.cost
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """At the x that the space gives, outside of it: g and ∇₁h by the problem itself.
 
         Where ∇₁h is as small as the space has it, its estimate of what is missing in g stands, if
@@ -146,7 +146,7 @@ class Galerkin(Criterion):
         g, size = float(point.g), float(np.linalg.norm(point.h_x))
         stands = not isinstance(self.implicit.linear, Cholesky) and self._confirmed(found, g, size)
         if not (stands and found.f_error <= 2 * SETTLED * tol):
-            outside = self.implicit.settled(outside, tol, deadline)
+            outside = self.implicit.verify(outside, tol, deadline)
             return replace(outside, warm=found.warm, cost=counted.cost)  # looks stay free
         return replace(outside, value=g, g=g, warm=found.warm, cost=counted.cost)
 
@@ -157,12 +157,12 @@ class Galerkin(Criterion):
             return False
         return abs(g - found.value) <= found.f_error and size <= 2 * here.size
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         """The space knows the error of p; a rigorous bound takes residuals outside of it."""
         counted = Counted(self.problem)
         if not bound and not np.isnan(found.error):
             return replace(found, cost=Cost())
-        known = self.implicit.certified(replace(self._outside(found), error=np.nan), bound)
+        known = self.implicit.certify(replace(self._outside(found), error=np.nan), bound)
         return replace(known, cost=counted.cost)
 
     def _outside(self, found: Evaluation) -> Evaluation:

@@ -61,8 +61,9 @@ class Implicit(Criterion):
     corrected    return the refined x⁺ and gradient p⁺ in place of x and p, with the error of p⁺
     exact        the solvers are factors of a small matrix: solve to rounding (to EXACT times ∇₁h at
                  x₀), whatever ε is
-    bends        those factors give ∇²f, too (`Problem.bends`), and are no small ones to look around
-                 with; the error of p is left to be measured, for a ridge may be near rounding
+    has_hessian  those factors give ∇²f, too (`Problem.outer_hessian`), and are no small
+                 ones to scan with; the error of p is left to be measured, for a ridge may be near
+                 rounding
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -84,7 +85,7 @@ class Implicit(Criterion):
         extrapolate: bool = True,
         by_distance: bool = True,
         exact: bool = False,
-        bends: bool = False,
+        has_hessian: bool = False,
     ) -> None:
         self.problem: Problem = adopt(problem)
         self.inner = inner or Newton()
@@ -95,7 +96,7 @@ class Implicit(Criterion):
         self.extrapolate = extrapolate
         self.by_distance = by_distance
         self.exact = exact
-        self.bends = bends
+        self.has_hessian = has_hessian
 
     @property
     def lam0(self) -> Array:
@@ -109,8 +110,8 @@ class Implicit(Criterion):
     @property
     def traits(self) -> Traits:
         return Traits(
-            looks=SPACING if self.exact and not self.bends else None,
-            bends=self.bends,
+            scan_spacing=SPACING if self.exact and not self.has_hessian else None,
+            has_hessian=self.has_hessian,
             exact=self.exact,
             rows=self.problem.sample_of,
             fewest=self.problem.fewest,
@@ -157,9 +158,9 @@ class Implicit(Criterion):
             adjoint = self.linear.solve(point.hessian, point.g_x, None, eps)
         q = _definite(adjoint, solve, lam).x
         p = point.g_lam - point.cross.rmatvec(q)  # (iii)
-        bends = None
+        hessian = None
         if ask.hessian and adjoint.inverse is not None:
-            bends = self.problem.bends(point, q, adjoint.inverse)
+            hessian = self.problem.outer_hessian(point, q, adjoint.inverse)
 
         g, change = float(point.g), -float(q @ point.h_x)
         known = not adjoint.bent and (solve.converged or _follows(change, g))
@@ -169,8 +170,8 @@ class Implicit(Criterion):
             grad=p,
             g=g,
             f_error=_f_error(point, adjoint) if known else np.inf,
-            error=ROUNDING * abs(float(point.g)) if self.exact and not self.bends else np.nan,
-            hessian=bends,
+            error=ROUNDING * abs(float(point.g)) if self.exact and not self.has_hessian else np.nan,
+            hessian=hessian,
             x=x,
             warm=Warm(lam, x, q, self._before(warm)),
             cost=problem.cost,
@@ -200,7 +201,7 @@ class Implicit(Criterion):
             note=_note(solve),
         )
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         """Measured where it was not, and bounded where it is not, if asked.
 
         p is then the refined p⁺, at the x⁺ and q⁺ that measuring its error gave.
@@ -259,7 +260,7 @@ class Implicit(Criterion):
         correction = proof.refined - hypergradient(point, q)
         return replace(known, correction=correction, error=proof.error, bound=proof.bound)
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """f(λ) = g + ∇₁g·δ, with δ = −H⁻¹∇₁h a Newton step from the x that was found.
 
         While that term, or what may be missing in it, is more than tol, or the solver had stopped

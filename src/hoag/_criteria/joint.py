@@ -83,7 +83,7 @@ class Joint(SharedFolds[Blocks | Each]):
     @property
     def traits(self) -> Traits:
         blocks = np.arange(self.lam0.size)
-        return Traits(looks=SPACING, bends=True, exact=not self._dear, blocks=blocks)
+        return Traits(scan_spacing=SPACING, has_hessian=True, exact=not self._dear, blocks=blocks)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before = self._ledger.cost
@@ -136,7 +136,7 @@ class Joint(SharedFolds[Blocks | Each]):
         B = self.work.bent(X, Q, T) - E - E.T
         return np.asarray(0.5 * (B + B.T) + np.diag(p))
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """One Newton step from x to every λ′ that differs in one λⱼ: exact for a squared loss.
 
         With Sⱼ = FFᵀ, C = (H + S)⁻¹F, FᵀC = VΛVᵀ and c = exp(λ′ⱼ) − exp(λⱼ) that is
@@ -337,7 +337,7 @@ class Joint(SharedFolds[Blocks | Each]):
 
     # ---- the end
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h on the rows as they were given, at the x that was found.
 
         f = g − ∇₁g·H⁻¹∇₁h; while the last term is above `tol`, it is corrected.

@@ -46,7 +46,9 @@ class Laplace(FullFit):
         blocks, design = np.arange(self.lam0.size), self.problem.train.design
         few = sample_size(design.size)
         sample = few if self.score.n >= 2 * few else None
-        return Traits(looks=SPACING, bends=True, exact=True, blocks=blocks, sample=sample)
+        return Traits(
+            scan_spacing=SPACING, has_hessian=True, exact=True, blocks=blocks, sample=sample
+        )
 
     def _on_sample(self, rows: int, seed: int) -> Laplace:
         """On some rows with the weights that they have: their λ are those of all rows, about."""
@@ -96,7 +98,7 @@ class Laplace(FullFit):
             hessian=found.hessian,
         )
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """With the curvature of the loss as it is at the fit: a model of f, not f itself."""
         before, fit = self.problem.ledger.cost, self.fitted(found.lam, found.warm)
         penalty = pull([self.narrow.model.penalty], found.lam)

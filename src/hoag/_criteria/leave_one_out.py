@@ -114,7 +114,7 @@ class LeaveOneOut(Criterion):
         looks = SPACING if bends else looks
         if self._decomposes:  # every place costs a pass or two
             looks = SPACING / 3
-        return Traits(looks, bends, exact=True, together=together, least=least, blocks=blocks)
+        return Traits(looks, bends, exact=True, batched=together, least=least, blocks=blocks)
 
     @cached_property
     def _least(self) -> float | None:
@@ -197,7 +197,7 @@ class LeaveOneOut(Criterion):
             return {"f_error": ROUNDING * abs(value)}
         return {"f_error": np.inf, "note": LEVERAGE}
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
         """f along every axis, exactly, for a block of back-substitutions an axis."""
         if not self._bends:
             return None, Cost()
@@ -232,7 +232,7 @@ class LeaveOneOut(Criterion):
             self.gcv,
         )
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """By a factor made for this λ, where a decomposition had served; x is made too.
 
         Where no factor of a Gram matrix is precise enough, by the decomposition of the rows, and

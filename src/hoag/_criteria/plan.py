@@ -166,7 +166,7 @@ def _elsewhere(
     if found is None:
         return Sketched(models, blocks, near, several) if blocks.loss.convex else plain()
     if isinstance(found, Joint):
-        found.rehearsal = near
+        found.surrogate = near
     return found
 
 
@@ -442,9 +442,13 @@ def _criterion(
         return Implicit(
             problem, inner, linear, certificate=measured, corrected=refined, bound=bound
         )
-    if chosen and problem.facts is not None and problem.facts.bends:
+    if chosen and problem.facts is not None and problem.facts.has_hessian:
         return Implicit(
-            *(problem, inner, linear), certificate=False, extrapolate=False, exact=True, bends=True
+            *(problem, inner, linear),
+            certificate=False,
+            extrapolate=False,
+            exact=True,
+            has_hessian=True,
         )
     one_penalty = isinstance(problem, LinearModel) and _in_a_space(problem)
     bend, setup = None, 0.0

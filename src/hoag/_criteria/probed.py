@@ -266,7 +266,7 @@ class Probed(Criterion):
         q = self._solved(fit.point, train.backward(by_z), None, share).x
         return q, G, [-alpha * q * fit.x, *parts]
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """From what was found, with solves as precise as tol asks."""
         before = self.problem.ledger.cost
         share = float(np.clip(0.1 * tol / (abs(found.value) or 1.0), EXACT, EXACT**0.4))

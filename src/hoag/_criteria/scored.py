@@ -81,7 +81,11 @@ def without_folds(
         if word == "reml"
         else _fit(problem, _score(problem, word, noise, unit))
     )
-    if one_would_do(problem) and isinstance(criterion.score, Score) and not criterion.traits.bends:
+    if (
+        one_would_do(problem)
+        and isinstance(criterion.score, Score)
+        and not criterion.traits.has_hessian
+    ):
         criterion.shared = partial(_fit, with_one_penalty(problem), criterion.score)
     return criterion
 

@@ -86,11 +86,11 @@ class SharedFolds(Criterion, Generic[Folds]):
     def outer_lipschitz(self) -> tuple[float, Cost]:
         return self.plain.outer_lipschitz()
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         if not bound:
             return replace(found, cost=Cost())
         other = self.plain.evaluate(found.lam, Ask(0.0))
-        known = self.plain.certified(other, True)
+        known = self.plain.certify(other, True)
         apart = float(np.linalg.norm(known.grad - found.grad))
         return replace(found, bound=known.bound + apart, cost=other.cost + known.cost)
 

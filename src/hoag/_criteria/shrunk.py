@@ -60,22 +60,22 @@ class Shrunk(Wrapped):
 
     def _with(self, lam: Array, found: Evaluation, sign: float) -> Evaluation:
         more, c = sign * self.added(lam), sign * self.strength
-        bent, along = found.hessian, found.along
+        bent, profile = found.hessian, found.profile
         if bent is not None:
             bent = bent + c * (np.eye(lam.size) - 1.0 / lam.size)
-        if along is not None:
-            along = along[0], along[1] + sign * self._along(lam, along[0])
+        if profile is not None:
+            profile = profile[0], profile[1] + sign * self._along(lam, profile[0])
         return replace(
             found,
             value=found.value + more,
             g=found.g + more,
             grad=found.grad + c * (lam - lam.mean()),
             hessian=bent,
-            along=along,
+            profile=profile,
         )
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
-        values, cost = self.inner.axes(self.within(found), places)
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
+        values, cost = self.inner.profile(self.within(found), places)
         return (None if values is None else values + self._along(found.lam, places)), cost
 
     def _along(self, lam: Array, places: Array) -> Array:

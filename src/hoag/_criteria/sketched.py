@@ -120,7 +120,7 @@ class Sketched(SharedFolds[FarBlocks]):
         several: bool = True,
     ) -> None:
         super().__init__(models, blocks, near, several)
-        self.rehearsal = near
+        self.surrogate = near
         self._known: StandIn | None = None
 
     @cached_property
@@ -137,7 +137,7 @@ class Sketched(SharedFolds[FarBlocks]):
     def traits(self) -> Traits:
         one = self.lam0.size == 1
         looks = SPACING if one else None
-        return Traits(looks=looks, begun=True, blocks=np.arange(self.lam0.size))
+        return Traits(scan_spacing=looks, begun=True, blocks=np.arange(self.lam0.size))
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before = self._ledger.cost
@@ -297,7 +297,7 @@ class Sketched(SharedFolds[FarBlocks]):
 
     # ---- the end
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """What all rows said at the x that was found; if that is too little they are read again."""
         before, last = self._ledger.cost, found
         if found.f_error > tol and time.perf_counter() <= deadline:
@@ -315,9 +315,9 @@ class Sketched(SharedFolds[FarBlocks]):
             converged=last.f_error <= tol,
         )
 
-    def rebound(self, found: Evaluation) -> Evaluation:
+    def rebind(self, found: Evaluation) -> Evaluation:
         if isinstance(found.warm, Warm):
-            self.near.rebound(found.warm.near)
+            self.near.rebind(found.warm.near)
         return found
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:

@@ -60,7 +60,9 @@ class Spectral(SharedFolds[Blocks]):
     def traits(self) -> Traits:
         # A look costs so little that no basin need be missed: q goes from 0 to c/e within 6 units.
         one = np.zeros(1, dtype=np.intp)
-        return Traits(looks=SPACING / 3, exact=True, together=True, least=self._least, blocks=one)
+        return Traits(
+            scan_spacing=SPACING / 3, exact=True, batched=True, least=self._least, blocks=one
+        )
 
     @cached_property
     def _least(self) -> float | None:
@@ -113,7 +115,7 @@ class Spectral(SharedFolds[Blocks]):
             for j, lam in enumerate(lams)
         ]
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h on the rows themselves, at the x that the decomposition gives.
 
         f = g − ∇₁g·H⁻¹∇₁h, and the last term is what the decomposition has got wrong; while it is

@@ -48,7 +48,7 @@ class SquaresFit(Criterion):
     @property
     def traits(self) -> Traits:
         blocks = np.arange(self.lam0.size)
-        return Traits(looks=SPACING, bends=True, exact=True, blocks=blocks)
+        return Traits(scan_spacing=SPACING, has_hessian=True, exact=True, blocks=blocks)
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         raise InvalidInput("A score of one fit has no bounded slope: give C a number.")
@@ -87,7 +87,7 @@ class SquaresFit(Criterion):
             cost=self.problem.ledger.cost - before,
         )
 
-    def axes(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
+    def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """Exact: H⁻¹ at one λ says what f is wherever one penalty alone is another."""
         before, fit = self.problem.ledger.cost, self._fit(found.lam)
         self._spend(found.lam.size)
@@ -101,7 +101,7 @@ class SquaresFit(Criterion):
         operations = (s + 1) * float(self.problem.x0.size) ** 3
         self.problem.train.charge(0.0, operations / (2.0 * max(rows.entries * rows.shape[1], 1)))
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """With L on the rows themselves, at an x that a Newton step from there has mended."""
         before, point = self.problem.ledger.cost, self.problem.at(found.x, found.lam)
         fit = self._fit(found.lam)

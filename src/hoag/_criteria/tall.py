@@ -66,7 +66,7 @@ class Tall(SharedFolds[Blocks]):
 
     @property
     def traits(self) -> Traits:
-        return Traits(looks=SPACING, modelled=True, blocks=np.zeros(1, dtype=np.intp))
+        return Traits(scan_spacing=SPACING, modelled=True, blocks=np.zeros(1, dtype=np.intp))
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         before = self._ledger.cost
@@ -222,10 +222,10 @@ class Tall(SharedFolds[Blocks]):
 
     # ---- the end
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h at the x that was found; each fold by itself where that is not enough."""
         if isinstance(found.warm, joint.Warm):
-            return self._apart.settled(found, tol, deadline)
+            return self._apart.verify(found, tol, deadline)
         before, warm, lam = self._ledger.cost, found.warm, found.lam
         factors, penalty = self._inverses(self._own(warm), lam), self._pull(lam)
         X, at, last = warm.X, warm.at, np.inf

@@ -288,7 +288,7 @@ class Unrolled(Criterion):
             return found
         return self._certified(problem, found, problem.cost)
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         if not np.isnan(found.error) or found.x is None:
             return replace(found, cost=Cost())
         return self._certified(Counted(self.problem), found, Cost())

@@ -52,7 +52,7 @@ class Wrapped(Criterion):
     def traits(self) -> Traits:
         """Those of the inner one; the ∇²f of many targets is no matrix of its own."""
         known = self.inner.traits
-        return replace(known, bends=known.bends and not isinstance(self.inner, Apart))
+        return replace(known, has_hessian=known.has_hessian and not isinstance(self.inner, Apart))
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         return self._outside(lam, self.inner.evaluate(self._inside(lam), ask, warm))
@@ -61,20 +61,20 @@ class Wrapped(Criterion):
         found = self.inner.values([self._inside(lam) for lam in lams], ask)
         return [self._outside(lam, one) for lam, one in zip(lams, found, strict=True)]
 
-    def settled(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
-        known = self.inner.settled(self.within(found), tol, deadline)
-        return replace(self._outside(found.lam, known), along=found.along)
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        known = self.inner.verify(self.within(found), tol, deadline)
+        return replace(self._outside(found.lam, known), profile=found.profile)
 
-    def certified(self, found: Evaluation, bound: bool = False) -> Evaluation:
-        known = self.inner.certified(self.within(found), bound)
-        return replace(self._outside(found.lam, known), along=found.along)
+    def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
+        known = self.inner.certify(self.within(found), bound)
+        return replace(self._outside(found.lam, known), profile=found.profile)
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         return self.inner.solution(self.within(found))
 
-    def rebound(self, found: Evaluation) -> Evaluation:
+    def rebind(self, found: Evaluation) -> Evaluation:
         for own in found.parts:
-            self.inner.rebound(own)
+            self.inner.rebind(own)
         return found
 
     def outer_lipschitz(self) -> tuple[float, Cost]:

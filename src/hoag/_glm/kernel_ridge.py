@@ -84,7 +84,7 @@ class KernelRidgeProblem(Problem):
         n = self.x0.size
         # ∇²f takes a product with K for each pair of widths, a factor n/6 of them.
         bends = self.widths.size**2 <= n
-        return Facts(n, n, n, quadratic=True, sparse=False, formed=True, bends=bends)
+        return Facts(n, n, n, quadratic=True, sparse=False, formed=True, has_hessian=bends)
 
     @property
     def sample_of(self) -> int:
@@ -139,7 +139,7 @@ class KernelRidgeProblem(Problem):
             self._last = (gamma, Kernel(self, gamma))
         return self._last[1]
 
-    def bends(self, point: KernelRidgePoint, q: Array, inverse: Inverse) -> Array:
+    def outer_hessian(self, point: KernelRidgePoint, q: Array, inverse: Inverse) -> Array:
         return bends(point, q, inverse)
 
     def dual_coef(self, x: Array) -> Array:

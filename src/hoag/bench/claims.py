@@ -177,8 +177,8 @@ def _flat(rows: Rows, case: str) -> Claim:
 
 
 def gradient(rows: Rows) -> Iterator[Claim]:
-    for case in rows.text_sets("certified"):
-        run = rows.run(case, "certified")
+    for case in rows.text_sets("certify"):
+        run = rows.run(case, "certify")
         error = np.abs(run.grad_0 - run.true_slope)
         falls = [
             float(values.iloc[-3:].max()) < 0.1 * float(values.iloc[:5].max())

@@ -85,7 +85,7 @@ METHODS = _listed(
         "hoag-secant", "HOAG, secant start", partial(_hoag, Exponential(), secant=True), True, True
     ),
     Method(
-        "certified", "HOAG, certified", partial(_hoag, Exponential(), certificate=True), True, True
+        "certify", "HOAG, certified", partial(_hoag, Exponential(), certificate=True), True, True
     ),
     Method("default", "hoag's default", _default, True, True),
     Method("tpe", "Optuna's TPE", partial(_black_box, lambda seed: TPE(MOST, seed)), True),

@@ -119,7 +119,7 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
                 names += ("surface",) if "costs" in figures and not c.curve else ()
                 names += methods.SEQUENCES if "tolerance" in figures else ()
                 names += ("hoag-exponential", "smbo") if "costs" in figures else ()
-                names += ("certified",) if "gradient" in figures and c is first_curve else ()
+                names += ("certify",) if "gradient" in figures and c is first_curve else ()
             names += methods.COMPARED if "methods" in figures else ()
             wanted += [Job(c.name, name, seed) for name in names]
             if figures & {"tolerance", "methods"} and seed == 0:
@@ -183,7 +183,7 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
         # Of a random start only where it ended counts.
         asked = rows.index if job.start < 0 else rows.index[-1:]
         rows.loc[asked, "f"] = setting.truth.f(np.array(watch.lams)[asked])
-    if job.method == "certified" and isinstance(setting.truth, Curve):
+    if job.method == "certify" and isinstance(setting.truth, Curve):
         rows["true_slope"] = setting.truth.slopes(np.array(watch.lams))
     return _named(rows, job, watch.ended or result.status.reason, budget)
 

@@ -305,7 +305,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         """
         task = self._task_of(X, y, sample_weight, params)
         found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
-        return float(task.told(task.criterion.settled(found, TIGHT * abs(found.value)).value))
+        return float(task.told(task.criterion.verify(found, TIGHT * abs(found.value)).value))
 
     def path(
         self,

@@ -33,7 +33,7 @@ class Glance(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
+class Evaluate:
     """A piece ↦ its Glance; labels are told apart, numbers are not."""
 
     labelled: bool
@@ -80,7 +80,7 @@ class FarColumn(Column):
 
     @staticmethod
     def of(engine: Engine, labelled: bool) -> FarColumn:
-        glances: list[Glance] = engine.gathered(Look(labelled), rows=False)
+        glances: list[Glance] = engine.gathered(Evaluate(labelled), rows=False)
         if not any(glance.rows for glance in glances):
             raise InvalidInput("There are no rows.")
         first = 0

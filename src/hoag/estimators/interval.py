@@ -39,12 +39,12 @@ def interval(
             ends[own] = part_ends
         return ends, sum((spent for _, spent in found), Cost())
     asks = Ask(eps), Ask(ACCURACY, gradient=False)
-    if criterion.traits.looks:
+    if criterion.traits.scan_spacing:
         asks = Ask(free=True), Ask(free=True, gradient=False)
     if not np.all(np.isfinite(best.grad)):
         return np.full((best.lam.size, 2), np.nan), Cost()
     few, bent = best.lam.size <= MOST_PROBES, best.hessian
-    cheap = criterion.traits.looks is not None
+    cheap = criterion.traits.scan_spacing is not None
     try:
         if bent is not None:
             along, curvature, cost = best.grad, np.diag(bent), Cost()
@@ -57,12 +57,12 @@ def interval(
         look: Any = partial(_looks, ask=asks[1])
         if bent is not None:
             look = _axes if cheap else look if few else _nowhere
-        look = partial(look, criterion, best) if best.along is None else partial(_seen, best)
+        look = partial(look, criterion, best) if best.profile is None else partial(_seen, best)
         flat = _flat(best, tol)
         ends = np.where(flat, np.stack([box.lower, box.upper], axis=1), ends)
         ends, looked = _verified(best, ends, ~flat, tol, look)
         cost = cost + looked
-        if best.lam.size > 1 and best.along is None and cheap:
+        if best.lam.size > 1 and best.profile is None and cheap:
             ends, looked = _to_bounds(box, best, ends, tol, look)
             cost = cost + looked
     except InnerProblemError:
@@ -93,9 +93,9 @@ def _parabola(box: Box, best: Evaluation, along: Array, curvature: Array, tol: f
 
 def _flat(best: Evaluation, tol: float) -> npt.NDArray[np.bool_]:
     """Below and above which λ all looks that the search had there were within `tol`, (s, 2)."""
-    if best.along is None:
+    if best.profile is None:
         return np.zeros((best.lam.size, 2), dtype=bool)
-    places, values = best.along
+    places, values = best.profile
     alike = np.abs(values - best.value) <= tol * abs(best.value)
     below = np.all(alike | (places > best.lam[:, None]), axis=1)
     above = np.all(alike | (places < best.lam[:, None]), axis=1)
@@ -141,7 +141,7 @@ def _looks(
     """f at the ends that are far, one λ moved at a time."""
     places, values = np.argwhere(far), np.full(reach.shape, np.nan)
     lams = [best.lam + reach[j, k] * (np.arange(best.lam.size) == j) for j, k in places]
-    if criterion.traits.together:
+    if criterion.traits.batched:
         there = criterion.values(lams, ask)
     else:
         there = [criterion.evaluate(lam, ask, best.warm) for lam in lams]
@@ -151,10 +151,10 @@ def _looks(
 
 def _seen(best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:
     """f along every axis by a spline through the looks that the search had there; no cost."""
-    assert best.along is not None
+    assert best.profile is not None
     values = np.full(reach.shape, np.nan)
     for j in np.flatnonzero(np.any(far, axis=1)):
-        places, seen = (known[j][np.isfinite(best.along[1][j])] for known in best.along)
+        places, seen = (known[j][np.isfinite(best.profile[1][j])] for known in best.profile)
         if places.size > 1:
             spline = CubicSpline(places, seen, extrapolate=False)
             values[j] = spline(best.lam[j] + reach[j])
@@ -163,7 +163,7 @@ def _seen(best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:
 
 def _axes(criterion: Criterion, best: Evaluation, reach: Array, far: Array) -> tuple[Array, Cost]:
     """f along every axis by the criterion's own model of it; where it has none, ends stay."""
-    values, cost = criterion.axes(best, np.where(far, best.lam[:, None] + reach, np.nan))
+    values, cost = criterion.profile(best, np.where(far, best.lam[:, None] + reach, np.nan))
     return (np.full(reach.shape, -np.inf) if values is None else values), cost
 
 

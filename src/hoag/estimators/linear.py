@@ -170,7 +170,7 @@ class LinearEstimator(TunedEstimator):
     def _closed(
         self, task: Task, result: Result, chosen: Evaluation
     ) -> tuple[Result, dict[str, Any]]:
-        followed = self.starts in (1, "auto") or task.criterion.traits.bends
+        followed = self.starts in (1, "auto") or task.criterion.traits.has_hessian
         if result.lam.size > 1 and not followed:
             warnings.warn(
                 f"starts={self.starts} was not followed: there was one start. More are for models "

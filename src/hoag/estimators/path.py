@@ -81,7 +81,7 @@ class Walk:
         lam, tol = self.shifted(shift), self.tol
         try:
             found = self.task.criterion.evaluate(lam, Ask(tol, gradient=gradient), self._warm)
-            known = self.task.criterion.settled(found, tol)
+            known = self.task.criterion.verify(found, tol)
         except InnerProblemError:
             return Evaluation(lam, np.inf, np.full(lam.size, np.nan), f_error=np.inf)
         self._warm = found.warm

@@ -48,7 +48,7 @@ def plateaus(
     cost, (low, high) = Cost(), np.isclose(ends, np.stack([box.lower, box.upper], axis=1)).T
     if not one_by_one(best):
         low, high = np.zeros((2, best.lam.size), dtype=bool)
-        if criterion.traits.looks is not None and np.all(np.isfinite(ends)):
+        if criterion.traits.scan_spacing is not None and np.all(np.isfinite(ends)):
             may_be_off = level & (left < nothing)
             may_be_free = level & ~may_be_off & (weak < np.log(small))
             high, up = _together(criterion, best, box.upper, may_be_off, left, tol)

@@ -34,7 +34,7 @@ from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.shrunk import Shrunk
 from hoag.estimators.task import Task
 from hoag.optimize import Auto, Search, newton, quasi_newton
-from hoag.optimize.asks import ACCURACY, Look, Steps
+from hoag.optimize.asks import ACCURACY, Evaluate, Steps
 from hoag.optimize.checkpoint import current
 from hoag.optimize.run import Run
 
@@ -68,8 +68,8 @@ class Onward(Search):
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1
-        if traits.bends:
-            return newton.descend(domain, lam0, self.tol, most, replace(traits, looks=None))
+        if traits.has_hessian:
+            return newton.descend(domain, lam0, self.tol, most, replace(traits, scan_spacing=None))
         return quasi_newton.descend(domain, lam0, self.tol, most, traits.exact)
 
 
@@ -86,7 +86,7 @@ class Stay(Search):
         return self.tol
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
-        yield Look(lam0, Ask(self.eps, hessian=traits.bends))
+        yield Evaluate(lam0, Ask(self.eps, hessian=traits.has_hessian))
         return self.status
 
 
@@ -137,7 +137,7 @@ class Part:
         criterion = self.judged.criterion
         goal = search.tol * abs(self.shared.result.value)
         seen = criterion.value(self.lam, goal, self._warm)
-        known = criterion.settled(seen, goal)
+        known = criterion.verify(seen, goal)
         self._warm, self.cost = seen.warm, self.cost + seen.cost + known.cost
         if self.judged.lost is None:
             return np.array([known.value])

@@ -105,7 +105,9 @@ def translated(value: Any, task: Task) -> Any:
             correction=None if value.correction is None else task.per_row * value.correction,
             hessian=None if value.hessian is None else task.per_row * value.hessian,
             folds=None if value.folds is None else task.per_row * value.folds,
-            along=None if value.along is None else (value.along[0], task.per_row * value.along[1]),
+            profile=None
+            if value.profile is None
+            else (value.profile[0], task.per_row * value.profile[1]),
             x=None,
             warm=None,
             tangents=_of_coefficients(value, task),
@@ -139,7 +141,7 @@ def _as_logarithm(found: Evaluation, task: Task) -> Evaluation:
         correction=None,
         hessian=bent,
         folds=None,
-        along=None,
+        profile=None,
         x=None,
         warm=None,
         tangents=_of_coefficients(found, task),

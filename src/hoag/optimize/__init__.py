@@ -9,7 +9,7 @@
 0.00
 """
 
-from hoag.optimize.asks import Journal, Look, Note
+from hoag.optimize.asks import Evaluate, Journal, Note
 from hoag.optimize.auto import Auto
 from hoag.optimize.base import Search
 from hoag.optimize.bayes import Bayes
@@ -26,11 +26,11 @@ __all__ = [
     "Auto",
     "Bayes",
     "Constant",
+    "Evaluate",
     "Grid",
     "Growing",
     "Hoag",
     "Journal",
-    "Look",
     "Note",
     "Random",
     "Run",

@@ -47,9 +47,9 @@ class Own(Search):
         return self.tol
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
-        if not traits.bends:  # one λ, and f known everywhere for little
+        if not traits.has_hessian:  # one λ, and f known everywhere for little
             return root.descend(domain, lam0, self.tol, self.max_iter or 1, traits)
-        here = replace(traits, looks=None)
+        here = replace(traits, scan_spacing=None)
         most = self.max_iter or 1
         return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
 
@@ -184,7 +184,7 @@ class Searches:
         for t, part in enumerate(self.criterion.parts):
             if t not in self.ended:
                 begun = part.evaluate(self.found[t].lam, Ask())
-                self.found[t] = part.settled(begun, self.own.tol * abs(begun.value))
+                self.found[t] = part.verify(begun, self.own.tol * abs(begun.value))
                 self.cost = self.cost + begun.cost + self.found[t].cost
         now = self.criterion.joined(self.found)
         return Result(now, status, tuple(self.trace), self.cost, self.seconds)

@@ -15,7 +15,7 @@ from hoag._core.result import Ask, Evaluation, Status
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Evaluate:
     """What a search wants to know: f at λ, as `ask` says, from where `start` ended.
 
     `told` makes of the answer what the trace says about the step, for looks that are asked for
@@ -23,7 +23,7 @@ class Look:
 
     >>> import hoag
     >>> import numpy as np
-    >>> hoag.optimize.Look(np.zeros(1), hoag.Ask(1e-3)).ask.eps
+    >>> hoag.optimize.Evaluate(np.zeros(1), hoag.Ask(1e-3)).ask.eps
     0.001
     """
 
@@ -66,10 +66,10 @@ class Lipschitz:
 
 
 @dataclass(frozen=True, eq=False)
-class Axes:
+class Profile:
     """Asks for f along every axis from an evaluation, by a model: at places of shape (s, L).
 
-    Answered by the same evaluation with what was seen in `along`, if there is such a model.
+    Answered by the same evaluation with what was seen in `profile`, if there is such a model.
     """
 
     start: Evaluation
@@ -81,7 +81,7 @@ class Axes:
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields a Look, Axes or a list of both, a Verify, a Note, Chosen or Lipschitz(); is sent an
+# Yields a Evaluate, Axes or a list of both, a Verify, a Note, Chosen or Lipschitz(); is sent an
 # Evaluation, a list of them, whether to stop, nothing, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
@@ -92,7 +92,7 @@ Steps = Asking[Status]
 class Entry:
     """One line of a journal: what was asked or what happened, and the answer in numbers."""
 
-    what: str  # "look", "axes", "settled", "certified", "solution", "lipschitz" or "stop"
+    what: str  # "evaluate", "profile", "verify", "certify", "solution", "lipschitz" or "stop"
     lam: Array | None = None
     ask: Ask | None = None
     answer: Any = None

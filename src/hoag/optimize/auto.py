@@ -96,15 +96,15 @@ class Auto(Search):
         if isinstance(criterion, Apart):
             own = Own(self.tol, self._evaluations, 1 if self.starts == "auto" else self.starts)
             return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
-        if criterion.rehearsal is not None:
-            return self._rehearsed(
-                criterion.rehearsal(), criterion, domain, lam0, on_step, certificate
+        if criterion.surrogate is not None:
+            return self._from_surrogate(
+                criterion.surrogate(), criterion, domain, lam0, on_step, certificate
             )
         if criterion.shared is None:
             return super().minimize(criterion, domain, lam0, on_step, certificate)
         return self._from_shared(criterion.shared(), criterion, domain, on_step, certificate)
 
-    def _rehearsed(
+    def _from_surrogate(
         self,
         cheap: Criterion,
         criterion: Criterion,
@@ -147,7 +147,7 @@ class Auto(Search):
         found = replace(found, seconds=found.seconds + one.seconds)
         if found.value > one.value:
             begun = criterion.evaluate(start, Ask(self.tol * one.value))
-            known = criterion.settled(begun, self.tol * one.value)
+            known = criterion.verify(begun, self.tol * one.value)
             if known.value < found.value:
                 far = known.value < found.value - self.tol * abs(found.value)
                 told = f"{found.status} But one shared penalty is better, and is returned."
@@ -176,19 +176,19 @@ class Auto(Search):
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)
         taken = 0
-        if traits.bends and traits.sample is not None and most > 1:
+        if traits.has_hessian and traits.sample is not None and most > 1:
             # What is left to do on all rows is to go from the sample's λ to theirs.
             rough = newton.descend(domain, lam, 10 * ACCURACY, most - 1, traits)
             best, taken = yield from lowest_of(rough, traits.sample)
             limits = self.tol, self._evaluations
-            there = replace(traits, looks=None)
+            there = replace(traits, scan_spacing=None)
             return (yield from newton.descend(domain, best.lam, *limits, there, taken=taken))
-        if traits.bends and traits.rows is not None and most > 1:
+        if traits.has_hessian and traits.rows is not None and most > 1:
             # Far from a minimum steps along the slopes end in better basins than Newton's.
             begun = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)
             best, taken = yield from lowest_of(begun)
             lam = best.lam
-        if traits.bends:
+        if traits.has_hessian:
             several = traits.exact and traits.rows is None  # a box that was surveyed needs no more
             starts = (3 if several else 1) if self.starts == "auto" else self.starts
             limits = self.tol, self._evaluations

@@ -17,7 +17,7 @@ from hoag.optimize.run import OnStep, Run
 class Search(Settings, ABC):
     """A way to minimise a criterion over a domain: `steps` is all that it has to say.
 
-    steps        a generator: `now = yield Look(lam, Ask(eps), before)` evaluates, and every
+    steps        a generator: `now = yield Evaluate(lam, Ask(eps), before)` evaluates, and every
                  evaluation on all rows is a step of the trace, one on a sample if a Note follows;
                  `yield Note(...)` adds to the last step, and is answered by whether the callback
                  or the clock has ended the search, for those that would think long about the next
@@ -39,7 +39,7 @@ class Search(Settings, ABC):
     ...     def steps(self, domain, lam0, traits):
     ...         low, high = domain.lower, domain.upper
     ...         for k in range(20):
-    ...             found = yield hoag.optimize.Look((low + high) / 2, hoag.Ask(eps=0.1 / 2**k))
+    ...             found = yield hoag.optimize.Evaluate((low + high) / 2, hoag.Ask(eps=0.1 / 2**k))
     ...             low, high = (low, found.lam) if found.grad[0] > 0 else (found.lam, high)
     ...         return hoag.Status("converged", "The box has been halved twenty times.")
     >>> print(hoag.minimize(folds, search=Halving()).status)

@@ -13,7 +13,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Status
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Look, Note, Steps
+from hoag.optimize.asks import ACCURACY, Evaluate, Note, Steps
 from hoag.optimize.base import Search
 
 # Yields where to look next and is sent f there; ending means that there is nowhere left to look.
@@ -41,7 +41,7 @@ class BlackBox(Search):
                 lam = proposals.send(value)  # type: ignore[arg-type]
             except StopIteration:
                 return Status("finished", f"All {n} points were looked at.")
-            found = yield Look(lam, Ask(self.eps, gradient=False))
+            found = yield Evaluate(lam, Ask(self.eps, gradient=False))
             value, n = found.value, n + 1
             if (yield Note()):
                 return Status("finished", f"Stopped after {n} points.")

@@ -11,7 +11,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Evaluation
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import Asking, Look, Steps, sentence
+from hoag.optimize.asks import Asking, Evaluate, Steps, sentence
 from hoag.optimize.auto import Auto
 from hoag.optimize.curvature import acting
 from hoag.optimize.quasi_newton import Descent, InBox
@@ -91,7 +91,7 @@ class Growing(Auto):
                 asked = steps.send(answer)
             except StopIteration as end:
                 return last, end.value.converged and not _hidden(last, descent.domain)
-            if not isinstance(asked, Look):
+            if not isinstance(asked, Evaluate):
                 answer = yield asked
                 continue
             if not fresh and _hidden(last, descent.domain):

@@ -16,8 +16,8 @@ from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import Traits
 from hoag.optimize.asks import (
     ACCURACY,
+    Evaluate,
     Lipschitz,
-    Look,
     Note,
     Steps,
     check_max_iter,
@@ -108,7 +108,7 @@ class Hoag(Search):
         origin: tuple[float, Evaluation, float] | None = None  # L, p, ε of the last step taken
         for k in range(1, most + 1):
             eps = self._tolerance(k)
-            now = yield Look(lam, Ask(eps), now)  # (i), (ii), (iii)
+            now = yield Evaluate(lam, Ask(eps), now)  # (i), (ii), (iii)
             p = now.grad
             if origin is None:
                 L = self.step.first(p)

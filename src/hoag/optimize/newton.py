@@ -18,7 +18,17 @@ from hoag._core.domain import Box
 from hoag._core.numeric import DOUBT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import Asking, Axes, Chosen, Look, Note, Steps, abreast, on_bounds, sentence
+from hoag.optimize.asks import (
+    Asking,
+    Chosen,
+    Evaluate,
+    Note,
+    Profile,
+    Steps,
+    abreast,
+    on_bounds,
+    sentence,
+)
 from hoag.optimize.curvature import TINY
 from hoag.optimize.quasi_newton import SHORTEST
 from hoag.optimize.scan import RISEN, scan
@@ -115,10 +125,10 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
     alike = np.ones(domain.size) if traits.alike is None else traits.alike
     line = domain.line(alike)
     low, high = float(line.lower[0]), float(line.upper[0])
-    if low == high or traits.looks is None:
+    if low == high or traits.scan_spacing is None:
         return lam, None
     ask, answer = Ask(np.inf, free=True), None
-    asking = scan(line, traits.looks, ask, risen=RISEN)
+    asking = scan(line, traits.scan_spacing, ask, risen=RISEN)
     seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
 
     def whole(start: Evaluation | None) -> Evaluation | None:
@@ -131,7 +141,7 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
             basin = end.value.best
             return domain.project(basin.lam * alike), whole(basin.start)
         t = look.lam[0]
-        found = yield Look(domain.project(t * alike), look.ask, whole(look.start))
+        found = yield Evaluate(domain.project(t * alike), look.ask, whole(look.start))
         moved = (domain.lower <= t * alike) & (t * alike <= domain.upper)
         answer = replace(found, lam=look.lam, grad=np.array([found.grad[moved] @ alike[moved]]))
         seen.append((answer, found))
@@ -171,7 +181,7 @@ class _Descent:
             mapping = now.lam - self.domain.project(now.lam - now.grad / _size(now))
             return Note(np.nan, float(np.linalg.norm(mapping)))
 
-        now: Evaluation = yield Look(self.domain.project(lam), Ask(hessian=True), start, told)
+        now: Evaluation = yield Evaluate(self.domain.project(lam), Ask(hessian=True), start, told)
         self.evaluations += 1
         return now
 
@@ -216,7 +226,7 @@ class _Descent:
         if promise <= NOTHING * self.tol * _size(now) or self.evaluations >= self.max_iter:
             return now
         there = yield from self.at(now.lam + step, now)
-        return replace(there, along=now.along) if there.value < now.value else now
+        return replace(there, profile=now.profile) if there.value < now.value else now
 
     def _step(self, now: Evaluation, radius: float) -> Array:
         """The s of the model, no longer than r along any axis."""
@@ -234,10 +244,10 @@ class _Descent:
         says is handed out with the evaluation.
         """
         places = to_look_at(self.domain)
-        now = yield Axes(now, places)
-        if now.along is None:
+        now = yield Profile(now, places)
+        if now.profile is None:
             return now, None
-        values = now.along[1]
+        values = now.profile[1]
         gains = now.value - np.where(np.isfinite(values), values, np.inf)
         most = np.max(gains, axis=1)
         # Of places that promise about as much, the nearest.
@@ -246,9 +256,9 @@ class _Descent:
         for axes in _tries(most, goal):
             lam = now.lam.copy()
             lam[axes] = best[axes]
-            trial: Evaluation = yield Look(lam, Ask(np.inf, gradient=False, free=True), now)
+            trial: Evaluation = yield Evaluate(lam, Ask(np.inf, gradient=False, free=True), now)
             if trial.value - DOUBT * trial.f_error < now.value:  # worth a closer look
-                trial = yield Look(lam, Ask(free=True, gradient=False), trial)
+                trial = yield Evaluate(lam, Ask(free=True, gradient=False), trial)
                 if trial.value < now.value - goal / 2:
                     return now, trial
         return now, None
@@ -264,7 +274,7 @@ class _Descent:
             return None
         for away in (-LONGEST, LONGEST, -4 * LONGEST, 4 * LONGEST):
             lam = self.domain.project(now.lam + away * self.alike)
-            trial: Evaluation = yield Look(lam, Ask(free=True, gradient=False), now)
+            trial: Evaluation = yield Evaluate(lam, Ask(free=True, gradient=False), now)
             if trial.value < now.value - goal / 2:
                 return trial
         return None
@@ -277,7 +287,7 @@ class _Descent:
             "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
             "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
         }[reason]
-        seen = reason == "converged" and now.along is not None
+        seen = reason == "converged" and now.profile is not None
         looked = "Every axis was looked at from bound to bound." if seen else ""
         # A tolerance that was not met matters where f is not known for it.
         unmet = "" if now.f_error <= self.tol * _size(now) else now.note

@@ -155,7 +155,7 @@ class _Packer:
         axes = sorted(range(array.ndim), key=lambda k: -array.strides[k])
         turned = array.transpose(axes)
         if axes != sorted(axes) and turned.flags.c_contiguous:
-            return {"array": self._kept(turned), "axes": axes}
+            return {"array": self._kept(turned), "profile": axes}
         return {"array": self._kept(array)}
 
     def _kept(self, array: npt.NDArray[Any]) -> int:
@@ -211,8 +211,8 @@ class _Unpacker:
 
     def _array(self, tree: dict[str, Any]) -> npt.NDArray[Any]:
         array: npt.NDArray[Any] = self._arrays[tree["array"]]
-        if "axes" in tree:
-            array = array.transpose(np.argsort(tree["axes"]))
+        if "profile" in tree:
+            array = array.transpose(np.argsort(tree["profile"]))
         return array
 
     def _object(self, tree: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from hoag._core.domain import Box, Domain
 from hoag._core.numeric import FALLEN, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED
-from hoag.optimize.asks import Asking, Look, Note, Steps, on_bounds, sentence
+from hoag.optimize.asks import Asking, Evaluate, Note, Steps, on_bounds, sentence
 from hoag.optimize.curvature import TINY, Curvature, free, steepest
 from hoag.optimize.steps import AHEAD, LONGEST, M
 from hoag.schedules import FLOOR
@@ -155,7 +155,7 @@ class Descent(ABC):
             assert start is not None
             last = Here(start, eps)
             self._stop("max_iter", last, f"the loss has not settled to {self.tol:g} of itself")
-        now = yield Look(lam, Ask(eps), start)
+        now = yield Evaluate(lam, Ask(eps), start)
         self.evaluations, self.eps = self.evaluations + 1, eps
         mapping = lam - self.domain.project(lam - now.grad / _size(now))
         yield Note(self.radius, float(np.linalg.norm(mapping)))

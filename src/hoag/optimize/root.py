@@ -11,7 +11,7 @@ from hoag._core.domain import Box
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
-from hoag.optimize.asks import Asking, Chosen, Look, Note, Steps, Verify, on_bounds, sentence
+from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, on_bounds, sentence
 from hoag.optimize.scan import DOUBT, Basin, Scan, look, scan
 from hoag.optimize.steps import AHEAD, LONGEST, gradient_error
 from hoag.schedules import FIRST
@@ -31,7 +31,7 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) 
 
     p′ comes from two evaluations, or from a look a little further on where that costs nothing.
     """
-    if traits.looks is not None and domain.lower < domain.upper:
+    if traits.scan_spacing is not None and domain.lower < domain.upper:
         return (yield from _by_looks(domain, lam, tol, max_iter, traits))
     return (yield from _by_secants(domain, lam, tol, max_iter, traits.exact))
 
@@ -60,11 +60,11 @@ def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits
 
 def _seen(domain: Box, lam: Array, traits: Traits) -> Asking[Scan]:
     """What is known of f before the first step."""
-    spacing, ask = traits.looks or SPACING, Ask(np.inf, free=True)
+    spacing, ask = traits.scan_spacing or SPACING, Ask(np.inf, free=True)
     if traits.begun:
         return Scan([(yield from _begun(domain, lam))], [])
     if traits.exact or traits.modelled:
-        return (yield from scan(domain, spacing, ask, traits.together))
+        return (yield from scan(domain, spacing, ask, traits.batched))
     return Scan([(yield from look(domain, lam, spacing))], [])
 
 
@@ -87,7 +87,7 @@ def _strongest(domain: Box, seen: Scan, best: _End, tol: float, taken: int) -> A
     there = seen.strongest(least + 0.5 * tol * abs(least))
     if there is None or not there.lam[0] > best.now.lam[0] + LONGEST:
         return best
-    now = yield Look(there.lam, Ask(tol * abs(least)), there)
+    now = yield Evaluate(there.lam, Ask(tol * abs(least)), there)
     yield Note(mapping=0.0)
     known = yield Verify(now)
     if not known.value <= least + tol * abs(least):
@@ -106,7 +106,7 @@ def _descend(
     domain: Box, basin: Basin, tol: float, max_iter: int, traits: Traits, taken: int
 ) -> Asking[_End]:
     """Between two evaluations that are not free, λ goes to the root of p as it looks now."""
-    exact, spacing = traits.exact, traits.looks or SPACING
+    exact, spacing = traits.exact, traits.scan_spacing or SPACING
     scanned, ask = exact or traits.modelled, Ask(np.inf, free=True)
     lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
     root, before = _Root(), list[Evaluation]()
@@ -114,7 +114,7 @@ def _descend(
     here = curvature if exact else np.nan  # looks that are guesses do not tell f″
     status = None
     for k in range(taken + 1, max_iter + 1):
-        now = yield Look(lam, Ask(eps), start)
+        now = yield Evaluate(lam, Ask(eps), start)
         if traits.modelled and abs(now.value - basin.value) > DOUBT * abs(now.value):
             # f is not what its model says: what about the rest of the box, by models about this x?
             before.append(now)
@@ -156,7 +156,7 @@ def _descend(
 
 def _begun(domain: Box, lam: Array) -> Asking[Basin]:
     """Where a search is told to begin, with f″ as it looks there."""
-    here = yield Look(lam, Ask(free=True))
+    here = yield Evaluate(lam, Ask(free=True))
     _, _, curvature = yield from _root(domain, here, np.nan, LEAST)
     return Basin(float(lam[0]), here.value, curvature, here)
 
@@ -166,7 +166,7 @@ def _looked_at(traits: Traits) -> str:
     if traits.begun:
         return "It began at the best of a sample of the rows."
     if traits.exact:
-        return f"The whole box was looked at, every {traits.looks:.2g} in lam."
+        return f"The whole box was looked at, every {traits.scan_spacing:.2g} in lam."
     if traits.modelled:
         return "The whole box was looked at, by models of f about one fit to all rows."
     return "The box around the start was looked at, by an approximation of f."
@@ -184,7 +184,7 @@ def _root(
     lam = domain.project(now.lam - np.sign(p) * np.clip(size, LEAST, LONGEST))
     if lam[0] == now.lam[0]:
         return lam, now, curvature
-    there = yield Look(lam, Ask(free=True), now)
+    there = yield Evaluate(lam, Ask(free=True), now)
     slope = float((there.grad[0] - p[0]) / (lam[0] - now.lam[0]))
     if not slope > 0:
         return lam, there, np.nan
@@ -240,7 +240,7 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
     root, eps = _Root(), FIRST
     now: Evaluation | None = None
     for k in range(1, max_iter + 1):
-        now = yield Look(lam, Ask(eps), now)
+        now = yield Evaluate(lam, Ask(eps), now)
         at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps, exact)
         root.learn(at, p, error)
         # The secant may be long, and f flatter here than along it.

@@ -19,13 +19,13 @@ from hoag._criteria.base import SETTLED, Criterion
 from hoag._criteria.folds import in_threads
 from hoag.optimize.asks import (
     ACCURACY,
-    Axes,
     Chosen,
     Entry,
+    Evaluate,
     Journal,
     Lipschitz,
-    Look,
     Note,
+    Profile,
     Steps,
     Verify,
 )
@@ -135,11 +135,11 @@ class Run:
         """The same in a checkpoint: from where it is in the file, and back into it."""
         known = place.begun(_beginning(self.criterion, search, domain, lam0))
         if isinstance(known, Result):
-            return replace(known, evaluation=self.criterion.rebound(known.evaluation))
+            return replace(known, evaluation=self.criterion.rebind(known.evaluation))
         if known is not None:
             self._replay = known
             for found in known.held.values():
-                self.criterion.rebound(found)
+                self.criterion.rebind(found)
         try:
             result = self._driven(search, domain, lam0)
         except BaseException as error:
@@ -277,7 +277,7 @@ class Run:
             return self._verified(asked.evaluation)
         if isinstance(asked, Lipschitz):
             return self._lipschitz()
-        if isinstance(asked, (Look, Axes)):
+        if isinstance(asked, (Evaluate, Profile)):
             return self._one(asked)
         before = self.seconds
         known = self._together(asked)
@@ -290,13 +290,13 @@ class Run:
             self._close_step()
         return found
 
-    def _together(self, asked: list[Look | Axes]) -> list[Any] | None:
+    def _together(self, asked: list[Evaluate | Profile]) -> list[Any] | None:
         """What is known in one go, or in threads; None where each is asked for by itself."""
         if not asked or not self._replayed():
             return None
         first = asked[0]
-        if isinstance(first, Look) and not first.ask.whole:
-            looks = [one for one in asked if isinstance(one, Look)]
+        if isinstance(first, Evaluate) and not first.ask.whole:
+            looks = [one for one in asked if isinstance(one, Evaluate)]
             alike = all(look.ask == first.ask and look.start is None for look in looks)
             if alike and len(looks) == len(asked):
                 try:
@@ -307,19 +307,21 @@ class Run:
             return None
         return in_threads(self._computed, ((one,) for one in asked), self.criterion.at_once)
 
-    def _computed(self, asked: Look | Axes) -> Any:
-        if isinstance(asked, Look):
+    def _computed(self, asked: Evaluate | Profile) -> Any:
+        if isinstance(asked, Evaluate):
             return self._evaluated(asked)
-        return self.criterion.axes(asked.start, asked.places)
+        return self.criterion.profile(asked.start, asked.places)
 
-    def _one(self, asked: Look | Axes, known: Any = None) -> Evaluation:
-        """The answer to a Look or Axes; `known` is what was computed of it, if it was."""
-        if isinstance(asked, Axes):
+    def _one(self, asked: Evaluate | Profile, known: Any = None) -> Evaluation:
+        """The answer to a Evaluate or Profile; `known` is what was computed of it, if it was."""
+        if isinstance(asked, Profile):
             return self._axes(asked, known)
         if asked.ask.whole:
             self._refuse_again(asked.lam)
         before = self.seconds
-        found = self._through("look", lambda: known or self._evaluated(asked), asked.lam, asked.ask)
+        found = self._through(
+            "evaluate", lambda: known or self._evaluated(asked), asked.lam, asked.ask
+        )
         self._longest = max(self._longest, self.seconds - before)
         if asked.ask.whole:
             self._count_vain(found)
@@ -346,7 +348,7 @@ class Run:
             told = f"the loss at lam = {where} is known no better for being computed again"
             raise _Stopped(Status("stalled", f"Stalled: {told}. {last.note}".rstrip()))
 
-    def _evaluated(self, look: Look) -> Evaluation:
+    def _evaluated(self, look: Evaluate) -> Evaluation:
         cost = Cost()
         try:
             start = None if look.start is None else look.start.warm
@@ -360,17 +362,17 @@ class Run:
         nothing = np.full(look.lam.size, np.nan)  # a look aside: not there, then
         return Evaluation(look.lam, np.inf, nothing, f_error=np.inf, cost=cost, converged=False)
 
-    def _axes(self, asked: Axes, known: tuple[Array | None, Cost] | None) -> Evaluation:
-        entry, number = self._next("axes"), len(self._entries)
+    def _axes(self, asked: Profile, known: tuple[Array | None, Cost] | None) -> Evaluation:
+        entry, number = self._next("profile"), len(self._entries)
         if entry is not None:
             known = entry.answer
-        values, cost = known or self.criterion.axes(asked.start, asked.places)
+        values, cost = known or self.criterion.profile(asked.start, asked.places)
         self.cost = self.cost + cost
-        seen = replace(asked.start, along=None if values is None else (asked.places, values))
+        seen = replace(asked.start, profile=None if values is None else (asked.places, values))
         if self._replay is not None:
             seen = self._replay.held.get(number, seen)
         self._issued[number] = seen
-        self._write(Entry("axes", answer=(values, cost), seconds=self.seconds))
+        self._write(Entry("profile", answer=(values, cost), seconds=self.seconds))
         return seen
 
     def _lipschitz(self) -> float:
@@ -483,7 +485,7 @@ class Run:
         Free looks are among them where these are as exact as any evaluation.
         """
         exact = self.criterion.traits.exact
-        asked = [one for one in self._entries if one.what == "look" and one.ask is not None]
+        asked = [one for one in self._entries if one.what == "evaluate" and one.ask is not None]
         found = [
             one.answer
             for one in asked
@@ -498,8 +500,8 @@ class Run:
             if np.array_equal(held.lam, light.lam):
                 return held
         ask = Ask(self._accuracy * abs(light.value))
-        look = Look(light.lam, ask)
-        return self._through("look", lambda: self._evaluated(look), light.lam, ask)
+        look = Evaluate(light.lam, ask)
+        return self._through("evaluate", lambda: self._evaluated(look), light.lam, ask)
 
     @property
     def _late(self) -> bool:
@@ -513,7 +515,7 @@ class Run:
             if self.time_budget is not None:
                 deadline = time.perf_counter() + self.time_budget - self.seconds
             self._known[key] = self._through(
-                "settled", lambda: self.criterion.settled(found, tol, deadline)
+                "verify", lambda: self.criterion.verify(found, tol, deadline)
             )
         return self._known[key]
 
@@ -535,7 +537,7 @@ class Run:
                     "The error of its gradient was not measured, which would take more than a "
                     'fifth of the run: certificate="estimate" does it.'
                 )
-        known = self._through("certified", lambda: self.criterion.certified(found, bound))
+        known = self._through("certify", lambda: self.criterion.certify(found, bound))
         return replace(
             known, value=found.value, g=found.g, f_error=found.f_error, x=found.x, warm=found.warm
         ), ""

@@ -12,7 +12,7 @@ from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import SPACING
-from hoag.optimize.asks import Asking, Look
+from hoag.optimize.asks import Asking, Evaluate
 
 # Free looks over the box: how many times the least loss is enough to go no further down. They go
 # two spacings above the start at least, and four below.
@@ -76,10 +76,10 @@ def scan(
     places = np.linspace(high, low, max(int(np.ceil((high - low) / spacing)), 1) + 1)
     looks: list[Evaluation] = []
     if together:
-        looks = yield [Look(np.array([place]), ask) for place in places]
+        looks = yield [Evaluate(np.array([place]), ask) for place in places]
     else:
         for place in places:
-            looks.append((yield Look(np.array([place]), ask, looks[-1] if looks else start)))
+            looks.append((yield Evaluate(np.array([place]), ask, looks[-1] if looks else start)))
             least = min(abs(one.value) for one in looks)
             if looks[-1].value > risen * least and looks[-1].grad[0] < 0:
                 break
@@ -91,7 +91,7 @@ def scan(
     alike = [b for b in basins if b.value <= basins[0].value + DOUBT * abs(basins[0].value)]
     if len(alike) > 1:
         for k, basin in enumerate(alike):
-            now = yield Look(np.array([basin.lam]), ask, basin.start)
+            now = yield Evaluate(np.array([basin.lam]), ask, basin.start)
             alike[k] = Basin(basin.lam, now.value, basin.curvature, now)
         basins[: len(alike)] = sorted(alike, key=lambda basin: basin.value)
     return Scan(basins, looks, unknown)
@@ -112,7 +112,7 @@ def _edged(looks: list[Evaluation], low: float, ask: Ask) -> Asking[list[Evaluat
     there = max(low, float(looks[-1].lam[0]) - abs(float(looks[-2].lam[0] - looks[-1].lam[0])))
     while looks[-1].lam[0] - there > FINEST:
         half = 0.5 * (float(looks[-1].lam[0]) + there)
-        found = yield Look(np.array([half]), ask, looks[-1])
+        found = yield Evaluate(np.array([half]), ask, looks[-1])
         if np.isfinite(found.value + found.f_error):
             looks = [*looks, found]
         else:
@@ -140,11 +140,11 @@ def _refined(looks: list[Evaluation], ask: Ask, together: bool) -> Asking[list[E
         left -= len(wanted)
         halves = [np.array([0.5 * (looks[k].lam[0] + looks[k + 1].lam[0])]) for k in wanted]
         if together:
-            found = yield [Look(lam, ask) for lam in halves]
+            found = yield [Evaluate(lam, ask) for lam in halves]
         else:
             found = []
             for k, lam in zip(wanted, halves, strict=True):
-                found.append((yield Look(lam, ask, looks[k])))
+                found.append((yield Evaluate(lam, ask, looks[k])))
         looks = sorted([*looks, *_known(found)[0]], key=lambda one: -float(one.lam[0]))
     return looks
 
@@ -205,7 +205,7 @@ def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[Basin]:
     at = min(high, float(lam[0]) + 2 * spacing)
     starts: dict[float, Evaluation] = {}
     while True:
-        start = yield Look(np.array([at]), Ask(free=True, gradient=False), start)
+        start = yield Evaluate(np.array([at]), Ask(free=True, gradient=False), start)
         values[at], starts[at] = start.value, start
         best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
         starts = {k: v for k, v in starts.items() if k in (best, top)}

@@ -19,7 +19,7 @@ from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Asking, Axes, Look, Steps
+from hoag.optimize.asks import ACCURACY, Asking, Evaluate, Profile, Steps
 from hoag.optimize.quasi_newton import descend
 
 # A sixth of the rows makes a factor cost 1/216, so that all places together cost less than one. Of
@@ -119,13 +119,13 @@ def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation,
             assert best is not None
             return best, count
         answer = None
-        if isinstance(asked, Look):
-            answer = yield Look(asked.lam, replace(asked.ask, rows=rows), asked.start)
+        if isinstance(asked, Evaluate):
+            answer = yield Evaluate(asked.lam, replace(asked.ask, rows=rows), asked.start)
             best = answer if best is None or answer.highest < best.highest else best
             count += 1
         elif rows is None:
             answer = yield asked
-        elif isinstance(asked, Axes):
+        elif isinstance(asked, Profile):
             answer = asked.start  # no model of f on a sample
 
 
@@ -173,7 +173,7 @@ class _Plane:
         f is known well enough all the same.
         """
         ask = Ask(ACCURACY, gradient=False, rows=self.rows)
-        found = (yield [Look(lam, ask) for lam in lams]) if lams else []
+        found = (yield [Evaluate(lam, ask) for lam in lams]) if lams else []
         return [now.value if np.isfinite(now.value) else np.inf for now in found]
 
     def descend(self, place: Place, step: int) -> Asking[Place]:
