@@ -435,7 +435,7 @@ NOT_TUNED = {
     "estimators.tweedie.POWER_TOL": "as well as a power is told",
     "estimators.base.TIGHT": "as tight as f is ever asked for",
     "_core.numeric.BLOCK_ENTRIES": "memory",
-    "_glm.far_rows.ENTRIES": "memory",
+    "_glm.partition_rows.ENTRIES": "memory",
     "estimators.far.SAMPLE_ENTRIES": "memory",
     "estimators.far.WHOLE": "memory",
     "_criteria.leave_one_out.TRIED": "places to look for a limit",

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,10 @@ from hoag._criteria import joint
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.shared import SharedFolds
 from hoag._criteria.stand_in import Pairs, StandIn
-from hoag._glm.blocks import Blocks, Sums
-from hoag._glm.far import FarBlocks
+from hoag._glm.design import Sums
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.model import LinearModel
+from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import QuadraticForm, of_folds
 
 # f on the sample is solved to this share of itself: it says how f changes, not what it is.
@@ -103,7 +104,7 @@ class Warm:
     about: Array = field(default_factory=lambda: np.zeros(0))
 
 
-class Sketched(SharedFolds[FarBlocks]):
+class Sketched(SharedFolds[PartitionedDesign]):
     """f(λ) and p by reads of all rows; looks, and the way from read to read, by a sample of them.
 
     near   makes the same folds on the rows at hand, a criterion of its own
@@ -115,11 +116,11 @@ class Sketched(SharedFolds[FarBlocks]):
     def __init__(
         self,
         models: Sequence[LinearModel],
-        blocks: FarBlocks,
+        design: PartitionedDesign,
         near: Callable[[], Criterion],
         several: bool = True,
     ) -> None:
-        super().__init__(models, blocks, near, several)
+        super().__init__(models, design, near, several)
         self.surrogate = near
         self._known: StandIn | None = None
 
@@ -130,8 +131,8 @@ class Sketched(SharedFolds[FarBlocks]):
     @cached_property
     def share(self) -> float:
         """Of the weight of all rows, that of those at hand."""
-        kept = self.blocks.sample
-        return float(kept.weights[kept.labels >= 0].sum() / self.blocks.weights.sum())
+        kept = self.design.sample
+        return float(kept.weights[kept.labels >= 0].sum() / self.design.weights.sum())
 
     @property
     def traits(self) -> Traits:
@@ -189,7 +190,7 @@ class Sketched(SharedFolds[FarBlocks]):
 
     def _read(self, lam: Array, ask: Ask, near: Evaluation, warm: Warm | None) -> Evaluation:
         """Reads until the errors of f and p are below ε."""
-        penalty, K = self._penalty(lam), self.blocks.folds
+        penalty, K = self._penalty(lam), self.design.folds
         if warm is None or warm.read is None:
             solved, cost = self.near.solution(near)
             self._charged(cost)
@@ -262,7 +263,7 @@ class Sketched(SharedFolds[FarBlocks]):
                 X, Q = np.where(risen[:, None], before.X + 0.25 * (X - before.X), X), before.Q
                 continue
             if before is not None:
-                pairs = pairs.plus(Q - before.Q, at.bent - before.at.bent)
+                pairs = pairs.plus(Q - before.Q, at.hvp - before.at.hvp)
                 pairs = pairs.plus(X - before.X, at.gradient - before.at.gradient)
             read = Read(X, Q, at, *_steps(penalty, stand_in, pairs, X, Q, at))
             left = _left(penalty, read)
@@ -274,16 +275,16 @@ class Sketched(SharedFolds[FarBlocks]):
             X, Q = X + read.D, Q + read.E
 
     @cached_property
-    def _together(self) -> FarBlocks:
+    def _together(self) -> PartitionedDesign:
         """All folds, and the fit on all rows, which costs no read of its own that way."""
-        train, test = self.blocks.train, self.blocks.test
+        train, test = self.design.train, self.design.test
         every = np.ones((1, train.shape[1]), dtype=bool)
-        return self.blocks.of_folds(np.vstack([train, every]), np.vstack([test, ~every]))
+        return self.design.of_folds(np.vstack([train, every]), np.vstack([test, ~every]))
 
     @cached_property
-    def _few(self) -> Blocks:
+    def _few(self) -> InMemoryDesign:
         """The rows at hand, with weights that sum to those of all rows."""
-        return self._together.sampled(self.blocks.n, seed=0)
+        return self._together.sampled(self.design.n, seed=0)
 
     def _penalty(self, lam: Array) -> QuadraticForm:
         own = [model.penalty for model in self.models]
@@ -292,7 +293,7 @@ class Sketched(SharedFolds[FarBlocks]):
     def _stand_in(self, about: Array) -> StandIn:
         """Of curvatures at one x; the last is kept, for it takes as long as some reads."""
         if self._known is None or not np.array_equal(self._known.about, about):
-            self._known = StandIn(self._few, about, self.blocks.known.squares)
+            self._known = StandIn(self._few, about, self.design.known.squares)
         return self._known
 
     # ---- the end
@@ -332,16 +333,16 @@ class Sketched(SharedFolds[FarBlocks]):
         A read is dear: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will do too.
         """
         assert warm.read is not None
-        penalty, blocks = (
+        penalty, design = (
             of_folds([whole.penalty]).at(lam),
-            cast(FarBlocks, self.blocks.like([whole])),
+            self.design.like([whole]),
         )
         x, pairs = (warm.read.X + warm.read.D)[-1:], warm.pairs.last
         h, stand_in = float(warm.read.at.value[-1]), self._stand_in(warm.about).last
         before: tuple[Array, Array] | None = None
         for k in range(1, self.max_reads + 1):
             clock.check()
-            gradient = blocks.sums(x, valued=False).gradient
+            gradient = design.sums(x, valued=False).gradient
             r = gradient + penalty.apply(x)
             if before is not None:
                 pairs = pairs.plus(x - before[0], gradient - before[1])
@@ -354,7 +355,7 @@ class Sketched(SharedFolds[FarBlocks]):
 
 def _residuals(penalty: QuadraticForm, X: Array, Q: Array, at: Sums) -> tuple[Array, Array]:
     """∇₁h and ∇²₁h q − ∇₁g of every fold."""
-    return at.gradient + penalty.apply(X), at.bent + penalty.apply(Q) - at.g_x
+    return at.gradient + penalty.apply(X), at.hvp + penalty.apply(Q) - at.g_x
 
 
 def _left(penalty: QuadraticForm, read: Read) -> Array:

@@ -24,7 +24,7 @@ from hoag._criteria import joint
 from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.joint import ROUGH, Joint
 from hoag._criteria.shared import SharedFolds
-from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import of_folds
 from hoag._linalg.cholesky import solved
@@ -39,7 +39,7 @@ SAMPLE = 20
 
 @dataclass(frozen=True, eq=False)
 class Warm:
-    """x_k with the sums there, and the matrices of blocks at a common point.
+    """x_k with the sums there, and the matrices of cells at a common point.
 
     `missed` is what was computed at this x less what its quadratic models say, of f and of p.
     """
@@ -50,7 +50,7 @@ class Warm:
     missed: tuple[float, float] = (0.0, 0.0)
 
 
-class Tall(SharedFolds[Blocks]):
+class Tall(SharedFolds[RowwiseDesign]):
     """The folds of any model with one penalty, by steps with the matrices of a common point.
 
     Where classes are all but separable, x runs away from fold to fold, and one point does not stand
@@ -62,7 +62,7 @@ class Tall(SharedFolds[Blocks]):
 
     @cached_property
     def _apart(self) -> Joint:
-        return Joint(self.models, self.blocks, self._plain, self.several)
+        return Joint(self.models, self.design, self._plain, self.several)
 
     @property
     def traits(self) -> Traits:
@@ -83,10 +83,10 @@ class Tall(SharedFolds[Blocks]):
         With many rows for each coefficient the best is so too: models of f about such an x serve
         the whole box. It is found on a sample of the rows first.
         """
-        size = self.blocks.design.size
-        few = Tall(self.models, self.blocks.sampled(sample_size(size), seed=0), self._plain)
+        size = self.design.predictor.size
+        few = Tall(self.models, self.design.sampled(sample_size(size), seed=0), self._plain)
         nowhere = np.zeros(size)
-        H = few.blocks.expanded(nowhere)[2]
+        H = few.design.expanded(nowhere)[2]
         weak = np.log(ROUGH * np.mean(np.diag(H.sum(axis=0)), keepdims=True)) + self.shift
         return self._common(weak, few._common(weak, nowhere, H).X[0])
 
@@ -95,13 +95,13 @@ class Tall(SharedFolds[Blocks]):
 
         The matrix is formed anew where the last one leaves too much.
         """
-        penalty, blocks = self._penalty(lam), self.blocks
-        weights = float(blocks.weights.sum())
+        penalty, design = self._penalty(lam), self.design
+        weights = float(design.weights.sum())
         step, h, last, fresh = np.zeros_like(x), np.inf, np.inf, False
         for _ in range(self.max_steps):
             clock.check()
             fresh = H is None
-            value, gradient, made = blocks.expanded(x + step, curved=fresh)
+            value, gradient, made = design.expanded(x + step, curved=fresh)
             there = float(value.sum() + penalty.value(x[None] + step)[0])
             if not there <= h:
                 step = 0.5 * step
@@ -119,15 +119,15 @@ class Tall(SharedFolds[Blocks]):
                 H, step = None, np.zeros_like(x)
             last = left
         assert H is not None
-        X = np.tile(x, (blocks.folds, 1))
+        X = np.tile(x, (design.folds, 1))
         nothing = np.empty(0)
-        if blocks.alike:
+        if design.alike:
             at = Sums(
-                *(blocks.train @ value, blocks.train @ gradient, blocks.test @ value),
-                *(blocks.test @ gradient, nothing, nothing),
+                *(design.train @ value, design.train @ gradient, design.test @ value),
+                *(design.test @ gradient, nothing, nothing),
             )
         else:
-            at = blocks.sums(X)
+            at = design.sums(X)
         return Warm(X, at, H)
 
     def _stale(self, lam: Array, warm: Warm, ask: Ask) -> Evaluation:
@@ -144,7 +144,7 @@ class Tall(SharedFolds[Blocks]):
         for _ in range(self.max_steps):
             clock.check()
             X = X + d
-            at = self.blocks.sums(X, T if ask.gradient else None, valued=False)
+            at = self.design.sums(X, T if ask.gradient else None, valued=False)
             d, left = _step(factors, at.gradient + penalty.apply(X))
             rate = float(np.sqrt(np.max(left / np.maximum(decrement, np.finfo(float).tiny))))
             decrement = left
@@ -153,7 +153,7 @@ class Tall(SharedFolds[Blocks]):
             f_error = 2 * rate * float(np.abs(moves).sum()) + float(left.sum())
             enough = f_error <= ask.eps
             if ask.gradient:
-                back = -solved(factors, at.bent + penalty.apply(T + X))
+                back = -solved(factors, at.hvp + penalty.apply(T + X))
                 share = max(rate, float(np.linalg.norm(back) / np.linalg.norm(change)))
                 T, change = T + back, back
                 shrunk = -solved(factors, penalty.apply(d))  # what the next step of x adds to t
@@ -190,7 +190,7 @@ class Tall(SharedFolds[Blocks]):
 
     def _one_by_one(self, lam: Array, X: Array, ask: Ask) -> Evaluation:
         """With matrices of each fold's own x: for folds that one point does not stand for."""
-        warm = joint.Warm(X, self.blocks.sums(X, curved=True))
+        warm = joint.Warm(X, self.design.sums(X, curved=True))
         return self._apart._evaluate(lam, replace(ask, eps=0.0), warm)
 
     def _look(
@@ -213,12 +213,12 @@ class Tall(SharedFolds[Blocks]):
         return self._factors(self._penalty(lam).added(H), lam)
 
     def _held(self, warm: Warm) -> Array:
-        """∇²g of every fold from the matrices of the blocks."""
-        return np.tensordot(self.blocks.test * 1.0, warm.H, axes=1)
+        """∇²g of every fold from the matrices of the cells."""
+        return np.tensordot(self.design.test * 1.0, warm.H, axes=1)
 
     def _own(self, warm: Warm) -> Array:
         """∇²L of every fold, likewise."""
-        return np.tensordot(self.blocks.train * 1.0, warm.H, axes=1)
+        return np.tensordot(self.design.train * 1.0, warm.H, axes=1)
 
     # ---- the end
 
@@ -236,7 +236,7 @@ class Tall(SharedFolds[Blocks]):
             if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
                 break
             X, last = X + d, left
-            at = self.blocks.sums(X)
+            at = self.design.sums(X)
         error = left * (min(left / last, 1.0) if np.isfinite(last) else STALE)
         folds = at.g + np.sum(at.g_x * d, axis=1)
         if error > tol and time.perf_counter() <= deadline:

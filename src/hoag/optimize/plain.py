@@ -26,7 +26,7 @@ from hoag._criteria import bands, implicit, joint, probed, sketched, tall
 from hoag._criteria.reduced import Reduced
 from hoag._criteria.stand_in import Pairs
 from hoag._glm.basis import Basis
-from hoag._glm.blocks import Sums
+from hoag._glm.design import Sums
 from hoag.optimize.asks import Entry
 
 # What a search holds, and what criteria leave in `Evaluation.warm` to go on from.
