@@ -357,12 +357,6 @@ CONSTANTS = (
     Constant("_criteria.base", "CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
     Constant("_criteria.base", "SPACING", "distance of looks", (*EXACT_SOLVES, "text")),
     Constant("_criteria.iterative", "SLOW", "a pass is slow", ("tall",), is_share=True),
-    Constant("_criteria.iterative", "PATIENCE", "slow passes before another way", ("tall",)),
-    Constant("_criteria.iterative", "RISEN", "slope where a step was too long", ("tall",)),
-    Constant(
-        "_criteria.iterative", "UNKNOWN", "share that a pass leaves", ("tall",), is_share=True
-    ),
-    Constant("_criteria.iterative", "THIRD", "third order, beside the second", ("tall",)),
     Constant("_criteria.shared_curvature", "SAMPLE", "rows for a coefficient", ("tall",)),
     Constant("_criteria.joint", "ROUGH", "how f moves when a look ends", ("cancer", "unscaled")),
     size("DIRECT", "coefficients for a factor", ("groups", "more groups", "ridge")),
@@ -441,8 +435,7 @@ NOT_TUNED = {
     "estimators.tweedie.POWER_TOL": "as well as a power is told",
     "estimators.base.TIGHT": "as tight as f is ever asked for",
     "_core.numeric.BLOCK_ENTRIES": "memory",
-    "_criteria.secants.KEPT": "memory",
-    "_glm.far_rows.ENTRIES": "memory",
+    "_glm.partition_rows.ENTRIES": "memory",
     "estimators.far.SAMPLE_ENTRIES": "memory",
     "estimators.far.WHOLE": "memory",
     "_criteria.leave_one_out.TRIED": "places to look for a limit",

@@ -59,7 +59,7 @@ def elsewhere(monkeypatch):
     As of data of which a sample alone is kept at hand, and without a search on that first.
     """
     from hoag._criteria import plan
-    from hoag._glm.far import FarBlocks
+    from hoag._glm.partitioned import PartitionedDesign
 
     planned = plan._elsewhere
 
@@ -68,5 +68,5 @@ def elsewhere(monkeypatch):
         found.surrogate = None
         return found
 
-    monkeypatch.setattr(FarBlocks, "whole", False)
+    monkeypatch.setattr(PartitionedDesign, "whole", False)
     monkeypatch.setattr(plan, "_elsewhere", unrehearsed)

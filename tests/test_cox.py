@@ -23,7 +23,7 @@ import hoag
 from hoag import Ask, CoxRegressionCV, InvalidInput
 from hoag._criteria.dual import Dual
 from hoag._criteria.joint import Joint
-from hoag._glm.each import Each
+from hoag._glm.coupled import CoupledDesign
 from hoag._glm.folds import linear_folds
 from hoag._glm.risk_sets import RiskSets
 from hoag._glm.rows import ArrayRows
@@ -267,19 +267,19 @@ def test_the_gradient_and_the_bends_of_f(penalties, p, kind, monkeypatch):
     np.testing.assert_allclose(dear.hessian, here.hessian, atol=1e-4 * scale)
 
 
-def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_blocks():
+def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_cells():
     X, y, _, weights = drawn()
     target = binary(np.where(y[:, 1] == 1, 1, -1), np.array([-1, 1]), intercept=True)
     splits = StratifiedKFold(3).split(X, y[:, 1])
     folds = linear_folds(ArrayRows(X), target, splits, weights, "per-feature")
-    by_blocks, lam = hoag.plan(folds), np.linspace(-1, 1, 5)
-    by_folds = Joint(folds, Each.of(folds), lambda: by_blocks)
-    one, other = (each.evaluate(lam, Ask(hessian=True)) for each in (by_blocks, by_folds))
+    by_cells, lam = hoag.plan(folds), np.linspace(-1, 1, 5)
+    by_folds = Joint(folds, CoupledDesign.of(folds), lambda: by_cells)
+    one, other = (each.evaluate(lam, Ask(hessian=True)) for each in (by_cells, by_folds))
     assert one.value == pytest.approx(other.value, rel=1e-12)
     np.testing.assert_allclose(one.grad, other.grad, atol=1e-9)
     np.testing.assert_allclose(one.hessian, other.hessian, atol=1e-9)
     places = np.linspace(-3, 3, 4) + np.zeros((5, 1))
-    moved = [e.profile(f, places)[0] for e, f in ((by_blocks, one), (by_folds, other))]
+    moved = [e.profile(f, places)[0] for e, f in ((by_cells, one), (by_folds, other))]
     np.testing.assert_allclose(*moved, rtol=1e-10)
 
 

@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import hoag
 from hoag import Ask
 from hoag._criteria.joint import Joint
-from hoag._glm.blocks import Blocks
 from hoag._glm.folds import linear_folds
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Brier, Huber, Logistic, Multinomial, MultinomialBrier, Squared
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import multiclass, regression
@@ -83,7 +83,7 @@ def joint(kind, outer, penalty, splitter=None):
     splits = (splitter or KFold(3)).split(A, y)
     penalty = penalties(penalty, outputs)
     problems = linear_folds(ArrayRows(A), target, splits, weights, penalty)
-    return Joint(problems, Blocks.of(problems), partial(hoag.Sum, [])), problems
+    return Joint(problems, InMemoryDesign.of(problems), partial(hoag.Sum, [])), problems
 
 
 CASES = [
@@ -131,7 +131,7 @@ def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
     criterion, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
     lam = np.zeros(P)
     whole = criterion.evaluate(lam, hoag.Ask(hessian=True)).hessian
-    monkeypatch.setattr("hoag._glm.blocks.BLOCK_ENTRIES", 10)
+    monkeypatch.setattr("hoag._glm.in_memory.BLOCK_ENTRIES", 10)
     monkeypatch.setattr("hoag._glm.rows.BLOCK_ENTRIES", 60)
     again, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
     parted = again.evaluate(lam, hoag.Ask(hessian=True)).hessian
@@ -167,9 +167,9 @@ def test_matrices_are_formed_again_where_products_have_cost_as_much(monkeypatch)
     monkeypatch.setattr(Joint, "_worth", 1.0)
     dear, _ = joint("multinomial", None, "per-feature")
     warm = dear.evaluate(np.full(P, 6.0)).warm
-    before = dear.blocks.ledger.cost.grams
+    before = dear.design.ledger.cost.grams
     dear.evaluate(np.full(P, -4.0), 0.0, warm)
-    assert dear.blocks.ledger.cost.grams - before > 18  # 3 folds of 6 pairs of classes
+    assert dear.design.ledger.cost.grams - before > 18  # 3 folds of 6 pairs of classes
 
 
 @pytest.mark.parametrize("kind", ["logistic", "multinomial", "ridge", "two targets"])

@@ -27,7 +27,7 @@ from sklearn.model_selection import (
 )
 
 import hoag
-import hoag._glm.blocks
+import hoag._glm.in_memory
 from hoag._criteria.joint import Joint
 from hoag._criteria.shared_curvature import SharedCurvature
 
@@ -155,7 +155,7 @@ SOME = ["binary", "binary-sparse-weights", "no-intercept", "classes", "per-class
 
 def in_slices():
     """As of pieces with so many rows that they are not made arrays of their own."""
-    return patch.object(hoag._glm.blocks, "BLOCK_ENTRIES", 1.0)
+    return patch.object(hoag._glm.in_memory, "BLOCK_ENTRIES", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_tall_data_have_the_criterion_for_tall_data():
         task = estimator._task_of(*args, *[None] * (3 - len(args)), {})
         assert isinstance(task.criterion, SharedCurvature)
         assert not isinstance(task.criterion, Joint)
-        seen.append(task.criterion.blocks.sampled(5000, 0))
+        seen.append(task.criterion.design.sampled(5000, 0))
     near, apart = seen
     assert near.n == apart.n < 60_000
     np.testing.assert_allclose(near.weights, apart.weights, rtol=1e-12)

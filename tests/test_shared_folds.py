@@ -24,8 +24,8 @@ from hoag._criteria.joint import Joint
 from hoag._criteria.plan import plan
 from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.spectral import Spectral
-from hoag._glm.blocks import Blocks
 from hoag._glm.folds import linear_folds
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Huber, Squared
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import Target
@@ -136,7 +136,9 @@ def tall(n=8000, p=8, kind="logistic", fmt="dense"):
     A, y, weights = data(n, p, classes=2 if kind == "logistic" else 3)
     A = sparse.csr_array(A) if fmt == "sparse" else A
     problems = folds(kind, A, y, StratifiedKFold(5), weights)
-    return SharedCurvature(problems, Blocks.of(problems), partial(exact, problems)), problems
+    return SharedCurvature(
+        problems, InMemoryDesign.of(problems), partial(exact, problems)
+    ), problems
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_folds_of_separable_classes_are_solved_one_by_one():
     score = A @ rng.normal(size=5)
     A, y = A[np.abs(score) > 0.3], np.sign(score[np.abs(score) > 0.3])
     problems = folds("logistic", A, y, StratifiedKFold(5))
-    criterion = SharedCurvature(problems, Blocks.of(problems), partial(exact, problems))
+    criterion = SharedCurvature(problems, InMemoryDesign.of(problems), partial(exact, problems))
     for lam in (2.0, -4.0, -9.0):
         true = exact(problems).value([lam]).value
         found = criterion.evaluate([lam], 1e-3 * true)
@@ -201,37 +203,37 @@ def test_tall_data_are_tuned_by_models_that_are_mended(kind):
 def test_looks_at_tall_data_touch_no_row():
     criterion, _ = tall()
     found = criterion.evaluate([1.0], 1e-3)
-    before = criterion.blocks.ledger.cost.passes
+    before = criterion.design.ledger.cost.passes
     look = criterion.evaluate([2.5], hoag.Ask(free=True), found.warm)
-    assert criterion.blocks.ledger.cost.passes == before
+    assert criterion.design.ledger.cost.passes == before
     there = criterion.evaluate([2.5], 1e-6)
     assert look.value == pytest.approx(there.value, rel=1e-3)
     assert look.grad[0] == pytest.approx(there.grad[0], rel=0.2)
 
 
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
-def test_blocks_are_what_folds_share(kind):
+def test_a_design_is_what_folds_share(kind):
     A, y, weights = data(40, 3, classes=0 if kind == "ridge" else 2)
     problems = folds(kind, A, y, KFold(5, shuffle=True, random_state=1), weights)
-    blocks = Blocks.of(problems)
-    assert blocks.train.shape == (5, 5)
-    np.testing.assert_array_equal(blocks.train, ~blocks.test)
+    design = InMemoryDesign.of(problems)
+    assert design.train.shape == (5, 5)
+    np.testing.assert_array_equal(design.train, ~design.test)
     X = np.random.default_rng(0).normal(size=(5, 4))
     T = np.random.default_rng(1).normal(size=(5, 4))
-    sums = blocks.sums(X, T, curved=True)
+    sums = design.sums(X, T, curved=True)
     for k, problem in enumerate(problems):
         point = problem.at(X[k], np.array([-np.inf]))  # no penalty
         assert sums.value[k] == pytest.approx(point.h)
         assert sums.g[k] == pytest.approx(point.g)
         np.testing.assert_allclose(sums.gradient[k], point.h_x, rtol=1e-10)
         np.testing.assert_allclose(sums.g_x[k], point.g_x, rtol=1e-10)
-        np.testing.assert_allclose(sums.bent[k], point.hessian @ T[k], rtol=1e-10)
+        np.testing.assert_allclose(sums.hvp[k], point.hessian @ T[k], rtol=1e-10)
         np.testing.assert_allclose(sums.hessian[k], point.hessian.matrix(), rtol=1e-10)
-    value, gradient, hessian = blocks.expanded(X[0])
+    value, gradient, hessian = design.expanded(X[0])
     point = problems[0].at(X[0], np.array([-np.inf]))
-    assert blocks.train[0] @ value == pytest.approx(point.h)
-    np.testing.assert_allclose(blocks.train[0] @ gradient, point.h_x, rtol=1e-10)
-    whole = np.tensordot(blocks.train[0] * 1.0, hessian, axes=1)
+    assert design.train[0] @ value == pytest.approx(point.h)
+    np.testing.assert_allclose(design.train[0] @ gradient, point.h_x, rtol=1e-10)
+    whole = np.tensordot(design.train[0] * 1.0, hessian, axes=1)
     np.testing.assert_allclose(whole, point.hessian.matrix(), rtol=1e-10)
 
 
@@ -263,11 +265,11 @@ def test_powers_of_a_column_are_tuned_below_what_a_gram_matrix_sees(low, high, c
     assert np.mean((model.predict(X) - easy.predict(orthogonal)) ** 2) <= 1e-3
 
 
-def test_rows_drawn_twice_have_no_blocks():
+def test_rows_drawn_twice_have_no_design():
     A, y, _ = data(20, 3)
     drawn = [([0, 0, 1, 2, 3, 4], [5, 6, 7]), ([0, 1, 2, 3, 4], [8, 9])]
     problems = folds("ridge", A, y, drawn)
-    assert Blocks.of(problems) is None
+    assert InMemoryDesign.of(problems) is None
     assert not isinstance(plan(problems), Spectral)
 
 

@@ -65,9 +65,9 @@ def folds(model, groups, A=None, cv=None, intercept=True):
 def by_columns(criterion):
     """The same criterion on the columns as they are given."""
     other = type(criterion)(
-        criterion.models, replace(criterion.blocks), criterion._plain, criterion.several
+        criterion.models, replace(criterion.design), criterion._plain, criterion.several
     )
-    other.span = Span(np.arange(criterion.blocks.design.features))
+    other.span = Span(np.arange(criterion.design.predictor.features))
     return other
 
 
@@ -89,7 +89,7 @@ def test_fewer_coefficients_are_the_same_model(model, kind, intercept):
     other, lam = by_columns(criterion), LAM[: groups.max() + 1]
     found, plain = (c.evaluate(lam, Ask(hessian=True)) for c in (criterion, other))
     narrow = np.sum((groups == 2) | (groups < 0))
-    assert criterion.work.design.features == 2 * N + narrow
+    assert criterion.work.predictor.features == 2 * N + narrow
     agrees(found, plain)
     # Free coefficients of all classes may shift together, but for what holds them a little.
     rel = 1e-6 if (model, kind) == ("multinomial", "free") else 1e-8
@@ -163,7 +163,7 @@ def test_a_rotation_within_a_group_changes_nothing(model, seed):
     pair = [hoag.plan(folds(model, groups, rows)) for rows in (A, A @ turn)]
     found, turned = (c.evaluate(LAM, Ask(hessian=True)) for c in pair)
     agrees(turned, found)
-    outputs = pair[0].blocks.design.outputs
+    outputs = pair[0].design.predictor.outputs
     for x, other in zip(*(c.solution(e)[0] for c, e in zip(pair, (found, turned))), strict=True):
         W, V = (part[: groups.size * outputs].reshape(-1, outputs) for part in (x, other))
         np.testing.assert_allclose(turn @ V, W, atol=1e-8 * np.abs(W).max())

@@ -267,7 +267,7 @@ def test_a_callback_and_the_clock_stop_between_sets_and_nothing_is_lost():
 def test_rows_are_there_once_however_many_targets_there_are():
     X, Y = data(3)
     criterion, _ = of(X, Y, own(bands(), 3))
-    chunks = [next(part.blocks._chunks()) for part in criterion.parts]
+    chunks = [next(part.design._chunks()) for part in criterion.parts]
     for t, chunk in enumerate(chunks):
         assert np.shares_memory(chunk.A, chunks[0].A)
         np.testing.assert_array_equal(chunk.y, Y[:, t])

@@ -27,7 +27,7 @@ from hoag._criteria.bands import Bands, Squares
 from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.folds import added
 from hoag._criteria.leave_one_out import LeaveOneOut
-from hoag._glm.blocks import Blocks
+from hoag._glm.design import RowwiseDesign
 from hoag._glm.groups import separable
 from hoag._glm.model import LinearModel
 from hoag._glm.span import Span
@@ -156,14 +156,14 @@ class BandsApart(Apart):
     def __init__(
         self,
         models: Sequence[LinearModel],
-        blocks: Blocks,
+        design: RowwiseDesign,
         sets: Sets,
         plain: Callable[[Sequence[LinearModel]], Criterion],
         several: bool,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(models[0].groups, sets, n_jobs)
-        self._models, self._blocks = models, blocks
+        self._models, self._design = models, design
         self._plain, self._several, self._told = plain, several, Cost()
 
     @cached_property
@@ -172,23 +172,23 @@ class BandsApart(Apart):
 
     def _part(self, targets: Index) -> Bands:
         models = [model.of_targets(targets) for model in self._models]
-        blocks = self._blocks.of_targets(targets)
-        part = Bands(models, blocks, lambda: self._plain(models), self._several)
+        design = self._design.of_targets(targets)
+        part = Bands(models, design, lambda: self._plain(models), self._several)
         part.span = self._span
         part.squares = self._squares.only(targets, part.work)
         return part
 
     @cached_property
     def _span(self) -> Span:
-        return Span.of(self._models[0], self._blocks)
+        return Span.of(self._models[0], self._design)
 
     @cached_property
     def _squares(self) -> Squares:
-        return Squares.of(self._span.written(self._blocks), self._span)
+        return Squares.of(self._span.written(self._design), self._span)
 
     def _squares_of(self, targets: Index) -> Squares:
         """Those of some targets, with what is spent on them counted apart."""
-        return self._squares.only(targets, self._squares.sums.blocks.of_targets(targets))
+        return self._squares.only(targets, self._squares.sums.design.of_targets(targets))
 
     @cached_property
     def _least(self) -> float | None:
@@ -207,7 +207,7 @@ class BandsApart(Apart):
     def alike(self, lams: Sequence[float]) -> tuple[Array, Cost]:
         """One factor of each fold serves all targets that leave the same columns free."""
         values = np.zeros((len(self.parts), len(lams)))
-        before, self._told = self._told, self._blocks.ledger.cost
+        before, self._told = self._told, self._design.ledger.cost
         cost = self._told - before  # of forming the squares, if nobody has been told of it
         for _, some, targets in self._patterns():
             first, own = self.parts[some[0]], self._squares_of(targets)
@@ -219,7 +219,7 @@ class BandsApart(Apart):
                     values[some, j] = np.inf  # too weak for a factor
                     continue
                 values[some, j] = first.outer_scale * self._by_part(some, errors)
-            cost = cost + own.sums.blocks.ledger.cost
+            cost = cost + own.sums.design.ledger.cost
         return values, cost
 
     def axes_alike(
@@ -245,7 +245,7 @@ class BandsApart(Apart):
             squares = own.along(factors, W, first.groups, changes, first.roots, sets)
             for t, each in zip(some, squares, strict=True):
                 values[t] = first.outer_scale * each
-            cost = cost + own.sums.blocks.ledger.cost
+            cost = cost + own.sums.design.ledger.cost
         return values, cost
 
     def _laid_out(self, parts: Sequence[Any]) -> Any:

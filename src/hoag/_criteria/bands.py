@@ -26,11 +26,12 @@ from hoag._core import clock
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import SPACING, Traits, no_gradient
-from hoag._criteria.moments import BlockMoments
+from hoag._criteria.moments import CellMoments
 from hoag._criteria.shared import SharedFolds, polished
 from hoag._criteria.spectral import GRAM_ERROR
-from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.groups import by_group, members
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
@@ -46,7 +47,7 @@ class Squares:
     Products of columns, G and V, (K, p, p), are there once, however many targets there are.
     """
 
-    sums: BlockMoments
+    sums: CellMoments
     G: Array
     V: Array
     B: Array  # (K, p, T)
@@ -57,13 +58,13 @@ class Squares:
     total: Array  # (K,)
 
     @staticmethod
-    def of(blocks: Blocks, span: Span) -> Squares:
-        """Of blocks whose rows are written in a basis."""
-        sums = BlockMoments(blocks, span)
-        trained = [sums.trained(members) for members in blocks.train]
+    def of(design: RowwiseDesign, span: Span) -> Squares:
+        """Of rows written in a basis."""
+        sums = CellMoments(design, span)
+        trained = [sums.trained(members) for members in design.train]
         tested = [
             sums.sum(members).about(mean, level)
-            for members, (_, mean, level) in zip(blocks.test, trained, strict=True)
+            for members, (_, mean, level) in zip(design.test, trained, strict=True)
         ]
         return Squares(
             sums,
@@ -77,11 +78,11 @@ class Squares:
             np.array([own.total for own, _, _ in trained]),
         )
 
-    def only(self, targets: npt.NDArray[np.intp], blocks: Blocks) -> Squares:
-        """For some of the targets, and blocks of these."""
+    def only(self, targets: npt.NDArray[np.intp], design: RowwiseDesign) -> Squares:
+        """For some of the targets, and a design of these."""
         return replace(
             self,
-            sums=self.sums.only(targets, blocks),
+            sums=self.sums.only(targets, design),
             B=self.B[:, :, targets],
             v=self.v[:, :, targets],
             c=self.c[:, targets],
@@ -92,7 +93,7 @@ class Squares:
         """Of G + diag(α), for α of shape (K, p) or (p,)."""
         M = self.G.copy()
         np.einsum("kii->ki", M)[:] += alpha
-        self.sums.blocks.ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.sums.blocks.n))
+        self.sums.design.ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.sums.design.n))
         return factors(M, lam)
 
     def fitted(self, factors: Sequence[Factor]) -> tuple[Array, Array, Array]:
@@ -147,8 +148,8 @@ class Squares:
 
     def charge(self, columns: float) -> None:
         """So many products of columns with matrices of every fold, in Gram matrices."""
-        blocks = self.sums.blocks
-        blocks.ledger.charge(grams=columns * blocks.folds / (2.0 * blocks.n))
+        design = self.sums.design
+        design.ledger.charge(grams=columns * design.folds / (2.0 * design.n))
 
 
 class Fitted(NamedTuple):
@@ -165,7 +166,7 @@ class Warm(NamedTuple):
     X: Array
 
 
-class Bands(SharedFolds[Blocks]):
+class Bands(SharedFolds[RowwiseDesign]):
     """The folds of ridge regression with penalties for groups of columns, alike for all targets."""
 
     max_steps = 10  # of refinement, each of which gains some digits
@@ -188,7 +189,7 @@ class Bands(SharedFolds[Blocks]):
     @property
     def outer_scale(self) -> float:
         """g is so many times the squared error."""
-        outer = self.blocks.outer
+        outer = self.design.outer
         assert isinstance(outer, Squared)
         return outer.scale
 
@@ -203,7 +204,7 @@ class Bands(SharedFolds[Blocks]):
 
     def _of_columns(self, each: Sequence[Array]) -> Array:
         """One number for every column, alike for all targets, from one for every coefficient."""
-        work = self.work.design
+        work = self.work.predictor
         return np.stack([own[: work.slopes].reshape(work.features, -1)[:, 0] for own in each])
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
@@ -256,7 +257,7 @@ class Bands(SharedFolds[Blocks]):
         penalty, last, known = self._penalty(lam), np.inf, self.squares
         for _ in range(self.max_steps):
             clock.check()
-            at = self.blocks.sums(X)
+            at = self.design.sums(X)
             r = (at.gradient + penalty.apply(X)) / self.bend
             each = zip(factors, r, known.mean, known.total, strict=True)
             step = -np.stack([known.sums.inverse(*own) for own in each])
@@ -292,7 +293,7 @@ class Bands(SharedFolds[Blocks]):
 
     def _moved(self, t: Array, s: int) -> list[Array]:
         """dx/dλ of every fold as its model lays x out, (size, s), from dW/dλ, (K, p, T·s)."""
-        slopes, Q = self.span.lifted(t).reshape(len(t), -1, s), self._design.Q
+        slopes, Q = self.span.lifted(t).reshape(len(t), -1, s), self._predictor.Q
         if Q is None:
             return list(slopes)
         mean = self.squares.mean + self.squares.sums.centre[0]
@@ -322,14 +323,14 @@ class Bands(SharedFolds[Blocks]):
         return self._closed(found, before, X, at, at.g, left, tol)
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
-        """X(λ) of the model on all rows, by their squares; None where these have no blocks."""
+        """X(λ) of the model on all rows, by their squares; None where they share too little."""
         if not self._covers(whole):
-            blocks = Blocks.of([whole])
-            if blocks is None:
+            design = InMemoryDesign.of([whole])
+            if design is None:
                 return None
-            return Bands([whole], blocks, self._plain, several=False).refitted(whole, lam)
+            return Bands([whole], design, self._plain, several=False).refitted(whole, lam)
         before, sums = self._ledger.cost, self.squares.sums
-        own, mean, level = sums.trained(np.ones(self.blocks.train.shape[1], dtype=bool))
+        own, mean, level = sums.trained(np.ones(self.design.train.shape[1], dtype=bool))
         penalty = cast(Ridge, self.span.penalty(whole))
         alpha = self._of_columns([penalty.alpha(lam)])[0] / self.bend
         (factor,) = self._factors((own.gram + np.diag(alpha))[None], lam)
@@ -349,6 +350,6 @@ class Bands(SharedFolds[Blocks]):
         return np.stack([self.squares.sums.solution(*own) for own in each])
 
     def _slopes(self, X: Array) -> Array:
-        design = self._design
+        design = self._predictor
         W = X[:, : design.slopes].reshape(len(X), design.features, design.outputs)
         return self.span.within(W)

@@ -61,11 +61,11 @@ class Woodbury:
 
 
 class Dual(Joint):
-    """`Joint` for folds whose terms have a dense C of their own (`Each`), and ridge penalties."""
+    """`Joint` for a `CoupledDesign`, whose terms have a dense C each, and ridge penalties."""
 
     @cached_property
     def _A(self) -> Array:
-        return self._design.rows.dense()
+        return self._predictor.rows.dense()
 
     @cached_property
     def _free(self) -> npt.NDArray[np.bool_]:
@@ -81,7 +81,7 @@ class Dual(Joint):
     @property
     def _worth(self) -> float:
         """A product C K and a factor; a product with the rows waits for memory."""
-        return (2.0 + 2.0 / 3.0) * self.work.n**2 / (4 * 4 * self._design.size)
+        return (2.0 + 2.0 / 3.0) * self.work.n**2 / (4 * 4 * self._predictor.size)
 
     def _inverses(self, penalty: QuadraticForm, H: Array, lam: Array) -> Sequence[Inverse]:
         """One for each of some C_k."""

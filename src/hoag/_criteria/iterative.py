@@ -26,21 +26,12 @@ from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import no_gradient
 from hoag._criteria.secants import Preconditioner, Secants
 from hoag._criteria.shared import SharedFolds
-from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 
 # A pass is slow where it leaves more than this share of the error.
 SLOW = 0.3
-# A step was too long where the slope at its end is above so many times the one it began with: of a
-# square h has risen from 1 on, and what such a step says of curvature is worth a little of that.
-RISEN = 1.5
-# The share of the error that a pass leaves, before that was measured.
-UNKNOWN = 0.5
-# So many slow passes more than a preconditioner is worth, and it will not do.
-PATIENCE = 4
-# What is left out of f of third order, beside ½dᵀ∇²g d: ½dᵀD³L[q]d, and q is small.
-THIRD = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +71,7 @@ class Pass:
     s: Array
     held: tuple[Array, Array] | None
     preconditioner: Preconditioner
-    share: float = UNKNOWN
+    share: float
 
     @cached_property
     def left(self) -> Array:
@@ -96,7 +87,8 @@ class Pass:
         if self.held is None:
             return folds, self.share * np.abs(off) + self.left[0]
         second = 0.5 * np.sum(self.held[0] * self.now.D, axis=1)
-        return folds + second, self.share * (np.abs(off) + 2 * second) + THIRD * second
+        # ½dᵀD³L[q]d is left out, which is small beside that of g, for q is small.
+        return folds + second, self.share * (np.abs(off) + 2 * second) + 0.2 * second
 
     def hypergradient(self, penalty: QuadraticForm) -> tuple[Array, float]:
         """p after the steps, and how wrong it may be.
@@ -118,11 +110,16 @@ class Pass:
         return p, float(np.linalg.norm(doubt))
 
 
-class Iterative(SharedFolds[Blocks]):
+class Iterative(SharedFolds[RowwiseDesign]):
     """f(λ) and p by passes over all rows, with a preconditioner that its final classes make."""
 
     max_passes = 100  # at one λ
     max_formed = np.inf  # preconditioners, likewise
+    patience = 4  # slow passes beside what another preconditioner is worth: this way leads nowhere
+    unknown = 0.5  # the share of the error that a pass leaves, before that was measured
+    # A step was too long where the slope at its end is above so many times the one it began with:
+    # of a square h has risen from 1 on, and what such a step says of curvature is worth a little.
+    risen = 1.5
     deflates = False  # whether what passes tell of curvature mends the preconditioner
 
     @abstractmethod
@@ -143,11 +140,11 @@ class Iterative(SharedFolds[Blocks]):
         return np.inf
 
     @cached_property
-    def _together(self) -> Blocks:
+    def _together(self) -> RowwiseDesign:
         """All folds, and the fit on all rows."""
-        train, test = self.blocks.train, self.blocks.test
+        train, test = self.design.train, self.design.test
         every = np.ones((1, train.shape[1]), dtype=bool)
-        return self.blocks.of_folds(np.vstack([train, every]), np.vstack([test, ~every]))
+        return self.design.of_folds(np.vstack([train, every]), np.vstack([test, ~every]))
 
     def _penalty(self, lam: Array) -> QuadraticForm:
         own = [model.penalty for model in self.models]
@@ -158,7 +155,7 @@ class Iterative(SharedFolds[Blocks]):
 
         No pass is returned where passes got nowhere.
         """
-        penalty, K, good, done = self._penalty(lam), self.blocks.folds, False, False
+        penalty, K, good, done = self._penalty(lam), self.design.folds, False, False
         last: Pass | None = None
         nothing = Evaluation(lam, np.nan, no_gradient(lam), f_error=np.inf, converged=False)
         for last in self._passes(penalty, self._begun(lam, penalty, warm)):
@@ -191,7 +188,7 @@ class Iterative(SharedFolds[Blocks]):
         and nothing that was said of curvature elsewhere is kept.
         """
         X, Q, by, secants, at = start.X, start.Q, start.preconditioner, start.secants, start.at
-        before, share, slow, formed = None, UNKNOWN, 0, 0
+        before, share, slow, formed = None, self.unknown, 0, 0
         if at is not None:
             before = _stepped(penalty, X, Q, at, by, secants)
             X, Q = X + before.now.D, Q + before.now.E
@@ -201,7 +198,7 @@ class Iterative(SharedFolds[Blocks]):
             if before is not None:
                 last, left = before.now, before.left[0]
                 ahead = np.sum((at.gradient + penalty.apply(X)) * last.D, axis=1)
-                risen = (left > EXACT * np.sum(np.abs(at.g))) & ~(ahead <= RISEN * left)
+                risen = (left > EXACT * np.sum(np.abs(at.g))) & ~(ahead <= self.risen * left)
                 if np.any(risen):
                     if (formed := formed + 1) > self.max_formed:
                         return
@@ -210,7 +207,7 @@ class Iterative(SharedFolds[Blocks]):
                     before, X, Q = replace(before, now=last), last.X + last.D, last.Q
                     continue
                 if self.deflates:
-                    secants = secants.plus(Q - last.Q, at.bent - last.at.bent)
+                    secants = secants.plus(Q - last.Q, at.hvp - last.at.hvp)
                     secants = secants.plus(X - last.X, at.gradient - last.at.gradient)
             there = _stepped(penalty, X, Q, at, by, secants)
             if before is not None:
@@ -221,14 +218,14 @@ class Iterative(SharedFolds[Blocks]):
             if slow > self._worth and formed < self.max_formed:
                 by, slow, formed = self._formed(X.mean(axis=0)), 0, formed + 1
                 there = _stepped(penalty, X, Q, at, by, secants)
-            elif slow > PATIENCE * (1 + self._worth):
+            elif slow > self.patience * (1 + self._worth):
                 return
             before, X, Q = there, X + there.now.D, Q + there.now.E
 
     # ---- the end
 
     def _x(self, now: Iterate) -> Any:
-        return self._as_asked((now.X + now.D)[: self.blocks.folds])
+        return self._as_asked((now.X + now.D)[: self.design.folds])
 
     def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """What all rows said at the x that was found; more passes where that is too little."""
@@ -258,15 +255,15 @@ class Iterative(SharedFolds[Blocks]):
         A pass may be expensive: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will
         do too. None where passes get nowhere.
         """
-        now, blocks = warm.iterate, self.blocks.like([whole])
-        if now is None or blocks is None:
+        now, design = warm.iterate, self.design.like([whole])
+        if now is None or design is None:
             return None
         penalty, secants = of_folds([whole.penalty]).at(lam), now.secants.last
         x, preconditioner = (now.X + now.D)[-1:], self._preconditioner(warm).last
         before: tuple[Array, Array] | None = None
         for k in range(1, self.max_passes + 1):
             clock.check()
-            at = blocks.sums(x, valued=k == 1)
+            at = design.sums(x, valued=k == 1)
             if k == 1:
                 h = float(at.value[0])
             r = at.gradient + penalty.apply(x)
@@ -288,9 +285,9 @@ def _stepped(
     secants: Secants,
 ) -> Pass:
     """The iterate at X and Q with its steps: that of q from where that of x leads."""
-    r, s = at.gradient + penalty.apply(X), at.bent + penalty.apply(Q) - at.g_x
+    r, s = at.gradient + penalty.apply(X), at.hvp + penalty.apply(Q) - at.g_x
     D = -secants.solve(preconditioner, penalty, r)
     E, held = -secants.solve(preconditioner, penalty, s), preconditioner.held_out(D)
     both = None if held is None else (held, secants.solve(preconditioner, penalty, held))
     E = E if both is None else E + both[1]
-    return Pass(Iterate(X, Q, at, D, E, secants), r, s, both, preconditioner)
+    return Pass(Iterate(X, Q, at, D, E, secants), r, s, both, preconditioner, np.nan)

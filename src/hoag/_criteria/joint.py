@@ -24,8 +24,7 @@ from hoag._core.numeric import EXACT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import CHEAP, SPACING, Traits, no_gradient, unsolved
 from hoag._criteria.shared import SharedFolds
-from hoag._glm.blocks import Bends, Blocks, Sums
-from hoag._glm.each import Each, EachBends
+from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._glm.term import Predictor
@@ -50,7 +49,7 @@ class Warm:
 Solved = tuple[Warm, Sequence[Inverse], str]
 
 
-class Joint(SharedFolds[Blocks | Each]):
+class Joint(SharedFolds[FoldedDesign]):
     """The folds of any model, by Newton steps, to rounding."""
 
     max_steps = 100  # of Newton's method, at one λ, and of conjugate gradients in each
@@ -58,9 +57,9 @@ class Joint(SharedFolds[Blocks | Each]):
     softness = 0  # how many times the loss was made softer
 
     @property
-    def _design(self) -> Predictor:
+    def _predictor(self) -> Predictor:
         """Newton steps are taken in the basis of the rows' span."""
-        return self.work.design
+        return self.work.predictor
 
     def _penalty(self, lam: Array) -> QuadraticForm:
         return of_folds(self.penalties).at(lam)
@@ -78,7 +77,7 @@ class Joint(SharedFolds[Blocks | Each]):
     @property
     def _products(self) -> float:
         """Of numbers, for the matrices of all folds."""
-        return float(self.work.folds * self.work.n * self._design.size**2)
+        return float(self.work.folds * self.work.n * self._predictor.size**2)
 
     @property
     def traits(self) -> Traits:
@@ -94,7 +93,7 @@ class Joint(SharedFolds[Blocks | Each]):
             Q = solved(factors, at.g_x)
         else:
             tol = ROUGH if ask.eps == np.inf else EXACT**0.5
-            Q, _ = self._conjugate(penalty, self.work.bends_at(X), factors, at.g_x, tol)
+            Q, _ = self._conjugate(penalty, self.work.hessian_at(X), factors, at.g_x, tol)
         changes = -np.sum(Q * (at.gradient + penalty.apply(X)), axis=1)
         change = float(changes.sum())
         value = float(at.g.sum()) + (0.0 if note else change)
@@ -133,7 +132,7 @@ class Joint(SharedFolds[Blocks | Each]):
         With the tangents tⱼ = dX/dλⱼ = −(H + S)⁻¹ exp(λⱼ)Sⱼx of every fold.
         """
         E = np.einsum("kai,kaj->ij", penalty.columns(Q), T, optimize=True)
-        B = self.work.bent(X, Q, T) - E - E.T
+        B = self.work.second_order(X, Q, T) - E - E.T
         return np.asarray(0.5 * (B + B.T) + np.diag(p))
 
     def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
@@ -150,7 +149,7 @@ class Joint(SharedFolds[Blocks | Each]):
         for k, (inverse, x) in enumerate(zip(inverses, X, strict=True)):
             clock.check()
             moved = np.full((s, many, x.size), np.nan)
-            for j, F in enumerate(penalty.roots(self._design.size, k)):
+            for j, F in enumerate(penalty.roots(self._predictor.size, k)):
                 if not np.any(np.isfinite(places[j])):
                     continue
                 C = inverse(F)
@@ -163,7 +162,7 @@ class Joint(SharedFolds[Blocks | Each]):
 
     def begun(self, x: Array | None = None) -> Warm:
         """At one x for every fold, as its model lays it out; by default 0."""
-        X = np.zeros((self.work.folds, self._design.size))
+        X = np.zeros((self.work.folds, self._predictor.size))
         if x is not None:
             X[:] = self._within(x[None])[0]
         return self._at(X)
@@ -171,10 +170,10 @@ class Joint(SharedFolds[Blocks | Each]):
     @cached_property
     def _softer(self) -> Joint | None:
         """The same folds with a softer loss, where there is one."""
-        blocks = self.blocks.softened() if self.softness < Continued.levels else None
-        if blocks is None:
+        design = self.design.softened() if self.softness < Continued.levels else None
+        if design is None:
             return None
-        found = type(self)(self.models, blocks, self._plain, self.several)
+        found = type(self)(self.models, design, self._plain, self.several)
         found.span, found.softness = self.span, self.softness + 1
         return found
 
@@ -247,7 +246,7 @@ class Joint(SharedFolds[Blocks | Each]):
                 factors = self._inverses(penalty, H, lam)
                 d = -solved(factors, r)
             else:
-                bends = self.work.bends_at(X)
+                bends = self.work.hessian_at(X)
                 d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
                 spent += taken
             slope = np.sum(r * d, axis=1)  # −(the decrement)², but for rounding
@@ -316,14 +315,14 @@ class Joint(SharedFolds[Blocks | Each]):
     @property
     def _worth(self) -> float:
         """How many products take as long as matrices and factors; a product waits for memory."""
-        design, n = self._design, self.work.n
-        matrix = (design.outputs + 1) * design.outputs * n * design.features**2
-        return (matrix + design.size**3 / 3) / (4 * 4 * n * design.features * design.outputs)
+        own, n = self._predictor, self.work.n
+        matrix = (own.outputs + 1) * own.outputs * n * own.features**2
+        return (matrix + own.size**3 / 3) / (4 * 4 * n * own.features * own.outputs)
 
     def _conjugate(
         self,
         penalty: QuadraticForm,
-        bends: Bends | EachBends,
+        bends: FoldedHessian,
         factors: Sequence[Inverse],
         B: Array,
         tol: float,
@@ -364,16 +363,16 @@ class Joint(SharedFolds[Blocks | Each]):
 
     def _outside(self, X: Array) -> Sums:
         """The sums at X over the rows as they are given."""
-        at = self.blocks.sums(np.stack(self._each(X)))
+        at = self.design.sums(np.stack(self._each(X)))
         return at._replace(gradient=self._within(at.gradient), g_x=self._within(at.g_x))
 
     def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
-        """X(λ) on all rows, in the same way; None where the rows have no blocks."""
-        blocks = self.blocks.like([whole])
-        if blocks is None:
+        """X(λ) on all rows, in the same way; None where the folds share too little."""
+        design = self.design.like([whole])
+        if design is None:
             return None
-        alone = type(self)([whole], blocks, self._plain, several=False)
-        if blocks.rows == self.blocks.rows:
+        alone = type(self)([whole], design, self._plain, several=False)
+        if design.rows == self.design.rows:
             alone.span = self.span
         found = alone.value(lam, warm=alone.begun(self.start(warm)))
         x = alone.solution(found)[0]
@@ -391,14 +390,14 @@ class Joint(SharedFolds[Blocks | Each]):
 
     def _each(self, X: Array) -> list[Array]:
         """The x of every fold as its model lays it out."""
-        return list(_turned(self.span.lifted, X, self._design))
+        return list(_turned(self.span.lifted, X, self._predictor))
 
     def _within(self, G: Array) -> Array:
         """x or gradients as models lay them out, (K, size), in the basis of the rows' span."""
-        return _turned(self.span.within, G, self.blocks.design)
+        return _turned(self.span.within, G, self.design.predictor)
 
 
-def _turned(turn: Callable[[Array], Array], X: Array, design: Predictor) -> Array:
-    """X with the slopes W of every row turned; as `design` lays it out before."""
-    W = X[:, : design.slopes].reshape(len(X), -1, design.outputs)
-    return np.concatenate([turn(W).reshape(len(X), -1), X[:, design.slopes :]], axis=1)
+def _turned(turn: Callable[[Array], Array], X: Array, predictor: Predictor) -> Array:
+    """X with the slopes W of every row turned; as `predictor` lays it out before."""
+    W = X[:, : predictor.slopes].reshape(len(X), -1, predictor.outputs)
+    return np.concatenate([turn(W).reshape(len(X), -1), X[:, predictor.slopes :]], axis=1)

@@ -30,13 +30,13 @@ from hoag._criteria.sketched import SketchedCurvature
 from hoag._criteria.spectral import DECOMPOSED, Spectral
 from hoag._criteria.wrapped import unwrapped
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
-from hoag._glm.blocks import Blocks
-from hoag._glm.each import Each
-from hoag._glm.far import FarBlocks
-from hoag._glm.far_model import near_models
+from hoag._glm.coupled import CoupledDesign
 from hoag._glm.groups import separable
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel, by_gram
+from hoag._glm.partitioned import PartitionedDesign
+from hoag._glm.partitioned_model import near_models
 from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.span import narrowed, wide_groups
 from hoag.inner import InnerSolver
@@ -150,23 +150,23 @@ def _elsewhere(
     With few coefficients as in memory; with many, or where that would take many reads, a sample of
     the rows that is at hand comes first. Where that is all rows, there is nothing else to read.
     """
-    blocks = cast(FarBlocks, Blocks.of(models))
+    design = cast(PartitionedDesign, InMemoryDesign.of(models))
 
     def near() -> Criterion:
-        few = near_models(blocks, models)
+        few = near_models(design, models)
         return plan(few if several else few[0], n_jobs=n_jobs)
 
-    if blocks.whole:
+    if design.whole:
         return near()
     found: Criterion | None
-    if _weighted(models) and wide_groups(models[0], blocks.n):
+    if _weighted(models) and wide_groups(models[0], design.n):
         found = None
     elif all(_one_ridge(model) for model in models):
         found = _shared(models, plain, several)
     else:
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
     if found is None:
-        return SketchedCurvature(models, blocks, near, several) if blocks.loss.convex else plain()
+        return SketchedCurvature(models, design, near, several) if design.loss.convex else plain()
     if isinstance(found, Joint):
         found.surrogate = near
     return found
@@ -221,18 +221,18 @@ def _shared(
     if squared:
         if not all(map(_spectral, models)):
             return None
-        blocks = Blocks.of(models)
-        return None if blocks is None else Spectral(models, blocks, plain, several)
+        design = InMemoryDesign.of(models)
+        return None if design is None else Spectral(models, design, plain, several)
     side = min(facts.side, facts.rows * outputs)
     levels = models[0].train.design.spread is not None  # no small space knows of them
     small = len(models) * facts.rows * side**2 <= CHEAP or (levels and side <= FEW)
     tall = facts.rows >= 2 * sample_size(side) and side <= FEW
     if facts.side > facts.rows * outputs and facts.rows * facts.side > DECOMPOSED**2:
         return None
-    blocks = Blocks.of(models) if small or tall else None
-    if blocks is None:
+    design = InMemoryDesign.of(models) if small or tall else None
+    if design is None:
         return None
-    return (Joint if small else SharedCurvature)(models, blocks, plain, several)
+    return (Joint if small else SharedCurvature)(models, design, plain, several)
 
 
 def _with_several_penalties(
@@ -248,22 +248,21 @@ def _with_several_penalties(
         return None
     if not all(isinstance(model.penalty, QuadraticPenalty) for model in models):
         return None
-    blocks = Blocks.of(models)
-    if blocks is None:
+    design = InMemoryDesign.of(models)
+    if design is None:
         return None
-    columns = narrowed(models[0], blocks.n)
+    columns = narrowed(models[0], design.n)
     if not _affordable(models[0], columns):
         return None
     if all(map(_of_squares, models)):
         sets = separable(models[0].groups)
         if by_columns(models[0].groups, sets):
             if len(sets) > 1:
-                return BandsApart(models, blocks, sets, plain, several, n_jobs)
-            return Bands(models, blocks, partial(plain, models), several)
-    design = models[0].train.design
-    if models[0].train.quadratic and columns * design.outputs > max(columns, FEW):
+                return BandsApart(models, design, sets, plain, several, n_jobs)
+            return Bands(models, design, partial(plain, models), several)
+    if models[0].train.quadratic and columns * design.predictor.outputs > max(columns, FEW):
         return None
-    return Joint(models, blocks, partial(plain, models), several)
+    return Joint(models, design, partial(plain, models), several)
 
 
 def _compared(
@@ -277,8 +276,8 @@ def _compared(
         return None  # what is formed of the rows is dense
     columns = narrowed(models[0], facts.rows)
     dual = ridge and columns > facts.rows
-    each = Each.of(models, dual) if (facts.rows if dual else columns) <= FEW else None
-    return None if each is None else (Dual if dual else Joint)(models, each, plain, several)
+    coupled = CoupledDesign.of(models, dual) if (facts.rows if dual else columns) <= FEW else None
+    return None if coupled is None else (Dual if dual else Joint)(models, coupled, plain, several)
 
 
 def _affordable(model: LinearModel, columns: int) -> bool:

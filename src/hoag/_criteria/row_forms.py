@@ -17,7 +17,7 @@ from scipy import sparse
 
 from hoag._core import clock
 from hoag._core.numeric import Array
-from hoag._glm.blocks import Blocks
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.model import LinearModel
 from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, filled
 from hoag._glm.span import Span, wide_groups
@@ -136,9 +136,9 @@ class Narrow:
         design, train = model.train.design, model.train
         if not wide_groups(model, design.n):
             return Narrow(model)
-        blocks = Blocks.of([LinearModel(train, train, model.penalty, model.ledger)])
-        assert blocks is not None
-        span = Span.of(model, blocks)
+        folded = InMemoryDesign.of([LinearModel(train, train, model.penalty, model.ledger)])
+        assert folded is not None
+        span = Span.of(model, folded)
         written = train.seen_by(design.on(span.rows[0]))
         return Narrow(LinearModel(written, written, span.penalty(model), model.ledger), span)
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoag._core.numeric import EXACT, Array
+from hoag._criteria.reduced import MOST
 from hoag._glm.penalties import QuadraticForm
 
-KEPT = 6  # pairs of a step and what all rows said of it
+KEPT = MOST // 2  # pairs of a step and what all rows said of it
 SPANNED = EXACT**0.5  # what of a pair others have said already but for this share is no news
 
 

@@ -12,21 +12,21 @@ import numpy as np
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import Criterion
-from hoag._glm.blocks import Sums
+from hoag._glm.design import Sums
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, QuadraticForm, of_folds
-from hoag._glm.span import Folds, Span
+from hoag._glm.span import D, Span
 from hoag._glm.term import Predictor
 from hoag._linalg.cholesky import Factor, factors
 from hoag._linalg.operator import Inverse
 from hoag.problems import Counted
 
 
-class SharedFolds(Criterion, Generic[Folds]):
+class SharedFolds(Criterion, Generic[D]):
     """f = Σ_k f_k for folds on shared rows, with a penalty Σⱼ exp(λⱼ) ½xᵀSⱼx that is theirs all.
 
-    models   one for each fold, on rows that `blocks` divides
+    models   one for each fold
     plain    makes another criterion of the same f, which bounds the error of p if that is asked for
     several  an evaluation's x is a tuple, one for each fold; else that of the only one
     """
@@ -34,22 +34,22 @@ class SharedFolds(Criterion, Generic[Folds]):
     def __init__(
         self,
         models: Sequence[LinearModel],
-        blocks: Folds,
+        design: D,
         plain: Callable[[], Criterion],
         several: bool = True,
     ) -> None:
-        self.models, self.blocks, self._plain, self.several = models, blocks, plain, several
-        self._ledger = blocks.ledger
+        self.models, self.design, self._plain, self.several = models, design, plain, several
+        self._ledger = design.ledger
 
     @cached_property
     def span(self) -> Span:
         """The basis that groups of more columns than rows are written in."""
-        return Span.of(self.models[0], self.blocks)
+        return Span.of(self.models[0], self.design)
 
     @cached_property
-    def work(self) -> Folds:
+    def work(self) -> D:
         """The rows in that basis."""
-        return self.span.written(self.blocks)
+        return self.span.written(self.design)
 
     @cached_property
     def penalties(self) -> list[Penalty]:
@@ -57,9 +57,9 @@ class SharedFolds(Criterion, Generic[Folds]):
         return [self.span.penalty(model) for model in self.models]
 
     @property
-    def _design(self) -> Predictor:
+    def _predictor(self) -> Predictor:
         """How the x of a fold is laid out."""
-        return self.blocks.design
+        return self.design.predictor
 
     @cached_property
     def plain(self) -> Criterion:
@@ -111,13 +111,13 @@ class SharedFolds(Criterion, Generic[Folds]):
 
     def _factors(self, M: Array, lam: Array) -> list[Factor]:
         """One for each of some matrices M_k; size³/3 operations each."""
-        self._ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.blocks.n))
+        self._ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.design.n))
         return factors(M, lam)
 
     def _covers(self, whole: LinearModel) -> bool:
         """Whether the folds use all rows of the model that is fitted last."""
         total = whole.train.total_weight
-        return abs(float(self.blocks.weights.sum()) - total) <= EXACT * total
+        return abs(float(self.design.weights.sum()) - total) <= EXACT * total
 
     def _closed(
         self,

@@ -1,8 +1,8 @@
 """The folds of one model with one penalty, where rows are many and columns few.
 
-    P_k = H_k + S,   H_k = Σ_b ∇²L_b(x)   over the blocks b of rows that fold k trains on
+    P_k = H_k + S,   H_k = Σ_b ∇²L_b(x)   over the cells b of rows that fold k trains on
 
-Folds hardly differ then: ∇²L is formed once, at a point x common to all folds, for each block of
+Folds hardly differ then: ∇²L is formed once, at a point x common to all folds, for each cell of
 rows, and serves every fold and every λ as the preconditioner of `Iterative`. It is formed anew, at
 the folds' mean, where passes have become so slow that it pays. Quadratic models about the last x
 say what f is all over the box, for no pass:
@@ -26,7 +26,7 @@ from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
 from hoag._criteria.joint import ROUGH, Joint
 from hoag._criteria.secants import Preconditioner
-from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._linalg.cholesky import Factor, factors, solved
@@ -39,24 +39,22 @@ def sample_size(coefficients: int) -> int:
     return SAMPLE * max(coefficients, 100)
 
 
-class BlockCurvature(Preconditioner):
-    """P_k of the blocks' matrices at x = about; the factors of the last penalty are kept."""
+class CellCurvature(Preconditioner):
+    """P_k of the cells' matrices at x = about; the factors of the last penalty are kept."""
 
-    def __init__(self, blocks: Blocks, about: Array, H: Array) -> None:
-        self.about, self.H, self._blocks = about, H, blocks
+    def __init__(self, design: RowwiseDesign, about: Array, H: Array) -> None:
+        self.about, self.H, self._design = about, H, design
         self._known: tuple[Array, list[Factor]] | None = None
 
     @property
-    def last(self) -> BlockCurvature:
-        blocks = self._blocks
-        return BlockCurvature(
-            blocks.of_folds(blocks.train[-1:], blocks.test[-1:]), self.about, self.H
-        )
+    def last(self) -> CellCurvature:
+        alone = self._design.of_folds(self._design.train[-1:], self._design.test[-1:])
+        return CellCurvature(alone, self.about, self.H)
 
     def solve(self, R: Array, penalty: QuadraticForm) -> Array:
         if self._known is None or not np.array_equal(self._known[0], penalty.strengths):
-            H = np.tensordot(self._blocks.train * 1.0, self.H, axes=1)
-            self._blocks.ledger.charge(grams=len(H) * H.shape[-1] / (6.0 * self._blocks.n))
+            H = np.tensordot(self._design.train * 1.0, self.H, axes=1)
+            self._design.ledger.charge(grams=len(H) * H.shape[-1] / (6.0 * self._design.n))
             strengths = penalty.strengths
             self._known = strengths, factors(penalty.added(H), np.log(strengths))
         return solved(self._known[1], R)
@@ -65,14 +63,14 @@ class BlockCurvature(Preconditioner):
         return np.stack(
             [
                 np.tensordot(test * 1.0, self.H, axes=1) @ d
-                for test, d in zip(self._blocks.test, D, strict=True)
+                for test, d in zip(self._design.test, D, strict=True)
             ]
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """x_k of all folds with the sums there, and the blocks' matrices H at `about`, a common point.
+    """x_k of all folds with the sums there, and the cells' matrices H at `about`, a common point.
 
     iterate  the one with which passes ended at x_k; None at the common point
     missed   what was computed there less what the models say, of f and of p
@@ -96,11 +94,11 @@ class SharedCurvature(Iterative):
     """
 
     max_formed = 1
-    _latest: BlockCurvature | None = None  # with its factors
+    _latest: CellCurvature | None = None  # with its factors
 
     @cached_property
     def direct(self) -> Joint:
-        return Joint(self.models, self.blocks, self._plain, self.several)
+        return Joint(self.models, self.design, self._plain, self.several)
 
     @property
     def traits(self) -> Traits:
@@ -109,7 +107,7 @@ class SharedCurvature(Iterative):
     @property
     def _worth(self) -> float:
         """A matrix takes p products of a column with all rows, a pass four for each fold."""
-        return self.blocks.design.size / (4.0 * len(self._together.train)) / 4.0
+        return self.design.predictor.size / (4.0 * len(self._together.train)) / 4.0
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Expansion | None) -> Evaluation:
         before = self._ledger.cost
@@ -119,7 +117,7 @@ class SharedCurvature(Iterative):
         elif known.direct is None:
             found, last = self._solved(lam, ask, known)
             if last is None:
-                start = self.direct.begun(known.X[: self.blocks.folds].mean(axis=0))
+                start = self.direct.begun(known.X[: self.design.folds].mean(axis=0))
                 known = replace(known, direct=start)
             else:
                 found = replace(found, warm=self._expanded(found, last))
@@ -131,7 +129,7 @@ class SharedCurvature(Iterative):
 
     def _expanded(self, found: Evaluation, last: Pass) -> Expansion:
         by, now = last.preconditioner, last.now
-        assert isinstance(by, BlockCurvature)
+        assert isinstance(by, CellCurvature)
         there = Expansion(now.X, now.at, by.about, by.H, now)
         models = self._modelled(found.lam, there)
         p = float(found.grad[0] - models.grad[0]) if np.isfinite(found.grad[0]) else 0.0
@@ -159,9 +157,9 @@ class SharedCurvature(Iterative):
         held = by.held_out(d)
         return d, by.solve(known.at.g_x + held, penalty), held
 
-    def _preconditioner(self, warm: Expansion) -> BlockCurvature:
+    def _preconditioner(self, warm: Expansion) -> CellCurvature:
         if self._latest is None or self._latest.H is not warm.H:
-            self._latest = BlockCurvature(self._together, warm.about, warm.H)
+            self._latest = CellCurvature(self._together, warm.about, warm.H)
         return self._latest
 
     def _begun(self, lam: Array, penalty: QuadraticForm, warm: Expansion) -> Start:
@@ -171,8 +169,8 @@ class SharedCurvature(Iterative):
             return Start(warm.X + d, q, by)
         return Start(last.X, last.Q, by, last.secants, last.at)
 
-    def _formed(self, about: Array) -> BlockCurvature:
-        return BlockCurvature(self._together, about, self.blocks.expanded(about)[2])
+    def _formed(self, about: Array) -> CellCurvature:
+        return CellCurvature(self._together, about, self.design.expanded(about)[2])
 
     # ---- the common point
 
@@ -182,39 +180,39 @@ class SharedCurvature(Iterative):
         With many rows for each coefficient the best is so too: models of f about such an x serve
         the whole box. It is found on a sample of the rows first.
         """
-        size = self.blocks.design.size
-        few = self.blocks.sampled(sample_size(size), seed=0)
+        size = self.design.predictor.size
+        few = self.design.sampled(sample_size(size), seed=0)
         nowhere = np.zeros(size)
         H = few.expanded(nowhere)[2]
         weak = np.log(ROUGH * np.mean(np.diag(H.sum(axis=0)), keepdims=True)) + self.shift
         penalty = of_folds([self.models[0].penalty]).at(weak)
         x = self._newton(few, penalty, nowhere, H)[0]
-        x, value, gradient, H = self._newton(self.blocks, penalty, x, None)
-        blocks = self._together
-        X = np.tile(x, (blocks.folds, 1))
-        if blocks.alike:
+        x, value, gradient, H = self._newton(self.design, penalty, x, None)
+        design = self._together
+        X = np.tile(x, (design.folds, 1))
+        if design.alike:
             none = np.empty(0)
-            train, test = blocks.train, blocks.test
+            train, test = design.train, design.test
             sums = (train @ value, train @ gradient, test @ value, test @ gradient)
             at = Sums(*sums, none, none)
         else:
-            at = blocks.sums(X)
+            at = design.sums(X)
         return Expansion(X, at, x, H)
 
     def _newton(
-        self, blocks: Blocks, penalty: QuadraticForm, x: Array, H: Array | None
+        self, design: RowwiseDesign, penalty: QuadraticForm, x: Array, H: Array | None
     ) -> tuple[Array, Array, Array, Array]:
         """Newton's method for all rows at once, until a step hardly moves the scores.
 
-        x with the blocks' losses, gradients and matrices; these are formed anew where the last ones
+        x with the cells' losses, gradients and matrices; these are formed anew where the last ones
         leave too much.
         """
-        weights = float(blocks.weights.sum())
+        weights = float(design.weights.sum())
         step, h, last, fresh = np.zeros_like(x), np.inf, np.inf, False
         for _ in range(self.max_passes):
             clock.check()
             fresh = H is None
-            value, gradient, made = blocks.expanded(x + step, curved=fresh)
+            value, gradient, made = design.expanded(x + step, curved=fresh)
             there = float(value.sum() + penalty.value(x[None] + step)[0])
             if not there <= h:
                 step = 0.5 * step
@@ -223,7 +221,7 @@ class SharedCurvature(Iterative):
             r = gradient.sum(axis=0) + penalty.apply(x[None])[0]
             assert H is not None
             M = penalty.added(H.sum(axis=0)[None])
-            self._ledger.charge(grams=M.shape[-1] / (6.0 * blocks.n))
+            self._ledger.charge(grams=M.shape[-1] / (6.0 * design.n))
             step = -factors(M, np.log(penalty.strengths))[0](r)
             left = -float(r @ step)
             serves, near = fresh or left <= SLOW**2 * last, left <= SLOW**4 * weights

@@ -23,7 +23,7 @@ from scipy.sparse.linalg import LinearOperator, lobpcg
 from hoag._core.numeric import EXACT, Array
 from hoag._criteria.reduced import MOST
 from hoag._criteria.secants import Preconditioner
-from hoag._glm.blocks import Blocks
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.penalties import QuadraticForm
 
 DIRECTIONS = MOST  # of the sample's curvature
@@ -37,21 +37,20 @@ class Sketch(Preconditioner):
     squares Σᵢ sᵢ aᵢⱼ² over all rows
     """
 
-    def __init__(self, few: Blocks, x: Array, squares: Array) -> None:
+    def __init__(self, few: InMemoryDesign, x: Array, squares: Array) -> None:
         self.about = x
-        every, design = np.ones((1, few.train.shape[1]), dtype=bool), few.design
+        every, design = np.ones((1, few.train.shape[1]), dtype=bool), few.predictor
         whole, self._slopes, self._size = few.of_folds(every, ~every), design.slopes, design.size
         # The same fold several times: for as many columns at once as the outputs leave room for.
         self._abreast = max(1, DIRECTIONS // design.width)
         many = np.repeat(every, self._abreast, axis=0)
-        bends = few.of_folds(many, ~many).bends_at(np.repeat(x[None], len(many), axis=0))
+        bends = few.of_folds(many, ~many).hessian_at(np.repeat(x[None], len(many), axis=0))
         border = self._times(bends, np.eye(self._size, self._size - self._slopes, -self._slopes))
         corner = border[self._slopes :]  # ∇²L of the intercepts
         self._corner = corner + EXACT * max(float(np.trace(corner)), 1.0) * np.eye(len(corner))
         self._mean = np.linalg.solve(self._corner, border[: self._slopes].T).T
         diagonal = whole.diagonals(x[None])[0][: self._slopes].reshape(-1, design.outputs)
-        seen = sum(s.rows.squared_backward(s.weights) for s in few.sources)
-        curvature = diagonal.sum(axis=0) / max(float(np.sum(seen)), np.finfo(float).tiny)
+        curvature = diagonal.sum(axis=0) / max(float(np.sum(few.squares)), np.finfo(float).tiny)
         D = np.outer(squares, curvature).ravel()
         D = np.maximum(D - np.sum(self._mean * border[: self._slopes], axis=1), 1e-3 * D)
         self._diagonal = np.maximum(D, EXACT * float(D.max(initial=0.0)) or 1.0)

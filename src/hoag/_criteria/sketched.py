@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -21,9 +22,9 @@ from hoag._criteria import joint
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.iterative import Iterate, Iterative, Start
 from hoag._criteria.sketch import Sketch
-from hoag._glm.blocks import Blocks
-from hoag._glm.far import FarBlocks
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.model import LinearModel
+from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import QuadraticForm
 
 # f on the sample is solved to this share of itself: it says how f changes, not what it is.
@@ -92,13 +93,13 @@ class SketchedCurvature(Iterative):
     def __init__(
         self,
         models: Sequence[LinearModel],
-        blocks: FarBlocks,
+        design: PartitionedDesign,
         sample: Callable[[], Criterion],
         several: bool = True,
     ) -> None:
-        super().__init__(models, blocks, sample, several)
+        super().__init__(models, design, sample, several)
         self.surrogate = sample
-        self.rows = blocks
+        self.rows = design
         self._known: Sketch | None = None
 
     @cached_property
@@ -109,7 +110,7 @@ class SketchedCurvature(Iterative):
     def share(self) -> float:
         """Of the weight of all rows, that of the sample."""
         kept = self.rows.sample
-        return float(kept.weights[kept.labels >= 0].sum() / self.blocks.weights.sum())
+        return float(kept.weights[kept.labels >= 0].sum() / self.design.weights.sum())
 
     @property
     def traits(self) -> Traits:
@@ -176,9 +177,9 @@ class SketchedCurvature(Iterative):
         return Start(X, sketch.solve(self._few.sums(X).g_x, penalty), sketch)
 
     @cached_property
-    def _few(self) -> Blocks:
+    def _few(self) -> InMemoryDesign:
         """The sample, with weights that sum to those of all rows."""
-        return self._together.sampled(self.blocks.n, seed=0)
+        return cast(InMemoryDesign, self._together.sampled(self.design.n, seed=0))
 
     def _preconditioner(self, warm: Sampled) -> Sketch:
         return self._formed(warm.about)

@@ -33,10 +33,10 @@ from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import CHEAP, SPACING, Traits, no_gradient
 from hoag._criteria.decomposed import Fold, MomentsJudge, RowsJudge, singular
-from hoag._criteria.moments import BlockMoments
+from hoag._criteria.moments import CellMoments
 from hoag._criteria.shared import SharedFolds, polished
 from hoag._glm.basis import FEW
-from hoag._glm.blocks import Blocks
+from hoag._glm.design import RowwiseDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
@@ -48,7 +48,7 @@ DECOMPOSED = 3 * FEW
 GRAM_ERROR = EXACT**0.5
 
 
-class Spectral(SharedFolds[Blocks]):
+class Spectral(SharedFolds[RowwiseDesign]):
     """The folds of ridge regression, by decomposition."""
 
     _told = Cost()  # the cost as it was told last
@@ -67,7 +67,7 @@ class Spectral(SharedFolds[Blocks]):
     @cached_property
     def _least(self) -> float | None:
         """log of the least e of any fold; None where to find it is too much work."""
-        cheap = self.blocks.n * self._design.features**2 <= CHEAP or bool(self.span.wide)
+        cheap = self.design.n * self._predictor.features**2 <= CHEAP or bool(self.span.wide)
         found = []
         for k in range(len(self.models)):
             clock.check()
@@ -126,7 +126,7 @@ class Spectral(SharedFolds[Blocks]):
         last = np.inf
         while True:
             clock.check()
-            at = self.blocks.sums(X)
+            at = self.design.sums(X)
             h_x = at.gradient + self._penalty(found.lam).apply(X)
             step = -np.stack(
                 [self._inverse(fold, alpha, r) for fold, r in zip(self._all(alpha), h_x)]
@@ -167,14 +167,14 @@ class Spectral(SharedFolds[Blocks]):
 
     def _spent(self) -> Cost:
         """All since it was asked last: what decompositions cost, too, whoever had them made."""
-        before, self._told = self._told, self.blocks.ledger.cost
+        before, self._told = self._told, self.design.ledger.cost
         return self._told - before
 
     # ---- the decompositions
 
     @cached_property
-    def _sums(self) -> BlockMoments:
-        return BlockMoments(self.work, self.span)
+    def _sums(self) -> CellMoments:
+        return CellMoments(self.work, self.span)
 
     @cached_property
     def _folds(self) -> dict[tuple[int, bool], Fold]:
@@ -200,14 +200,14 @@ class Spectral(SharedFolds[Blocks]):
     @property
     def _at_hand(self) -> bool:
         """Whether the rows themselves can be decomposed."""
-        return self.blocks.here or self.blocks.n * self._design.features <= DECOMPOSED**2
+        return self.design.in_memory or self.design.n * self._predictor.features <= DECOMPOSED**2
 
     def _members(self, k: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        blocks = self.blocks
-        if k == blocks.folds:
-            everything = np.ones(blocks.train.shape[1], dtype=bool)
+        design = self.design
+        if k == design.folds:
+            everything = np.ones(design.train.shape[1], dtype=bool)
             return everything, ~everything
-        return blocks.train[k], blocks.test[k]
+        return design.train[k], design.test[k]
 
     def _by_gram(self, k: int) -> Fold:
         train, test = self._members(k)
@@ -215,7 +215,7 @@ class Spectral(SharedFolds[Blocks]):
         scale = self._scale(k)
         e, V = np.linalg.eigh(own.gram / scale / scale[:, None])
         e, V = np.maximum(e, 0.0), V / scale[:, None]
-        self.blocks.ledger.charge(grams=4.5 * e.size / self.blocks.n)  # 9r³ operations
+        self.design.ledger.charge(grams=4.5 * e.size / self.design.n)  # 9r³ operations
         judge, lost = self._judge(test, mean, level, V), ROUNDOFF * float(e[-1])
         return Fold(e, V.T @ own.cross, V, mean, level, own.total, judge, lost)
 
@@ -224,13 +224,13 @@ class Spectral(SharedFolds[Blocks]):
         train, test = self._members(k)
         A, y, s = self._sums.rows(train)
         mean, level, total = np.zeros(A.shape[1]), np.zeros(y.shape[1]), float(s.sum())
-        if self._design.Q is not None:
+        if self._predictor.Q is not None:
             mean, level = s @ A / total, s @ y / total
         root = np.sqrt(s)[:, None]
         scale = self._scale(k)
         U, sigma, V = (part[..., ::-1] for part in singular(root * (A - mean) / scale))  # as eigh
         V = V / scale[:, None]
-        self.blocks.ledger.charge(grams=10.0)
+        self.design.ledger.charge(grams=10.0)
         judge = self._judge(test, mean, level, V, exactly=True)
         c = sigma[:, None] * (U.T @ (root * (y - level)))
         # Dividing by a column's own scale leaves errors of rounding in every singular value.
@@ -238,7 +238,7 @@ class Spectral(SharedFolds[Blocks]):
 
     def _scale(self, k: int) -> Array:
         """√w of every column, for penalties ½e^λ Σⱼ wⱼxⱼ² of fold k: V is for x, not for √w·x."""
-        work = self.work.design
+        work = self.work.predictor
         if k == len(self.models):
             return np.ones(work.features)
         weights = cast(Ridge, self.penalties[k]).weights[: work.slopes]
@@ -253,7 +253,7 @@ class Spectral(SharedFolds[Blocks]):
         exactly: bool = False,
     ) -> RowsJudge | MomentsJudge:
         """How the held-out rows see q: by their moments, unless few or asked for all digits."""
-        outer, few = self.blocks.outer, exactly or self._few(test, mean.size)
+        outer, few = self.design.outer, exactly or self._few(test, mean.size)
         if type(outer) is Squared and not few:
             held = self._sums.sum(test).about(mean, level)
             size = float(held.squares.sum())
@@ -263,7 +263,7 @@ class Spectral(SharedFolds[Blocks]):
 
     def _few(self, test: npt.NDArray[np.bool_], r: int) -> bool:
         """Whether the held-out rows are fewer than the numbers that would stand for them."""
-        return bool(np.any(test)) and int(self.blocks.counts[test].sum()) <= r
+        return bool(np.any(test)) and int(self.design.counts[test].sum()) <= r
 
     # ---- solutions
 

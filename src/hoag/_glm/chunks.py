@@ -14,10 +14,10 @@ from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.term import Predictor
 
 
-class Part(NamedTuple):
-    """Some rows of one block: its number, A, y and the weights."""
+class CellRows(NamedTuple):
+    """Some rows of one cell: its number, A, y and the weights."""
 
-    block: int
+    cell: int
     A: Any
     y: npt.NDArray[Any]
     weights: Array
@@ -26,7 +26,7 @@ class Part(NamedTuple):
 class Chunk(NamedTuple):
     """Some rows, the folds that train on any of them and are judged on any, and their weights.
 
-    Weights are of shape (m, folds), or (m, 1) for rows of one block, which all of those folds
+    Weights are of shape (m, folds), or (m, 1) for rows of one cell, which all of those folds
     weigh alike.
     """
 
@@ -81,7 +81,7 @@ class At:
 class Gathered:
     """Σ over rows of Aᵀr for some columns, as x is laid out; rows are seen through a lens.
 
-    Products over rows that are summed for the same columns, those of one block, are added whole,
+    Products over rows that are summed for the same columns, those of one cell, are added whole,
     and taken apart into columns once: with 10⁵ features the latter takes a fifth of a product.
     """
 

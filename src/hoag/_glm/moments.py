@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
-from hoag._glm.chunks import Part
+from hoag._glm.chunks import CellRows
 from hoag._glm.rows import gram
 
 
@@ -32,7 +32,7 @@ class Moments(NamedTuple):
         )
 
     @staticmethod
-    def of(part: Part) -> Moments:
+    def of(part: CellRows) -> Moments:
         A, y, s = part.A, part.y, part.weights
         if issparse(A):
             square, sy = gram(A, s), s[:, None] * y

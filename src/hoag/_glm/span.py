@@ -17,14 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
-from hoag._glm.blocks import Blocks
-from hoag._glm.each import Each
+from hoag._glm.design import FoldedDesign
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import ArrayRows, Rows
 
 Index = npt.NDArray[np.intp]
-Folds = TypeVar("Folds", bound=Blocks | Each)
+D = TypeVar("D", bound=FoldedDesign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class Span:
 
     kept   the numbers of columns of narrow groups, and of those that no λ reaches
     wide   the columns of each wide group, and U_G; none where there is nothing to gain
-    rows   all rows so written, for each source of blocks
+    rows   all rows so written, for each set of them
     """
 
     kept: Index
@@ -41,12 +40,12 @@ class Span:
     rows: list[Rows] = field(default_factory=list)
 
     @staticmethod
-    def of(model: LinearModel, blocks: Blocks | Each) -> Span:
+    def of(model: LinearModel, design: FoldedDesign) -> Span:
         """For the penalties of a model, which are those of all folds, and the rows of all."""
-        groups, kept = wide_groups(model, blocks.n), np.arange(model.train.design.features)
+        groups, kept = wide_groups(model, design.n), np.arange(model.train.design.features)
         if not groups:
             return Span(kept)
-        arrays = [own.dense() for own in blocks.rows]
+        arrays = [own.dense() for own in design.rows]
         A, wide = np.concatenate(arrays), []
         kept = np.setdiff1d(kept, np.concatenate(groups))
         written = [A[:, kept]]
@@ -54,7 +53,7 @@ class Span:
             U, R = np.linalg.qr(A[:, own].T)
             wide.append((own, U))
             written.append(R.T)
-        blocks.ledger.charge(grams=2.0 * sum(own.size for own in groups) / A.shape[1])
+        design.ledger.charge(grams=2.0 * sum(own.size for own in groups) / A.shape[1])
         ends = np.cumsum([len(part) for part in arrays])[:-1]
         rows: list[Rows] = [ArrayRows(part) for part in np.split(np.hstack(written), ends)]
         return Span(kept, wide, rows)
@@ -70,9 +69,9 @@ class Span:
         stand = [np.full(U.shape[1], own[0]) for own, U in self.wide]
         return np.concatenate([self.kept, *stand])
 
-    def written(self, blocks: Folds) -> Folds:
+    def written(self, design: D) -> D:
         """The same folds with their rows in this basis."""
-        return cast(Folds, blocks.on(self.rows)) if self.wide else blocks
+        return cast(D, design.on(self.rows)) if self.wide else design
 
     def penalty(self, model: LinearModel) -> Penalty:
         """That of a model, for x as it is laid out in this basis."""

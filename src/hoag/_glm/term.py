@@ -209,7 +209,7 @@ class DataTerm:
 
     # A sum over rows, each with a loss of its own: any part of them can be taken by itself.
     row_by_row = True
-    # The blocks of rows that are elsewhere (hoag._glm.far.FarBlocks); None where they are here.
+    # Rows in partitions (hoag._glm.partitioned.PartitionedDesign); None where they are in memory.
     far: Any = None
 
     def __init__(

@@ -17,13 +17,17 @@ from hoag._core.numeric import Array
 from hoag._data.checks import wrong_number, wrong_weight, wrong_y
 from hoag._data.engine import Engine, Local
 from hoag._data.piece import Source
-from hoag._glm.far import FarBlocks, Known, Prepare, far_rows
-from hoag._glm.far_model import FarFold, FarModel, far_models
 from hoag._glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
 from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag._glm.lens import Lens
 from hoag._glm.make import as_penalty
 from hoag._glm.model import LinearModel
+from hoag._glm.partitioned import CellSums, PartitionedDesign, ToDesign, partitioned_rows
+from hoag._glm.partitioned_model import (
+    PartitionedFold,
+    PartitionedModel,
+    partitioned_models,
+)
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.targets import Target
 from hoag.estimators.far_column import FarColumn, Seen
@@ -118,9 +122,9 @@ def _y_and_weights(piece: Any) -> tuple[Any, Array | None]:
 
 @dataclass(frozen=True, eq=False)
 class FarData:
-    """What one read of all rows says: units, folds, and the blocks of rows."""
+    """What one read of all rows says: units, folds, and the cells of rows."""
 
-    blocks: FarBlocks
+    design: PartitionedDesign
     units: Units
     target: Target  # of no rows
     unseen: npt.NDArray[np.bool_]  # folds that train on no row of some class
@@ -129,9 +133,9 @@ class FarData:
 
     def folds(self, shares: Shares) -> tuple[list[LinearModel], Callable[[], LinearModel]]:
         """The model of each fold, and of all rows."""
-        blocks, shift = self.blocks, self.units.log_shift
-        plain = as_penalty(shares.penalties, blocks.design, shift)
-        inside = blocks.train @ blocks.weights
+        design, shift = self.design, self.units.log_shift
+        plain = as_penalty(shares.penalties, design.predictor, shift)
+        inside = design.train @ design.weights
         if np.any(inside <= 0):
             k = int(np.flatnonzero(inside <= 0)[0]) + 1
             raise InvalidInput(f"Split {k} of cv has no training row with a positive weight.")
@@ -140,12 +144,12 @@ class FarData:
         penalties = [self._held(plain, *own) for own in each]
 
         def whole() -> LinearModel:
-            every = np.ones((1, blocks.train.shape[1]), dtype=bool)
-            penalty = self._held(plain, float(blocks.weights.sum()), False)
-            own = replace(blocks.of_folds(every, ~every), ledger=Ledger())
-            return FarModel(FarFold(own), penalty)
+            every = np.ones((1, design.train.shape[1]), dtype=bool)
+            penalty = self._held(plain, float(design.weights.sum()), False)
+            own = replace(design.of_folds(every, ~every), ledger=Ledger())
+            return PartitionedModel(PartitionedFold(own), penalty)
 
-        return far_models(blocks, penalties), whole
+        return partitioned_models(design, penalties), whole
 
     def _held(
         self, plain: Penalty, weight: float, unseen: bool, columns: Array | None = None
@@ -153,9 +157,9 @@ class FarData:
         """With a hair on what the rows of a fold leave open, and what it makes columns weigh."""
         if not isinstance(plain, Ridge):
             return plain
-        free = bool(np.any(plain.groups[: self.blocks.design.slopes] < 0))
+        free = bool(np.any(plain.groups[: self.design.predictor.slopes] < 0))
         floor = MISSING_CLASS * weight if unseen else FREE * weight if free else 0.0
-        return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.blocks.design))
+        return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.design.predictor))
 
 
 def read(
@@ -181,29 +185,26 @@ def read(
     measure = Measure(first, reading.centre, most, B, engine.names, standardize)
     known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.total
-    made: list[Prepare] = []
+    made: list[ToDesign] = []
 
     def rows(lens: Lens) -> Any:
-        made.append(Prepare(rule, lens, reading.target, reading.weigh, unit))
-        return far_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
+        made.append(ToDesign(rule, lens, reading.target, reading.weigh, unit))
+        return partitioned_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
 
     u, _ = units_of(known, reading.centre, rows)
     squares = u.squares + WEIGHT * ((known.mean - u.mean) / u.c) ** 2  # about 0
-    fits, judges = target.loss, target.outer
-    blocks = FarBlocks(
-        *(rule.patterns.train, rule.patterns.test, fits, judges),
-        alike=type(fits) is type(judges) and vars(fits) == vars(judges),
-        design=target.design(u.rows),
-        sources=[],
+    design = PartitionedDesign(
+        *(rule.patterns.train, rule.patterns.test, target.loss, target.outer),
+        predictor=target.design(u.rows),
         engine=engine,
         prepare=made[0],
-        known=Known(known.counts, unit * known.weights, squares),
+        known=CellSums(known.counts, unit * known.weights, squares),
         sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
     columns: Sequence[Array | None] = [None] * len(rule.patterns.train)
     if known.spreads is not None:
         columns = list(known.spreads.penalties(rule.patterns.train, absorbed=reading.centre))
-    return FarData(blocks, reading.units(u), target, unseen, engine.reads - before, columns)
+    return FarData(design, reading.units(u), target, unseen, engine.reads - before, columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,10 +22,10 @@ from hoag._core.numeric import Array
 from hoag._data.checks import wrong_number
 from hoag._data.piece import Piece
 from hoag._glm.drawn import below, drawn
-from hoag._glm.far import Sampled, labelled, stacked
-from hoag._glm.far_rows import FarRows
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.lens import Lens
+from hoag._glm.partition_rows import PartitionedRows
+from hoag._glm.partitioned import Sample, labelled, stacked
 from hoag._glm.rows import ArrayRows
 from hoag.estimators.block_spreads import Spreads
 from hoag.estimators.columns import (
@@ -55,7 +55,7 @@ class Statistics:
     counts: npt.NDArray[np.intp]  # of the rows of each block
     weights: Array  # of each block
     is_sparse: bool
-    sample: tuple[Sampled, ...]
+    sample: tuple[Sample, ...]
     spreads: Spreads | None = None  # of columns by blocks, where these are to be standardised
 
     def plus(self, other: Statistics) -> Statistics:
@@ -128,13 +128,13 @@ class Measure:
             Spreads.of(X, piece.weights, every, self.blocks) if self.spreads else None,
         )
 
-    def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sampled:
+    def _some(self, i: int, piece: Piece, weights: Array, labels: npt.NDArray[np.intp]) -> Sample:
         draws, X = drawn(self.first[i] + np.arange(piece.rows)), piece.X
         entries = X.nnz if sparse.issparse(X) else X.size
         share = min(1.0, self.most / max(entries, 1))
         some = below(draws, labels, share)
         y = np.asarray(piece.y)[some]
-        return Sampled(X[some], y, weights[some], labels[some], draws[some], share)
+        return Sample(X[some], y, weights[some], labels[some], draws[some], share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,20 +156,20 @@ class Unseen:
         return i, piece, weights, labels, every
 
 
-def joined(parts: tuple[Sampled, ...], unit: float, share: float) -> Sampled:
+def joined(parts: tuple[Sample, ...], unit: float, share: float) -> Sample:
     """The samples of all pieces; a share of all rows, where these are not all of them."""
     X = stacked([part.X for part in parts])
     y, weights, labels, draws = (np.concatenate(part) for part in list(zip(*parts))[1:5])
     kept = min(part.share for part in parts)
     if kept >= 1.0:
-        return Sampled(X, y, unit * weights, labels, draws, kept)
+        return Sample(X, y, unit * weights, labels, draws, kept)
     kept = min(kept, share)
     some = below(draws, labels, kept)
-    return Sampled(X[some], y[some], unit * weights[some], labels[some], draws[some], kept)
+    return Sample(X[some], y[some], unit * weights[some], labels[some], draws[some], kept)
 
 
 def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
-    """As hoag.estimators.units.units has them of arrays; `rows` makes FarRows of a lens."""
+    """As hoag.estimators.units.units has them of arrays; `rows` makes PartitionedRows of a lens."""
     biggest = known.biggest
     if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
         raise InvalidInput(
@@ -199,7 +199,7 @@ def units_of(known: Statistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
     lens = Lens(None, 1.0 / (c * scales))
     if centred:
         lens = _lens(mean, c * scales, bool(np.any(far_off)), constant)
-    far: FarRows = rows(lens)
+    far: PartitionedRows = rows(lens)
     squares = WEIGHT * squares / c / c
     return Units(far, np.empty(0), mean, c, known.total, squares, scales=scales), lens
 

@@ -131,6 +131,11 @@ def softened(loss: OuterLoss) -> ScalarLoss | None:
     return loss.softer if isinstance(loss, ScalarLoss) else None
 
 
+def one_loss(loss: OuterLoss, outer: OuterLoss) -> bool:
+    """Whether rows are fitted and judged by the same."""
+    return type(loss) is type(outer) and vars(loss) == vars(outer)
+
+
 class DiagonalAt:
     """What a loss of one number z has when `ceiling` is its curvature, `jerk` its derivative."""
 

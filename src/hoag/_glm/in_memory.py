@@ -1,8 +1,7 @@
-"""Folds that share their rows: sums over the rows of all folds, in one pass.
+"""The rows of K folds in memory, in cells that every fold treats alike.
 
-Blocks are rows that every fold treats alike, five for five folds. What a fold sums over its
-training rows it sums over blocks, so one Gram matrix for each block does for all folds; and at
-five x, one for each fold, a product with the rows takes five columns.
+At K x, one for each fold, a product with the rows takes K columns, and one Gram matrix for each
+cell does for all folds.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
-from hoag._glm.chunks import At, Chunk, Gathered, Part
+from hoag._glm.chunks import At, CellRows, Chunk, Gathered
+from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.drawn import below, drawn
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss, OuterLoss, Squared
@@ -29,19 +29,8 @@ from hoag._glm.term import Predictor, picked
 from hoag.problems import Ledger
 
 
-class Sums(NamedTuple):
-    """What one pass over all rows finds at x₁ … x_K, one for each of K folds."""
-
-    value: Array  # Σᵢ sᵢ loss over the training rows, (K,)
-    gradient: Array  # its gradient, (K, size)
-    g: Array  # Σᵢ s′ᵢ loss′ over the held-out rows, (K,)
-    g_x: Array  # (K, size)
-    bent: Array  # ∇²(Σᵢ sᵢ loss) times the directions that were given, (K, size)
-    hessian: Array  # the whole of ∇², where it is asked for, (K, size, size)
-
-
-class Source(NamedTuple):
-    """Rows with y and weights, and the block of each; −1 for rows that no fold uses."""
+class RowSet(NamedTuple):
+    """Rows with y and weights, and the cell of each; −1 for rows that no fold uses."""
 
     rows: Rows
     y: npt.NDArray[Any]
@@ -50,178 +39,151 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """The rows of K folds, in B blocks.
-
-    train, test   (K, B): whether a fold trains on a block, and is judged on it
-    """
+class InMemoryDesign(RowwiseDesign):
+    """The rows of K folds in memory: in one set, or where one split has two matrices in two."""
 
     train: npt.NDArray[np.bool_]
     test: npt.NDArray[np.bool_]
     loss: Loss
     outer: OuterLoss
-    alike: bool  # one loss for both
-    design: Predictor
-    sources: list[Source]
+    predictor: Predictor
+    sets: list[RowSet]
     ledger: Ledger = field(default_factory=Ledger)
 
     @staticmethod
-    def of(models: Sequence[LinearModel]) -> Blocks | None:
-        """The blocks of some folds; None where their rows have too little in common."""
+    def of(models: Sequence[LinearModel]) -> RowwiseDesign | None:
+        """The rows of some folds; None where they have too little in common."""
         train, test = models[0].train, models[0].test
         if train.far is not None:
-            far: Blocks = train.far.joined(models)
-            return far
+            partitioned: RowwiseDesign = train.far.joined(models)
+            return partitioned
         if not train.row_by_row or any(
             m.train.design.rows is not train.design.rows for m in models
         ):
             return None
-        alike = type(train.loss) is type(test.loss) and vars(train.loss) == vars(test.loss)
-        losses = (cast(Loss, train.loss), test.loss, alike)
+        losses = (cast(Loss, train.loss), test.loss)
         if train.design is test.design:
             found = _patterns(models)
             if found is None:
                 return None
             labels, seen, weights = found
-            source = Source(train.design.rows, train.y, weights, labels)
+            own = RowSet(train.design.rows, train.y, weights, labels)
             K = len(models)
-            return Blocks(seen[:K], seen[K:], *losses, train.design, [source])
+            return InMemoryDesign(seen[:K], seen[K:], *losses, train.design, [own])
         if len(models) > 1:
             return None
-        sources = [  # one split, each part with rows of its own
-            Source(term.design.rows, term.y, term.weights, np.full(term.design.n, b))
+        sets = [  # one split, each part with rows of its own
+            RowSet(term.design.rows, term.y, term.weights, np.full(term.design.n, b))
             for b, term in enumerate((train, test))
         ]
         first = np.array([[True, False]])
-        return Blocks(first, ~first, *losses, train.design, sources)
+        return InMemoryDesign(first, ~first, *losses, train.design, sets)
 
-    def like(self, models: Sequence[LinearModel]) -> Blocks | None:
-        """Those of other folds of the same model, counted in the account of the first."""
-        found = Blocks.of(models)
-        return None if found is None else replace(found, ledger=models[0].ledger)
+    def like(self, models: Sequence[LinearModel]) -> RowwiseDesign | None:
+        found = InMemoryDesign.of(models)
+        if not isinstance(found, InMemoryDesign):
+            return found
+        return replace(found, ledger=models[0].ledger)
 
     @property
     def rows(self) -> list[Rows]:
-        """Those of every source."""
-        return [source.rows for source in self.sources]
+        return [own.rows for own in self.sets]
 
-    def on(self, rows: Sequence[Rows]) -> Blocks:
-        """The same blocks with their rows in another basis."""
-        pairs = zip(self.sources, rows, strict=True)
-        sources = [source._replace(rows=own) for source, own in pairs]
-        return replace(self, design=self.design.on(rows[0]), sources=sources)
+    def on(self, rows: Sequence[Rows]) -> InMemoryDesign:
+        pairs = zip(self.sets, rows, strict=True)
+        sets = [own._replace(rows=other) for own, other in pairs]
+        return replace(self, predictor=self.predictor.on(rows[0]), sets=sets)
 
-    def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> Blocks:
-        """The same rows for other folds."""
+    def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> InMemoryDesign:
         return replace(self, train=train, test=test)
 
-    def softened(self) -> Blocks | None:
-        """The same rows with a softer loss to fit by, where there is one."""
+    def softened(self) -> InMemoryDesign | None:
         loss = softened(self.loss)
-        return None if loss is None else replace(self, loss=loss, alike=False)
-
-    @property
-    def here(self) -> bool:
-        """Whether the rows are in this process's memory."""
-        return True
-
-    @property
-    def folds(self) -> int:
-        return len(self.train)
+        return None if loss is None else replace(self, loss=loss)
 
     @property
     def n(self) -> int:
-        return sum(source.rows.shape[0] for source in self.sources)
+        return sum(own.rows.shape[0] for own in self.sets)
 
     @cached_property
     def counts(self) -> npt.NDArray[np.intp]:
-        """How many rows each block has, (B,)."""
         total = np.zeros(self.train.shape[1], dtype=np.intp)
-        for source in self.sources:
-            total += np.bincount(source.labels[source.labels >= 0], minlength=total.size)
+        for own in self.sets:
+            total += np.bincount(own.labels[own.labels >= 0], minlength=total.size)
         return total
 
     @property
     def weights(self) -> Array:
-        """Σ of the weights of each block's rows, (B,)."""
+        """Those of each cell, (B,)."""
         total = np.zeros(self.train.shape[1])
-        for source in self.sources:
-            kept = source.labels >= 0
-            total += np.bincount(source.labels[kept], source.weights[kept], total.size)
+        for own in self.sets:
+            kept = own.labels >= 0
+            total += np.bincount(own.labels[kept], own.weights[kept], total.size)
         return total
 
-    def parts(self) -> Iterator[Part]:
-        """All rows that any fold uses, some of one block at a time."""
-        for source in self.sources:
-            for block, some, A in source.rows.parts(source.labels):
-                yield Part(block, A, source.y[some], source.weights[some])
+    @property
+    def squares(self) -> Array:
+        """Σᵢ sᵢ aᵢⱼ² over all rows."""
+        each = [own.rows.squared_backward(own.weights) for own in self.sets]
+        return np.asarray(np.sum(each, axis=0))
+
+    def cells(self) -> Iterator[CellRows]:
+        for own in self.sets:
+            for cell, some, A in own.rows.parts(own.labels):
+                yield CellRows(cell, A, own.y[some], own.weights[some])
 
     @property
     def centre(self) -> tuple[Array, Array]:
         """The mean of all a and y; 0 for a where rows are sparse."""
-        p, K = self.design.features, self.design.outputs
+        p, K = self.predictor.features, self.predictor.outputs
         a, y, total, sparse = np.zeros(p), np.zeros(K), 0.0, False
-        for part in self.parts():
-            sparse = sparse or issparse(part.A)
-            a += part.A.T @ part.weights
-            y += part.weights @ part.y.reshape(-1, K)
-            total += float(part.weights.sum())
+        for some in self.cells():
+            sparse = sparse or issparse(some.A)
+            a += some.A.T @ some.weights
+            y += some.weights @ some.y.reshape(-1, K)
+            total += float(some.weights.sum())
         return np.zeros(p) if sparse else a / total, y / total
 
-    def less(self, a: Array, y: Array) -> Iterator[Part]:
-        """The rows less some centre."""
-        moved = bool(np.any(a))
-        for part in self.parts():
-            A = part.A - a if moved else part.A
-            yield Part(part.block, A, part.y.reshape(len(part.y), -1) - y, part.weights)
-
     def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
-        """Those of every block, about some centre."""
-        made = [Moments.none(self.design.features, self.design.outputs)] * self.train.shape[1]
-        for part in self.less(a, y):
-            made[part.block] = made[part.block].plus(Moments.of(part))
+        none = Moments.none(self.predictor.features, self.predictor.outputs)
+        made = [none] * self.train.shape[1]
+        for some in self.centred(a, y):
+            made[some.cell] = made[some.cell].plus(Moments.of(some))
         self.ledger.charge(grams=1.0)
         return tuple(made)
 
-    def of_targets(self, targets: npt.NDArray[np.intp]) -> Blocks:
-        """The same rows with some of their targets, and what is spent on them counted apart."""
-        sources = [source._replace(y=picked(source.y, targets)) for source in self.sources]
-        design = self.design.of_targets(targets)
-        some = replace(self, design=design, sources=sources, ledger=Ledger())
+    def of_targets(self, targets: npt.NDArray[np.intp]) -> InMemoryDesign:
+        sets = [own._replace(y=picked(own.y, targets)) for own in self.sets]
+        predictor = self.predictor.of_targets(targets)
+        some = replace(self, predictor=predictor, sets=sets, ledger=Ledger())
         if self._few:
             few = [chunk._replace(y=picked(chunk.y, targets)) for chunk in self._few_chunks]
             vars(some)["_few_chunks"] = few  # the rows are there once
         return some
 
-    def sampled(self, rows: int, seed: int) -> Blocks:
-        """On about so many rows, and weights that sum to the same in each block."""
-        share, sources = rows / self.n, []
-        for source in self.sources:
-            some = below(drawn(np.arange(len(source.labels)), seed), source.labels, share)
-            weights, labels = source.weights[some], source.labels[some]
-            sources.append(Source(source.rows.take(some), source.y[some], weights, labels))
-        fewer = replace(self, design=self.design.on(sources[0].rows), sources=sources)
+    def sampled(self, rows: int, seed: int) -> InMemoryDesign:
+        share, sets = rows / self.n, []
+        for own in self.sets:
+            some = below(drawn(np.arange(len(own.labels)), seed), own.labels, share)
+            weights, labels = own.weights[some], own.labels[some]
+            sets.append(RowSet(own.rows.take(some), own.y[some], weights, labels))
+        fewer = replace(self, predictor=self.predictor.on(sets[0].rows), sets=sets)
         return fewer.weighing(self.weights)
 
-    def weighing(self, total: Array) -> Blocks:
-        """The same rows, with weights that sum to so much in each block, (B,)."""
+    def weighing(self, total: Array) -> InMemoryDesign:
+        """The same rows, with weights that sum to so much in each cell, (B,)."""
         factor = total / np.where(self.weights > 0, self.weights, 1.0)
-        sources = [s._replace(weights=s.weights * factor[s.labels]) for s in self.sources]
-        return replace(self, sources=sources)
+        sets = [own._replace(weights=own.weights * factor[own.labels]) for own in self.sets]
+        return replace(self, sets=sets)
 
     def sums(
         self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
     ) -> Sums:
-        """Losses and gradients of every fold at its own x, (K, size), in one pass over the rows.
-
-        With T, (K, size), also ∇²h's part of the rows times it; with `curved` all of that matrix.
-        Without `valued` the training losses are left out, which take as long as all their slopes.
-        """
-        K, size = self.folds, self.design.size
+        K, size = self.folds, self.predictor.size
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
-        gathered = Gathered(self.design, 3 * K, self._lens)  # the gradient, g_x and bent
+        gathered = Gathered(self.predictor, 3 * K, self._lens)  # the gradient, g_x and bent
         anew = curved and not isinstance(self.loss, Squared)
         hessian = np.zeros((K, size, size)) if anew else np.empty(0)
         for chunk in self._chunks():
@@ -243,61 +205,49 @@ class Blocks:
                 found.append((chunk.train, at.curve(z[:, K:])[:, used], 2 * K + used))
             gathered.add(chunk.A, *found)
             if anew:
-                self._bend(hessian, chunk.A, chunk.train, at, used)
-        judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
-        self.ledger.charge(passes=K * (1.0 if T is None else 2.0), held_out=judged)
+                self._add_hessian(hessian, chunk.A, chunk.train, at, used)
+        self._charge_sums(T is not None)
         if anew:
             self._charge_grams(K)
         elif curved:
-            hessian = self._of_squares
-        gradient, g_x, bent = np.split(gathered.flat, 3)
-        return Sums(total, gradient, g, g_x, bent, hessian)
+            hessian = self.hessian_of_squares
+        gradient, g_x, hvp = np.split(gathered.flat, 3)
+        return Sums(total, gradient, g, g_x, hvp, hessian)
 
-    def bends_at(self, X: Array) -> Bends:
-        """∇² of the training loss of every fold at its x, by products; what they need is kept."""
+    def hessian_at(self, X: Array) -> KeptHessian:
         W, shift = self._columns(X)
         kept = []
         for chunk in self._chunks():
             z = self._scores(chunk.A, W, shift)
             kept.append((chunk, At(self.loss, chunk.y, z)))
         self.ledger.charge(passes=0.5 * self.folds)
-        return Bends(self, kept)
-
-    def bent_along(self, X: Array, V: Array) -> Array:
-        """∇² of the training loss of every fold at its x times v_k, (K, size)."""
-        return self.bends_at(X).times(V)
+        return KeptHessian(self, kept)
 
     def diagonals(self, X: Array) -> Array:
-        """The diagonal of that ∇², (K, size)."""
-        design, found = self.design, np.zeros((self.folds, self.design.size))
+        predictor, found = self.predictor, np.zeros((self.folds, self.predictor.size))
         W, shift = self._columns(X)
         for chunk in self._chunks():
             at, own = (
                 At(self.loss, chunk.y, self._scores(chunk.A, W, shift)),
-                design.on(ArrayRows(self._seen(chunk.A))),
+                predictor.on(ArrayRows(self._seen(chunk.A))),
             )
             weights = np.broadcast_to(chunk.train, (len(chunk.y), chunk.trained.size))
             for j, k in enumerate(chunk.trained):
                 found[k] += own.diagonal(at.column(k), weights[:, j])
         return found
 
-    def curved_squares(self) -> Array:
-        """∇² of every fold's squared loss."""
-        return self._of_squares
-
     @cached_property
-    def _of_squares(self) -> Array:
+    def hessian_of_squares(self) -> Array:
         """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
-        K, size = self.folds, self.design.size
+        K, size = self.folds, self.predictor.size
         hessian = np.zeros((K, size, size))
         for chunk in self._chunks():
-            at = At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.design.outputs)))
-            self._bend(hessian, chunk.A, chunk.train, at, chunk.trained)
+            at = At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.predictor.outputs)))
+            self._add_hessian(hessian, chunk.A, chunk.train, at, chunk.trained)
         self._charge_grams(K)
         return hessian
 
     def held(self, k: int, X: Array) -> Array:
-        """g of fold k at many x, (N,)."""
         W, shift = self._columns(X)
         total = np.zeros(len(X))
         for chunk in self._chunks():
@@ -306,16 +256,10 @@ class Blocks:
             if some.size:
                 z = self._scores(chunk.A[some], W, shift)
                 total += weights[some] @ At(self.outer, chunk.y[some], z).value
-        self.ledger.charge(
-            held_out=0.5 * len(X) * float(self.test[k] @ self.counts) / max(self.n, 1)
-        )
+        self._charge_held(k, len(X))
         return total
 
-    def bent(self, X: Array, Q: Array, T: Array) -> Array:
-        """Σ_k T_kᵀ(∇²g_k − D³L_k[q_k])T_k at x_k, T of shape (K, size, s): (s, s).
-
-        D³L[q] is the derivative of ∇²L along q.
-        """
+    def second_order(self, X: Array, Q: Array, T: Array) -> Array:
         K, s = self.folds, T.shape[2]
         W, shift = self._columns(np.concatenate([X, Q]))
         directions = [self._columns(own.T) for own in T]
@@ -350,28 +294,24 @@ class Blocks:
         return np.asarray(left @ right.T)
 
     def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
-        """At one x for all: value (B,), gradient (B, size) and ∇² (B, size, size) of each block."""
-        B, size = self.train.shape[1], self.design.size
+        B, size = self.train.shape[1], self.predictor.size
         W, shift = self._columns(x[None])
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
-        gradient = Gathered(self.design, B, self._lens)
-        for part in self._kept_parts():
-            b = np.array([part.block])
-            z = self._scores(part.A, W, shift)
-            at, weights = At(self.loss, part.y, z), part.weights[:, None]
-            value[b] += part.weights @ at.value
-            gradient.add(part.A, (weights, at.slope, b))
+        gradient = Gathered(self.predictor, B, self._lens)
+        for some in self._kept_cells():
+            b = np.array([some.cell])
+            z = self._scores(some.A, W, shift)
+            at, weights = At(self.loss, some.y, z), some.weights[:, None]
+            value[b] += some.weights @ at.value
+            gradient.add(some.A, (weights, at.slope, b))
             if curved:
-                self._bend(hessian, part.A, weights, at, b)
+                self._add_hessian(hessian, some.A, weights, at, b)
         self.ledger.charge(passes=1.0)
         if curved:
             self._charge_grams(1)
         return value, gradient.flat, hessian
 
-    def _charge_grams(self, grams: int) -> None:
-        self.ledger.charge(grams=float(grams * self.design.grams))
-
-    def _bend(
+    def _add_hessian(
         self, hessian: Array, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]
     ) -> None:
         """hessian[k] += Aᵀ diag(weights ∂²loss/∂z²) A for k in `used`, the intercept included.
@@ -379,10 +319,10 @@ class Blocks:
         A is as it is kept, through the lens yet to be seen; `at` is at the z of all folds, or of
         those used.
         """
-        design, p = self.design, self.design.features
+        predictor, p = self.predictor, self.predictor.features
         columns = used if at.shape[1] > used.size else np.arange(used.size)
         weights = np.broadcast_to(weights, (len(weights), used.size))
-        if design.width > 1:
+        if predictor.width > 1:
             hessian[used] += self._pairs(self._seen(A), weights, at, columns)
             return
         d = weights * at.curvature[:, columns]
@@ -390,93 +330,93 @@ class Blocks:
             own = self._seen(part)
             for j, k in enumerate(used):
                 hessian[k, :p, :p] += gram(own, d[some, j])
-            if design.Q is not None:
+            if predictor.Q is not None:
                 border = np.asarray(own.T @ d[some]).T
                 hessian[used, :p, p] += border
                 hessian[used, p, :p] += border
-        if design.Q is not None:
+        if predictor.Q is not None:
             hessian[used, p, p] += d.sum(axis=0)
 
     def _pairs(self, A: Any, weights: Array, at: At, columns: npt.NDArray[np.intp]) -> Array:
         """Aᵀ diag(weights ∂²loss/∂z_c∂z_d) A for every pair of outputs and some folds."""
-        design, m, K = self.design, len(weights), self.design.outputs
-        if design.spread is not None or issparse(A) or A.shape[1] ** 2 > BLOCK_ENTRIES:
-            rows = design.on(ArrayRows(A))
+        predictor, m, K = self.predictor, len(weights), self.predictor.outputs
+        if predictor.spread is not None or issparse(A) or A.shape[1] ** 2 > BLOCK_ENTRIES:
+            rows = predictor.on(ArrayRows(A))
             each = zip(columns, weights.T, strict=True)
             return np.stack([rows.hessian(at.column(k), own) for k, own in each])
-        bent = [at.curve(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
+        curves = [at.curve(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
         pairs = [(c, d) for c in range(K) for d in range(c + 1)]
-        D = weights[:, :, None] * np.stack([bent[c][:, :, d] for c, d in pairs], axis=2)
-        E = A if design.Q is None else np.column_stack([A, np.ones(m)])
+        D = weights[:, :, None] * np.stack([curves[c][:, :, d] for c, d in pairs], axis=2)
+        E = A if predictor.Q is None else np.column_stack([A, np.ones(m)])
         found = grams(E, D.reshape(m, -1)).reshape(columns.size, len(pairs), *[E.shape[1]] * 2)
         whole = np.empty((columns.size, E.shape[1], K, E.shape[1], K))
         for j, (c, d) in enumerate(pairs):
             whole[:, :, c, :, d] = whole[:, :, d, :, c] = found[:, j]
-        return design.in_order(whole)
+        return predictor.in_order(whole)
 
     def _columns(self, X: Array) -> tuple[Array, Array]:
         """W of every x side by side, (features, columns · outputs), and what intercepts add."""
-        design, columns = self.design, len(X)
-        W = X[:, : design.slopes].reshape(columns, design.features, design.outputs)
-        shift = np.zeros((columns, design.width))
-        if design.Q is not None:
-            shift = X[:, design.slopes :] @ design.Q.T
+        predictor, columns = self.predictor, len(X)
+        W = X[:, : predictor.slopes].reshape(columns, predictor.features, predictor.outputs)
+        shift = np.zeros((columns, predictor.width))
+        if predictor.Q is not None:
+            shift = X[:, predictor.slopes :] @ predictor.Q.T
         if self._lens is not PLAIN:
             W, moved = self._lens.columns(W)
-            shift = shift + (moved if design.spread is None else moved @ design.spread)
-        return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(design.features, -1)), shift
+            shift = shift + (moved if predictor.spread is None else moved @ predictor.spread)
+        return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(predictor.features, -1)), shift
 
     def _scores(self, A: Any, W: Array, shift: Array) -> Array:
         """z of some rows at many x, (m, columns, width), from what `_columns` makes of these."""
         z = np.asarray(A @ W).reshape(A.shape[0], len(shift), -1)
-        spread = self.design.spread
+        spread = self.predictor.spread
         return np.asarray((z if spread is None else z @ spread) + shift)
 
     @cached_property
     def _lens(self) -> Lens:
         """Through which the rows of chunks are seen: products with these need no other copy."""
-        if self._few or len(self.sources) != 1:
+        if self._few or len(self.sets) != 1:
             return PLAIN
-        return self.sources[0].rows.lens
+        return self.sets[0].rows.lens
 
     def _seen(self, A: Any) -> Any:
         return A if self._lens is PLAIN else self._lens.of(A)
 
-    def _kept_parts(self) -> Iterator[Part]:
-        """`parts`, through the lens yet to be seen."""
+    def _kept_cells(self) -> Iterator[CellRows]:
+        """`cells`, through the lens yet to be seen."""
         if self._lens is PLAIN:
-            yield from self.parts()
+            yield from self.cells()
             return
-        (source,) = self.sources
-        for block, some, A in source.rows.parts(source.labels, kept=True):
-            yield Part(block, A, source.y[some], source.weights[some])
+        (own,) = self.sets
+        for cell, some, A in own.rows.parts(own.labels, kept=True):
+            yield CellRows(cell, A, own.y[some], own.weights[some])
 
     def _chunks(self) -> Iterator[Chunk]:
         return iter(self._few_chunks) if self._few else self._many_chunks()
 
     @property
     def _few(self) -> bool:
-        size = sum(source.rows.shape[0] * source.rows.shape[1] for source in self.sources)
+        size = sum(rows.shape[0] * rows.shape[1] for rows in self.rows)
         return size <= 4 * BLOCK_ENTRIES
 
     @cached_property
     def _few_chunks(self) -> list[Chunk]:
-        """So few rows that they are kept at hand, as arrays, and not parted by blocks."""
+        """So few rows that they are kept as arrays, and not parted by cells."""
         # The label −1 of rows that nobody uses is the last column, of zeros.
         none = np.zeros((1, self.folds))
         train, test = (np.concatenate([part.T, none]) for part in (self.train, self.test))
         all_folds = np.arange(self.folds)
         return [
             Chunk(
-                source.rows.dense(),
-                source.y,
-                source.weights[:, None] * train[source.labels],
-                source.weights[:, None] * test[source.labels],
+                own.rows.dense(),
+                own.y,
+                own.weights[:, None] * train[own.labels],
+                own.weights[:, None] * test[own.labels],
                 all_folds,
                 all_folds,
             )
-            for source in self.sources
-            if source.rows.shape[0]
+            for own in self.sets
+            if own.rows.shape[0]
         ]
 
     def _many_chunks(self) -> Iterator[Chunk]:
@@ -484,30 +424,29 @@ class Blocks:
             (np.flatnonzero(train), np.flatnonzero(test))
             for train, test in zip(self.train.T, self.test.T, strict=True)
         ]
-        for block, A, y, weights in self._kept_parts():
-            yield Chunk(A, y, weights[:, None], weights[:, None], *used[block])
+        for cell, A, y, weights in self._kept_cells():
+            yield Chunk(A, y, weights[:, None], weights[:, None], *used[cell])
 
 
-class Bends:
-    """H_k v_k for all folds at once, with H_k the second derivative of fold k's training loss."""
+class KeptHessian:
+    """∇²L_k v_k for all folds at once; the losses at x are kept for it."""
 
-    def __init__(self, blocks: Blocks, kept: list[tuple[Chunk, At]]) -> None:
-        self._blocks, self._kept = blocks, kept
+    def __init__(self, design: InMemoryDesign, kept: list[tuple[Chunk, At]]) -> None:
+        self._design, self._kept = design, kept
 
     def times(self, V: Array) -> Array:
-        """(K, size), one pass of all folds."""
-        blocks = self._blocks
-        W, shift = blocks._columns(V)
-        total = Gathered(blocks.design, blocks.folds, blocks._lens)
+        design = self._design
+        W, shift = design._columns(V)
+        total = Gathered(design.predictor, design.folds, design._lens)
         for chunk, at in self._kept:
-            z = blocks._scores(chunk.A, W, shift)
+            z = design._scores(chunk.A, W, shift)
             total.add(chunk.A, (chunk.train, at.curve(z)[:, chunk.trained], chunk.trained))
-        blocks.ledger.charge(passes=float(blocks.folds))
+        design.ledger.charge(passes=float(design.folds))
         return total.flat
 
 
 def _patterns(models: Sequence[LinearModel]) -> Any:
-    """The block of every row, (n,), or −1; which terms use a block, (2K, B); and the weights."""
+    """The cell of every row, (n,), or −1; which terms use a cell, (2K, B); and the weights."""
     terms = [m.train for m in models] + [m.test for m in models]
     if len(terms) > 62:
         return None

@@ -1,7 +1,7 @@
-"""The folds of one model, each asked for its own terms: as hoag._glm.blocks by parts of rows.
+"""The folds of one model whose terms are no sums over rows, of which no part can be taken alone.
 
-For terms that are no sum over rows, of which no part can be taken by itself. The scores of all
-folds are still one product with the rows, and so are their gradients.
+Each fold is asked for its own terms; the scores of all folds are still one product with the rows,
+and so are their gradients.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hoag._core.numeric import Array
-from hoag._glm.blocks import Sums
+from hoag._glm.design import FoldedDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.rows import Rows
 from hoag._glm.scores import AtScores
@@ -21,43 +21,41 @@ from hoag.problems import Ledger
 
 
 @dataclass(frozen=True, eq=False)
-class Each:
-    """K folds on one matrix, of one output.
+class CoupledDesign(FoldedDesign):
+    """K folds on one matrix, of one output, whose rows are compared with each other.
 
     dual   `Sums.hessian` holds C = ∂²L/∂z², (K, n, n), in place of ∇² = AᵀCA
     """
 
     train: list[DataTerm]
     test: list[DataTerm]
-    design: Predictor
+    predictor: Predictor
     dual: bool = False
     ledger: Ledger = field(default_factory=Ledger)
 
     @staticmethod
-    def of(models: Sequence[LinearModel], dual: bool = False) -> Each | None:
+    def of(models: Sequence[LinearModel], dual: bool = False) -> CoupledDesign | None:
         """None where folds have rows of their own, or several outputs."""
         train, test = [m.train for m in models], [m.test for m in models]
-        rows, design = train[0].design.rows, train[0].design
-        if design.width > 1 or any(term.design.rows is not rows for term in train + test):
+        rows, predictor = train[0].design.rows, train[0].design
+        if predictor.width > 1 or any(term.design.rows is not rows for term in train + test):
             return None
-        return Each(train, test, design, dual)
+        return CoupledDesign(train, test, predictor, dual)
 
-    def like(self, models: Sequence[LinearModel]) -> Each | None:
-        """Those of other folds of the same model, counted in the account of the first."""
-        found = Each.of(models, self.dual)
+    def like(self, models: Sequence[LinearModel]) -> CoupledDesign | None:
+        found = CoupledDesign.of(models, self.dual)
         return None if found is None else replace(found, ledger=models[0].ledger)
 
-    def softened(self) -> Each | None:
+    def softened(self) -> None:
         """None: losses of rows that are compared with each other have no need of it."""
-        return None
+        return
 
     @property
     def rows(self) -> list[Rows]:
-        return [self.design.rows]
+        return [self.predictor.rows]
 
-    def on(self, rows: Sequence[Rows]) -> Each:
-        """The same folds with their rows in another basis."""
-        return replace(self, design=Predictor(rows[0], 1, self.design.Q))
+    def on(self, rows: Sequence[Rows]) -> CoupledDesign:
+        return replace(self, predictor=self.predictor.on(rows[0]))
 
     @property
     def weights(self) -> Array:
@@ -70,86 +68,89 @@ class Each:
 
     @property
     def n(self) -> int:
-        return int(self.design.n)
+        return int(self.predictor.n)
 
     def scores(self, X: Array) -> Array:
         """z of many x, (N, size): (n, N)."""
-        design = self.design
-        z = design.rows.forward(np.ascontiguousarray(X[:, : design.slopes].T))
-        return z if design.Q is None else z + X[:, -1]
+        predictor = self.predictor
+        z = predictor.rows.forward(np.ascontiguousarray(X[:, : predictor.slopes].T))
+        return z if predictor.Q is None else z + X[:, -1]
 
     def gathered(self, R: Array) -> Array:
         """Aᵀr of many r, (n, N): (N, size)."""
-        flat = self.design.rows.backward(R).T
-        if self.design.Q is None:
+        flat = self.predictor.rows.backward(R).T
+        if self.predictor.Q is None:
             return np.ascontiguousarray(flat)
         return np.concatenate([flat, R.sum(axis=0)[:, None]], axis=1)
 
     def sums(
         self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
     ) -> Sums:
-        """As hoag._glm.blocks.Blocks.sums has them."""
         K, Z = self.folds, self.scores(X)
-        fits = [term.at_scores(Z[:, k]) for k, term in enumerate(self.train)]
-        judges = [term.at_scores(Z[:, k]) for k, term in enumerate(self.test)]
+        fits, judges = self._at(self.train, Z), self._at(self.test, Z)
         slopes = [at.slope for at in fits] + [at.slope for at in judges]
         self.ledger.charge(passes=float(K), held_out=0.5 * K)
-        bent, hessian = np.empty((K, 0)), np.empty(0)
+        hvp, hessian = np.empty((K, 0)), np.empty(0)
         if T is not None:
             slopes += [at.curve(t) for at, t in zip(fits, self.scores(T).T, strict=True)]
             self.ledger.charge(passes=float(K))
         both = self.gathered(np.stack(slopes, axis=1))
         if T is not None:
-            bent = both[2 * K :]
+            hvp = both[2 * K :]
         if curved:
-            hessian = np.stack([self._bend(at) for at in fits])
+            hessian = np.stack([self._hessian(at) for at in fits])
         return Sums(
             np.array([at.value for at in fits]) if valued else np.zeros(K),
             both[:K],
             np.array([at.value for at in judges]),
             both[K : 2 * K],
-            bent,
+            hvp,
             hessian,
         )
 
-    def _bend(self, at: AtScores) -> Array:
+    def _at(self, terms: Sequence[DataTerm], Z: Array) -> list[AtScores]:
+        """The terms of all folds, each at its own z."""
+        return [term.at_scores(z) for term, z in zip(terms, Z.T, strict=True)]
+
+    def _hessian(self, at: AtScores) -> Array:
         if self.dual:
             return at.curve(np.eye(self.n))
         self.ledger.charge(grams=at.grams)
-        return at.hessian(self.design)
+        return at.hessian(self.predictor)
 
-    def bends_at(self, X: Array) -> EachBends:
-        """∇² of the training term of every fold at its x, by products."""
+    def hessian_at(self, X: Array) -> CoupledHessian:
         Z = self.scores(X)
         self.ledger.charge(passes=0.5 * self.folds)
-        return EachBends(self, [term.at_scores(Z[:, k]) for k, term in enumerate(self.train)])
+        return CoupledHessian(self, self._at(self.train, Z))
+
+    def diagonals(self, X: Array) -> Array:
+        fits = self._at(self.train, self.scores(X))
+        self.ledger.charge(grams=sum(at.grams for at in fits))
+        return np.stack([np.diag(at.hessian(self.predictor)) for at in fits])
 
     def held(self, k: int, X: Array) -> Array:
-        """g of fold k at many x, (N,)."""
         self.ledger.charge(held_out=0.5 * len(X))
         return np.array([self.test[k].at_scores(z).value for z in self.scores(X).T])
 
-    def bent(self, X: Array, Q: Array, T: Array) -> Array:
-        """Σ_k T_kᵀ(∇²g_k − D³L_k[q_k])T_k at x_k, T of shape (K, size, s): (s, s)."""
+    def second_order(self, X: Array, Q: Array, T: Array) -> Array:
         K, s = self.folds, T.shape[2]
         Z, U, total = self.scores(X), self.scores(Q), np.zeros((s, s))
+        fits, judges = self._at(self.train, Z), self._at(self.test, Z)
         for k in range(K):
             V = self.scores(T[k].T)
-            fit, judge = (terms[k].at_scores(Z[:, k]) for terms in (self.train, self.test))
-            total += V.T @ (judge.curve(V) - fit.third(U[:, k], V))
+            total += V.T @ (judges[k].curve(V) - fits[k].third(U[:, k], V))
         self.ledger.charge(passes=K * (1.0 + 0.5 * s))
         return total
 
 
-class EachBends:
-    """H_k v_k for all folds."""
+class CoupledHessian:
+    """∇²L_k v_k for all folds."""
 
-    def __init__(self, each: Each, fits: Sequence[AtScores]) -> None:
-        self._each, self._fits = each, fits
+    def __init__(self, design: CoupledDesign, fits: Sequence[AtScores]) -> None:
+        self._design, self._fits = design, fits
 
     def times(self, V: Array) -> Array:
-        """(K, size), one pass of all folds."""
-        each = self._each
-        bent = [at.curve(z) for at, z in zip(self._fits, each.scores(V).T, strict=True)]
-        each.ledger.charge(passes=float(each.folds))
-        return each.gathered(np.stack(bent, axis=1))
+        design = self._design
+        curved = [at.curve(z) for at, z in zip(self._fits, design.scores(V).T, strict=True)]
+        design.ledger.charge(passes=float(design.folds))
+        return design.gathered(np.stack(curved, axis=1))

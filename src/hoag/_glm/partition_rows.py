@@ -1,4 +1,4 @@
-"""Rows of a piece, seen through a lens some at a time, and all rows of an engine."""
+"""Rows of a partition, seen through a lens some at a time, and all rows of an engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTRIES = 1e6
 
 
 class SeenRows(Rows):
-    """A dense piece through a lens: X stays as it is, in single precision if it was so."""
+    """A dense partition through a lens: X stays as it is, in single precision if it was so."""
 
     def __init__(self, X: Any, lens: Lens) -> None:
         self.X, self._lens = X, lens
@@ -56,7 +56,7 @@ def seen(X: Any, lens: Lens) -> Rows:
     return ArrayRows(X, float(lens.scale))
 
 
-class FarRows(Rows):
+class PartitionedRows(Rows):
     """All rows of an engine; `gathered` brings them here, for what few rows need."""
 
     def __init__(

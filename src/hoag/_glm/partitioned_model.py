@@ -12,56 +12,56 @@ import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._glm.blocks import Sums
-from hoag._glm.far import FarBlocks
+from hoag._glm.design import Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.moments import Moments
+from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.term import DataTerm, DataTermAt
 from hoag.problems import Charger, Ledger
 
 
 @dataclass(eq=False)
-class FarFold:
-    """One fold of some blocks; what all rows said at the last x is remembered."""
+class PartitionedFold:
+    """One fold of some design; what all rows said at the last x is remembered."""
 
-    blocks: FarBlocks
+    design: PartitionedDesign
     last: tuple[Array, Sums] | None = field(default=None, repr=False)
 
     def at(self, x: Array) -> Sums:
         """h, ∇h, g and ∇g by one read."""
         if self.last is None or not np.array_equal(self.last[0], x):
-            self.last = (x, self.blocks.sums(x[None]))
+            self.last = (x, self.design.sums(x[None]))
         return self.last[1]
 
 
-class FarTerm(DataTerm):
+class PartitionedTerm(DataTerm):
     """Σᵢ sᵢ loss(yᵢ, zᵢ) over the training rows of a fold, or over those it is judged on."""
 
-    def __init__(self, fold: FarFold, judged: bool) -> None:
-        blocks = fold.blocks
-        self.fold, self.judged, self.design = fold, judged, blocks.design
-        self.loss = blocks.outer if judged else blocks.loss
+    def __init__(self, fold: PartitionedFold, judged: bool) -> None:
+        design = fold.design
+        self.fold, self.judged, self.design = fold, judged, design.predictor
+        self.loss = design.outer if judged else design.loss
         self.y, self.charge = np.empty(0), _charged_by_blocks
-        self.members = (blocks.test if judged else blocks.train)[0]
+        self.members = (design.test if judged else design.train)[0]
 
     @property
-    def far(self) -> FarBlocks:
-        return self.fold.blocks
+    def far(self) -> PartitionedDesign:
+        return self.fold.design
 
     @property
     def total_weight(self) -> float:
-        return float(self.fold.blocks.weights[self.members].sum())
+        return float(self.fold.design.weights[self.members].sum())
 
-    def at(self, x: Array) -> FarTermAt:
-        return FarTermAt(self, x.copy())
+    def at(self, x: Array) -> PartitionedTermAt:
+        return PartitionedTermAt(self, x.copy())
 
     @cached_property
     def constant_gram(self) -> Array:
         nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
-        curvature = float(self.fold.blocks.loss.at(nothing, nothing).ceiling[0])
-        blocks = self.fold.blocks
-        every = blocks.moments(np.zeros(self.design.features), np.zeros(self.design.outputs))
+        curvature = float(self.fold.design.loss.at(nothing, nothing).ceiling[0])
+        design = self.fold.design
+        every = design.moments(np.zeros(self.design.features), np.zeros(self.design.outputs))
         none = Moments.none(self.design.features, self.design.outputs)
         own = reduce(Moments.plus, (every[b] for b in np.flatnonzero(self.members)), none)
         if self.design.Q is None:
@@ -71,10 +71,10 @@ class FarTerm(DataTerm):
         return np.asarray(curvature * np.block([[own.gram, border], [border.T, corner]]))
 
 
-class FarTermAt(DataTermAt):
+class PartitionedTermAt(DataTermAt):
     """The term at one x, by sums over all rows."""
 
-    term: FarTerm
+    term: PartitionedTerm
 
     @cached_property
     def value(self) -> float:
@@ -87,7 +87,7 @@ class FarTermAt(DataTermAt):
         return np.asarray((at.g_x if self.term.judged else at.gradient)[0])
 
     def curve(self, v: Array) -> Array:
-        return np.asarray(self._fit.bends_at(self.x[None]).times(v[None])[0])
+        return np.asarray(self._fit.hessian_at(self.x[None]).times(v[None])[0])
 
     @cached_property
     def hessian(self) -> Array:
@@ -98,27 +98,27 @@ class FarTermAt(DataTermAt):
         return np.asarray(self._fit.diagonals(self.x[None])[0])
 
     @property
-    def _fit(self) -> FarBlocks:
+    def _fit(self) -> PartitionedDesign:
         if self.term.judged:
             raise InvalidInput("How held-out rows bend is not known where rows are elsewhere.")
-        return self.term.fold.blocks
+        return self.term.fold.design
 
 
-class FarModel(LinearModel):
+class PartitionedModel(LinearModel):
     """A linear model on rows that are elsewhere."""
 
     judged_alike = False  # z of a row is nowhere kept, so nothing of it is shared
 
-    def __init__(self, fold: FarFold, penalty: Penalty) -> None:
-        ledger = fold.blocks.ledger
-        super().__init__(FarTerm(fold, False), FarTerm(fold, True), penalty, ledger)
+    def __init__(self, fold: PartitionedFold, penalty: Penalty) -> None:
+        ledger = fold.design.ledger
+        super().__init__(PartitionedTerm(fold, False), PartitionedTerm(fold, True), penalty, ledger)
 
-    def of_targets(self, targets: npt.NDArray[np.intp]) -> FarModel:
+    def of_targets(self, targets: npt.NDArray[np.intp]) -> PartitionedModel:
         assert isinstance(self.penalty, Ridge)
-        blocks: FarBlocks = self.train.far.of_targets(targets)
-        intercepts = blocks.design.size - blocks.design.slopes
+        design: PartitionedDesign = self.train.far.of_targets(targets)
+        intercepts = design.predictor.size - design.predictor.slopes
         penalty = self.penalty.of_targets(self.groups, targets, intercepts)
-        return FarModel(FarFold(blocks), penalty)
+        return PartitionedModel(PartitionedFold(design), penalty)
 
     def floor(self, point: Any) -> Array | None:
         """As where rows are here, with the diagonal of ∇² for the curvature: one read."""
@@ -136,12 +136,12 @@ class FarModel(LinearModel):
         )
 
 
-def far_models(blocks: FarBlocks, penalties: list[Penalty]) -> list[LinearModel]:
+def partitioned_models(design: PartitionedDesign, penalties: list[Penalty]) -> list[LinearModel]:
     """One for each fold."""
     models: list[LinearModel] = []
     for k, penalty in enumerate(penalties):
-        alone = blocks.of_folds(blocks.train[k : k + 1], blocks.test[k : k + 1])
-        models.append(FarModel(FarFold(alone), penalty))
+        alone = design.of_folds(design.train[k : k + 1], design.test[k : k + 1])
+        models.append(PartitionedModel(PartitionedFold(alone), penalty))
     return models
 
 
@@ -149,18 +149,18 @@ def _charged_by_blocks(*_: Any) -> None:
     """What a far term costs is counted where its sums are asked for."""
 
 
-def near_models(blocks: FarBlocks, models: Sequence[LinearModel]) -> list[LinearModel]:
+def near_models(design: PartitionedDesign, models: Sequence[LinearModel]) -> list[LinearModel]:
     """The same folds on the rows at hand, with the weights that these have."""
-    few = blocks.at_hand(1.0)
-    (source,) = few.sources
+    few = design.at_hand(1.0)
+    (own,) = few.sets
     found = []
     for k, model in enumerate(models):
         ledger = Ledger()
         inside, outside = (
-            source.weights * part[k][source.labels] for part in (blocks.train, blocks.test)
+            own.weights * part[k][own.labels] for part in (design.train, design.test)
         )
-        design = few.design.on(source.rows)
-        train = DataTerm(design, few.loss, source.y, inside, Charger(ledger, "passes"))
-        test = DataTerm(design, few.outer, source.y, outside, Charger(ledger, "held_out"))
+        predictor = few.predictor.on(own.rows)
+        train = DataTerm(predictor, few.loss, own.y, inside, Charger(ledger, "passes"))
+        test = DataTerm(predictor, few.outer, own.y, outside, Charger(ledger, "held_out"))
         found.append(LinearModel(train, test, model.penalty, ledger))
     return found

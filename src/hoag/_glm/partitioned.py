@@ -1,0 +1,316 @@
+"""The rows of K folds in partitions: in files, or on workers.
+
+Whatever criteria ask of the rows of all folds is a sum over rows, so every partition is an
+`InMemoryDesign` of its own, and what is asked of all is asked of each and added (hoag._data). A
+gradient, a product with ∇²h, the losses and slopes of held-out rows, for all folds: one read of all
+partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter, methodcaller
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._data.engine import Engine
+from hoag._data.piece import Piece
+from hoag._glm.chunks import CellRows
+from hoag._glm.design import RowwiseDesign, Sums
+from hoag._glm.drawn import below
+from hoag._glm.fold_rule import FoldRule
+from hoag._glm.in_memory import InMemoryDesign, RowSet
+from hoag._glm.lens import Lens
+from hoag._glm.losses import Loss, OuterLoss, Squared
+from hoag._glm.model import LinearModel
+from hoag._glm.moments import Moments
+from hoag._glm.partition_rows import PartitionedRows, seen
+from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.targets import Target
+from hoag._glm.term import Predictor, picked
+from hoag.problems import Ledger
+
+
+@dataclass(frozen=True, eq=False)
+class ToDesign:
+    """A partition as it was given ↦ its rows in cells, as the model takes them.
+
+    rule    the cell of every row
+    lens    the units of X
+    target  y ↦ Target; `weigh`: y and weights ↦ weights; `unit` is what these are multiplied by
+    targets   the numbers of those targets that are looked at; None: all
+    """
+
+    rule: FoldRule
+    lens: Lens
+    target: Any
+    weigh: Any
+    unit: float
+    targets: Any = None
+
+    def __call__(self, i: int, partition: Piece) -> InMemoryDesign:
+        weights, labels = labelled(self.rule, self.weigh, i, partition)
+        try:
+            target = self.target(partition.y)
+        except InvalidInput as error:
+            raise InvalidInput(f"In piece {i}, whose rows are counted from 0: {error}") from None
+        return self.design(seen(partition.X, self.lens), target, self.unit * weights, labels)
+
+    def design(
+        self, rows: Rows, target: Target, weights: Array, labels: npt.NDArray[np.intp]
+    ) -> InMemoryDesign:
+        """Of rows that are in memory."""
+        y, predictor = target.y, target.design(rows)
+        if self.targets is not None:
+            y, predictor = picked(y, self.targets), predictor.of_targets(self.targets)
+        folds, own = self.rule.patterns, RowSet(rows, y, weights, labels)
+        return InMemoryDesign(folds.train, folds.test, target.loss, target.outer, predictor, [own])
+
+
+def labelled(
+    rule: FoldRule, weigh: Any, i: int, partition: Piece
+) -> tuple[Array, npt.NDArray[np.intp]]:
+    """The weights of the rows of partition i, and their cells; −1 where the weight is 0."""
+    weights = partition.weights if weigh is None else weigh(partition.y, partition.weights)
+    return weights, np.where(weights > 0, rule.labels(i, partition.y), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class ForFolds:
+    """What is asked of a partition, for folds that may be others than those it was made for."""
+
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
+    ask: Any
+
+    def __call__(self, design: InMemoryDesign) -> Any:
+        return self.ask(design.of_folds(self.train, self.test))
+
+
+class Sample(NamedTuple):
+    """Some rows that were kept when all were read: X, y, weights, cells, and what each drew.
+
+    `share` is that of all rows: those that drew less are here, all of them. See hoag._glm.drawn.
+    """
+
+    X: Any
+    y: npt.NDArray[Any]
+    weights: Array
+    labels: npt.NDArray[np.intp]
+    draws: Array
+    share: float
+
+
+class CellSums(NamedTuple):
+    """What one read has told: the rows of every cell, their weights, and Σᵢ sᵢ aᵢⱼ²."""
+
+    counts: npt.NDArray[np.intp]
+    weights: Array
+    squares: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedDesign(RowwiseDesign):
+    """The rows of K folds, in partitions that an engine goes through; some are in memory, too."""
+
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
+    loss: Loss
+    outer: OuterLoss
+    predictor: Predictor
+    engine: Engine
+    prepare: ToDesign
+    known: CellSums
+    sample: Sample
+    ledger: Ledger = field(default_factory=Ledger)
+
+    def _total(self, ask: Any) -> Any:
+        """Σ over partitions of what each answers: one read of all."""
+        self.ledger.charge(reads=1.0)
+        return self.engine.total(ForFolds(self.train, self.test, ask), self.prepare)
+
+    def like(self, models: Sequence[LinearModel]) -> PartitionedDesign:
+        return replace(self.joined(models), ledger=models[0].ledger)
+
+    def joined(self, models: Sequence[LinearModel]) -> PartitionedDesign:
+        """For all folds of some models on these rows."""
+        train = np.concatenate([model.train.far.train for model in models])
+        test = np.concatenate([model.test.far.test for model in models])
+        return self.of_folds(train, test)
+
+    def of_folds(
+        self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]
+    ) -> PartitionedDesign:
+        return replace(self, train=train, test=test)
+
+    @property
+    def rows(self) -> list[Rows]:
+        return [self.predictor.rows]
+
+    @property
+    def n(self) -> int:
+        return int(self.predictor.n)
+
+    @property
+    def counts(self) -> npt.NDArray[np.intp]:
+        return self.known.counts
+
+    @property
+    def weights(self) -> Array:
+        return self.known.weights
+
+    @property
+    def in_memory(self) -> bool:
+        return False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the sample is all rows."""
+        return self.sample.share >= 1.0
+
+    def on(self, rows: Sequence[Rows]) -> InMemoryDesign:
+        """With other rows, in memory: y and the weights are brought here, too."""
+        kept = self.engine.gathered(_beside_rows, self.prepare)
+        y, weights, labels = (np.concatenate(part) for part in zip(*kept, strict=True))
+        own, predictor = RowSet(rows[0], y, weights, labels), self.predictor.on(rows[0])
+        losses = (self.loss, self.outer)
+        return InMemoryDesign(self.train, self.test, *losses, predictor, [own], self.ledger)
+
+    def softened(self) -> None:
+        """None: partitions are prepared for one loss."""
+        return
+
+    def cells(self) -> Iterator[CellRows]:
+        """Brings all rows here, some at a time: for what few of them need."""
+        self.ledger.charge(reads=1.0)
+        for cells in self.engine.gathered(_cells, self.prepare):
+            yield from cells
+
+    def of_targets(self, targets: npt.NDArray[np.intp]) -> PartitionedDesign:
+        prepare = replace(self.prepare, targets=targets)
+        predictor = self.predictor.of_targets(targets)
+        return replace(self, predictor=predictor, prepare=prepare, ledger=Ledger())
+
+    def sampled(self, rows: int, seed: int) -> InMemoryDesign:
+        """On rows of the sample: about as many as are asked for, or all of these."""
+        return self.at_hand(min(rows / self.n, self.sample.share)).weighing(self.weights)
+
+    def at_hand(self, share: float) -> InMemoryDesign:
+        """A share of all rows, with weights of their own: λ is about that of all rows, then."""
+        kept, prepare = self.sample, self.prepare
+        some = below(kept.draws, kept.labels, share)
+        X, target = kept.X[some], prepare.target(kept.y[some])
+        rows = seen(X, prepare.lens) if sparse.issparse(X) else ArrayRows(prepare.lens.of(X))
+        found = prepare.design(rows, target, kept.weights[some], kept.labels[some])
+        return found.of_folds(self.train, self.test)
+
+    # ---- sums over all rows
+
+    def sums(
+        self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
+    ) -> Sums:
+        anew = curved and not isinstance(self.loss, Squared)
+        found: Sums = self._total(methodcaller("sums", X, T, anew, valued))
+        self._charge_sums(T is not None)
+        if anew:
+            self._charge_grams(self.folds)
+        return found._replace(hessian=self.hessian_of_squares) if curved and not anew else found
+
+    @cached_property
+    def hessian_of_squares(self) -> Array:
+        """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
+        self._charge_grams(self.folds)
+        return np.asarray(self._total(attrgetter("hessian_of_squares")))
+
+    def hessian_at(self, X: Array) -> ReadHessian:
+        return ReadHessian(self, X)
+
+    def held(self, k: int, X: Array) -> Array:
+        self._charge_held(k, len(X))
+        return np.asarray(self._total(methodcaller("held", k, X)))
+
+    def second_order(self, X: Array, Q: Array, T: Array) -> Array:
+        self.ledger.charge(passes=self.folds * (2.0 + T.shape[2]))
+        return np.asarray(self._total(methodcaller("second_order", X, Q, T)))
+
+    def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
+        value, gradient, hessian = self._total(methodcaller("expanded", x, curved))
+        self.ledger.charge(passes=1.0)
+        if curved:
+            self._charge_grams(1)
+        return value, gradient, hessian
+
+    def diagonals(self, X: Array) -> Array:
+        self.ledger.charge(passes=0.5 * self.folds)
+        return np.asarray(self._total(methodcaller("diagonals", X)))
+
+    @property
+    def centre(self) -> tuple[Array, Array]:
+        """Where the units have put it: columns, and y, are about 0 there."""
+        return np.zeros(self.predictor.features), np.zeros(self.predictor.outputs)
+
+    def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
+        self.ledger.charge(grams=1.0)
+        return tuple(self._total(methodcaller("moments", a, y)))
+
+
+class ReadHessian:
+    """∇²L_k v_k for all folds, with the x of each: a read for every product, for z are not kept."""
+
+    def __init__(self, design: PartitionedDesign, X: Array) -> None:
+        self._design, self._X = design, X
+
+    def times(self, V: Array) -> Array:
+        self._design.ledger.charge(passes=1.5 * self._design.folds)
+        return np.asarray(self._design._total(Along(self._X, V)))
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """A partition ↦ its ∇²L_k v_k."""
+
+    X: Array
+    V: Array
+
+    def __call__(self, design: InMemoryDesign) -> Array:
+        return design.hessian_at(self.X).times(self.V)
+
+
+def partitioned_rows(
+    engine: Engine, prepare: ToDesign, n: int, entries: int, is_sparse: bool
+) -> PartitionedRows:
+    def gathered() -> list[Any]:
+        return engine.gathered(_matrix, prepare)
+
+    return PartitionedRows((n, engine.features), entries, is_sparse, gathered)
+
+
+def _matrix(design: InMemoryDesign) -> Any:
+    """The rows of a partition, whole."""
+    rows = design.predictor.rows
+    if rows.shape[0] == 0:
+        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
+    return stacked([A for _, A in rows.blocks()])
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays, or sparse matrices, one below another."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def _cells(design: InMemoryDesign) -> list[CellRows]:
+    return list(design.cells())
+
+
+def _beside_rows(design: InMemoryDesign) -> tuple[Any, Array, npt.NDArray[np.intp]]:
+    (own,) = design.sets
+    return own.y, own.weights, own.labels
