@@ -22,6 +22,9 @@ from typing import Any
 import numpy as np
 import sklearn
 from _measure import HEADER, Aim, alone, cached, in_child, measured, record, row, say, timed
+from paper.cases import PAPER_SHIFT, Setting, case
+from paper.methods import METHODS, STARTS, random_start
+from paper.truth import Curve
 from scipy import sparse
 from scipy.special import expit
 from sklearn import linear_model
@@ -34,12 +37,9 @@ from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag._criteria.plan import plan
-from hoag.bench.cases import PAPER_SHIFT, Setting, case
-from hoag.bench.methods import METHODS, STARTS, random_start
-from hoag.bench.truth import Curve
 from hoag.optimize import Auto
 
-# Reading the text takes half a minute: once is enough, also for hoag.bench.cases.
+# Reading the text takes half a minute: once is enough, also for paper.cases.
 datasets.load = cache(datasets.load)
 
 # Suboptimality, relatively, at which λ counts as found: of one, and of a kernel's two.

@@ -196,9 +196,3 @@ def test_a_bundled_name_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["tune", "iris", "--checkpoint", "iris", "-q"]) == 0
     assert (tmp_path / "iris").exists()
-
-
-def test_a_file_is_no_folder(tmp_path, capsys):
-    (tmp_path / "out").write_text("mine")
-    assert main(["reproduce", "--out", str(tmp_path / "out"), "--draw"]) == 1
-    assert f"--out {tmp_path / 'out'} is not a folder" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._criteria import unrolled
 from hoag._glm.penalties import Ridge
-from hoag.bench.truth import Curve, Solved
+from paper.truth import Curve, Solved
 
 # The paper's binary model has exp(λ)‖x‖², ours ½ exp(λ)‖x‖².
 PAPER_SHIFT = -float(np.log(2.0))

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import hoag
-from hoag import models
-from hoag.cli import main
+from hoag import cli, models
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
@@ -20,8 +19,9 @@ pytest.importorskip("threadpoolctl")
 pytest.importorskip("bayes_opt")
 pytest.importorskip("optuna")
 
-from hoag.bench import cases, claims, figures, methods, page, rows, runs, truth  # noqa: E402
-from hoag.cli.report import Markdown, Page  # noqa: E402
+from paper import cases, claims, figures, methods, page, rows, runs, truth  # noqa: E402
+from paper.reproduce import main  # noqa: E402
+from paper.sheets import Markdown, Sheet  # noqa: E402
 
 # What suboptimality is measured with.
 
@@ -306,7 +306,7 @@ def test_parquet_and_csv_hold_the_same(tmp_path):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction")
-    assert main(["reproduce", "--budget", "0.04s", "--out", str(out)]) == 0
+    assert main(["--budget", "0.04s", "--out", str(out)]) == 0
     return out
 
 
@@ -335,7 +335,7 @@ def test_drawing_computes_nothing(made, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(hoag.Implicit, name, None)
         monkeypatch.setattr(hoag.Unrolled, name, None)
     monkeypatch.setattr(runs, "_setting", None)
-    assert main(["reproduce", "--draw", "--json", "--out", str(copy)]) == 0
+    assert main(["--draw", "--json", "--out", str(copy)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {claim["figure"] for claim in found} == set(figures.FIGURES)
     assert (copy / picture).read_bytes() == before
@@ -347,7 +347,7 @@ def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
     shutil.copytree(made / "rows", copy / "rows")
     shutil.rmtree(copy / "rows" / "digits")
     shutil.rmtree(copy / "rows" / "breast_cancer")
-    assert main(["reproduce", "--draw", "--out", str(copy)]) == 0
+    assert main(["--draw", "--out", str(copy)]) == 0
     assert "No rows for the figure gradient, many." in capsys.readouterr().err
     text = (copy / "reproduction.html").read_text()
     assert text.count("data:image/png;base64,") == 3
@@ -356,10 +356,10 @@ def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     monkeypatch.setattr(runs, "_setting", None)
-    arguments = ["reproduce", "--budget", "0.04s", "--out", str(made), "--figure", "methods"]
+    arguments = ["--budget", "0.04s", "--out", str(made), "--figure", "methods"]
     assert main(arguments) == 0
     assert "HOAG is the first" in capsys.readouterr().out
-    assert main(["reproduce", "--budget", "0.04s", "--out", str(made)]) == 0  # all figures again
+    assert main(["--budget", "0.04s", "--out", str(made)]) == 0  # all figures again
 
 
 @pytest.mark.parametrize(
@@ -372,16 +372,29 @@ def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, sentence, tmp_path, capsys):
-    assert main(["reproduce", *arguments, "--out", str(tmp_path)]) == 1
+    assert main([*arguments, "--out", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     assert sentence in told
     assert told.count("\n") == 1
 
 
+def test_a_file_is_no_folder(tmp_path, capsys):
+    (tmp_path / "out").write_text("mine")
+    assert main(["--out", str(tmp_path / "out"), "--draw"]) == 1
+    assert f"--out {tmp_path / 'out'} is not a folder" in capsys.readouterr().err
+
+
+def test_the_old_command_says_where_it_is_now(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["reproduce", "--data", "paper"])
+    assert stop.value.code == cli.USAGE
+    assert "make reproduce" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["soon", "0s", "-3"])
 def test_a_budget_that_is_no_time_is_wrong_usage(text, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["reproduce", f"--budget={text}"])
+        main([f"--budget={text}"])
     assert stop.value.code == 2
     assert "is no time" in capsys.readouterr().err
 
@@ -428,13 +441,13 @@ def test_a_browser_shows_the_page(made, tmp_path, width):
 def test_both_kinds_of_page_take_the_same_words():
     found = made_up()
     claimed, picture = claims.check(found, ["tolerance"]), {"tolerance": b"png"}
-    for kind in (Page, Markdown):
+    for kind in (Sheet, Markdown):
         sheet = kind("Title <b>", "Lead & more")
         page.write(sheet, found, ["tolerance"], claimed, picture)
-        text = sheet.html() if kind is Page else "\n".join(sheet._parts)
+        text = sheet.html() if kind is Sheet else "\n".join(sheet._parts)
         assert "Verdicts" in text
         assert "This run agrees." in text
-        assert ("Title &lt;b&gt;" in text) == (kind is Page)
+        assert ("Title &lt;b&gt;" in text) == (kind is Sheet)
 
 
 def test_a_gradient_under_its_bound_and_one_that_is_not():
@@ -443,7 +456,7 @@ def test_a_gradient_under_its_bound_and_one_that_is_not():
     frame = pd.DataFrame({"k": k, "seconds": 1.0 * k, "passes": k, "corrected": 1.0, "value": 1.0,
                           "f_error": 0.0, "validation": 1.0, "f": 1.0, "grad_0": error,
                           "true_slope": 0.0, "error": error, "bound": 2 * error})  # fmt: skip
-    frame = frame.assign(case="breast_cancer", method="certify", seed=0, start=-1)
+    frame = frame.assign(case="breast_cancer", method="certified", seed=0, start=-1)
     for change, holds in (({}, True), ({"bound": 0.5 * error}, False), ({"bound": np.inf}, False),
                           ({"bound": 20.0}, False)):  # fmt: skip
         found = claims.check(rows.Rows(frame.assign(**change)), ["gradient"])

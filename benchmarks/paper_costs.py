@@ -1,6 +1,6 @@
 """Algorithm 1 on the paper's data: passes and seconds to a relative suboptimality of 1e-3.
 
-    HOAG_DATA=... python benchmarks/paper.py [imdb] [20news] [mnist]
+    HOAG_DATA=... python benchmarks/paper_costs.py [imdb] [20news] [mnist]
 
 Thirds for training, test and validation, seed 0, λ = 0 at the start, one thread. Passes are over
 the training rows and do not depend on the machine; seconds do. The suboptimality of the best λ so
