@@ -63,8 +63,8 @@ CHOICES = (
     "for kernel ridge) from x = 0, with the same step rule at ε = 0. The pairs of L-BFGS are taken "
     "for constants: differentiated through, they give gradients that are wrong by factors of up "
     "to a million on 20news.",
-    "hoag's default: hoag.optimize.Auto, which the estimators of this library use: one penalty in a "
-    "small space of coefficients, several hyperparameters by quasi-Newton steps with Newton's "
+    "hoag's default: hoag.optimize.Auto, which the estimators of this library use: one penalty in "
+    "a small space of coefficients, several hyperparameters by quasi-Newton steps with Newton's "
     "method inside (a Cholesky factor for kernel ridge, scouted on a sample). Optuna's TPE at "
     "its defaults. Both are ours to show, not the paper's.",
     "Text sets and other binary ones run in the paper's λ, whose penalty is exp(λ)‖x‖². Dense "
