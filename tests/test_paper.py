@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quick import quick
 
 import hoag
 from hoag import cli, models
@@ -303,14 +304,27 @@ def test_parquet_and_csv_hold_the_same(tmp_path):
 # The command, once for all that follow.
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def reproduced(tmp_path_factory, *options):
     out = tmp_path_factory.mktemp("reproduction")
-    assert main(["--budget", "0.04s", "--out", str(out)]) == 0
+    assert main([*options, "--budget", "0.04s", "--out", str(out)]) == 0
     return out
 
 
-def test_the_page_is_one_file_with_every_figure(made):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Of all small data."""
+    return reproduced(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Of as few as give every figure."""
+    return reproduced(tmp_path_factory, "--data", "breast_cancer,digits")
+
+
+@pytest.mark.parametrize("name", quick(["two", "made"], ["two"]))
+def test_the_page_is_one_file_with_every_figure(name, request):
+    made = request.getfixturevalue(name)
     text = (made / "reproduction.html").read_text()
     assert text.count("data:image/png;base64,") == len(figures.FIGURES)
     for outside in ("http:", "https:", "file:", "<script", "<link", "@import"):
@@ -417,12 +431,12 @@ addEventListener("load", () => {
 
 
 @pytest.mark.parametrize("width", [1200, 420])
-def test_a_browser_shows_the_page(made, tmp_path, width):
+def test_a_browser_shows_the_page(two, tmp_path, width):
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no chromium is installed")
     copy = tmp_path / "probe.html"
-    text = (made / "reproduction.html").read_text()
+    text = (two / "reproduction.html").read_text()
     copy.write_text(text.replace("</head>", PROBE))
     run = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
