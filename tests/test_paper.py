@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from _data import standardised_by, thirds
 from quick import quick
 
 import hoag
@@ -54,8 +55,8 @@ def test_a_restored_curve_is_the_same_and_solves_nothing(cancer, monkeypatch):
 
 
 def test_the_paper_has_no_half_before_its_penalty(cancer):
-    A, y, *_ = hoag.datasets.thirds(*hoag.datasets.load("breast_cancer").X_y, 0)
-    A = hoag.datasets.standardised_by(A)[0]
+    A, y, *_ = thirds(*hoag.datasets.load("breast_cancer").X_y, 0)
+    A = standardised_by(A)[0]
     x, lam = np.full(A.shape[1], 0.1), np.array([0.7])
     ours = models.logistic(A, y, A, y)
     plain = ours.at(x, np.array([-700.0])).h

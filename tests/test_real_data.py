@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import paper_costs
 import pytest
+from _data import thirds
 
 import hoag
 from hoag import datasets, inner, models
@@ -23,7 +24,7 @@ def words(name):
 
 @pytest.fixture(scope="module", params=["imdb", "20news"])
 def text(request):
-    parts = datasets.thirds(*words(request.param), seed=0)[:4]
+    parts = thirds(*words(request.param), seed=0)[:4]
     truth = paper_costs.Truth(models.logistic(*parts), paper_costs.BRACKETS[request.param])
     return request.param, parts, truth
 

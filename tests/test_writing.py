@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import hoag
-from hoag._core.writing import write_atomically
+from hoag._core.writing import locked, write_atomically
 from hoag.cli import main
 from hoag.cli.report import Page
-from hoag.datasets.files import locked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, pipes and modes of POSIX")
 
