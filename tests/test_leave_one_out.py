@@ -11,9 +11,9 @@ from sklearn.linear_model import Ridge, RidgeCV
 import hoag
 from hoag._core.result import Ask
 from hoag._criteria.leave_one_out import LeaveOneOut
+from hoag._glm.groups import group_numbers
 from hoag._glm.losses import Huber
 from hoag._glm.penalties import Ridge as Penalty
-from hoag._glm.penalties import group_numbers
 from hoag._glm.rows import ArrayRows
 
 

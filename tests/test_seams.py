@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hoag
 from hoag import glm, models, testing
+from hoag._glm import losses
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.units import units
 from hoag.optimize import Evaluate, Search
@@ -150,7 +151,7 @@ def test_it_passes_scikit_learns_checks(estimator, check):
 # ---------------------------------------------------------------- a penalty
 
 
-class SecondDifferences(glm.Penalty):
+class SecondDifferences(glm.QuadraticPenalty):
     """exp(λ) ½ Σ (xⱼ₋₁ − 2xⱼ + xⱼ₊₁)² + ½·10⁻³‖x‖², as a banded matrix."""
 
     n_lam = 1
@@ -164,32 +165,17 @@ class SecondDifferences(glm.Penalty):
         return SecondDifferencesAt(np.exp(lam[0]), self.S)
 
 
-class SecondDifferencesAt(glm.PenaltyAt):
+class SecondDifferencesAt(glm.QuadraticForm):
     strong_convexity = 1e-3
 
     def __init__(self, alpha, S):
-        self.alpha, self.S = alpha, S
+        self.strengths, self.S = np.array([alpha]), S
 
-    def value(self, x):
-        return 0.5 * float(x @ self.gradient(x))
+    def apply(self, X):
+        return self.columns(X)[..., 0] + 1e-3 * X
 
-    def gradient(self, x):
-        return self.product(x, x)
-
-    def product(self, x, v):
-        return self.alpha * (self.S @ v) + 1e-3 * v
-
-    def diagonal(self, x):
-        return self.alpha * self.S.diagonal() + 1e-3
-
-    def add_to(self, matrix, x):
-        matrix += self.alpha * self.S.toarray() + 1e-3 * np.eye(x.size)
-
-    def cross(self, x, v):
-        return v[0] * self.alpha * (self.S @ x)
-
-    def cross_adjoint(self, x, q):
-        return np.array([self.alpha * float(q @ (self.S @ x))])
+    def columns(self, X):
+        return self.strengths * (self.S @ X.T).T[..., None]
 
 
 def steps_of_a_curve(n=200, knots=30, seed=0):
@@ -198,6 +184,32 @@ def steps_of_a_curve(n=200, knots=30, seed=0):
     t = rng.uniform(size=n)
     A = np.eye(knots)[np.minimum((t * knots).astype(int), knots - 1)]
     return A, np.sin(6 * t) + 0.3 * rng.normal(size=n)
+
+
+def test_a_penalty_of_ones_own_offers_what_the_librarys_do():
+    size, rng = 12, np.random.default_rng(0)
+    own, X = SecondDifferences(size), rng.normal(size=(2, size))
+    M, N = (A @ A.T for A in rng.normal(size=(2, size, size)))
+    one = own.at(np.array([0.7]))
+    ours = glm.Quadratic(size, [own.S], fixed=np.full(size, 1e-3)).at(np.array([0.7]))
+    pairs = [(getattr(at, name)(*args) for at in (one, ours)) for name, args in (
+        ("value", (X,)), ("apply", (X,)), ("columns", (X,)), ("vjp", (X, X[::-1])),
+        ("added", (np.stack([M, N]),)), ("diagonal", (X[0],)), ("traces", (N,)),
+        ("pairs", (M, N)), ("cross", (X[0], np.ones(1))),
+    )]  # fmt: skip
+    for mine, theirs in pairs:
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    for mine, theirs in zip(one.roots(size), ours.roots(size), strict=True):
+        np.testing.assert_allclose(mine @ mine.T, theirs @ theirs.T, atol=1e-12)
+
+
+def test_folds_with_a_penalty_of_ones_own_know_the_hessian_of_f():
+    A, y = steps_of_a_curve()
+    own = {"loss": losses.SmoothQuantile(0.5, 0.1), "penalties": SecondDifferences(30)}
+    problems = models.folds(models.linear, A, y, cv=3, **own)
+    criterion = hoag.plan(problems)
+    assert criterion.traits.has_hessian
+    testing.check_criterion(criterion, -1.0)
 
 
 def test_a_banded_penalty_of_ones_own():

@@ -113,7 +113,7 @@ class Whole:
 
 
 class Free:
-    def times(self, V):
+    def apply(self, V):
         return 0.0 * V
 
 

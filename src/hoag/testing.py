@@ -26,7 +26,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Result
 from hoag._criteria.base import Criterion
-from hoag._glm.penalties import Penalty
+from hoag._glm.penalties import Penalty, QuadraticForm
 from hoag._glm.rows import Rows
 from hoag.optimize.asks import Journal
 from hoag.optimize.base import Search
@@ -178,6 +178,30 @@ def _members(point: Any, v: Array, w: Array) -> list[tuple[str, Any]]:
     ]
 
 
+def _wrong_of_forms(at: QuadraticForm, S: Array, rng: np.random.Generator) -> dict[str, float]:
+    """What a quadratic form says of many x, and of matrices, against its own matrices."""
+    size, X = len(S), rng.normal(size=(2, len(S)))
+    M, N = (A @ A.T for A in rng.normal(size=(2, size, size)))
+    E = np.moveaxis(at.columns(np.eye(size)), -1, 0)
+    roots = [a * F @ F.T for a, F in zip(at.strengths, at.roots(size), strict=True)]
+    return {
+        "apply is not a product with the matrix": _off(at.apply(X), X @ S),
+        "value is not ½ xᵀSx": _off(at.value(X), 0.5 * np.sum(X @ S * X, axis=1)),
+        "columns are not the derivatives in lam": _off(
+            at.columns(X), np.einsum("jab,kb->kaj", E, X)
+        ),
+        "vjp is not the transpose of columns": _off(
+            at.vjp(X, X[::-1]), np.einsum("ka,jab,kb->j", X, E, X[::-1])
+        ),
+        "added adds another matrix": _off(at.added(np.stack([M, N])), np.stack([M, N]) + S),
+        "roots are not those of the derivatives": _off(np.stack(roots), E),
+        "traces are not tr(EN)": _off(at.traces(N), np.einsum("jab,ba->j", E, N)),
+        "pairs are not tr(EMEN)": _off(
+            at.pairs(M, N), np.einsum("jab,bc,kcd,da->jk", E, M, E, N, optimize=True)
+        ),
+    }
+
+
 def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int = 0) -> None:
     """Derivatives against differences, products against matrices, adjoints, convexity, prox.
 
@@ -209,6 +233,8 @@ def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int 
         "diagonal is not that of the matrix": _off(at.diagonal(x), np.diag(S)),
         "the curvature is not symmetric": _off(S, S.T),
     }
+    if isinstance(at, QuadraticForm):
+        wrong |= _wrong_of_forms(at, S, rng)
     mu = at.strong_convexity
     if mu is not None:
         wrong["strong_convexity exceeds the least curvature"] = max(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoag._core.numeric import ROUNDING, Array
-from hoag._criteria.pull import Pull
+from hoag._glm.penalties import QuadraticForm
 
 
 class Changes(NamedTuple):
@@ -31,26 +31,26 @@ class Changes(NamedTuple):
 def along_axes(
     x: Array,
     inverse: Array,
-    penalty: Pull,
+    penalty: QuadraticForm,
     lam: Array,
     places: Array,
     value: Callable[[int, Array, Changes], Array],
 ) -> Array:
     """f at places along every axis, (s, L), by what `value` makes of the changes; nan stays nan."""
     found = np.full(places.shape, np.nan)
-    for j, (F, asked) in enumerate(zip(penalty.roots(), np.isfinite(places), strict=True)):
+    for j, (F, asked) in enumerate(zip(penalty.roots(x.size), np.isfinite(places), strict=True)):
         if np.any(asked):
-            c = penalty.alpha[j] * np.expm1(places[j, asked] - lam[j])
+            c = penalty.strengths[j] * np.expm1(places[j, asked] - lam[j])
             found[j, asked] = value(j, places[j, asked], changes(x, inverse, penalty, F, c))
     return found
 
 
-def changes(x: Array, inverse: Array, penalty: Pull, F: Array, c: Array) -> Changes:
+def changes(x: Array, inverse: Array, penalty: QuadraticForm, F: Array, c: Array) -> Changes:
     """For changes c of a penalty, (L,), whose matrix is FFᵀ, at a fit x with H⁻¹."""
     C = inverse @ F
     e, V = np.linalg.eigh(F.T @ C)
     U, a = C @ V, V.T @ (F.T @ x)
-    SU = penalty.times(U.T)
+    SU = penalty.apply(U.T)
     grown = np.maximum(1.0 + c[:, None] * e, ROUNDING)
     share = c[:, None] / grown
     w, B = share * a, SU @ U

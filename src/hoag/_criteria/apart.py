@@ -28,8 +28,8 @@ from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.folds import added
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._glm.blocks import Blocks
+from hoag._glm.groups import separable
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import separable
 from hoag._glm.span import Span
 
 Index = npt.NDArray[np.intp]

@@ -30,9 +30,10 @@ from hoag._criteria.moments import BlockMoments
 from hoag._criteria.shared import SharedFolds, polished
 from hoag._criteria.spectral import GRAM_ERROR
 from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.groups import by_group, members
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Ridge, by_group, members
+from hoag._glm.penalties import Ridge
 from hoag._glm.rows import BLOCK_ENTRIES
 from hoag._glm.span import Span
 from hoag._linalg.cholesky import Factor, factors, solved
@@ -252,11 +253,11 @@ class Bands(SharedFolds[Blocks]):
         self, lam: Array, factors: Sequence[Factor], X: Array, tol: float, deadline: float = np.inf
     ) -> tuple[Array, Sums, float]:
         """x ← x − H⁻¹∇₁h, on the rows, while that moves f by more than `tol` and ever less."""
-        penalty, last, known = self._pull(lam), np.inf, self.squares
+        penalty, last, known = self._penalty(lam), np.inf, self.squares
         for _ in range(self.max_steps):
             clock.check()
             at = self.blocks.sums(X)
-            r = (at.gradient + penalty.times(X)) / self.bend
+            r = (at.gradient + penalty.apply(X)) / self.bend
             each = zip(factors, r, known.mean, known.total, strict=True)
             step = -np.stack([known.sums.inverse(*own) for own in each])
             left = float(np.sum(np.abs(np.sum(at.g_x * step, axis=1))))

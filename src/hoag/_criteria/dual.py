@@ -20,8 +20,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._criteria.joint import Joint
-from hoag._criteria.pull import Pull
-from hoag._glm.penalties import Ridge
+from hoag._glm.penalties import QuadraticForm, Ridge
 from hoag._linalg.cholesky import named
 from hoag._linalg.operator import Inverse, factored
 
@@ -84,10 +83,10 @@ class Dual(Joint):
         """A product C K and a factor; a product with the rows waits for memory."""
         return (2.0 + 2.0 / 3.0) * self.work.n**2 / (4 * 4 * self._design.size)
 
-    def _inverses(self, penalty: Pull, H: Array, lam: Array) -> Sequence[Inverse]:
+    def _inverses(self, penalty: QuadraticForm, H: Array, lam: Array) -> Sequence[Inverse]:
         """One for each of some C_k."""
         n, size = self._A.shape
-        S = penalty.times(np.ones((len(self.models), size)))
+        S = penalty.apply(np.ones((len(self.models), size)))
         self._ledger.charge(grams=0.5 + len(H) * (1.0 + 1.0 / 3.0) * n / size**2 * n)
         free = np.flatnonzero(self._free)
         tuned = S[:, ~self._free]

@@ -21,12 +21,11 @@ from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient, unsolved
 from hoag._criteria.joint import ROUGH
-from hoag._criteria.pull import pull
 from hoag._criteria.row_forms import Narrow, RowForms
 from hoag._criteria.scores import Judged, LeftOut, Score, Seen
 from hoag._glm.losses import Multinomial
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Ridge
+from hoag._glm.penalties import Ridge, of_folds
 from hoag.inner import Continued, Newton
 from hoag.linear import Cholesky
 from hoag.problems import Counted, Problem
@@ -136,7 +135,7 @@ class FullFit(Criterion):
         return replace(found, grad=grad, cost=self.problem.ledger.cost - before)
 
     def _judged(self, lam: Array, fit: Fitted) -> Evaluation:
-        judged, penalty = self.score.at(fit.seen), pull([self.narrow.model.penalty], lam)
+        judged, penalty = self.score.at(fit.seen), of_folds([self.narrow.model.penalty]).at(lam)
         q, N = self._adjoint(fit, judged)
         change = -float(q @ fit.left)  # where x is a little off: f to second order in that
         value = judged.value + change
@@ -144,7 +143,7 @@ class FullFit(Criterion):
         return Evaluation(
             lam,
             value,
-            -penalty.forms(q[None], fit.x[None]) - penalty.traces(N),
+            -penalty.vjp(fit.x[None], q[None]) - penalty.traces(N),
             g=judged.value,
             f_error=lost + change * (change / (abs(value) or 1.0)) + fit.doubt(change, value),
             error=lost,

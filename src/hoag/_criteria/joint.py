@@ -23,11 +23,11 @@ from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import CHEAP, SPACING, Traits, no_gradient, unsolved
-from hoag._criteria.pull import Pull, pull
 from hoag._criteria.shared import SharedFolds
 from hoag._glm.blocks import Bends, Blocks, Sums
 from hoag._glm.each import Each, EachBends
 from hoag._glm.model import LinearModel
+from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._glm.term import Predictor
 from hoag._linalg.cholesky import conjugate, named, solved
 from hoag._linalg.operator import Inverse
@@ -62,8 +62,8 @@ class Joint(SharedFolds[Blocks | Each]):
         """Newton steps are taken in the basis of the rows' span."""
         return self.work.design
 
-    def _pull(self, lam: Array) -> Pull:
-        return pull(self.penalties, lam)
+    def _penalty(self, lam: Array) -> QuadraticForm:
+        return of_folds(self.penalties).at(lam)
 
     @cached_property
     def _dear(self) -> bool:
@@ -87,7 +87,7 @@ class Joint(SharedFolds[Blocks | Each]):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before = self._ledger.cost
-        penalty = self._pull(lam)
+        penalty = self._penalty(lam)
         warm, factors, note = self._newton(lam, penalty, warm or self.begun(), ask)
         X, at = warm.X, warm.at
         if at.hessian.size:
@@ -95,17 +95,17 @@ class Joint(SharedFolds[Blocks | Each]):
         else:
             tol = ROUGH if ask.eps == np.inf else EXACT**0.5
             Q, _ = self._conjugate(penalty, self.work.bends_at(X), factors, at.g_x, tol)
-        changes = -np.sum(Q * (at.gradient + penalty.times(X)), axis=1)
+        changes = -np.sum(Q * (at.gradient + penalty.apply(X)), axis=1)
         change = float(changes.sum())
         value = float(at.g.sum()) + (0.0 if note else change)
         f_error = ROUNDING * float(np.abs(at.g).sum()) + change * (change / (abs(value) or 1.0))
         if note:
-            r = at.gradient + penalty.times(X)
-            size = float(np.sum(np.abs(at.value) + penalty.gross(X)))
+            r = at.gradient + penalty.apply(X)
+            size = float(np.sum(np.abs(at.value) + penalty.rounded(X)))
             f_error += abs(change) + unsolved(float(np.sum(r * solved(factors, r))), size)
-        scale = max(abs(value), float(np.sum(np.abs(Q * penalty.times(X)))))
+        scale = max(abs(value), float(np.sum(np.abs(Q * penalty.apply(X)))))
         measured, loose = ask.gradient and not ask.free, self._dear and ask.hessian
-        p = -penalty.forms(Q, X) if ask.gradient else no_gradient(lam)
+        p = -penalty.vjp(X, Q) if ask.gradient else no_gradient(lam)
         hessian, tangents = None, None
         if ask.hessian:
             T = -solved(factors, penalty.columns(X))
@@ -127,7 +127,7 @@ class Joint(SharedFolds[Blocks | Each]):
             folds=at.g if note else at.g + changes,
         )
 
-    def _hessian(self, penalty: Pull, X: Array, Q: Array, T: Array, p: Array) -> Array:
+    def _hessian(self, penalty: QuadraticForm, X: Array, Q: Array, T: Array, p: Array) -> Array:
         """fᵢⱼ = Σ_k tᵢᵀ(∇²g − D³L[q])tⱼ − Eᵢⱼ − Eⱼᵢ + δᵢⱼ pᵢ,  Eᵢⱼ = exp(λᵢ) qᵀSᵢtⱼ.
 
         With the tangents tⱼ = dX/dλⱼ = −(H + S)⁻¹ exp(λⱼ)Sⱼx of every fold.
@@ -143,14 +143,14 @@ class Joint(SharedFolds[Blocks | Each]):
         x − CV(c/(1 + cΛ))VᵀFᵀx: one block of back-substitutions for all places of an axis.
         """
         before, X = self._ledger.cost, found.warm.X
-        penalty = self._pull(found.lam)
+        penalty = self._penalty(found.lam)
         inverses = self._own(found.warm, found.lam, penalty)
         total, (s, many) = np.where(np.isfinite(places), 0.0, np.nan), places.shape
-        changes = penalty.alpha[:, None] * np.expm1(places - found.lam[:, None])
+        changes = penalty.strengths[:, None] * np.expm1(places - found.lam[:, None])
         for k, (inverse, x) in enumerate(zip(inverses, X, strict=True)):
             clock.check()
             moved = np.full((s, many, x.size), np.nan)
-            for j, F in enumerate(penalty.roots(k)):
+            for j, F in enumerate(penalty.roots(self._design.size, k)):
                 if not np.any(np.isfinite(places[j])):
                     continue
                 C = inverse(F)
@@ -178,7 +178,7 @@ class Joint(SharedFolds[Blocks | Each]):
         found.span, found.softness = self.span, self.softness + 1
         return found
 
-    def _newton(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
+    def _newton(self, lam: Array, penalty: QuadraticForm, warm: Warm, ask: Ask) -> Solved:
         """The solution of every fold; where Newton's steps lead nowhere, by way of softer losses.
 
         Where a loss bends within a small width only, steps from afar are arbitrary. The softest
@@ -204,14 +204,14 @@ class Joint(SharedFolds[Blocks | Each]):
             X = found[0].X
         return found
 
-    def _tried(self, lam: Array, penalty: Pull, warm: Warm, ask: Ask) -> Solved:
+    def _tried(self, lam: Array, penalty: QuadraticForm, warm: Warm, ask: Ask) -> Solved:
         """A few points of Newton's method, and whether they are enough."""
         try:
             return self._steps(lam, penalty, warm, ask, Continued.patience)
         except InnerProblemError as error:
             return warm, [], str(error)
 
-    def _lower(self, penalty: Pull, X: Array, before: Array) -> Warm:
+    def _lower(self, penalty: QuadraticForm, X: Array, before: Array) -> Warm:
         """At X, or at what X and the solution before it lead to, where h is lower; each fold."""
         ahead = X + (X - before) / Continued.softer
         h, there = (self.work.sums(place).value + penalty.value(place) for place in (X, ahead))
@@ -221,7 +221,7 @@ class Joint(SharedFolds[Blocks | Each]):
         return Warm(X, self.work.sums(X, curved=not self._dear))
 
     def _steps(
-        self, lam: Array, penalty: Pull, warm: Warm, ask: Ask, points: float = np.inf
+        self, lam: Array, penalty: QuadraticForm, warm: Warm, ask: Ask, points: float = np.inf
     ) -> Solved:
         """Newton's method for every fold, to rounding, if it gets there by so many points tried.
 
@@ -241,7 +241,7 @@ class Joint(SharedFolds[Blocks | Each]):
             clock.check()
             if not at.hessian.size and (H is None or spent > self._worth):
                 at = self.work.sums(X, curved=True)
-            r = at.gradient + penalty.times(X)
+            r = at.gradient + penalty.apply(X)
             if at.hessian.size:
                 H, spent = at.hessian, 0
                 factors = self._inverses(penalty, H, lam)
@@ -251,7 +251,7 @@ class Joint(SharedFolds[Blocks | Each]):
                 d, taken = self._conjugate(penalty, bends, factors, -r, self.forcing)
                 spent += taken
             slope = np.sum(r * d, axis=1)  # −(the decrement)², but for rounding
-            size = np.abs(at.value) + penalty.gross(X)
+            size = np.abs(at.value) + penalty.rounded(X)
             done = np.abs(slope) <= enough * size
             noise = np.abs(slope) <= ROUNDING * size  # where values of h no longer tell
             done |= noise & (np.abs(slope) > 0.5 * last)
@@ -279,7 +279,7 @@ class Joint(SharedFolds[Blocks | Each]):
         return Warm(X, at, H), factors, note
 
     def _searched(
-        self, lam: Array, penalty: Pull, X: Array, h: Array, d: Array, slope: Array
+        self, lam: Array, penalty: QuadraticForm, X: Array, h: Array, d: Array, slope: Array
     ) -> tuple[Array, Sums, Array, int]:
         """x_k + t_k d_k with h lower by a share of what its slope promises; the sums and h there.
 
@@ -297,7 +297,7 @@ class Joint(SharedFolds[Blocks | Each]):
             there = self.work.sums(trial, curved=curved)
             h_there = there.value + penalty.value(trial)
             fallen = h_there <= h + SUFFICIENT * t * slope
-            ahead = np.sum((there.gradient + penalty.times(trial)) * d, axis=1)
+            ahead = np.sum((there.gradient + penalty.apply(trial)) * d, axis=1)
             level = np.abs(h_there - h) <= EXACT**0.5 * np.abs(h)
             bad = ~(fallen | (level & (ahead <= 0.5 * np.abs(slope)))) & (t > 0)
             if not np.any(bad):
@@ -322,7 +322,7 @@ class Joint(SharedFolds[Blocks | Each]):
 
     def _conjugate(
         self,
-        penalty: Pull,
+        penalty: QuadraticForm,
         bends: Bends | EachBends,
         factors: Sequence[Inverse],
         B: Array,
@@ -331,7 +331,7 @@ class Joint(SharedFolds[Blocks | Each]):
         """(H_k + S)⁻¹b_k for all folds to `tol`, relatively, and how many products that took."""
 
         def product(D: Array) -> Array:
-            return bends.times(D) + penalty.times(D)
+            return bends.times(D) + penalty.apply(D)
 
         return conjugate(product, partial(solved, factors), B, tol, self.max_steps)
 
@@ -342,14 +342,14 @@ class Joint(SharedFolds[Blocks | Each]):
 
         f = g − ∇₁g·H⁻¹∇₁h; while the last term is above `tol`, it is corrected.
         """
-        before, warm, penalty = self._ledger.cost, found.warm, self._pull(found.lam)
+        before, warm, penalty = self._ledger.cost, found.warm, self._penalty(found.lam)
         factors = self._own(warm, found.lam, penalty)
         X, last = warm.X, np.inf
         for k in range(self.max_steps):
             clock.check()
             # An evaluation ends with the sums over all rows at its x: they are what is asked for.
             at = self._outside(X) if k or self.span.wide else warm.at
-            d = -solved(factors, at.gradient + penalty.times(X))
+            d = -solved(factors, at.gradient + penalty.apply(X))
             left = float(np.sum(np.abs(np.sum(at.g_x * d, axis=1))))
             stuck = left > 0.5 * last or not found.converged
             if left <= tol or stuck or time.perf_counter() > deadline:
@@ -380,11 +380,11 @@ class Joint(SharedFolds[Blocks | Each]):
         residual = float(np.linalg.norm(whole.at(x, lam).h_x))
         return Solve(x, residual, self.max_steps, "precision" if found.converged else "stalled")
 
-    def _inverses(self, penalty: Pull, H: Array, lam: Array) -> Sequence[Inverse]:
+    def _inverses(self, penalty: QuadraticForm, H: Array, lam: Array) -> Sequence[Inverse]:
         """b ↦ (H_k + S)⁻¹b for every fold."""
         return self._factors(penalty.added(H), lam)
 
-    def _own(self, warm: Warm, lam: Array, penalty: Pull) -> Sequence[Inverse]:
+    def _own(self, warm: Warm, lam: Array, penalty: QuadraticForm) -> Sequence[Inverse]:
         """The factors of every fold at its x, made where they are not at hand."""
         at = warm.at if warm.at.hessian.size else self.work.sums(warm.X, curved=True)
         return self._inverses(penalty, at.hessian, lam)

@@ -25,10 +25,11 @@ from hoag._criteria.base import SPACING, Traits
 from hoag._criteria.full_fit import Fitted, FullFit
 from hoag._criteria.log_det import Bent, LogDet
 from hoag._criteria.marginal import Marginal
-from hoag._criteria.pull import pull
 from hoag._criteria.tall import sample_size
+from hoag._glm.groups import by_group
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Quadratic, Ridge, by_group
+from hoag._glm.penalties import Ridge, of_folds
+from hoag._glm.quadratic import Quadratic
 from hoag._glm.term import DataTerm
 from hoag._linalg.cholesky import factors
 
@@ -65,7 +66,7 @@ class Laplace(FullFit):
         return found if ask.hessian else replace(found, hessian=None)
 
     def _judged(self, lam: Array, fit: Fitted) -> Evaluation:
-        penalty, seen = pull([self.narrow.model.penalty], lam), fit.seen
+        penalty, seen = of_folds([self.narrow.model.penalty]).at(lam), fit.seen
         pulled = penalty.columns(fit.x[None])[0]
         tangents = -fit.inverse @ pulled
         half = 0.5 * fit.x @ pulled
@@ -101,7 +102,7 @@ class Laplace(FullFit):
     def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """With the curvature of the loss as it is at the fit: a model of f, not f itself."""
         before, fit = self.problem.ledger.cost, self.fitted(found.lam, found.warm)
-        penalty = pull([self.narrow.model.penalty], found.lam)
+        penalty = of_folds([self.narrow.model.penalty]).at(found.lam)
         h = float(fit.seen.term.weights @ fit.seen.at.value)
         h += float(penalty.value(fit.x[None])[0])
         log_det = fit.log_det + self._alike(found.lam, fit).value
@@ -125,7 +126,7 @@ class Laplace(FullFit):
         if self._of_all is None:
             return Bent(0.0, np.zeros(lam.size), np.zeros((lam.size,) * 2))
         one, log_det = self._of_all
-        held = pull([one], lam)
+        held = one.at(lam)
         (solve,) = factors(held.added(np.zeros((1, one.size, one.size))), lam)
         inverse, prior = solve(np.eye(one.size)), log_det.at(lam)
         traces = held.traces(inverse)

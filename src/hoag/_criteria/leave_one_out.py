@@ -41,8 +41,9 @@ from hoag._criteria.left_out_bends import LeftOut
 from hoag._criteria.left_out_fits import CentredRows, Fit
 from hoag._criteria.spectral import DECOMPOSED, GRAM_ERROR
 from hoag._glm.basis import FEW
+from hoag._glm.groups import by_group
 from hoag._glm.losses import OuterLoss, Squared
-from hoag._glm.penalties import Ridge, by_group
+from hoag._glm.penalties import Ridge
 from hoag._glm.rows import Rows
 from hoag._glm.term import picked
 

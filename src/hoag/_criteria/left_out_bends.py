@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
+from hoag._glm.groups import members
 from hoag._glm.losses import OuterLoss
-from hoag._glm.penalties import members
 from hoag._linalg.operator import Inverse
 
 # Which rows, A there, less its mean, and A G⁻¹; all of them, some at a time.

@@ -21,7 +21,8 @@ from scipy.sparse.csgraph import connected_components
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
-from hoag._glm.penalties import Penalty, Quadratic, Ridge, above_rounding, ranges
+from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.quadratic import Quadratic, above_rounding, ranges
 
 
 class Bent(NamedTuple):

@@ -33,9 +33,10 @@ from hoag._glm.blocks import Blocks
 from hoag._glm.each import Each
 from hoag._glm.far import FarBlocks
 from hoag._glm.far_model import near_models
+from hoag._glm.groups import separable
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel, by_gram
-from hoag._glm.penalties import Quadratic, Ridge, separable
+from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.span import narrowed, wide_groups
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
@@ -244,7 +245,7 @@ def _with_several_penalties(
         return _compared(models, partial(plain, models), several)
     if np.size(models[0].lam0) == 1 and isinstance(models[0].penalty, Ridge):
         return None
-    if not all(isinstance(model.penalty, (Ridge, Quadratic)) for model in models):
+    if not all(isinstance(model.penalty, QuadraticPenalty) for model in models):
         return None
     blocks = Blocks.of(models)
     if blocks is None:
@@ -269,7 +270,7 @@ def _compared(
 ) -> Criterion | None:
     """Folds whose rows are compared with each other, in one criterion, where factors are cheap."""
     facts, ridge = models[0].facts, all(isinstance(model.penalty, Ridge) for model in models)
-    if not ridge and not all(isinstance(model.penalty, Quadratic) for model in models):
+    if not ridge and not all(isinstance(model.penalty, QuadraticPenalty) for model in models):
         return None
     if facts.sparse and facts.rows * facts.size > DECOMPOSED**2:
         return None  # what is formed of the rows is dense

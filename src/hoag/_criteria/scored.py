@@ -22,7 +22,8 @@ from hoag._glm.basis import FEW
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Quadratic, Ridge
+from hoag._glm.penalties import Ridge
+from hoag._glm.quadratic import Quadratic
 from hoag._glm.span import narrowed
 from hoag._glm.term import DataTerm
 

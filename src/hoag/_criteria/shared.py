@@ -12,11 +12,10 @@ import numpy as np
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import Criterion
-from hoag._criteria.pull import Pull, pull
 from hoag._glm.blocks import Sums
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalty, Quadratic, Ridge
+from hoag._glm.penalties import Penalty, QuadraticForm, of_folds
 from hoag._glm.span import Folds, Span
 from hoag._glm.term import Predictor
 from hoag._linalg.cholesky import Factor, factors
@@ -72,9 +71,7 @@ class SharedFolds(Criterion, Generic[Folds]):
 
     @property
     def shift(self) -> float:
-        penalty = self.models[0].penalty
-        assert isinstance(penalty, (Ridge, Quadratic))
-        return penalty.shift
+        return of_folds([self.models[0].penalty]).shift
 
     @property
     def bend(self) -> float:
@@ -108,8 +105,9 @@ class SharedFolds(Criterion, Generic[Folds]):
     def _as_asked(self, X: Sequence[Array] | Array) -> Any:
         return tuple(X) if self.several else X[0]
 
-    def _pull(self, lam: Array) -> Pull:
-        return pull([model.penalty for model in self.models], lam)
+    def _penalty(self, lam: Array) -> QuadraticForm:
+        """S(λ) of all folds, for x as models lay it out."""
+        return of_folds([model.penalty for model in self.models]).at(lam)
 
     def _factors(self, M: Array, lam: Array) -> list[Factor]:
         """One for each of some matrices M_k; size³/3 operations each."""

@@ -27,12 +27,12 @@ from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria import joint
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
-from hoag._criteria.pull import Pull, pull
 from hoag._criteria.shared import SharedFolds
 from hoag._criteria.stand_in import Pairs, StandIn
 from hoag._glm.blocks import Blocks, Sums
 from hoag._glm.far import FarBlocks
 from hoag._glm.model import LinearModel
+from hoag._glm.penalties import QuadraticForm, of_folds
 
 # f on the sample is solved to this share of itself: it says how f changes, not what it is.
 ROUGH = joint.ROUGH / 3
@@ -189,7 +189,7 @@ class Sketched(SharedFolds[FarBlocks]):
 
     def _read(self, lam: Array, ask: Ask, near: Evaluation, warm: Warm | None) -> Evaluation:
         """Reads until the errors of f and p are below ε."""
-        penalty, K = self._pull(lam), self.blocks.folds
+        penalty, K = self._penalty(lam), self.blocks.folds
         if warm is None or warm.read is None:
             solved, cost = self.near.solution(near)
             self._charged(cost)
@@ -232,7 +232,7 @@ class Sketched(SharedFolds[FarBlocks]):
 
     def _reads(
         self,
-        penalty: Pull,
+        penalty: QuadraticForm,
         stand_in: StandIn,
         pairs: Pairs,
         X: Array,
@@ -285,9 +285,9 @@ class Sketched(SharedFolds[FarBlocks]):
         """The rows at hand, with weights that sum to those of all rows."""
         return self._together.sampled(self.blocks.n, seed=0)
 
-    def _pull(self, lam: Array) -> Pull:
+    def _penalty(self, lam: Array) -> QuadraticForm:
         own = [model.penalty for model in self.models]
-        return pull([*own, own[0]], lam)
+        return of_folds([*own, own[0]]).at(lam)
 
     def _stand_in(self, about: Array) -> StandIn:
         """Of curvatures at one x; the last is kept, for it takes as long as some reads."""
@@ -332,14 +332,17 @@ class Sketched(SharedFolds[FarBlocks]):
         A read is dear: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will do too.
         """
         assert warm.read is not None
-        penalty, blocks = pull([whole.penalty], lam), cast(FarBlocks, self.blocks.like([whole]))
+        penalty, blocks = (
+            of_folds([whole.penalty]).at(lam),
+            cast(FarBlocks, self.blocks.like([whole])),
+        )
         x, pairs = (warm.read.X + warm.read.D)[-1:], warm.pairs.last
         h, stand_in = float(warm.read.at.value[-1]), self._stand_in(warm.about).last
         before: tuple[Array, Array] | None = None
         for k in range(1, self.max_reads + 1):
             clock.check()
             gradient = blocks.sums(x, valued=False).gradient
-            r = gradient + penalty.times(x)
+            r = gradient + penalty.apply(x)
             if before is not None:
                 pairs = pairs.plus(x - before[0], gradient - before[1])
             step, size = -pairs.inverse(stand_in, penalty, r), float(np.linalg.norm(r))
@@ -349,12 +352,12 @@ class Sketched(SharedFolds[FarBlocks]):
         return Solve(x[0], size, k, "max_iter")
 
 
-def _residuals(penalty: Pull, X: Array, Q: Array, at: Sums) -> tuple[Array, Array]:
+def _residuals(penalty: QuadraticForm, X: Array, Q: Array, at: Sums) -> tuple[Array, Array]:
     """∇₁h and ∇²₁h q − ∇₁g of every fold."""
-    return at.gradient + penalty.times(X), at.bent + penalty.times(Q) - at.g_x
+    return at.gradient + penalty.apply(X), at.bent + penalty.apply(Q) - at.g_x
 
 
-def _left(penalty: Pull, read: Read) -> Array:
+def _left(penalty: QuadraticForm, read: Read) -> Array:
     """rᵀP⁻¹r of every fold, for the residuals of x and of q, (2, K)."""
     r, s = _residuals(penalty, read.X, read.Q, read.at)
     left = np.stack([-np.sum(r * read.D, axis=1), -np.sum(s * read.E, axis=1)])
@@ -368,21 +371,21 @@ def _values(r: Array, s: Array, read: Read) -> tuple[Array, Array]:
 
 
 def _steps(
-    penalty: Pull, stand_in: StandIn, pairs: Pairs, X: Array, Q: Array, at: Sums
+    penalty: QuadraticForm, stand_in: StandIn, pairs: Pairs, X: Array, Q: Array, at: Sums
 ) -> tuple[Array, Array]:
     """Those of x and of q."""
     r, s = _residuals(penalty, X, Q, at)
     return -pairs.inverse(stand_in, penalty, r), -pairs.inverse(stand_in, penalty, s)
 
 
-def _slope(penalty: Pull, read: Read, share: float) -> tuple[Array, float]:
+def _slope(penalty: QuadraticForm, read: Read, share: float) -> tuple[Array, float]:
     """p after the steps, and how wrong it may be."""
     X, Q, D, E = read.X, read.Q, read.D, read.E
-    p = -penalty.forms(Q + E, X + D)
+    p = -penalty.vjp(X + D, Q + E)
     doubt = np.zeros(p.size)
     for k in range(len(X)):
         clock.check()
         only = np.arange(len(X))[:, None] == k
-        first = penalty.forms(only * E, X) + penalty.forms(only * D, Q)
-        doubt += share * np.abs(first) + np.abs(penalty.forms(only * E, D))
+        first = penalty.vjp(X, only * E) + penalty.vjp(Q, only * D)
+        doubt += share * np.abs(first) + np.abs(penalty.vjp(D, only * E))
     return p, float(np.linalg.norm(doubt))

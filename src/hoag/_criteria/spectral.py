@@ -127,7 +127,7 @@ class Spectral(SharedFolds[Blocks]):
         while True:
             clock.check()
             at = self.blocks.sums(X)
-            h_x = at.gradient + self._pull(found.lam).times(X)
+            h_x = at.gradient + self._penalty(found.lam).apply(X)
             step = -np.stack(
                 [self._inverse(fold, alpha, r) for fold, r in zip(self._all(alpha), h_x)]
             )

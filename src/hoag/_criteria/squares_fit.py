@@ -24,9 +24,9 @@ from hoag._criteria.along import along_axes
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.log_det import Bent
 from hoag._criteria.marginal import Marginal
-from hoag._criteria.pull import Pull, pull
 from hoag._criteria.scores import ByDegrees, Seen
 from hoag._glm.model import LinearModel
+from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._linalg.cholesky import factors
 from hoag.problems import Problem
 
@@ -133,7 +133,7 @@ class SquaresFit(Criterion):
 
     def _fit(self, lam: Array) -> _Fit:
         weight = float(self.problem.train.weights.sum())
-        return _Fit(self._sums, weight, pull([self.problem.penalty], lam), lam)
+        return _Fit(self._sums, weight, of_folds([self.problem.penalty]).at(lam), lam)
 
 
 class Sums(NamedTuple):
@@ -148,13 +148,13 @@ class Sums(NamedTuple):
 class _Fit:
     """The fit at one λ, and how it moves with λ."""
 
-    def __init__(self, sums: Sums, weight: float, penalty: Pull, lam: Array) -> None:
+    def __init__(self, sums: Sums, weight: float, penalty: QuadraticForm, lam: Array) -> None:
         self.weight, self.lam, self.penalty, self.G = weight, lam, penalty, sums.G
         (solve,) = factors(penalty.added(self.G[None]), lam)
         self.log_det = solve.log_det
         self.inverse = solve(np.eye(sums.b.size))
         self.inverse = 0.5 * (self.inverse + self.inverse.T)
-        away = -solve(sums.b + penalty.times(sums.x[None])[0])
+        away = -solve(sums.b + penalty.apply(sums.x[None])[0])
         self.x = sums.x + away
         change = float(sums.b @ away + 0.5 * away @ (self.G @ away))
         self.loss = max(sums.loss + change, np.finfo(float).tiny)
@@ -188,7 +188,7 @@ class _Fit:
 
         Lⱼ = −(Sx)ᵀtⱼ, and Lⱼₖ = tⱼᵀGtₖ + aᵀ(Eⱼtₖ + Eₖtⱼ + δⱼₖEⱼx) with a = H⁻¹Sx.
         """
-        Sx, T = self.penalty.times(self.x[None])[0], self.tangents
+        Sx, T = self.penalty.apply(self.x[None])[0], self.tangents
         a = self.inverse @ Sx
         crossed = self.penalty.columns(a[None])[0].T @ T
         straight = np.diag(a @ self.pulled)

@@ -22,9 +22,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, lobpcg
 
 from hoag._core.numeric import EXACT, Array
-from hoag._criteria.pull import Pull
 from hoag._criteria.reduced import MOST
 from hoag._glm.blocks import Blocks
+from hoag._glm.penalties import QuadraticForm
 
 DIRECTIONS = MOST  # of the sample's curvature
 ROUNDS = MOST // 3  # of products with all of them by which they are found
@@ -101,9 +101,9 @@ class StandIn:
         """Gradients along the slopes, where intercepts follow them."""
         return np.asarray(R[:, : self._slopes] - R[:, self._slopes :] @ self._mean.T)
 
-    def solve(self, R: Array, penalty: Pull) -> Array:
+    def solve(self, R: Array, penalty: QuadraticForm) -> Array:
         """P_k⁻¹r_k, by the matrix inversion lemma."""
-        S = penalty.times(np.ones_like(R))[:, : self._slopes]
+        S = penalty.apply(np.ones_like(R))[:, : self._slopes]
         A = self._share[:, None] * self._diagonal + S
         own = self._reduced(R)
         D = own / A
@@ -133,13 +133,13 @@ class Pairs:
         own = [pair for pair in own if np.any(pair[0])]
         return Pairs(tuple(V for V, _ in own), tuple(HV for _, HV in own))
 
-    def inverse(self, stand_in: StandIn, penalty: Pull, R: Array) -> Array:
+    def inverse(self, stand_in: StandIn, penalty: QuadraticForm, R: Array) -> Array:
         """V G⁻¹Vᵀr + (I − V G⁻¹Yᵀ) P⁻¹ (I − Y G⁻¹Vᵀ) r,   Y = ∇²₁h V,   G = VᵀY.
 
         What the pairs span is solved exactly, and what is left by P: as conjugate gradients would,
         with steps that were taken for other reasons.
         """
-        bends = [HV + penalty.times(V) for V, HV in zip(self.steps, self.bends, strict=True)]
+        bends = [HV + penalty.apply(V) for V, HV in zip(self.steps, self.bends, strict=True)]
         if not bends:
             return stand_in.solve(R, penalty)
         V, Y = np.stack(self.steps, axis=1), np.stack(bends, axis=1)  # (K, pairs, size)

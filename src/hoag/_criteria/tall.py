@@ -23,10 +23,10 @@ from hoag._core.result import Ask, Evaluation, Solve
 from hoag._criteria import joint
 from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.joint import ROUGH, Joint
-from hoag._criteria.pull import pull
 from hoag._criteria.shared import SharedFolds
 from hoag._glm.blocks import Blocks, Sums
 from hoag._glm.model import LinearModel
+from hoag._glm.penalties import of_folds
 from hoag._linalg.cholesky import solved
 from hoag._linalg.operator import Inverse
 
@@ -95,7 +95,7 @@ class Tall(SharedFolds[Blocks]):
 
         The matrix is formed anew where the last one leaves too much.
         """
-        penalty, blocks = self._pull(lam), self.blocks
+        penalty, blocks = self._penalty(lam), self.blocks
         weights = float(blocks.weights.sum())
         step, h, last, fresh = np.zeros_like(x), np.inf, np.inf, False
         for _ in range(self.max_steps):
@@ -107,7 +107,7 @@ class Tall(SharedFolds[Blocks]):
                 step = 0.5 * step
                 continue
             x, h, H = x + step, there, made if fresh else H
-            r = gradient.sum(axis=0) + penalty.times(x[None])[0]
+            r = gradient.sum(axis=0) + penalty.apply(x[None])[0]
             assert H is not None
             (inverse,) = self._inverses(H.sum(axis=0)[None], lam)
             step = -inverse(r)
@@ -136,16 +136,16 @@ class Tall(SharedFolds[Blocks]):
         Each pass takes a step for x and one for t = dX/dλ, with H t + αx as the residual of the
         latter. The share that a pass leaves of x and of t, measured, says what is left after it.
         """
-        penalty, X, at = self._pull(lam), warm.X, warm.at
+        penalty, X, at = self._penalty(lam), warm.X, warm.at
         factors = self._inverses(self._own(warm), lam)
-        d, decrement = _step(factors, at.gradient + penalty.times(X))
-        T = change = -solved(factors, penalty.times(X + d))
+        d, decrement = _step(factors, at.gradient + penalty.apply(X))
+        T = change = -solved(factors, penalty.apply(X + d))
         p, error, again = np.nan, np.nan, False
         for _ in range(self.max_steps):
             clock.check()
             X = X + d
             at = self.blocks.sums(X, T if ask.gradient else None, valued=False)
-            d, left = _step(factors, at.gradient + penalty.times(X))
+            d, left = _step(factors, at.gradient + penalty.apply(X))
             rate = float(np.sqrt(np.max(left / np.maximum(decrement, np.finfo(float).tiny))))
             decrement = left
             moves = np.sum(at.g_x * d, axis=1)
@@ -153,10 +153,10 @@ class Tall(SharedFolds[Blocks]):
             f_error = 2 * rate * float(np.abs(moves).sum()) + float(left.sum())
             enough = f_error <= ask.eps
             if ask.gradient:
-                back = -solved(factors, at.bent + penalty.times(T + X))
+                back = -solved(factors, at.bent + penalty.apply(T + X))
                 share = max(rate, float(np.linalg.norm(back) / np.linalg.norm(change)))
                 T, change = T + back, back
-                shrunk = -solved(factors, penalty.times(d))  # what the next step of x adds to t
+                shrunk = -solved(factors, penalty.apply(d))  # what the next step of x adds to t
                 held = _times(self._held(warm), d)  # and to ∇g
                 p = float(np.sum((at.g_x + held) * (T + shrunk)))
                 mended = np.abs(np.sum(at.g_x * back, axis=1))
@@ -171,8 +171,8 @@ class Tall(SharedFolds[Blocks]):
             if rate > STALE:
                 warm, again = self._common(lam, X.mean(axis=0), warm.H), True
                 X, at, factors = warm.X, warm.at, self._inverses(self._own(warm), lam)
-                d, decrement = _step(factors, at.gradient + penalty.times(X))
-                T = change = -solved(factors, penalty.times(X + d))
+                d, decrement = _step(factors, at.gradient + penalty.apply(X))
+                T = change = -solved(factors, penalty.apply(X + d))
         rounding = ROUNDING * abs(value)
         end = Warm(X, at, warm.H)
         if ask.gradient:
@@ -197,20 +197,20 @@ class Tall(SharedFolds[Blocks]):
         self, lam: Array, warm: Warm, ask: Ask, factors: Sequence[Inverse] = ()
     ) -> Evaluation:
         """f and p of the quadratic models about the x at hand, without a pass over the rows."""
-        penalty, X, at = self._pull(lam), warm.X, warm.at
+        penalty, X, at = self._penalty(lam), warm.X, warm.at
         factors = factors or self._inverses(self._own(warm), lam)
-        d = -solved(factors, at.gradient + penalty.times(X))
+        d = -solved(factors, at.gradient + penalty.apply(X))
         bent = _times(self._held(warm), d)
         value = float(np.sum(at.g) + np.sum((at.g_x + 0.5 * bent) * d)) + warm.missed[0]
         grad = no_gradient(lam)
         if ask.gradient:
-            T = -solved(factors, penalty.times(X + d))
+            T = -solved(factors, penalty.apply(X + d))
             grad = np.array([np.sum((at.g_x + bent) * T) + warm.missed[1]])
         g = float(at.g.sum())
         return Evaluation(lam, value, grad, g=g, f_error=np.nan, error=np.nan, warm=warm)
 
     def _inverses(self, H: Array, lam: Array) -> Sequence[Inverse]:
-        return self._factors(self._pull(lam).added(H), lam)
+        return self._factors(self._penalty(lam).added(H), lam)
 
     def _held(self, warm: Warm) -> Array:
         """∇²g of every fold from the matrices of the blocks."""
@@ -227,11 +227,11 @@ class Tall(SharedFolds[Blocks]):
         if isinstance(found.warm, joint.Warm):
             return self._apart.verify(found, tol, deadline)
         before, warm, lam = self._ledger.cost, found.warm, found.lam
-        factors, penalty = self._inverses(self._own(warm), lam), self._pull(lam)
+        factors, penalty = self._inverses(self._own(warm), lam), self._penalty(lam)
         X, at, last = warm.X, warm.at, np.inf
         for _ in range(self.max_steps):
             clock.check()
-            d = -solved(factors, at.gradient + penalty.times(X))
+            d = -solved(factors, at.gradient + penalty.apply(X))
             left = float(np.sum(np.abs(np.sum(at.g_x * d, axis=1))))
             if left <= tol or left > 0.5 * last or time.perf_counter() > deadline:
                 break
@@ -252,7 +252,7 @@ class Tall(SharedFolds[Blocks]):
         if not self._covers(whole):
             return None
         x = self.start(warm)
-        M = pull([whole.penalty], lam).added(warm.H.sum(axis=0)[None])
+        M = of_folds([whole.penalty]).at(lam).added(warm.H.sum(axis=0)[None])
         (inverse,) = self._factors(M, lam)
         last = np.inf
         for k in range(self.max_steps):

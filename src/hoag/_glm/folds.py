@@ -13,8 +13,9 @@ from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._glm import make as makers
 from hoag._glm import make_levels as levels
+from hoag._glm.groups import Penalties
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalties, Penalty, Ridge
+from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import Rows
 from hoag._glm.spreads import Standard
 from hoag._glm.survival import cox_target

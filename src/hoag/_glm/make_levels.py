@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from hoag._glm.groups import Penalties
 from hoag._glm.losses import Ordinal
 from hoag._glm.make import hold_out
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalties, Penalty
+from hoag._glm.penalties import Penalty
 from hoag._glm.targets import labels, numbers, ordered, robust
 
 

@@ -12,7 +12,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._criteria.affine import Affine, Loads
 from hoag._criteria.base import Criterion
-from hoag._glm.penalties import Penalties
+from hoag._glm.groups import Penalties
 from hoag._glm.targets import Target
 from hoag.estimators.sharing import Groups, Moved, Shares, Sizes, Structure
 from hoag.estimators.units import Units

@@ -15,11 +15,10 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from hoag._core.numeric import Array
-from hoag._criteria.pull import pull
 from hoag._criteria.scored import _loss
 from hoag._glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Quadratic
+from hoag._glm.quadratic import Quadratic
 from hoag._glm.targets import Target
 from hoag._glm.term import DataTermAt
 from hoag._linalg.cholesky import factors
@@ -74,7 +73,7 @@ class Posterior:
         penalty = whole.penalty
         assert isinstance(penalty, Quadratic)
         ranks = [np.linalg.matrix_rank(term.dense, hermitian=True) for term in penalty.terms]
-        left = np.asarray(ranks) - pull([penalty], lam).traces(inverse)
+        left = np.asarray(ranks) - penalty.at(lam).traces(inverse)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))
         known = None if isinstance(loss, Squared) else _loss(whole.train).dispersion
@@ -94,7 +93,7 @@ class Posterior:
             shares,
             twice,
             left,
-            phi * (u.y_scale / u.c) ** 2 / pull([penalty], lam).alpha,
+            phi * (u.y_scale / u.c) ** 2 / penalty.at(lam).strengths,
             dispersion,
             dispersion if known is None else known,
             rows,

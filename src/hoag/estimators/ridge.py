@@ -21,8 +21,9 @@ from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._criteria.wrapped import unwrapped
 from hoag._data.engine import Engine
 from hoag._glm.folds import FREE
+from hoag._glm.groups import NAMES
 from hoag._glm.losses import Squared
-from hoag._glm.penalties import NAMES, Ridge
+from hoag._glm.penalties import Ridge
 from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._data.engine import Engine
-from hoag._glm.penalties import NAMES
+from hoag._glm.groups import NAMES
 from hoag.estimators.far_column import FarColumn
 from hoag.estimators.linear import LinearEstimator, alpha_grid
 from hoag.estimators.task import Grid

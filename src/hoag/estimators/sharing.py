@@ -24,16 +24,10 @@ from hoag._core.numeric import ROUNDING, Array
 from hoag._criteria.affine import Loads
 from hoag._criteria.base import Criterion
 from hoag._glm.folds import FREE
+from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.losses import Multinomial
-from hoag._glm.penalties import (
-    Aside,
-    Penalties,
-    Penalty,
-    Quadratic,
-    above_rounding,
-    group_numbers,
-    ranges,
-)
+from hoag._glm.penalties import Penalty
+from hoag._glm.quadratic import Aside, Quadratic, above_rounding, ranges
 from hoag._glm.targets import Target
 from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies
 

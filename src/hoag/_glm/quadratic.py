@@ -1,0 +1,181 @@
+"""Penalties Σⱼ exp(λⱼ) ½ xᵀSⱼx with any Sⱼ: differences of neighbours, bends of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import ROUNDING, Array
+from hoag._glm.penalties import QuadraticForm, QuadraticPenalty
+
+
+class Aside(NamedTuple):
+    """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
+
+    settled  how many directions it settles that neither data nor other penalties say anything of
+    alike    the number of outputs whose common part, which no data show, it holds; 1 for none
+    """
+
+    settled: int = 0
+    alike: int = 1
+
+
+class Quadratic(QuadraticPenalty):
+    """Σⱼ exp(λⱼ − shift) ½ xᵀSⱼx with Sⱼ symmetric and positive semidefinite.
+
+    size   the number of coefficients
+    terms  one Sⱼ for each hyperparameter: a matrix for all of x, dense or sparse, or a flat array
+           for its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
+           smoothness of one curve among several is
+    fixed  a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for nothing
+    aside  what `fixed` is for where it is no prior of x; by default it is a part of that
+
+    >>> import numpy as np
+    >>> from hoag import glm, testing
+    >>> D = np.diff(np.eye(6), axis=0)  # neighbours should be alike
+    >>> penalty = glm.Quadratic(6, [D.T @ D], fixed=np.full(6, 1e-3))
+    >>> testing.check_penalty(penalty)
+    """
+
+    def __init__(
+        self,
+        size: int,
+        terms: Sequence[Any],
+        fixed: Any = None,
+        shift: float = 0.0,
+        aside: Aside | None = None,
+    ) -> None:
+        if not terms:
+            raise InvalidInput("There is no term, and so no hyperparameter to tune.")
+        self.size, self.n_lam, self.shift, self.aside = size, len(terms), shift, aside
+        self.terms = [_Block.of(term, size, j) for j, term in enumerate(terms)]
+        self.fixed = None if fixed is None else _Block.of(fixed, size, -1)
+
+    def at(self, lam: Array) -> QuadraticAt:
+        return QuadraticAt(self, np.exp(lam - self.shift))
+
+
+class _Block:
+    """½ x[some]ᵀ S x[some]."""
+
+    def __init__(self, some: slice, S: Any) -> None:
+        self.some, self.S = some, S
+
+    @staticmethod
+    def of(term: Any, size: int, j: int) -> _Block:
+        some, S = term if isinstance(term, tuple) else (slice(None), term)
+        length = len(range(*some.indices(size)))
+        S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
+        if S.shape not in ((length,), (length, length)):
+            raise InvalidInput(
+                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
+                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
+            )
+        return _Block(some, S)
+
+    @property
+    def is_diagonal(self) -> bool:
+        return len(self.S.shape) == 1
+
+    def product(self, v: Array) -> Array:
+        """S v, in the places of v that it concerns; v may be one vector, or one in each row."""
+        part = v[..., self.some]
+        return np.asarray(self.S * part if self.is_diagonal else (self.S @ part.T).T)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return np.asarray(self.S if self.is_diagonal else self.S.diagonal())
+
+    @cached_property
+    def dense(self) -> Array:
+        if self.is_diagonal:
+            return np.diag(self.S)
+        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
+
+
+class QuadraticAt(QuadraticForm):
+    def __init__(self, penalty: Quadratic, strengths: Array) -> None:
+        self.strengths, self._terms = strengths, penalty.terms
+        self._all = list(zip(strengths.tolist(), penalty.terms, strict=True))
+        if penalty.fixed is not None:
+            self._all.append((1.0, penalty.fixed))
+
+    def apply(self, X: Array) -> Array:
+        total = np.zeros(X.shape)
+        for a, block in self._all:
+            total[..., block.some] += a * block.product(X)
+        return total
+
+    def columns(self, X: Array) -> Array:
+        found = np.zeros((*X.shape, len(self._terms)))
+        for j, (a, block) in enumerate(zip(self.strengths, self._terms, strict=True)):
+            found[..., block.some, j] = a * block.product(X)
+        return found
+
+    def rounded(self, X: Array) -> Any:
+        S = np.abs(self.matrix(X.shape[-1]))
+        return 0.5 * np.sum(np.abs(X) * (np.abs(X) @ S), axis=-1)
+
+    def matrix(self, size: int) -> Array:
+        S = np.zeros((size, size))
+        for a, block in self._all:
+            S[block.some, block.some] += a * block.dense
+        return S
+
+    def diagonal(self, x: Array) -> Array:
+        total = np.zeros(x.size)
+        for a, block in self._all:
+            total[block.some] += a * block.diagonal
+        return total
+
+    def add_to(self, matrix: Array, x: Array) -> None:
+        matrix += self.matrix(x.size)
+
+    def vjp(self, X: Array, Q: Array) -> Array:
+        each = zip(self.strengths, self._terms, strict=True)
+        return np.array([a * float(np.sum(Q[..., b.some] * b.product(X))) for a, b in each])
+
+    def roots(self, size: int, k: int = 0) -> list[Array]:
+        found = []
+        for term in self._terms:
+            e, V = np.linalg.eigh(term.dense)
+            kept = e > ROUNDING * max(float(e[-1]), 0.0)
+            F = np.zeros((size, int(kept.sum())))
+            F[term.some] = V[:, kept] * np.sqrt(e[kept])
+            found.append(F)
+        return found
+
+    def traces(self, N: Array) -> Array:
+        parts = [(term.some, term.dense) for term in self._terms]
+        return self.strengths * [float(np.sum(S * N[some, some])) for some, S in parts]
+
+    def pairs(self, M: Array, N: Array) -> Array:
+        """By (SⱼM)·(SₖN)ᵀ over the coefficients of both, the rows of all j one below another."""
+        terms = self._terms
+        places = np.concatenate([np.arange(len(M))[term.some] for term in terms])
+        left = np.concatenate([term.dense @ M[term.some] for term in terms])[:, places]
+        right = left
+        if N is not M:
+            right = np.concatenate([term.dense @ N[term.some] for term in terms])[:, places]
+        first = np.cumsum([0, *(len(term.diagonal) for term in terms[:-1])])
+        sums = np.add.reduceat(np.add.reduceat(left * right.T, first, axis=0), first, axis=1)
+        return np.outer(self.strengths, self.strengths) * sums
+
+
+def above_rounding(e: Array) -> npt.NDArray[np.bool_]:
+    """Which eigenvalues of a positive semidefinite matrix, in their order, are not zero."""
+    return np.asarray(e > e.size * ROUNDING * max(float(e[-1]), 0.0)) if e.size else e > 0
+
+
+def ranges(matrices: Sequence[Array]) -> tuple[Array, Array]:
+    """Orthonormal bases of what some of these semidefinite matrices reach, and of the rest."""
+    # Weights that no eigenvalues of different matrices are likely to balance.
+    each = [(1 + 1 / (2 + j)) * S / (np.trace(S) or 1.0) for j, S in enumerate(matrices)]
+    e, V = np.linalg.eigh(np.sum(each, axis=0))
+    kept = above_rounding(e)
+    return V[:, kept], V[:, ~kept]
