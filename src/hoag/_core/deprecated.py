@@ -12,7 +12,8 @@ def moved(old: str, new: str, **renamed: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module that is now another, in which some names are others too.
 
     >>> import hoag.optimize
-    >>> moved("hoag.search", "hoag.optimize", Fast="Auto")("Grid") is hoag.optimize.Grid
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     moved("hoag.search", "hoag.optimize", Fast="Auto")("Grid") is hoag.optimize.Grid
     True
     """
 
