@@ -29,7 +29,7 @@ from sklearn.model_selection import (
 import hoag
 import hoag._glm.blocks
 from hoag._criteria.joint import Joint
-from hoag._criteria.tall import Tall
+from hoag._criteria.shared_curvature import SharedCurvature
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 FEW = settings(max_examples=6, deadline=None)
@@ -280,7 +280,7 @@ def test_tall_data_have_the_criterion_for_tall_data():
     seen = []
     for args in ((X, y), (Cut(X, y, (1000, 20_000, 45_000)),)):
         task = estimator._task_of(*args, *[None] * (3 - len(args)), {})
-        assert isinstance(task.criterion, Tall)
+        assert isinstance(task.criterion, SharedCurvature)
         assert not isinstance(task.criterion, Joint)
         seen.append(task.criterion.blocks.sampled(5000, 0))
     near, apart = seen

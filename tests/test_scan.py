@@ -147,7 +147,10 @@ def criteria():
     rng = np.random.default_rng(0)
     tall = rng.normal(size=(20_000, 25))
     signs = tall @ rng.normal(size=25) + 5 * rng.normal(size=20_000) > 0
-    yield "Tall", hoag.plan(folds(hoag.models.logistic, tall, signs, cv=3, intercept=True))
+    yield (
+        "SharedCurvature",
+        hoag.plan(folds(hoag.models.logistic, tall, signs, cv=3, intercept=True)),
+    )
     logistic = hoag.models.logistic(A, b, A, b, intercept=True)
     yield "FullFit", hoag.without_folds(logistic, "alo")
     ridge = hoag.models.ridge(X, y, X, y, intercept=True)

@@ -22,8 +22,8 @@ from hoag._core.domain import Box
 from hoag._core.errors import InnerProblemError
 from hoag._criteria.joint import Joint
 from hoag._criteria.plan import plan
+from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.spectral import Spectral
-from hoag._criteria.tall import Tall
 from hoag._glm.blocks import Blocks
 from hoag._glm.folds import linear_folds
 from hoag._glm.losses import Huber, Squared
@@ -136,7 +136,7 @@ def tall(n=8000, p=8, kind="logistic", fmt="dense"):
     A, y, weights = data(n, p, classes=2 if kind == "logistic" else 3)
     A = sparse.csr_array(A) if fmt == "sparse" else A
     problems = folds(kind, A, y, StratifiedKFold(5), weights)
-    return Tall(problems, Blocks.of(problems), partial(exact, problems)), problems
+    return SharedCurvature(problems, Blocks.of(problems), partial(exact, problems)), problems
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_folds_of_separable_classes_are_solved_one_by_one():
     score = A @ rng.normal(size=5)
     A, y = A[np.abs(score) > 0.3], np.sign(score[np.abs(score) > 0.3])
     problems = folds("logistic", A, y, StratifiedKFold(5))
-    criterion = Tall(problems, Blocks.of(problems), partial(exact, problems))
+    criterion = SharedCurvature(problems, Blocks.of(problems), partial(exact, problems))
     for lam in (2.0, -4.0, -9.0):
         true = exact(problems).value([lam]).value
         found = criterion.evaluate([lam], 1e-3 * true)

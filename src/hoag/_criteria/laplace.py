@@ -25,7 +25,7 @@ from hoag._criteria.base import SPACING, Traits
 from hoag._criteria.full_fit import Fitted, FullFit
 from hoag._criteria.log_det import Bent, LogDet
 from hoag._criteria.marginal import Marginal
-from hoag._criteria.tall import sample_size
+from hoag._criteria.shared_curvature import sample_size
 from hoag._glm.groups import by_group
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge, of_folds

@@ -22,11 +22,12 @@ from hoag._criteria.dual import Dual
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
+from hoag._criteria.iterative import Iterative
 from hoag._criteria.joint import Joint
 from hoag._criteria.rescaled import Rescaled, unweighted
-from hoag._criteria.sketched import Sketched
+from hoag._criteria.shared_curvature import SharedCurvature, sample_size
+from hoag._criteria.sketched import SketchedCurvature
 from hoag._criteria.spectral import DECOMPOSED, Spectral
-from hoag._criteria.tall import Tall, sample_size
 from hoag._criteria.wrapped import unwrapped
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.blocks import Blocks
@@ -165,7 +166,7 @@ def _elsewhere(
     else:
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
     if found is None:
-        return Sketched(models, blocks, near, several) if blocks.loss.convex else plain()
+        return SketchedCurvature(models, blocks, near, several) if blocks.loss.convex else plain()
     if isinstance(found, Joint):
         found.surrogate = near
     return found
@@ -231,7 +232,7 @@ def _shared(
     blocks = Blocks.of(models) if small or tall else None
     if blocks is None:
         return None
-    return (Joint if small else Tall)(models, blocks, plain, several)
+    return (Joint if small else SharedCurvature)(models, blocks, plain, several)
 
 
 def _with_several_penalties(
@@ -348,7 +349,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     if isinstance(parts[0], Rescaled):
         return _refitted_alone(cast(LinearModel, problem), found)
     counted, (inner, _) = Counted(problem), solvers(problem)
-    if isinstance(criterion, (Joint, Tall, Sketched)):
+    if isinstance(criterion, (Joint, Iterative)):
         model = cast(LinearModel, problem)
         solve = criterion.refitted(model, found.lam, found.warm, REFIT_TOL)
         if solve is not None:
@@ -361,7 +362,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
             return known
-    if isinstance(criterion, (Joint, Tall)):
+    if isinstance(criterion, (Joint, SharedCurvature)):
         return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)

@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria import bands, implicit, joint, probed, sketched, tall
+from hoag._criteria import bands, implicit, joint, probed, shared_curvature, sketched
+from hoag._criteria.iterative import Iterate
 from hoag._criteria.reduced import Reduced
-from hoag._criteria.stand_in import Pairs
+from hoag._criteria.secants import Secants
 from hoag._glm.basis import Basis
 from hoag._glm.blocks import Sums
 from hoag.optimize.asks import Entry
@@ -34,8 +35,17 @@ CLASSES: dict[str, type] = {
     f"{one.__module__}.{one.__qualname__}".removeprefix("hoag."): one
     for one in (
         *(Ask, Cost, Evaluation, Result, Status, Step, Entry),
-        *(implicit.Warm, joint.Warm, tall.Warm, probed.Warm, bands.Warm, Sums, Reduced, Basis),
-        *(sketched.Warm, sketched.Read, sketched.Beside, Pairs),
+        *(
+            implicit.Warm,
+            joint.Warm,
+            shared_curvature.Expansion,
+            probed.Warm,
+            bands.Warm,
+            Sums,
+            Reduced,
+            Basis,
+        ),
+        *(sketched.Sampled, sketched.Local, Iterate, Secants),
     )
 }
 NAMES = {one: name for name, one in CLASSES.items()}

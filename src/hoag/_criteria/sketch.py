@@ -1,4 +1,4 @@
-"""A matrix at hand that stands for ∇²₁h of all rows: for steps between two reads of them.
+"""A sketch of ∇²₁h from a sample of the rows: a preconditioner for passes over all of them.
 
     P_k = D_k + W diag(e − 1) Wᵀ + S,   W = D^½U
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,16 +22,15 @@ from scipy.sparse.linalg import LinearOperator, lobpcg
 
 from hoag._core.numeric import EXACT, Array
 from hoag._criteria.reduced import MOST
+from hoag._criteria.secants import Preconditioner
 from hoag._glm.blocks import Blocks
 from hoag._glm.penalties import QuadraticForm
 
 DIRECTIONS = MOST  # of the sample's curvature
 ROUNDS = MOST // 3  # of products with all of them by which they are found
-KEPT = MOST // 2  # pairs of a step and what all rows said of it
-SPANNED = EXACT**0.5  # what of a pair others have said already but for this share is no news
 
 
-class StandIn:
+class Sketch(Preconditioner):
     """P_k for every fold; `few` are rows at hand, with weights that sum to those of all rows.
 
     x       about which curvatures are taken, one for all folds
@@ -61,7 +59,7 @@ class StandIn:
         self._W, self._gain = self._above(bends, whole.n)
 
     @property
-    def last(self) -> StandIn:
+    def last(self) -> Sketch:
         """That of the last fold alone."""
         other = copy(self)
         other._share = self._share[-1:]
@@ -113,51 +111,3 @@ class StandIn:
             D[k] -= WA @ cho_solve(cho_factor(small), WA.T @ own[k])
         levels = np.linalg.solve(self._corner, R[:, self._slopes :].T).T / self._share[:, None]
         return np.concatenate([D, levels - D @ self._mean], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Steps v_k with ∇²L v_k, of the data alone: what all rows have said about their curvature."""
-
-    steps: tuple[Array, ...] = ()
-    bends: tuple[Array, ...] = ()
-
-    def plus(self, V: Array, HV: Array) -> Pairs:
-        """With one more; the oldest makes room."""
-        return Pairs((*self.steps, V)[-KEPT:], (*self.bends, HV)[-KEPT:])
-
-    @property
-    def last(self) -> Pairs:
-        """Those of the last fold alone, but for steps of 0."""
-        own = [(V[-1:], HV[-1:]) for V, HV in zip(self.steps, self.bends, strict=True)]
-        own = [pair for pair in own if np.any(pair[0])]
-        return Pairs(tuple(V for V, _ in own), tuple(HV for _, HV in own))
-
-    def inverse(self, stand_in: StandIn, penalty: QuadraticForm, R: Array) -> Array:
-        """V G⁻¹Vᵀr + (I − V G⁻¹Yᵀ) P⁻¹ (I − Y G⁻¹Vᵀ) r,   Y = ∇²₁h V,   G = VᵀY.
-
-        What the pairs span is solved exactly, and what is left by P: as conjugate gradients would,
-        with steps that were taken for other reasons.
-        """
-        bends = [HV + penalty.apply(V) for V, HV in zip(self.steps, self.bends, strict=True)]
-        if not bends:
-            return stand_in.solve(R, penalty)
-        V, Y = np.stack(self.steps, axis=1), np.stack(bends, axis=1)  # (K, pairs, size)
-        turned = [_inverse(own, bent) for own, bent in zip(V, Y, strict=True)]
-        spanned = np.stack([T @ (own @ r) for T, own, r in zip(turned, V, R, strict=True)])
-        D = stand_in.solve(R - np.einsum("kj,kji->ki", spanned, Y), penalty)
-        spanned -= [T @ (bent @ d) for T, bent, d in zip(turned, Y, D, strict=True)]
-        return np.asarray(D + np.einsum("kj,kji->ki", spanned, V))
-
-
-def _inverse(V: Array, Y: Array) -> Array:
-    """G⁻¹ for the pairs of one fold; directions in which they say nothing are left out."""
-    G = V @ Y.T
-    found, said = np.zeros_like(G), np.flatnonzero(np.diag(G) > 0)
-    sizes = np.sqrt(np.diag(G)[said])
-    G = G[np.ix_(said, said)] / np.outer(sizes, sizes)
-    e, U = np.linalg.eigh((G + G.T) / 2)
-    kept = e > SPANNED
-    U = U[:, kept] / sizes[:, None]
-    found[np.ix_(said, said)] = (U / e[kept]) @ U.T
-    return found

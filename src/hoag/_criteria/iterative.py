@@ -1,0 +1,296 @@
+"""Fits and adjoints of all folds, iterated together: each pass over the rows serves both.
+
+    x_k ← x_k − P_k⁻¹r_k,   q_k ← q_k − P_k⁻¹s_k,   r = ∇₁h,   s = ∇²₁h q − ∇₁g
+    f = Σ_k g_k − q_k·r_k − s_k·d_k + ½ d_kᵀ∇²g_k d_k,   pⱼ = −Σ_k exp(λⱼ) q_kᵀSⱼx_k
+
+One pass has ∇₁h at x_k, ∇₁g and ∇²₁h q_k of all folds. P stands for ∇²₁h (`hoag._criteria.secants`)
+and is put right by what earlier passes have told. Each pass then leaves a share of the error; that
+share is measured, and says how wrong f and p may be. The fit on all rows is one fold more, where
+there are several: it costs no pass of its own that way.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hoag._core import clock
+from hoag._core.numeric import EXACT, ROUNDING, Array
+from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._criteria.base import no_gradient
+from hoag._criteria.secants import Preconditioner, Secants
+from hoag._criteria.shared import SharedFolds
+from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import QuadraticForm, of_folds
+
+# A pass is slow where it leaves more than this share of the error.
+SLOW = 0.3
+# A step was too long where the slope at its end is above so many times the one it began with: of a
+# square h has risen from 1 on, and what such a step says of curvature is worth a little of that.
+RISEN = 1.5
+# The share of the error that a pass leaves, before that was measured.
+UNKNOWN = 0.5
+# So many slow passes more than a preconditioner is worth, and it will not do.
+PATIENCE = 4
+# What is left out of f of third order, beside ½dᵀ∇²g d: ½dᵀD³L[q]d, and q is small.
+THIRD = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """x_k and q_k with what is known of curvature; `at` are the sums there, if they were made."""
+
+    X: Array
+    Q: Array
+    preconditioner: Preconditioner
+    secants: Secants = field(default_factory=Secants)
+    at: Sums | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """x_k and q_k, what all rows said there, and the steps d_k and e_k that follow from it."""
+
+    X: Array
+    Q: Array
+    at: Sums
+    D: Array
+    E: Array
+    secants: Secants
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """An iterate as one pass left it.
+
+    r, s   ∇₁h and ∇²₁h q − ∇₁g
+    held   ∇²g d, as far as that is known, and H⁻¹ times it
+    share  of the error that a pass leaves
+    """
+
+    now: Iterate
+    r: Array
+    s: Array
+    held: tuple[Array, Array] | None
+    preconditioner: Preconditioner
+    share: float = UNKNOWN
+
+    @cached_property
+    def left(self) -> Array:
+        """rᵀP⁻¹r of every fold, for the residuals of x and of q, (2, K)."""
+        s = self.s if self.held is None else self.s - self.held[0]
+        x, q = np.sum(self.r * self.now.D, axis=1), np.sum(s * self.now.E, axis=1)
+        return np.asarray(np.maximum(-np.stack([x, q]), 0.0))
+
+    def values(self) -> tuple[Array, Array]:
+        """g − q·r − s·d + ½dᵀ∇²g d of every fold, and how wrong that may be."""
+        off = np.sum(self.s * self.now.D, axis=1)
+        folds = self.now.at.g - np.sum(self.now.Q * self.r, axis=1) - off
+        if self.held is None:
+            return folds, self.share * np.abs(off) + self.left[0]
+        second = 0.5 * np.sum(self.held[0] * self.now.D, axis=1)
+        return folds + second, self.share * (np.abs(off) + 2 * second) + THIRD * second
+
+    def hypergradient(self, penalty: QuadraticForm) -> tuple[Array, float]:
+        """p after the steps, and how wrong it may be.
+
+        The step of x changes ∇²₁h as well, which no pass has seen, and with it q by about as much
+        as it changes ∇₁g.
+        """
+        X, Q, D, E = self.now.X, self.now.Q, self.now.D, self.now.E
+        p = -penalty.vjp(X + D, Q + E)
+        doubt = np.zeros(p.size)
+        for k in range(len(X)):
+            clock.check()
+            only = np.arange(len(X))[:, None] == k
+            through_x = penalty.vjp(Q, only * D)
+            if self.held is not None:
+                through_x += penalty.vjp(X, only * self.held[1])
+            first = penalty.vjp(X, only * E) + penalty.vjp(Q, only * D)
+            doubt += self.share * np.abs(first) + np.abs(through_x)
+        return p, float(np.linalg.norm(doubt))
+
+
+class Iterative(SharedFolds[Blocks]):
+    """f(λ) and p by passes over all rows, with a preconditioner that its final classes make."""
+
+    max_passes = 100  # at one λ
+    max_formed = np.inf  # preconditioners, likewise
+    deflates = False  # whether what passes tell of curvature mends the preconditioner
+
+    @abstractmethod
+    def _begun(self, lam: Array, penalty: QuadraticForm, warm: Any) -> Start:
+        """Where passes at λ begin."""
+
+    @abstractmethod
+    def _formed(self, about: Array) -> Preconditioner:
+        """Of curvatures at this x."""
+
+    @abstractmethod
+    def _preconditioner(self, warm: Any) -> Preconditioner:
+        """The one with which an evaluation ended."""
+
+    @property
+    def _worth(self) -> float:
+        """How many slow passes a new preconditioner is worth."""
+        return np.inf
+
+    @cached_property
+    def _together(self) -> Blocks:
+        """All folds, and the fit on all rows."""
+        train, test = self.blocks.train, self.blocks.test
+        every = np.ones((1, train.shape[1]), dtype=bool)
+        return self.blocks.of_folds(np.vstack([train, every]), np.vstack([test, ~every]))
+
+    def _penalty(self, lam: Array) -> QuadraticForm:
+        own = [model.penalty for model in self.models]
+        return of_folds([*own, own[0]]).at(lam)
+
+    def _solved(self, lam: Array, ask: Ask, warm: Any) -> tuple[Evaluation, Pass | None]:
+        """Passes until the errors of f and p are below ε; a warm start is the caller's to make.
+
+        No pass is returned where passes got nowhere.
+        """
+        penalty, K, good, done = self._penalty(lam), self.blocks.folds, False, False
+        last: Pass | None = None
+        nothing = Evaluation(lam, np.nan, no_gradient(lam), f_error=np.inf, converged=False)
+        for last in self._passes(penalty, self._begun(lam, penalty, warm)):
+            folds, errors = (part[:K] for part in last.values())
+            value, f_error = float(folds.sum()), float(errors.sum())
+            p, error = last.hypergradient(penalty) if ask.gradient else (no_gradient(lam), np.nan)
+            good = f_error <= ask.eps and not error > ask.eps
+            done = float(last.left[0, :K].sum()) <= ROUNDING**2 * abs(value)
+            if good or done:
+                break
+        if last is None or not (good or done or self.max_formed == np.inf):
+            return nothing, None
+        rounding = ROUNDING * abs(value)
+        found = Evaluation(
+            lam,
+            value,
+            p,
+            g=float(last.now.at.g[:K].sum()),
+            f_error=f_error + rounding,
+            error=error + rounding,
+            converged=good or f_error <= rounding,
+            folds=folds,
+        )
+        return found, last
+
+    def _passes(self, penalty: QuadraticForm, start: Start) -> Iterator[Pass]:
+        """One after another; preconditioners are formed anew where passes are slow.
+
+        Where the slope at the end of a step says that h has risen, a quarter of the step is taken,
+        and nothing that was said of curvature elsewhere is kept.
+        """
+        X, Q, by, secants, at = start.X, start.Q, start.preconditioner, start.secants, start.at
+        before, share, slow, formed = None, UNKNOWN, 0, 0
+        if at is not None:
+            before = _stepped(penalty, X, Q, at, by, secants)
+            X, Q = X + before.now.D, Q + before.now.E
+        for _ in range(self.max_passes):
+            clock.check()
+            at = self._together.sums(X, Q, valued=False)
+            if before is not None:
+                last, left = before.now, before.left[0]
+                ahead = np.sum((at.gradient + penalty.apply(X)) * last.D, axis=1)
+                risen = (left > EXACT * np.sum(np.abs(at.g))) & ~(ahead <= RISEN * left)
+                if np.any(risen):
+                    if (formed := formed + 1) > self.max_formed:
+                        return
+                    by, secants = self._formed(last.X.mean(axis=0)), Secants()
+                    last = replace(last, D=np.where(risen[:, None], 0.25, 1.0) * last.D)
+                    before, X, Q = replace(before, now=last), last.X + last.D, last.Q
+                    continue
+                if self.deflates:
+                    secants = secants.plus(Q - last.Q, at.bent - last.at.bent)
+                    secants = secants.plus(X - last.X, at.gradient - last.at.gradient)
+            there = _stepped(penalty, X, Q, at, by, secants)
+            if before is not None:
+                ratio = there.left / np.maximum(before.left, np.finfo(float).tiny)
+                share = min(float(np.sqrt(np.max(ratio))), 1.0)
+            yield (there := replace(there, share=share))
+            slow += before is not None and share > SLOW
+            if slow > self._worth and formed < self.max_formed:
+                by, slow, formed = self._formed(X.mean(axis=0)), 0, formed + 1
+                there = _stepped(penalty, X, Q, at, by, secants)
+            elif slow > PATIENCE * (1 + self._worth):
+                return
+            before, X, Q = there, X + there.now.D, Q + there.now.E
+
+    # ---- the end
+
+    def _x(self, now: Iterate) -> Any:
+        return self._as_asked((now.X + now.D)[: self.blocks.folds])
+
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        """What all rows said at the x that was found; more passes where that is too little."""
+        before, last, now = self._ledger.cost, found, found.warm.iterate
+        if now is None or (found.f_error > tol and time.perf_counter() <= deadline):
+            last, end = self._solved(found.lam, Ask(tol, gradient=False), found.warm)
+            if end is None:
+                return replace(last, cost=self._ledger.cost - before)
+            now = end.now
+        return replace(
+            found,
+            value=last.value,
+            g=last.g,
+            f_error=last.f_error,
+            folds=last.folds,
+            x=self._x(now),
+            cost=self._ledger.cost - before,
+            converged=last.f_error <= max(tol, ROUNDING * abs(last.value)),
+        )
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        return found.x if found.x is not None else self._x(found.warm.iterate), Cost()
+
+    def refitted(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
+        """X(λ) on all rows, from where the passes for all folds have brought it: ‖∇₁h‖ ≤ tol.
+
+        A pass may be expensive: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will
+        do too. None where passes get nowhere.
+        """
+        now, blocks = warm.iterate, self.blocks.like([whole])
+        if now is None or blocks is None:
+            return None
+        penalty, secants = of_folds([whole.penalty]).at(lam), now.secants.last
+        x, preconditioner = (now.X + now.D)[-1:], self._preconditioner(warm).last
+        before: tuple[Array, Array] | None = None
+        for k in range(1, self.max_passes + 1):
+            clock.check()
+            at = blocks.sums(x, valued=k == 1)
+            if k == 1:
+                h = float(at.value[0])
+            r = at.gradient + penalty.apply(x)
+            if before is not None:
+                secants = secants.plus(x - before[0], at.gradient - before[1])
+            step, size = -secants.solve(preconditioner, penalty, r), float(np.linalg.norm(r))
+            if size <= tol or -float(np.vdot(r, step)) <= 0.1 * tol**2 * h:
+                return Solve(x[0], size, k, "tolerance")
+            before, x = (x, at.gradient), x + step
+        return None
+
+
+def _stepped(
+    penalty: QuadraticForm,
+    X: Array,
+    Q: Array,
+    at: Sums,
+    preconditioner: Preconditioner,
+    secants: Secants,
+) -> Pass:
+    """The iterate at X and Q with its steps: that of q from where that of x leads."""
+    r, s = at.gradient + penalty.apply(X), at.bent + penalty.apply(Q) - at.g_x
+    D = -secants.solve(preconditioner, penalty, r)
+    E, held = -secants.solve(preconditioner, penalty, s), preconditioner.held_out(D)
+    both = None if held is None else (held, secants.solve(preconditioner, penalty, held))
+    E = E if both is None else E + both[1]
+    return Pass(Iterate(X, Q, at, D, E, secants), r, s, both, preconditioner)

@@ -1,0 +1,259 @@
+"""The folds of one model with one penalty, where rows are many and columns few.
+
+    P_k = H_k + S,   H_k = Σ_b ∇²L_b(x)   over the blocks b of rows that fold k trains on
+
+Folds hardly differ then: ∇²L is formed once, at a point x common to all folds, for each block of
+rows, and serves every fold and every λ as the preconditioner of `Iterative`. It is formed anew, at
+the folds' mean, where passes have become so slow that it pays. Quadratic models about the last x
+say what f is all over the box, for no pass:
+
+    d = −(H_k + S)⁻¹∇₁h,   f ≈ Σ_k g + ∇g·d + ½dᵀ∇²g d,   q = (H_k + S)⁻¹(∇g + ∇²g d)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hoag._core import clock
+from hoag._core.numeric import Array
+from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._criteria import joint
+from hoag._criteria.base import SPACING, Traits, no_gradient
+from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
+from hoag._criteria.joint import ROUGH, Joint
+from hoag._criteria.secants import Preconditioner
+from hoag._glm.blocks import Blocks, Sums
+from hoag._glm.model import LinearModel
+from hoag._glm.penalties import QuadraticForm, of_folds
+from hoag._linalg.cholesky import Factor, factors, solved
+
+# So many rows for each coefficient, and for a hundred of them at least, say where to start.
+SAMPLE = 20
+
+
+def sample_size(coefficients: int) -> int:
+    return SAMPLE * max(coefficients, 100)
+
+
+class BlockCurvature(Preconditioner):
+    """P_k of the blocks' matrices at x = about; the factors of the last penalty are kept."""
+
+    def __init__(self, blocks: Blocks, about: Array, H: Array) -> None:
+        self.about, self.H, self._blocks = about, H, blocks
+        self._known: tuple[Array, list[Factor]] | None = None
+
+    @property
+    def last(self) -> BlockCurvature:
+        blocks = self._blocks
+        return BlockCurvature(
+            blocks.of_folds(blocks.train[-1:], blocks.test[-1:]), self.about, self.H
+        )
+
+    def solve(self, R: Array, penalty: QuadraticForm) -> Array:
+        if self._known is None or not np.array_equal(self._known[0], penalty.strengths):
+            H = np.tensordot(self._blocks.train * 1.0, self.H, axes=1)
+            self._blocks.ledger.charge(grams=len(H) * H.shape[-1] / (6.0 * self._blocks.n))
+            strengths = penalty.strengths
+            self._known = strengths, factors(penalty.added(H), np.log(strengths))
+        return solved(self._known[1], R)
+
+    def held_out(self, D: Array) -> Array:
+        return np.stack(
+            [
+                np.tensordot(test * 1.0, self.H, axes=1) @ d
+                for test, d in zip(self._blocks.test, D, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """x_k of all folds with the sums there, and the blocks' matrices H at `about`, a common point.
+
+    iterate  the one with which passes ended at x_k; None at the common point
+    missed   what was computed there less what the models say, of f and of p
+    direct   where one point does not stand for all folds: they have matrices of their own
+    """
+
+    X: Array
+    at: Sums
+    about: Array
+    H: Array
+    iterate: Iterate | None = None
+    missed: tuple[float, float] = (0.0, 0.0)
+    direct: joint.Warm | None = None
+
+
+class SharedCurvature(Iterative):
+    """The folds of any model with one penalty, by passes with matrices of a common point.
+
+    Where classes are all but separable, x runs away from fold to fold, and one point does not stand
+    for them all: from there on each has matrices of its own.
+    """
+
+    max_formed = 1
+    _latest: BlockCurvature | None = None  # with its factors
+
+    @cached_property
+    def direct(self) -> Joint:
+        return Joint(self.models, self.blocks, self._plain, self.several)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(scan_spacing=SPACING, modelled=True, blocks=np.zeros(1, dtype=np.intp))
+
+    @property
+    def _worth(self) -> float:
+        """A matrix takes p products of a column with all rows, a pass four for each fold."""
+        return self.blocks.design.size / (4.0 * len(self._together.train)) / 4.0
+
+    def _evaluate(self, lam: Array, ask: Ask, warm: Expansion | None) -> Evaluation:
+        before = self._ledger.cost
+        known = self._common() if warm is None else warm
+        if known.direct is None and ask.free:
+            found = replace(self._modelled(lam, known), warm=known)
+        elif known.direct is None:
+            found, last = self._solved(lam, ask, known)
+            if last is None:
+                start = self.direct.begun(known.X[: self.blocks.folds].mean(axis=0))
+                known = replace(known, direct=start)
+            else:
+                found = replace(found, warm=self._expanded(found, last))
+        if known.direct is not None:
+            found = self.direct._evaluate(lam, ask, known.direct)
+            found = replace(found, warm=replace(known, direct=found.warm))
+        grad = found.grad if ask.gradient else no_gradient(lam)
+        return replace(found, grad=grad, cost=self._ledger.cost - before)
+
+    def _expanded(self, found: Evaluation, last: Pass) -> Expansion:
+        by, now = last.preconditioner, last.now
+        assert isinstance(by, BlockCurvature)
+        there = Expansion(now.X, now.at, by.about, by.H, now)
+        models = self._modelled(found.lam, there)
+        p = float(found.grad[0] - models.grad[0]) if np.isfinite(found.grad[0]) else 0.0
+        return replace(there, missed=(found.value - models.value, p))
+
+    def _modelled(self, lam: Array, known: Expansion) -> Evaluation:
+        """f and p of the quadratic models."""
+        penalty = self._penalty(lam)
+        d, q, held = self._predicted(penalty, known)
+        value = float(np.sum(known.at.g) + np.sum((known.at.g_x + 0.5 * held) * d))
+        p = -penalty.vjp(known.X + d, q)
+        return Evaluation(
+            lam,
+            value + known.missed[0],
+            p + known.missed[1],
+            g=float(known.at.g.sum()),
+            f_error=np.nan,
+            error=np.nan,
+        )
+
+    def _predicted(self, penalty: QuadraticForm, known: Expansion) -> tuple[Array, Array, Array]:
+        """d, q and ∇²g d of the models."""
+        by = self._preconditioner(known)
+        d = -by.solve(known.at.gradient + penalty.apply(known.X), penalty)
+        held = by.held_out(d)
+        return d, by.solve(known.at.g_x + held, penalty), held
+
+    def _preconditioner(self, warm: Expansion) -> BlockCurvature:
+        if self._latest is None or self._latest.H is not warm.H:
+            self._latest = BlockCurvature(self._together, warm.about, warm.H)
+        return self._latest
+
+    def _begun(self, lam: Array, penalty: QuadraticForm, warm: Expansion) -> Start:
+        by, last = self._preconditioner(warm), warm.iterate
+        if last is None:
+            d, q, _ = self._predicted(penalty, warm)
+            return Start(warm.X + d, q, by)
+        return Start(last.X, last.Q, by, last.secants, last.at)
+
+    def _formed(self, about: Array) -> BlockCurvature:
+        return BlockCurvature(self._together, about, self.blocks.expanded(about)[2])
+
+    # ---- the common point
+
+    def _common(self) -> Expansion:
+        """A point common to all folds that is hardly shrunk.
+
+        With many rows for each coefficient the best is so too: models of f about such an x serve
+        the whole box. It is found on a sample of the rows first.
+        """
+        size = self.blocks.design.size
+        few = self.blocks.sampled(sample_size(size), seed=0)
+        nowhere = np.zeros(size)
+        H = few.expanded(nowhere)[2]
+        weak = np.log(ROUGH * np.mean(np.diag(H.sum(axis=0)), keepdims=True)) + self.shift
+        penalty = of_folds([self.models[0].penalty]).at(weak)
+        x = self._newton(few, penalty, nowhere, H)[0]
+        x, value, gradient, H = self._newton(self.blocks, penalty, x, None)
+        blocks = self._together
+        X = np.tile(x, (blocks.folds, 1))
+        if blocks.alike:
+            none = np.empty(0)
+            train, test = blocks.train, blocks.test
+            sums = (train @ value, train @ gradient, test @ value, test @ gradient)
+            at = Sums(*sums, none, none)
+        else:
+            at = blocks.sums(X)
+        return Expansion(X, at, x, H)
+
+    def _newton(
+        self, blocks: Blocks, penalty: QuadraticForm, x: Array, H: Array | None
+    ) -> tuple[Array, Array, Array, Array]:
+        """Newton's method for all rows at once, until a step hardly moves the scores.
+
+        x with the blocks' losses, gradients and matrices; these are formed anew where the last ones
+        leave too much.
+        """
+        weights = float(blocks.weights.sum())
+        step, h, last, fresh = np.zeros_like(x), np.inf, np.inf, False
+        for _ in range(self.max_passes):
+            clock.check()
+            fresh = H is None
+            value, gradient, made = blocks.expanded(x + step, curved=fresh)
+            there = float(value.sum() + penalty.value(x[None] + step)[0])
+            if not there <= h:
+                step = 0.5 * step
+                continue
+            x, h, H = x + step, there, made if fresh else H
+            r = gradient.sum(axis=0) + penalty.apply(x[None])[0]
+            assert H is not None
+            M = penalty.added(H.sum(axis=0)[None])
+            self._ledger.charge(grams=M.shape[-1] / (6.0 * blocks.n))
+            step = -factors(M, np.log(penalty.strengths))[0](r)
+            left = -float(r @ step)
+            serves, near = fresh or left <= SLOW**2 * last, left <= SLOW**4 * weights
+            if serves and near and (fresh or np.isfinite(last)):
+                break
+            if near or not serves:
+                H, step = None, np.zeros_like(x)
+            last = left
+        assert H is not None
+        return x, value, gradient, H
+
+    # ---- with matrices of each fold's own
+
+    def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
+        known = found.warm
+        if known.direct is None:
+            again = super().verify(found, tol, deadline)
+            if np.isfinite(again.value):
+                return again
+            found = self._evaluate(found.lam, Ask(tol, gradient=False), known)
+            known = found.warm
+        inner = replace(found, warm=known.direct)
+        return replace(self.direct.verify(inner, tol, deadline), warm=known)
+
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        if found.x is not None or found.warm.direct is None:
+            return super().solution(found)
+        return self.direct.solution(replace(found, warm=found.warm.direct))
+
+    def refitted(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
+        if warm.direct is None:
+            return super().refitted(whole, lam, warm, tol)
+        return self.direct.refitted(whole, lam, warm.direct, tol)
