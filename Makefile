@@ -31,9 +31,9 @@ test: .venv/ready
 test-all: .venv/ready
 	$(PYTEST)
 
-# The paper's experiments on small data; in full: hoag reproduce --data paper --seeds 5
+# The paper's experiments on small data; in full: benchmarks/paper --data paper --seeds 5
 reproduce: .venv/ready
-	$(BIN)/hoag reproduce
+	$(BIN)/python benchmarks/paper
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -81,7 +81,7 @@ rivals: .venv/ready
 
 # The figures of docs/benchmarks.md; needs HOAG_DATA.
 bench: .venv/ready
-	$(BIN)/python benchmarks/paper.py
+	$(BIN)/python benchmarks/paper_costs.py
 	$(BIN)/python benchmarks/certificate.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/rivals.py

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from paper.claim import number
 from threadpoolctl import threadpool_limits
 
 from hoag._core.numeric import Array
-from hoag.bench.claim import number
 
 T = TypeVar("T")
 CACHE = Path(tempfile.gettempdir()) / "hoag-default-search"

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from _data import thirds
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
@@ -72,7 +73,7 @@ def unscaled_columns() -> None:
 def imdb() -> None:
     if not datasets.present("imdb"):
         return
-    A, y, A_test, y_test, *_ = datasets.thirds(*datasets.load("imdb").X_y, seed=0)
+    A, y, A_test, y_test, *_ = thirds(*datasets.load("imdb").X_y, seed=0)
     problem = models.logistic(A, y, A_test, y_test)
     reference = hoag.Implicit(problem, certificate=False)
     print("\n| IMDB λ | ε | slope of f | true error | estimate | bound |")

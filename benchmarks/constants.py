@@ -30,6 +30,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import _data
 import numpy as np
 from _measure import alone, say, timed
 from sklearn.preprocessing import PolynomialFeatures, scale
@@ -84,7 +85,7 @@ def diabetes(degree: int = 1) -> Any:
 def words(name: str) -> Any:
     """Training and held-out thirds of real text, or of rows like it."""
     X, y = datasets.load(name).X_y if datasets.present(name) else text(3000, 6000)
-    return datasets.thirds(X, y, 0)[:4]
+    return _data.thirds(X, y, 0)[:4]
 
 
 @cache
@@ -96,9 +97,9 @@ def voices() -> Any:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(5000, 8))
         y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=5000)
-    A, b, A_test, b_test = datasets.thirds(X, y, 0)[:4]
-    A, A_test = datasets.standardised_by(A, A_test)
-    b, b_test = datasets.centred_by(b, b_test)
+    A, b, A_test, b_test = _data.thirds(X, y, 0)[:4]
+    A, A_test = _data.standardised_by(A, A_test)
+    b, b_test = _data.centred_by(b, b_test)
     return A, b, A_test, b_test
 
 
@@ -117,7 +118,7 @@ def noisy(n: int, columns: int) -> Any:
 
 
 def thirds(data: Any) -> Any:
-    return datasets.thirds(*data, 0)[:4]
+    return _data.thirds(*data, 0)[:4]
 
 
 class Found(NamedTuple):

@@ -19,9 +19,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import _data
 import numpy as np
 import sklearn
 from _measure import HEADER, Aim, alone, cached, in_child, measured, record, row, say, timed
+from paper.cases import PAPER_SHIFT, Setting, case
+from paper.methods import METHODS, STARTS, random_start
+from paper.truth import Curve
 from scipy import sparse
 from scipy.special import expit
 from sklearn import linear_model
@@ -34,12 +38,9 @@ from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag._criteria.plan import plan
-from hoag.bench.cases import PAPER_SHIFT, Setting, case
-from hoag.bench.methods import METHODS, STARTS, random_start
-from hoag.bench.truth import Curve
 from hoag.optimize import Auto
 
-# Reading the text takes half a minute: once is enough, also for hoag.bench.cases.
+# Reading the text takes half a minute: once is enough, also for paper.cases.
 datasets.load = cache(datasets.load)
 
 # Suboptimality, relatively, at which λ counts as found: of one, and of a kernel's two.
@@ -109,7 +110,7 @@ def criterion(setting: Setting) -> Any:
 
 
 def thirds(name: str, seed: int) -> Any:
-    return datasets.thirds(*datasets.load(name).X_y, seed)
+    return _data.thirds(*datasets.load(name).X_y, seed)
 
 
 def two_thirds(name: str, seed: int) -> tuple[Any, Any, Any]:
@@ -226,8 +227,8 @@ def kernel_ridge(name: str, seed: int) -> Run:
     setting, box = truth.setting, truth.setting.domain
     one = minimize(criterion(setting), None, box, Auto())
     A, y, A_test, y_test, A_val, y_val = thirds(name, seed)
-    A, A_test, A_val = datasets.standardised_by(A, A_test, A_val)
-    y, y_test, y_val = datasets.centred_by(y, y_test, y_val)
+    A, A_test, A_val = _data.standardised_by(A, A_test, A_val)
+    y, y_test, y_val = _data.centred_by(y, y_test, y_val)
     problem = models.kernel_ridge(A, y, A_test, y_test, widths="per-feature")
     judge = models.kernel_ridge(A, y, A_val, y_val, widths="per-feature")
     wide = Box(box.lower[0], box.upper[0], size=problem.lam0.size)

@@ -20,8 +20,9 @@ import pytest
 from quick import quick
 
 from hoag import InvalidInput, cli, datasets
-from hoag.datasets import files, read
-from hoag.datasets.catalogue import CATALOGUE, Entry, File
+from hoag._core import writing
+from hoag.cli.data import _digest
+from hoag.datasets import CATALOGUE, Entry, File
 
 REAL = os.environ.get("HOAG_DATA")
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -35,19 +36,19 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / folder))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     return tmp_path / "data", tmp_path / "cache"
 
 
 class Server:
-    """Serves CONTENT at every address, and remembers what was asked for.
+    """Serves CONTENT at every address, and counts how often it was asked.
 
-    `cut`: close the connection after so many bytes, once; `ranges`: whether Range is known.
+    `cut`: close the connection after so many bytes, so many times.
     """
 
     def __init__(self):
-        self.cut, self.ranges, self.content, self.status = 0, True, CONTENT, 200
-        self.asked = []
+        self.cut, self.times, self.content, self.status = 0, 1, CONTENT, 200
+        self.asked = 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -55,28 +56,25 @@ class Server:
                 pass
 
             def do_GET(self):
-                wanted = self.headers.get("Range")
-                outer.asked.append(wanted)
-                start = int(wanted[len("bytes=") : -1]) if wanted and outer.ranges else 0
-                if outer.status != 200 or (start and start >= len(outer.content)):
-                    self.send_error(416 if start else outer.status)
+                outer.asked += 1
+                if outer.status != 200:
+                    self.send_error(outer.status)
                     return
-                self.send_response(206 if start else 200)
-                self.send_header("Content-Length", str(len(outer.content) - start))
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(outer.content)))
                 self.end_headers()
-                body = outer.content[start:]
-                if outer.cut:
-                    body, outer.cut = body[: outer.cut], 0
-                self.wfile.write(body)
+                cut = outer.cut if outer.times else 0
+                outer.times -= bool(cut)
+                self.wfile.write(outer.content[:cut] if cut else outer.content)
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.01,))
         self.thread.start()
 
-    def file(self, name="tiny.bin", **changes):
+    def file(self, name="tiny.bin", content=CONTENT, **changes):
         address = f"http://127.0.0.1:{self.http.server_port}/{name}"
-        digest = hashlib.sha256(CONTENT).hexdigest()
-        return replace(File(name, digest, len(CONTENT), (address,)), **changes)
+        digest = hashlib.sha256(content).hexdigest()
+        return replace(File({name: digest}, len(content), (address,)), **changes)
 
     def close(self):
         self.http.shutdown()
@@ -98,7 +96,7 @@ def closed():
 
 
 def names_in(folder):
-    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock"))
+    return sorted(path.name for path in folder.iterdir())
 
 
 # Readers
@@ -213,8 +211,8 @@ def test_the_archive_gives_the_same_rows_as_the_file_of_lines(folders):
     write_lines(lines)
     write_archive(archive)
     before = names_in(folders[0])
-    assert read.posts(archive) == ([text for *_, text in POSTS], LABELS)
-    assert read.posts(lines) == read.posts(archive)
+    assert datasets.posts(archive) == ([text for *_, text in POSTS], LABELS)
+    assert datasets.posts(lines) == datasets.posts(archive)
     assert names_in(folders[0]) == before
 
 
@@ -232,7 +230,7 @@ def test_the_seed_chooses_the_positive_groups(folders, write):
     assert found.X.shape[0] == len(POSTS)
 
 
-@pytest.mark.parametrize("name", [n for n, e in CATALOGUE.items() if e.bundled])
+@pytest.mark.parametrize("name", [n for n, e in CATALOGUE.items() if not e.files])
 def test_bundled_sets_need_no_file(name):
     found, entry = datasets.load(name, download=False), datasets.describe(name)
     assert found.X.shape == (entry.rows, entry.columns)
@@ -295,9 +293,9 @@ def test_a_truncated_file_is_named(folders, damage):
 @pytest.mark.parametrize(
     ("file", "values", "sentence"),
     [
-        ("train-images-idx3-ubyte.gz", np.zeros(5), "magic number is 2049 in place of 2051"),
-        ("train-images-idx3-ubyte.gz", np.zeros((5, 8, 8)), r"shape \(8, 8\) in place of"),
-        ("train-labels-idx1-ubyte.gz", np.zeros(4), "do not belong together"),
+        ("train-images-idx3-ubyte.gz", np.zeros(50), "header is of 2049"),
+        ("train-images-idx3-ubyte.gz", np.zeros((5, 8, 8)), r"\[8, 8\], not \(28, 28\) bytes"),
+        ("train-labels-idx1-ubyte.gz", np.zeros(4), "has 5 images, and .* 4 labels"),
     ],
 )
 def test_idx_headers_are_checked(folders, file, values, sentence):
@@ -311,7 +309,7 @@ def test_an_idx_file_that_is_shorter_than_its_header_says(folders):
     write_mnist(folders[0])
     path = folders[0] / "train-labels-idx1-ubyte.gz"
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())[:-2]))
-    with pytest.raises(datasets.DataDamaged, match="promises 5 bytes and 3 follow"):
+    with pytest.raises(datasets.DataDamaged, match="promises 5 items, and 3 bytes follow"):
         datasets.load("mnist")
 
 
@@ -319,9 +317,9 @@ def test_an_idx_file_that_is_shorter_than_its_header_says(folders):
     ("content", "sentence"),
     [
         ("", "is damaged"),
-        (PARKINSONS, "no rows"),
-        (PARKINSONS.replace("total_UPDRS", "other") + "\n1", "does not name 22 columns"),
-        (PARKINSONS + "\n" + ",".join("1" * 21), "21 columns in place of 22"),
+        (PARKINSONS, "is damaged"),
+        (PARKINSONS.replace("total_UPDRS", "other") + "\n" + ",".join("1" * 22), "no 22 columns"),
+        (PARKINSONS + "\n" + ",".join("1" * 21), "no 22 columns"),
     ],
 )
 def test_the_columns_of_the_table_are_checked(folders, content, sentence):
@@ -347,12 +345,12 @@ def test_a_file_that_may_not_be_opened_is_not_called_damaged(folders, monkeypatc
 def test_the_folder_comes_before_the_cache_and_the_cache_before_a_download(folders, server):
     data, cache = folders
     file = server.file()
-    assert files.get(file) == cache / file.name
+    assert datasets._get(file) == cache / file.name
     assert (cache / file.name).read_bytes() == CONTENT
-    assert files.get(file) == cache / file.name
-    assert len(server.asked) == 1
+    assert datasets._get(file) == cache / file.name
+    assert server.asked == 1
     (data / file.name).write_bytes(b"mine")
-    assert files.get(file) == data / file.name
+    assert datasets._get(file) == data / file.name
 
 
 def test_the_cache_follows_the_platform(monkeypatch, tmp_path):
@@ -362,14 +360,14 @@ def test_the_cache_follows_the_platform(monkeypatch, tmp_path):
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     found = {}
     for platform in ("linux", "darwin", "win32"):
-        monkeypatch.setattr(files.sys, "platform", platform)
-        found[platform] = datasets.cache().relative_to(tmp_path)
-    monkeypatch.setattr(files.sys, "platform", "linux")
+        monkeypatch.setattr(writing.sys, "platform", platform)
+        found[platform] = writing.cache_folder().relative_to(tmp_path)
+    monkeypatch.setattr(writing.sys, "platform", "linux")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert found["linux"] == Path("xdg/hoag")
     assert found["darwin"] == Path("Library/Caches/hoag")
     assert found["win32"] == Path("local/hoag")
-    assert datasets.cache() == tmp_path / ".cache" / "hoag"
+    assert writing.cache_folder() == tmp_path / ".cache" / "hoag"
 
 
 def test_an_empty_variable_counts_as_unset(monkeypatch, folders):
@@ -377,75 +375,43 @@ def test_an_empty_variable_counts_as_unset(monkeypatch, folders):
     assert datasets.folders() == (folders[1],)
 
 
-def test_a_broken_download_goes_on_where_it_stopped(folders, server):
-    server.cut = 120_000
-    seen = []
-    path = files.fetch(server.file(), lambda name, done, total: seen.append((name, done, total)))
-    assert path.read_bytes() == CONTENT
-    assert server.asked[0] is None
-    assert server.asked[1:] == ["bytes=120000-"]
-    assert seen[-1] == ("tiny.bin", len(CONTENT), len(CONTENT))
-    assert names_in(folders[1]) == ["tiny.bin"]
-
-
-def test_a_part_of_an_earlier_run_is_used(folders, server):
-    (folders[1] / "tiny.bin.part").write_bytes(CONTENT[:5000])
-    assert files.fetch(server.file()).read_bytes() == CONTENT
-    assert server.asked == ["bytes=5000-"]
-
-
-def test_a_part_that_is_already_whole_is_used(folders, server):
-    (folders[1] / "tiny.bin.part").write_bytes(CONTENT)
-    assert files.fetch(server.file()).read_bytes() == CONTENT
-    assert names_in(folders[1]) == ["tiny.bin"]
-
-
-def test_a_server_that_does_not_know_ranges_starts_anew(folders, server):
-    server.cut, server.ranges = 120_000, False
-    assert files.fetch(server.file()).read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=120000-"]
-
-
-def test_what_has_arrived_is_kept_when_all_rounds_fail(folders, server, monkeypatch):
-    monkeypatch.setattr(files, "ROUNDS", 1)
-    server.cut = 120_000
-    with pytest.raises(datasets.DataNotFound, match="cut after 120000 of 300000 bytes"):
-        files.fetch(server.file())
-    assert names_in(folders[1]) == ["tiny.bin.part"]
-    assert (folders[1] / "tiny.bin.part").read_bytes() == CONTENT[:120_000]
+@pytest.mark.parametrize(("times", "whole"), [(1, True), (9, False)])
+def test_a_broken_download_is_tried_again_and_leaves_nothing_behind(folders, server, times, whole):
+    server.cut, server.times = 120_000, times
+    if whole:
+        assert datasets._get(server.file()).read_bytes() == CONTENT
+    else:
+        with pytest.raises(datasets.DataNotFound, match="120000 out of 300000 bytes"):
+            datasets._get(server.file())
+    assert server.asked == 2
+    assert names_in(folders[1]) == (["tiny.bin"] if whole else [])
 
 
 def test_a_wrong_checksum_leaves_no_file(folders, server):
     server.content = CONTENT[::-1]
-    with pytest.raises(datasets.DataNotFound, match="wrong checksum and was deleted"):
-        files.fetch(server.file())
+    with pytest.raises(datasets.DataNotFound, match=r"SHA256 checksum of tiny.bin .* differs"):
+        datasets._get(server.file())
     assert names_in(folders[1]) == []
-    assert len(server.asked) == 1
-
-
-def test_a_wrong_part_of_an_earlier_run_is_thrown_away(folders, server):
-    (folders[1] / "tiny.bin.part").write_bytes(b"something else")
-    assert files.fetch(server.file()).read_bytes() == CONTENT
-    assert server.asked == ["bytes=14-", None]
+    assert server.asked == 1
 
 
 def test_the_next_address_is_tried(folders, server):
     good = server.file()
-    assert files.fetch(replace(good, addresses=(closed(), *good.addresses))).read_bytes() == CONTENT
+    file = replace(good, addresses=(closed(), *good.addresses))
+    assert datasets._get(file).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize(("status", "times"), [(404, 1), (503, files.ROUNDS)])
-def test_only_errors_that_may_pass_are_retried(folders, server, status, times):
+@pytest.mark.parametrize("status", [404, 503])
+def test_what_a_server_answers_is_told(folders, server, status):
     server.status = status
-    with pytest.raises(datasets.DataNotFound, match=f"answered {status}"):
-        files.fetch(server.file())
-    assert len(server.asked) == times
+    with pytest.raises(datasets.DataNotFound, match=f"{server.file().addresses[0]}: .*{status}"):
+        datasets._get(server.file())
 
 
 def test_without_a_network_the_sentence_says_everything(folders):
     address = closed()
     with pytest.raises(datasets.DataNotFound) as caught:
-        files.get(File("tiny.bin", "0", 1, (address,), (File("tiny.txt"),)))
+        datasets._get(File({"tiny.bin": "0", "tiny.txt": ""}, 1, (address,)))
     said = str(caught.value)
     for part in ("tiny.bin or tiny.txt", *map(str, folders), address, "refused", "HOAG_DATA"):
         assert part in said
@@ -455,9 +421,9 @@ def test_without_a_network_the_sentence_says_everything(folders):
 def test_without_download_nothing_is_asked_for(folders, server):
     file = server.file()
     with pytest.raises(datasets.DataNotFound, match="download=True") as caught:
-        files.get(file, download=False)
+        datasets._get(file, download=False)
     assert file.addresses[0] in str(caught.value)
-    assert server.asked == []
+    assert server.asked == 0
 
 
 def test_a_set_without_a_home_says_where_to_put_the_file(folders, monkeypatch):
@@ -475,14 +441,14 @@ def test_a_cache_that_cannot_be_written_is_named(folders, server, monkeypatch):
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(datasets.DataNotFound, match="Set HOAG_CACHE to a folder") as caught:
-        files.fetch(server.file())
+        datasets._get(server.file())
     assert str(folders[1]) in str(caught.value)
 
 
-def test_two_that_fetch_at_once_download_once(folders, server):
+def test_several_that_fetch_at_once_all_have_the_whole_file(folders, server):
     file, found = server.file(), []
     threads = [
-        threading.Thread(target=lambda: found.append(files.fetch(file).read_bytes() == CONTENT))
+        threading.Thread(target=lambda: found.append(datasets._get(file).read_bytes() == CONTENT))
         for _ in range(4)
     ]
     for thread in threads:
@@ -490,41 +456,12 @@ def test_two_that_fetch_at_once_download_once(folders, server):
     for thread in threads:
         thread.join()
     assert found == [True] * 4
-    assert len(server.asked) == 1
     assert names_in(folders[1]) == ["tiny.bin"]
 
 
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(InvalidInput, match=r"20news, real-sim.*Did you mean 'mnist'"):
         datasets.load("minst")
-
-
-# Rows
-
-
-def test_thirds_are_disjoint_and_the_same_for_the_same_seed():
-    X, y = np.arange(32).reshape(16, 2), np.arange(16)
-    parts = datasets.thirds(X, y, seed=0)
-    assert [len(part) for part in parts] == [5] * 6
-    rows = np.concatenate(parts[1::2])
-    assert rows.tolist() == np.random.default_rng(0).permutation(16)[:15].tolist()
-    for A, b in zip(parts[::2], parts[1::2]):
-        assert np.array_equal(A, X[b])
-    assert not np.array_equal(datasets.thirds(X, y, seed=1)[1], parts[1])
-
-
-def test_rows_are_standardised_and_targets_centred_by_the_training_rows():
-    rng = np.random.default_rng(0)
-    A, B = rng.normal(3, 2, (50, 3)), rng.normal(3, 2, (10, 3))
-    A[:, 2] = B[:, 2] = 0.1
-    train, test = datasets.standardised_by(A, B)
-    assert np.allclose(train.mean(axis=0), 0)
-    assert np.allclose(train.std(axis=0), [1, 1, 0])
-    assert np.allclose(test[:, :2], ((B - A.mean(axis=0)) / A.std(axis=0))[:, :2])
-    assert np.allclose(test[:, 2], 0)
-    y, y_test = datasets.centred_by(A[:, 0], B[:, 0])
-    assert abs(y.mean()) < 1e-12
-    assert np.allclose(y_test, B[:, 0] - A[:, 0].mean())
 
 
 # The command
@@ -534,8 +471,8 @@ def test_rows_are_standardised_and_targets_centred_by_the_training_rows():
 def tiny(server, monkeypatch):
     """A data set of three rows, in a catalogue with imdb and iris."""
     server.content = SVMLIGHT
-    file = server.file("tiny.svm", sha256=hashlib.sha256(SVMLIGHT).hexdigest())
-    entry = Entry("tiny", "Tiny", "Made up.", "binary", 3, 3, read.svmlight, (file,))
+    file = server.file("tiny.svm", SVMLIGHT)
+    entry = Entry("Tiny", "Made up.", "binary", 3, 3, datasets._svmlight, (file,))
     few = {"tiny": entry, "imdb": CATALOGUE["imdb"], "iris": CATALOGUE["iris"]}
     monkeypatch.setattr(datasets, "CATALOGUE", few)
     return entry
@@ -567,7 +504,7 @@ def test_fetch_downloads_then_finds(tiny, folders, server, capsys):
     assert out.out == f"tiny: {folders[1] / 'tiny.svm'}\niris: bundled with scikit-learn\n"
     assert out.err == ""
     assert cli.main(["data", "fetch", "tiny"]) == 0
-    assert len(server.asked) == 1
+    assert server.asked == 1
     assert datasets.load("tiny").X.shape == (3, 3)
 
 
@@ -583,12 +520,11 @@ def test_fetch_goes_on_after_a_failure(tiny, folders, capsys):
     assert "put imdb_tfidf.svm.bz2" in capsys.readouterr().err
 
 
-def test_fetch_shows_progress_on_a_terminal(tiny, capsys, monkeypatch):
-    monkeypatch.setattr(files, "CHUNK", 10)
+def test_fetch_says_what_it_does_on_a_terminal(tiny, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert cli.main(["data", "fetch", "tiny"]) == 0
     err = capsys.readouterr().err
-    assert "tiny.svm: 0.0 MB of 0.0 MB" in err
+    assert "tiny: looking for its files" in err
     assert err.endswith("\r\033[K")
 
 
@@ -598,16 +534,6 @@ def test_wrong_usage(arguments, capsys):
         cli.main(["data", *arguments])
     assert caught.value.code == cli.USAGE
     assert "usage: hoag data" in capsys.readouterr().err
-
-
-def test_extra_files_are_fetched_but_not_needed(tiny, folders, server, monkeypatch):
-    more = replace(tiny, extra=(replace(tiny.files[0], name="more.svm"),))
-    monkeypatch.setitem(datasets.CATALOGUE, "tiny", more)
-    datasets.load("tiny")
-    assert datasets.present("tiny")
-    assert names_in(folders[1]) == ["tiny.svm"]
-    datasets.fetch("tiny")
-    assert names_in(folders[1]) == ["more.svm", "tiny.svm"]
 
 
 def test_check_says_ok_wrong_and_not_here(tiny, folders, capsys):
@@ -662,13 +588,10 @@ def real(monkeypatch):
 
 @pytest.mark.parametrize("name", ["20news", "imdb", "parkinsons", "mnist"])
 def test_the_checksums_of_the_real_files(real, name):
-    entry = real(name)
-    for file in (*entry.files, *entry.extra):
-        found = files.find(file)
-        if found:
-            path, form = found
-            assert files.digest(path) == form.sha256
-            assert path.stat().st_size == form.size
+    for file in real(name).files:
+        path = file.here()
+        assert _digest(path) == file.forms[path.name]
+        assert path.name != file.name or path.stat().st_size == file.size
 
 
 # imdb takes ten seconds to read; tests/test_real_data.py does.

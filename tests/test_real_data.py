@@ -1,20 +1,17 @@
 """The paper's text data: passes to a relative suboptimality of 1e-3. Needs HOAG_DATA."""
 
 import os
-import sys
 import tracemalloc
 from functools import cache
-from pathlib import Path
 
 import numpy as np
+import paper_costs
 import pytest
+from _data import thirds
 
 import hoag
 from hoag import datasets, inner, models
 from hoag.optimize import Hoag
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import paper
 
 pytestmark = pytest.mark.skipif(not os.environ.get("HOAG_DATA"), reason="HOAG_DATA is not set")
 
@@ -27,8 +24,8 @@ def words(name):
 
 @pytest.fixture(scope="module", params=["imdb", "20news"])
 def text(request):
-    parts = datasets.thirds(*words(request.param), seed=0)[:4]
-    truth = paper.Truth(models.logistic(*parts), paper.BRACKETS[request.param])
+    parts = thirds(*words(request.param), seed=0)[:4]
+    truth = paper_costs.Truth(models.logistic(*parts), paper_costs.BRACKETS[request.param])
     return request.param, parts, truth
 
 
@@ -44,7 +41,7 @@ PROTOTYPE = {"imdb": 360, "20news": 1100}
 def test_passes_to_one_in_a_thousand(text, solver, limits):
     name, parts, truth = text
     criterion = hoag.Implicit(models.logistic(*parts), inner=solver, certificate=False)
-    row = paper.run(truth, criterion, hoag.schedules.Exponential(), 2000)
+    row = paper_costs.run(truth, criterion, hoag.schedules.Exponential(), 2000)
     assert row["reached"]
     assert row["passes"] <= limits[name]
 
@@ -53,7 +50,7 @@ def test_passes_to_one_in_a_thousand(text, solver, limits):
 def test_a_certified_run_with_the_refined_gradient_costs_no_more(text):
     name, parts, truth = text
     criterion = hoag.Implicit(models.logistic(*parts), corrected=True)
-    row = paper.run(truth, criterion, hoag.schedules.Exponential(first=3.0), 2000)
+    row = paper_costs.run(truth, criterion, hoag.schedules.Exponential(first=3.0), 2000)
     assert row["reached"]
     assert row["passes"] < AUTHOR[name]
 

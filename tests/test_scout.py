@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from _data import centred_by, standardised_by, thirds
 from scipy.optimize import minimize
 
 import hoag
@@ -194,9 +195,9 @@ def test_a_criterion_that_cannot_be_scouted_starts_where_it_was_told():
 @pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("HOAG_DATA"), reason="HOAG_DATA is not set")
 def test_parkinsons_is_found_from_everywhere():
-    A, y, A_test, y_test = datasets.thirds(*datasets.load("parkinsons").X_y, seed=0)[:4]
-    A, A_test = datasets.standardised_by(A, A_test)
-    y, y_test = datasets.centred_by(y, y_test)
+    A, y, A_test, y_test = thirds(*datasets.load("parkinsons").X_y, seed=0)[:4]
+    A, A_test = standardised_by(A, A_test)
+    y, y_test = centred_by(y, y_test)
     few = slice(0, 1000)
     problem = models.kernel_ridge(A[few], y[few], A_test[few], y_test[few])
     criterion = whole(problem)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import hoag
-from hoag._core.writing import write_atomically
+from hoag._core.writing import locked, write_atomically
 from hoag.cli import main
 from hoag.cli.report import Page
-from hoag.datasets.files import locked
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, pipes and modes of POSIX")
 
@@ -196,9 +195,3 @@ def test_a_bundled_name_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["tune", "iris", "--checkpoint", "iris", "-q"]) == 0
     assert (tmp_path / "iris").exists()
-
-
-def test_a_file_is_no_folder(tmp_path, capsys):
-    (tmp_path / "out").write_text("mine")
-    assert main(["reproduce", "--out", str(tmp_path / "out"), "--draw"]) == 1
-    assert f"--out {tmp_path / 'out'} is not a folder" in capsys.readouterr().err

@@ -12,12 +12,14 @@ the inner problem is solved ever more tightly.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 import hoag
 
 X, y = load_breast_cancer(return_X_y=True)
 half = len(y) // 2
-fitted, judged = hoag.datasets.standardised_by(X[:half], X[half:])
+scaler = StandardScaler().fit(X[:half])
+fitted, judged = scaler.transform(X[:half]), scaler.transform(X[half:])
 problem = hoag.models.logistic(fitted, y[:half], judged, y[half:])
 print(f"{half} rows to fit, {len(y) - half} to judge, {X.shape[1]} columns")
 

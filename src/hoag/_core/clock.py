@@ -4,7 +4,7 @@
 call it at every turn. Whoever said when catches it; without a deadline nothing ever happens.
 
 >>> import time
->>> from hoag import clock
+>>> from hoag._core import clock
 >>> with clock.until(time.perf_counter() - 1.0):
 ...     try:
 ...         clock.check()

@@ -1,4 +1,4 @@
-"""Names that have moved: each goes on working for a release, and says where it is now."""
+"""Names that have moved, or are about to go: each works for a release, and says what to use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ def moved(old: str, new: str, **renamed: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module that is now another, in which some names are others too.
 
     >>> import hoag.optimize
-    >>> moved("hoag.search", "hoag.optimize", Fast="Auto")("Grid") is hoag.optimize.Grid
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     moved("hoag.search", "hoag.optimize", Fast="Auto")("Grid") is hoag.optimize.Grid
     True
     """
 
@@ -27,5 +28,21 @@ def moved(old: str, new: str, **renamed: str) -> Callable[[str], Any]:
             stacklevel=2,
         )
         return value
+
+    return __getattr__
+
+
+def leaving(old: str, kept: str, **instead: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module some of whose names go; until then they are in another."""
+
+    def __getattr__(name: str) -> Any:
+        if name not in instead:
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        warnings.warn(
+            f"{old}.{name} goes in version 0.4: use {instead[name]}.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(importlib.import_module(kept), name)
 
     return __getattr__

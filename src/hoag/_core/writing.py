@@ -1,6 +1,8 @@
 """Files that are written whole: whoever reads one finds the last content or the next, at any time.
 
     write_atomically(path, content)    a new file beside it, to the disk, and then in its place
+    locked(path)                       one process at a time
+    cache_folder()                     where files go that can be made again
 
 Links are followed, and stay: what they lead to is replaced. Nothing is ever opened for writing
 that was there before, so that a link or a pipe that somebody has put in the way is no matter.
@@ -8,10 +10,13 @@ that was there before, so that a link or a pipe that somebody has put in the way
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Neither through a link nor, until somebody reads from it, into a pipe; Windows has none of them.
@@ -71,6 +76,43 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def not_through_links(name: str, flags: int) -> int:
     """The opener of a file whose name is fixed, in a folder that others may write to."""
     return os.open(name, flags | ITSELF, 0o666)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process, and one thread, at a time; the system frees the lock of one that dies."""
+    with open(path, "a", opener=not_through_links) as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            while True:
+                try:
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # tries for ten seconds
+                    break
+                except OSError as error:
+                    if error.errno != errno.EDEADLOCK:
+                        raise
+        else:
+            import fcntl
+
+            # Some network folders know no locks; there a checksum has to do.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def cache_folder() -> Path:
+    """HOAG_CACHE, or `hoag` in the user's cache folder."""
+    given = os.environ.get("HOAG_CACHE")
+    if given:
+        return Path(given).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "hoag"
 
 
 def _permissions(target: Path) -> int:

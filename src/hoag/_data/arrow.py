@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hoag._core.errors import InvalidInput
-from hoag._data.files import check_distinct
-from hoag.datasets.dialect import SAMPLE, Dialect, sniff
-from hoag.datasets.read import PACKED
+from hoag._data.dialect import SAMPLE, Dialect, sniff
+from hoag._data.files import PACKED, check_distinct
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")

@@ -16,13 +16,13 @@ from hoag._data import encoding as encodings
 from hoag._data.cache import Cache, Cached, kept
 from hoag._data.checks import check
 from hoag._data.cursor import Cursor
+from hoag._data.dialect import Dialect
 from hoag._data.files import Watched, stamp
 from hoag._data.given import Asked, understood
 from hoag._data.moments import Moments
 from hoag._data.piece import Piece, Source
 from hoag._data.raw import Reader, Stream
 from hoag._data.tally import tallied
-from hoag.datasets.dialect import Dialect
 
 
 def blocks(

@@ -31,13 +31,12 @@ from scipy import sparse
 
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed
+from hoag._core.writing import cache_folder, locked
 from hoag._data.arrays import UNREADABLE
 from hoag._data.files import Watched, facts
 from hoag._data.moments import Moments
 from hoag._data.raw import Raw, Reader, Stream, Where
 from hoag._data.tally import Tally
-from hoag.datasets.files import cache as usual_folder
-from hoag.datasets.files import locked
 
 VERSION = "2"
 BESIDE = ".hoag-blocks"  # the folder beside the data
@@ -140,7 +139,7 @@ def place(stream: Stream, cache: Any) -> Path:
     key = hashlib.blake2b(told.encode(), digest_size=10).hexdigest()
     if asked is None:
         beside = stream.paths[0].resolve().parent
-        asked = beside / BESIDE if _writable(beside) else usual_folder() / "blocks"
+        asked = beside / BESIDE if _writable(beside) else cache_folder() / "blocks"
     with _sentences(asked):
         asked.mkdir(parents=True, exist_ok=True)
     return asked / key

@@ -34,14 +34,14 @@ class Engine(ABC):
     through.
 
     >>> import numpy as np
-    >>> from hoag import far
-    >>> class Halves(far.Source):
+    >>> from hoag import data
+    >>> class Halves(data.Source):
     ...     pieces, features = 2, 3
     ...     def read(self, i, rows=True):
-    ...         return far.Piece(np.full((4, 3), float(i)), np.zeros(4))
+    ...         return data.Piece(np.full((4, 3), float(i)), np.zeros(4))
     ...     def fingerprint(self):
     ...         return "two halves"
-    >>> far.Local(Halves()).total(lambda piece: piece.X.sum())
+    >>> data.Local(Halves()).total(lambda piece: piece.X.sum())
     np.float64(12.0)
     """
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import glob
+import gzip
 import hashlib
+import lzma
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +15,9 @@ from typing import Any
 
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed, nearest
-from hoag.datasets.read import PACKED
+
+# What opens a packed file, by its ending.
+PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 def found(given: Any) -> list[Path]:

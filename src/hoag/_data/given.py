@@ -16,6 +16,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.words import listed
 from hoag._data.arrays import InMemory, OnDisk, Rowwise, members, whole
 from hoag._data.arrow import ARROW, PARQUET, SEPARATED
+from hoag._data.dialect import Dialect
 from hoag._data.encoding import check as check_encoding
 from hoag._data.files import found, stamp, suffix
 from hoag._data.matrices import Csr, Dense, Items, Joined, Passing, Restarted, Sides, in_memory
@@ -23,7 +24,6 @@ from hoag._data.raw import Reader, Stream
 from hoag._data.svmlight import SUFFIXES as SVMLIGHT
 from hoag._data.svmlight import Svmlight
 from hoag._data.tables import Tables
-from hoag.datasets.dialect import Dialect
 
 TABLES = (*PARQUET, *ARROW, *SEPARATED)
 

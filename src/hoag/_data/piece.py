@@ -46,12 +46,12 @@ class Source(ABC):
     fingerprint() what tells these data from others, for checkpoints: a string
 
     >>> import numpy as np
-    >>> from hoag import far
-    >>> class Halves(far.Source):
+    >>> from hoag import data
+    >>> class Halves(data.Source):
     ...     pieces, features = 2, 3
     ...     def read(self, i, rows=True):
     ...         rng = np.random.default_rng(i)
-    ...         return far.Piece(rng.normal(size=(4, 3)), rng.normal(size=4))
+    ...         return data.Piece(rng.normal(size=(4, 3)), rng.normal(size=4))
     ...     def fingerprint(self):
     ...         return "two halves, drawn"
     >>> sum(Halves().read(i).rows for i in range(2))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from hoag._core.errors import InvalidInput
+from hoag._data.files import PACKED
 from hoag._data.raw import PIECE_BYTES, Raw, Stream, Where, spans
-from hoag.datasets.read import PACKED
 
 MOST = int(np.iinfo(np.int32).max)  # features, which is how far SciPy counts them
 SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt")

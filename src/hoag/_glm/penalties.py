@@ -54,7 +54,7 @@ class PenaltyAt(ABC):
     >>> import numpy as np
     >>> from hoag import glm
     >>> at = glm.Quadratic(3, [np.eye(3)]).at(np.zeros(1))
-    >>> at.value(np.ones(3)), at.gradient(np.ones(3))
+    >>> float(at.value(np.ones(3))), at.gradient(np.ones(3))
     (1.5, array([1., 1., 1.]))
     """
 

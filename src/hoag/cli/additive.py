@@ -84,29 +84,15 @@ def terms(formula: str | None, known: Notes) -> list[Term] | None:
     return [*found, *(linear(f"{name} missing", vanish=True) for name in known["told"])]
 
 
-def estimator(args: Any, data: Data, judge: Judge, cv: Any, callback: Any) -> Any:
-    """The model that the options ask for, not fitted."""
+def estimator(args: Any, data: Data, judge: Judge, options: dict[str, Any]) -> Any:
+    """The model that the options ask for, not fitted; `options` are those of every model."""
     import hoag
-    from hoag.cli.families import FAMILIES, plain
+    from hoag.cli.families import FAMILIES, given, plain
 
-    options: dict[str, Any] = {
-        "terms": terms(args.terms, data.known),
-        "cv": cv,
-        "bounds": "auto" if args.bounds is None else tuple(args.bounds),
-        "max_iter": args.max_iter,
-        "time_budget": args.time_budget,
-        "n_jobs": args.jobs,
-        "checkpoint": args.checkpoint,
-        "callback": callback,
-    }
-    for name in ("tol", "starts"):
-        if getattr(args, name) is not None:
-            options[name] = getattr(args, name)
-    word = plain(data.model)
+    options = {"terms": terms(args.terms, data.known), **options}
+    word, own = plain(data.model), given(args, judge.family.settings)
     if judge.family.classifies:
         return hoag.GAMClassifierCV(**options)
-    own = {name: getattr(args, name) for name in judge.family.settings}
-    own = {name: value for name, value in own.items() if value is not None}
     family = getattr(hoag, FAMILIES[word].estimator)(**own) if own else word
     return hoag.GAMRegressorCV(family=family, scale=args.scale or "family", **options)
 

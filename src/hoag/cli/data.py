@@ -11,8 +11,10 @@ Files are looked for in the folder that the environment variable HOAG_DATA names
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoag.cli.progress import write_over
@@ -30,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     shown = action("list", "show what there is, and whether it is here")
     shown.add_argument("--json", action="store_true", help="print JSON")
 
-    goes_on = " A download that broke off goes on where it stopped."
+    goes_on = " A download that breaks off is tried a second time."
     fetched = action("fetch", "download what is not here", goes_on)
     which = fetched.add_mutually_exclusive_group(required=True)
     which.add_argument("names", nargs="*", metavar="NAME", default=[], help="as in the list")
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     from hoag import datasets
 
-    rows = [_row(entry) for entry in datasets.CATALOGUE.values()]
+    rows = [_row(name, entry) for name, entry in datasets.CATALOGUE.items()]
     if args.json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return 0
@@ -76,22 +78,20 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(name: str, entry: Entry) -> dict[str, Any]:
     """One line of the list: nothing is opened, the shape is the catalogue's."""
-    from hoag import datasets
-
-    found, here = datasets.paths(entry.name), datasets.present(entry.name)
+    found, here = entry.paths, entry.present
     sizes = [path.stat().st_size for path in found] if here else [f.size for f in entry.files]
-    if entry.bundled:
+    if not entry.files:
         where = "bundled with scikit-learn"
     elif here:
         where = ", ".join(dict.fromkeys(str(path.parent) for path in found))
     elif entry.downloadable:
-        where = f"hoag data fetch {entry.name}"
+        where = f"hoag data fetch {name}"
     else:
         where = f"put {entry.files[0].name} into the folder HOAG_DATA"
     return {
-        "name": entry.name,
+        "name": name,
         "title": entry.title,
         "description": entry.description,
         "rows": entry.rows,
@@ -107,49 +107,68 @@ def _row(entry: Entry) -> dict[str, Any]:
 def _fetch(args: argparse.Namespace) -> int:
     from hoag import datasets
 
-    entries = [datasets.describe(name) for name in args.names or datasets.names()]
     failed = 0
-    for entry in entries:
-        if args.all and not entry.downloadable and not datasets.present(entry.name):
-            print(f"{entry.name}: not distributed anywhere, left out", file=sys.stderr)
+    entries = {name: datasets.describe(name) for name in args.names or datasets.CATALOGUE}
+    for name, entry in entries.items():
+        if args.all and not entry.downloadable and not entry.present:
+            print(f"{name}: not distributed anywhere, left out", file=sys.stderr)
             continue
+        write_over(f"{name}: looking for its files, or downloading them")
         try:
-            paths = datasets.fetch(entry.name, _progress)
+            paths = datasets.fetch(name)
         except datasets.DataNotFound as error:
             failed = 1
             write_over("")
-            print(f"{entry.name}: {error}", file=sys.stderr)
+            print(f"{name}: {error}", file=sys.stderr)
         else:
             write_over("")
             for path in paths or ["bundled with scikit-learn"]:
-                print(f"{entry.name}: {path}")
+                print(f"{name}: {path}")
     return failed
-
-
-def _progress(name: str, done: int, total: int | None) -> None:
-    of = f" of {_megabytes(total)}" if total else ""
-    write_over(f"{name}: {_megabytes(done)}{of}")
 
 
 def _check(args: argparse.Namespace) -> int:
     from hoag import datasets
 
-    entries = [datasets.describe(name) for name in args.names or datasets.names()]
     rows = []
-    for entry in entries:
+    entries = {name: datasets.describe(name) for name in args.names or datasets.CATALOGUE}
+    for name, entry in entries.items():
         try:
-            wrong = datasets.check(entry.name)
+            wrong = _wrong(name, entry)
             status = "wrong" if wrong else "ok"
         except datasets.DataNotFound as error:
             wrong, status = [str(error)], "not here"
-        rows.append({"name": entry.name, "status": status, "wrong": wrong})
+        rows.append({"name": name, "status": status, "wrong": wrong})
         if not args.json:
             short = status == "not here" and not args.names
-            print(": ".join([entry.name, status, *([] if short else wrong)]), flush=True)
+            print(": ".join([name, status, *([] if short else wrong)]), flush=True)
     if args.json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     bad = ("wrong", "not here") if args.names else ("wrong",)
     return int(any(row["status"] in bad for row in rows))
+
+
+def _wrong(name: str, entry: Entry) -> list[str]:
+    """What is wrong with a data set's files, in sentences: checksums, reading, shape."""
+    from hoag import datasets
+
+    wrong = []
+    for file in entry.files:
+        path = file.here()
+        if path and file.forms[path.name] not in ("", _digest(path)):
+            wrong.append(f"{path} has the wrong checksum: delete it and fetch it again.")
+    try:
+        X = datasets.load(name, download=False).X
+    except datasets.DataDamaged as error:
+        return [*wrong, str(error)]
+    if X.shape != (entry.rows, entry.columns):
+        wrong.append(f"{name} has the shape {X.shape} in place of {(entry.rows, entry.columns)}.")
+    return wrong
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _megabytes(size: int | None) -> str:

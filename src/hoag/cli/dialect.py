@@ -1,4 +1,4 @@
-"""The options about how the text of a table is written; hoag.datasets.dialect finds them out."""
+"""The options about how the text of a table is written; hoag._data.dialect finds them out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hoag.datasets.dialect import Dialect
+    from hoag._data.dialect import Dialect
 
 WRITTEN = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
@@ -23,7 +23,7 @@ def add(parser: argparse._ArgumentGroup) -> None:
 
 
 def given(args: argparse.Namespace) -> Dialect:
-    from hoag.datasets.dialect import Dialect
+    from hoag._data.dialect import Dialect
 
     sep = WRITTEN.get(args.sep, args.sep)
     if sep is not None and len(sep) != 1:

@@ -58,14 +58,7 @@ def reasons(
         terms = coef[outputs[here]] * (rows - notes["means"])
         sums = np.zeros((len(rows), len(sources)))
         np.add.at(sums.T, groups, terms.T)
-        best = np.argsort(-np.abs(sums), axis=1, kind="stable")[:, :count]
-        for i, (own, chosen) in enumerate(zip(sums, best, strict=True), start):
-            row = []
-            for j in chosen:
-                cells = values[j]
-                value = None if cells is None else cells[i]
-                row.append({"column": sources[j], "value": value, "contribution": float(own[j])})
-            told.append(row)
+        told += _largest(sums, sources, values, count, start)
     return told
 
 
@@ -82,18 +75,28 @@ def _of_terms(
         outputs = np.searchsorted(model.classes_, predictions)
         each = np.concatenate([-each, each], axis=2) if each.shape[2] == 1 else each
     own = each[np.arange(len(each)), :, outputs]
-    best = np.argsort(-np.abs(own), axis=1, kind="stable")[:, :count]
     values = [_values(frames, names[0]) if len(names) == 1 else None for names in model.columns]
-    told = []
-    for i, chosen in enumerate(best):
-        row = []
-        for j in chosen:
-            cells = values[j]
-            name = model.labels[j] if cells is None else model.columns[j][0]
-            value = None if cells is None else cells[i]
-            row.append({"column": name, "value": value, "contribution": float(own[i, j])})
-        told.append(row)
-    return told
+    each_name = zip(values, model.labels, model.columns, strict=True)
+    names = [label if cells is None else first for cells, label, (first, *_) in each_name]
+    return _largest(own, names, values, count)
+
+
+def _largest(
+    contributions: Any, names: list[str], values: list[Any], count: int, first: int = 0
+) -> list[list[dict[str, Any]]]:
+    """The `count` largest of each row, which are those of the file from the first on."""
+    best = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :count]
+    return [
+        [
+            {
+                "column": names[j],
+                "value": None if values[j] is None else values[j][i],
+                "contribution": float(own[j]),
+            }
+            for j in chosen
+        ]
+        for i, (own, chosen) in enumerate(zip(contributions, best, strict=True), first)
+    ]
 
 
 def shown(reason: dict[str, Any]) -> str:

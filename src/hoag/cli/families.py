@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -107,6 +108,12 @@ def is_additive(model: str) -> bool:
 def plain(model: str) -> str:
     """poisson, for poisson and gam poisson alike."""
     return model.removeprefix(f"{GAM} ")
+
+
+def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Those of these options that are given."""
+    options = {name: getattr(args, name) for name in names}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def linear(tuned: object) -> Any:

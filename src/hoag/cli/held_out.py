@@ -61,11 +61,7 @@ class Judge:
         for name, scorer in self._scorers.items():
             try:
                 value = float(scorer(model, X, y, **extra))
-            except (
-                ValueError,
-                TypeError,
-                AttributeError,
-            ) as error:  # of a scorer that cannot judge such rows
+            except UNFIT as error:
                 value = float("nan")
                 told = " ".join(str(error).split()).split(". ")[0].rstrip(".")
                 self.told[name] = f"--scoring {name} cannot be computed here: {told}."

@@ -6,11 +6,9 @@ them, light or dark, and nothing is behind them.
 
 from __future__ import annotations
 
-import base64
 import html
 import io
 import re
-import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--rule); }
 td.number, th.number { text-align: right; }
-figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; background: white; }
+figure { margin: 1.2rem 0; }
 figure svg { display: block; width: 100%; height: auto; fill: currentColor; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr));
   gap: 0 2.4rem; align-items: start; } .pair figure { max-width: 33rem; min-width: 0; }
@@ -46,20 +44,16 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .8rem 1rem;
   border: 1px solid var(--rule); border-radius: .3rem;
   font: .88rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 figcaption, .soft { color: var(--soft); font-size: .92rem; max-width: 46rem; }
-.agrees { color: var(--yes); } .disagrees { color: var(--no); } .does { color: var(--soft); }
+.agrees { color: var(--yes); } .disagrees { color: var(--no); }
 @media (min-width: 40rem) { td:first-child { white-space: nowrap; } }
 @media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
 """
 
 
-# "This run …"
-VERDICTS = {True: "agrees", False: "disagrees", None: "does not decide"}
-
-
 class Page:
     """An HTML page, written top to bottom; `write` saves it."""
 
-    suffix = ".html"
+    style = STYLE
 
     def __init__(self, title: str, lead: str = "") -> None:
         self.title = title
@@ -80,18 +74,10 @@ class Page:
 
     def lead(self, sentence: str, good: bool) -> None:
         """What matters most, and whether it is good news."""
-        self.text(sentence, f"lead {VERDICTS[good]}")
+        self.text(sentence, f"lead {'agrees' if good else 'disagrees'}")
 
     def code(self, block: str) -> None:
         self._parts.append(f"<pre><code>{html.escape(block)}</code></pre>")
-
-    def claim(self, holds: bool | None, sentence: str, finding: str) -> None:
-        """What somebody says, whether it holds, and what was found."""
-        word = VERDICTS[holds]
-        self._parts.append(
-            f'<p><em>{html.escape(sentence)}</em> <strong class="{word}">This run {word}.</strong> '
-            f"{html.escape(finding)}</p>"
-        )
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Columns whose every cell starts like a number are set flush right."""
@@ -107,15 +93,12 @@ class Page:
         head = f"<thead>{line('th', header)}</thead>"
         self._parts.append(f'<div class="wide"><table>{head}<tbody>{lines}</tbody></table></div>')
 
-    def figure(self, picture: Any, caption: str, name: str = "") -> None:
-        """A matplotlib figure, or the bytes of a PNG; a page needs no name for it."""
+    def figure(self, picture: Any, caption: str) -> None:
+        """A matplotlib figure."""
         told = html.escape(caption)
-        if isinstance(picture, bytes):
-            source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-            drawn = f'<img alt="{told}" src="{source}">'
-        else:
-            drawn = svg(picture, caption)
-        self._parts.append(f"<figure>{drawn}<figcaption>{told}</figcaption></figure>")
+        self._parts.append(
+            f"<figure>{svg(picture, caption)}<figcaption>{told}</figcaption></figure>"
+        )
 
     def figures(self, pairs: Iterable[tuple[Any, str]]) -> None:
         """Figures with their captions, side by side where there is room."""
@@ -130,60 +113,13 @@ class Page:
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{html.escape(self.title)}</title><style>{STYLE}</style></head>\n<body>"
+            f"<title>{html.escape(self.title)}</title><style>{self.style}</style></head>\n<body>"
             + "\n".join([self._parts[0], nav, *self._parts[1:]])
             + "</body></html>\n"
         )
 
     def write(self, path: str | Path) -> None:
         write_atomically(path, self.html().encode())
-
-
-class Markdown:
-    """The same as a Markdown page, with its pictures in a folder beside it that has its name."""
-
-    suffix = ".md"
-
-    def __init__(self, title: str, lead: str = "") -> None:
-        self._parts = [f"# {title}"]
-        self._pictures: dict[str, bytes] = {}
-        if lead:
-            self.text(lead)
-
-    def section(self, heading: str) -> None:
-        self._parts.append(f"## {heading}")
-
-    def text(self, sentence: str, kind: str = "") -> None:
-        self._parts.append(
-            textwrap.fill(sentence, 100, break_on_hyphens=False, break_long_words=False)
-        )
-
-    def claim(self, holds: bool | None, sentence: str, finding: str) -> None:
-        self.text(f"*{sentence}* **This run {VERDICTS[holds]}.** {finding}")
-
-    def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        lines = [header, ["---"] * len(header), *rows]
-        cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
-        self._parts.append("\n".join(f"| {' | '.join(line)} |" for line in cells))
-
-    def figure(self, picture: Any, caption: str, name: str) -> None:
-        self._pictures[f"{name}.png"] = png(picture)
-        self._parts.append(f"![{caption}]({{folder}}/{name}.png)")
-
-    def write(self, path: Path) -> None:
-        text = "\n\n".join(self._parts).replace("({folder}/", f"({path.stem}/")
-        write_atomically(path, f"{text}\n".encode())
-        for name, data in self._pictures.items():
-            write_atomically(path.with_suffix("") / name, data)
-
-
-def png(figure: Any) -> bytes:
-    """A matplotlib figure as PNG, the same bytes for the same picture; or the bytes of one."""
-    if isinstance(figure, bytes):
-        return figure
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
-    return buffer.getvalue()
 
 
 def svg(figure: Any, caption: str) -> str:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hoag._core.words import listed, nearest
-from hoag._data.files import check_distinct
-from hoag.datasets.dialect import Dialect, sniff
+from hoag._data.dialect import Dialect, sniff
+from hoag._data.files import PACKED, check_distinct
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
@@ -76,8 +76,6 @@ def read(name: str, text: Iterable[str] = (), dialect: Dialect | None = None) ->
 
 def found(name: str) -> tuple[Path, str, str]:
     """The file of that name, what kind it is and how it is packed, both by its ending."""
-    from hoag.datasets.read import PACKED
-
     path = Path(name)
     if not path.exists():
         names = [*BUNDLED, *path.parent.glob("*")]
@@ -99,8 +97,6 @@ def found(name: str) -> tuple[Path, str, str]:
 
 
 def _file(name: str, text: Iterable[str], dialect: Dialect) -> Table:
-    from hoag.datasets.read import PACKED
-
     path, suffix, packed = found(name)
     if suffix in PARQUET:
         return Table(name, _parquet(name))

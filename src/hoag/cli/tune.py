@@ -204,9 +204,7 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
 
 
 def _folds(value: str) -> int | str:
-    if value == "loo":
-        return value
-    if value in WITHOUT_FOLDS:
+    if value == "loo" or value in WITHOUT_FOLDS:
         return value
     if not value.isdigit() or int(value) < 2:
         raise argparse.ArgumentTypeError(f"{value!r}: give a number of folds from 2 on, or loo")
@@ -236,25 +234,27 @@ def _check_outputs(args: argparse.Namespace) -> list[str]:
 def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Progress) -> Any:
     """The estimator that the options ask for, not fitted."""
     import hoag
-    from hoag.cli import additive
+    from hoag.cli import additive, families
 
-    if is_additive(data.model):
-        cv = args.chosen_by if isinstance(args.chosen_by, str) else _splitter(args, data)
-        return additive.estimator(args, data, judge, cv, _steps(progress, args.max_iter, "loss"))
+    curves = is_additive(data.model)
     options: dict[str, Any] = {
-        "cv": None if args.cv == "loo" else _splitter(args, data),
-        "scoring": judge if data.blocks is None else None,
         "bounds": "auto" if args.bounds is None else tuple(args.bounds),
         "max_iter": args.max_iter,
         "time_budget": args.time_budget,
         "n_jobs": args.jobs,
-        "certificate": args.certificate,
         "checkpoint": args.checkpoint,
-        "callback": _steps(progress, args.max_iter),
+        "callback": _steps(progress, args.max_iter, "loss" if curves else "held-out loss"),
+        **families.given(args, ("tol", "starts")),
     }
-    for name in ("tol", "criterion", "starts", *judge.family.settings):
-        if getattr(args, name) is not None:
-            options[name] = getattr(args, name)
+    if curves:
+        cv = args.chosen_by if isinstance(args.chosen_by, str) else _splitter(args, data)
+        return additive.estimator(args, data, judge, {"cv": cv, **options})
+    options |= {
+        "cv": None if args.cv == "loo" else _splitter(args, data),
+        "scoring": judge if data.blocks is None else None,
+        "certificate": args.certificate,
+        **families.given(args, ("criterion", *judge.family.settings)),
+    }
     kernel = data.model == "kernel-ridge"
     if kernel and args.widths == "per-feature" and data.columns is None:
         raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
@@ -287,7 +287,7 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
     return kind(args.cv, shuffle=True, random_state=args.seed)
 
 
-def _steps(progress: Progress, most: int, what: str = "held-out loss") -> Any:
+def _steps(progress: Progress, most: int, what: str) -> Any:
     def tell(step: Any) -> None:
         loss = step.evaluation.value
         progress.step(f"step {step.k} of ≤ {most}, {what} {loss:.4g}")

@@ -113,7 +113,7 @@ class Journal:
     >>> run = hoag.optimize.Run(hoag.plan(folds))
     >>> result = run.drive(hoag.optimize.Grid(3), hoag.Box(-3, 3), folds[0].lam0)
     >>> [entry.what for entry in run.journal.entries][:3]
-    ['look', 'look', 'look']
+    ['evaluate', 'evaluate', 'evaluate']
     """
 
     entries: list[Entry] = field(default_factory=list)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.numeric import DOUBT, Array
-from hoag.bench.cases import CASES
+from paper.cases import CASES
 
 # Measured from the best f known; below this, two λ are not told apart.
 LEAST = 1e-8

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from _data import centred_by, standardised_by, thirds
 
 from hoag import datasets, inner, linear, models
 from hoag._core.domain import Box
@@ -15,7 +16,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._criteria import unrolled
 from hoag._glm.penalties import Ridge
-from hoag.bench.truth import Curve, Solved
+from paper.truth import Curve, Solved
 
 # The paper's binary model has exp(λ)‖x‖², ours ½ exp(λ)‖x‖².
 PAPER_SHIFT = -float(np.log(2.0))
@@ -74,7 +75,7 @@ class Case:
 
 def _thirds(name: str, seed: int) -> tuple[Any, Any]:
     """Three parts of the rows, and three of the labels: to train, to tune and to judge."""
-    parts = datasets.thirds(*datasets.load(name).X_y, seed)
+    parts = thirds(*datasets.load(name).X_y, seed)
     return parts[::2], parts[1::2]
 
 
@@ -102,7 +103,7 @@ def _text(name: str, seed: int, relabel: Callable[[Any], Any] | None = None) -> 
     penalty = Ridge(np.zeros(A[0].shape[1], dtype=np.intp), shift=PAPER_SHIFT)
     return _setting(
         partial(models.logistic, penalties=penalty),
-        datasets.standardised_by(*A) if isinstance(A[0], np.ndarray) else A,
+        standardised_by(*A) if isinstance(A[0], np.ndarray) else A,
         y if relabel is None else [relabel(part) for part in y],
         partial(Curve, domain=Box(*DOMAIN, size=1)),
         inner=inner.LBFGS(INNER_ITERATIONS),
@@ -116,8 +117,8 @@ def _kernel(name: str, seed: int) -> Setting:
     A, y = _thirds(name, seed)
     return _setting(
         models.kernel_ridge,
-        datasets.standardised_by(*A),
-        datasets.centred_by(*y),
+        standardised_by(*A),
+        centred_by(*y),
         Solved,
         inner=inner.CG(linear.CG(max_iter=INNER_ITERATIONS)),
         linear=linear.CG(),

@@ -12,9 +12,9 @@ import numpy as np
 from hoag._criteria.implicit import Implicit
 from hoag._criteria.plan import plan
 from hoag._criteria.unrolled import Unrolled
-from hoag.bench.cases import INNER_ITERATIONS, Setting
 from hoag.optimize import TPE, Adaptive, Auto, Bayes, Grid, Hoag, Random
 from hoag.schedules import Cubic, Exact, Exponential, Quadratic, Schedule
+from paper.cases import INNER_ITERATIONS, Setting
 
 # The paper's rule: C from the data, M = 1, α = 0.5, β = 1.05, first L = ‖p₁‖, and without the
 # safeguards of ours that keep it from oscillating. (L/2)Δ² where the paper displays LΔ²: with that
@@ -85,7 +85,7 @@ METHODS = _listed(
         "hoag-secant", "HOAG, secant start", partial(_hoag, Exponential(), secant=True), True, True
     ),
     Method(
-        "certify", "HOAG, certified", partial(_hoag, Exponential(), certificate=True), True, True
+        "certified", "HOAG, certified", partial(_hoag, Exponential(), certificate=True), True, True
     ),
     Method("default", "hoag's default", _default, True, True),
     Method("tpe", "Optuna's TPE", partial(_black_box, lambda seed: TPE(MOST, seed)), True),

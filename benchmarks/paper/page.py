@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from hoag.bench.cases import CASES, INNER_ITERATIONS
-from hoag.bench.claim import LEVEL, Claim, number
-from hoag.bench.figures import TITLES
-from hoag.bench.methods import COMPARED, MANY_STEPS, METHODS, SEQUENCES, STARTS, STEPS
-from hoag.bench.rows import Rows, rate, rises
-from hoag.cli.report import VERDICTS
+from paper.cases import CASES, INNER_ITERATIONS
+from paper.claim import LEVEL, Claim, number
+from paper.figures import TITLES
+from paper.methods import COMPARED, MANY_STEPS, METHODS, SEQUENCES, STARTS, STEPS
+from paper.rows import Rows, rate, rises
+from paper.sheets import VERDICTS
 
 TITLE = "Hyperparameter optimization with approximate gradient: its experiments, run again"
 
@@ -63,8 +63,8 @@ CHOICES = (
     "for kernel ridge) from x = 0, with the same step rule at ε = 0. The pairs of L-BFGS are taken "
     "for constants: differentiated through, they give gradients that are wrong by factors of up "
     "to a million on 20news.",
-    "hoag's default: optimize.Auto, which the estimators of this library use: one penalty in a "
-    "small space of coefficients, several hyperparameters by quasi-Newton steps with Newton's "
+    "hoag's default: hoag.optimize.Auto, which the estimators of this library use: one penalty in "
+    "a small space of coefficients, several hyperparameters by quasi-Newton steps with Newton's "
     "method inside (a Cholesky factor for kernel ridge, scouted on a sample). Optuna's TPE at "
     "its defaults. Both are ours to show, not the paper's.",
     "Text sets and other binary ones run in the paper's λ, whose penalty is exp(λ)‖x‖². Dense "
@@ -84,7 +84,7 @@ CHOICES = (
 def write(
     page: Any, rows: Rows, figures: list[str], found: list[Claim], pictures: dict[str, bytes]
 ) -> None:
-    """Fill a page; `page` is a report.Page or a report.Markdown."""
+    """Fill a page; `page` is a Sheet or a Markdown."""
     papers = [claim for claim in found if not claim.ours]
     decided = [claim.holds for claim in papers if claim.holds is not None]
     page.text(
@@ -104,7 +104,7 @@ def write(
     )
     for name in figures:
         page.section(TITLES[name])
-        page.figure(pictures[name], CAPTIONS[name], name)
+        page.picture(pictures[name], CAPTIONS[name], name)
         for claim in found:
             if claim.figure == name:
                 ours = "Ours, not the paper's: " if claim.ours else ""

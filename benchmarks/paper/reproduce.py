@@ -4,9 +4,9 @@ Without options it runs on data sets that scikit-learn brings along, in about a 
 Finished runs are kept in DIR/rows and not run again, so an interrupted command goes on where it
 was. `--data paper` is 20news, real-sim (IMDB where that cannot be had), Parkinsons and MNIST.
 
-    hoag reproduce
-    hoag reproduce --data paper --seeds 5 --budget 60s --out paper
-    hoag reproduce --figure methods --data 20news --seeds 5
+    python benchmarks/paper
+    python benchmarks/paper --data paper --seeds 5 --budget 60s --out paper
+    python benchmarks/paper --figure methods --data 20news --seeds 5
 """
 
 from __future__ import annotations
@@ -16,16 +16,25 @@ import importlib.util
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hoag import cli
+from hoag.cli import outputs
 from hoag.cli.text import warn
 
 FIGURES = ("gradient", "tolerance", "methods", "many", "costs")
 SMALL_BUDGET, BUDGET = 2.0, 60.0
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what is asked for; return the exit code, those of `hoag`."""
+    parser = argparse.ArgumentParser(
+        prog="python benchmarks/paper",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "--figure",
         action="append",
@@ -51,13 +60,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draw", action="store_true", help="run nothing: draw what was run before")
     parser.add_argument("--json", action="store_true", help="print the claims as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.set_defaults(run=run)
+    return cli.answer(parser.parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
     _check_packages()
-    from hoag.bench import cases, claims, figures, page, runs
-    from hoag.bench.rows import Rows
-    from hoag.cli import outputs, report
+    from paper import cases, claims, figures, page, runs
+    from paper.rows import Rows
+    from paper.sheets import VERDICTS, Markdown, Sheet, png
 
     outputs.check({}, {}, {"--out": str(args.out)})
     names = _cases(args)
@@ -87,8 +99,8 @@ def run(args: argparse.Namespace) -> int:
     if shown != wanted:
         warn(f"No rows for the figure {', '.join(name for name in wanted if name not in shown)}.")
     found = claims.check(rows, shown)
-    pictures = {name: report.png(figures.FIGURES[name](rows)) for name in shown}
-    for document in (report.Page(page.TITLE), report.Markdown(page.TITLE)):
+    pictures = {name: png(figures.FIGURES[name](rows)) for name in shown}
+    for document in (Sheet(page.TITLE), Markdown(page.TITLE)):
         page.write(document, rows, shown, found, pictures)
         document.write(args.out / f"reproduction{document.suffix}")
     if args.json:
@@ -96,14 +108,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         for claim in found:
             ours = "Ours, not the paper's: " if claim.ours else ""
-            print(f"{report.VERDICTS[claim.holds]:>15}  {claim.figure:9}  {ours}{claim.says}")
+            print(f"{VERDICTS[claim.holds]:>15}  {claim.figure:9}  {ours}{claim.says}")
         print(f"\nThe page is {args.out / 'reproduction.html'}; pictures and rows are beside it.")
     return 0
 
 
 def _figures(asked: list[str] | None, names: list[str]) -> list[str]:
     """The figures asked for, or all that these cases can give."""
-    from hoag.bench.cases import CASES
+    from paper.cases import CASES
 
     few = [CASES[name] for name in names if not CASES[name].many]
     can = {
@@ -125,7 +137,7 @@ def _run(jobs: list[Any], store: Any, budget: float, quiet: bool) -> dict[Any, s
     """What failed, and why; with a bar for the whole, in expected seconds, where somebody looks."""
     from tqdm import tqdm
 
-    from hoag.bench import runs
+    from paper import runs
 
     with tqdm(
         total=sum(job.seconds(budget) for job in jobs),
@@ -143,7 +155,7 @@ def _run(jobs: list[Any], store: Any, budget: float, quiet: bool) -> dict[Any, s
 def _cases(args: argparse.Namespace) -> list[str]:
     """The names of cases; real-sim's place is taken by IMDB where it cannot be had."""
     from hoag import datasets
-    from hoag.bench import cases
+    from paper import cases
 
     names: list[str] = []
     for name in [part for given in args.data or ["small"] for part in given.split(",") if part]:
@@ -173,7 +185,7 @@ def _cases(args: argparse.Namespace) -> list[str]:
 def _check_packages() -> None:
     for name in ("pandas", "matplotlib", "threadpoolctl", "bayes_opt", "optuna", "tqdm"):
         if not importlib.util.find_spec(name):
-            raise ImportError(f"hoag reproduce needs {name}: pip install 'hoag[reproduce]'.")
+            raise ImportError(f"The reproduction needs {name}: pip install -e '.[reproduce]'.")
 
 
 def _seconds(text: str) -> float:

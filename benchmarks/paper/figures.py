@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hoag.bench.cases import CASES
-from hoag.bench.draw import LOOKS, figure, label, line, smooth, staircase
-from hoag.bench.methods import COMPARED, METHODS, SEQUENCES
-from hoag.bench.rows import Rows
+from paper.cases import CASES
+from paper.draw import LOOKS, figure, label, line, smooth, staircase
+from paper.methods import COMPARED, METHODS, SEQUENCES
+from paper.rows import Rows
 
 # Whose points are drawn on a cost function.
 ON_COSTS = ("smbo", "hoag-exponential")
@@ -132,8 +132,8 @@ def _surface(ax: Any, rows: Rows, name: str) -> None:
 
 def gradient(rows: Rows) -> Any:
     """f with approximate slopes; the slopes beside the true ones; their errors."""
-    name = rows.few("certify")[0]
-    run = rows.run(name, "certify")
+    name = rows.few("certified")[0]
+    run = rows.run(name, "certified")
     fig, ((left, ax, right),) = figure(1, 3, 3.4)
     _tangents(left, run, rows.drawn(name))
     ax.axhline(0, color="0.7", lw=0.8)
@@ -185,7 +185,7 @@ def _log_axes(ax: Any, x: str) -> None:
 def possible(rows: Rows) -> list[str]:
     """The figures that can be drawn from these rows."""
     found = {
-        "gradient": rows.few("certify"),
+        "gradient": rows.few("certified"),
         "tolerance": any(rows.few(method) for method in SEQUENCES),
         "methods": any(rows.few(method) for method in COMPARED),
         "many": rows.many(),

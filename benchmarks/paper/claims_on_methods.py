@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hoag.bench.claim import HOAG, LEVEL, Claim, Judged, each, number, over_cases
-from hoag.bench.methods import METHODS, PAPERS
-from hoag.bench.rows import Rows, first_below
+from paper.claim import HOAG, LEVEL, Claim, Judged, each, number, over_cases
+from paper.methods import METHODS, PAPERS
+from paper.rows import Rows, first_below
 
 RIVALS = PAPERS[1:]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hoag.bench.cases import CASES
-from hoag.bench.claim import CUBIC, EXACT, HOAG, LEVEL, QUADRATIC, Claim, Judged, each, over_cases
-from hoag.bench.claims_on_methods import methods
-from hoag.bench.methods import METHODS, PAPERS, SEQUENCES
-from hoag.bench.rows import Rows, first_below, rises
+from paper.cases import CASES
+from paper.claim import CUBIC, EXACT, HOAG, LEVEL, QUADRATIC, Claim, Judged, each, over_cases
+from paper.claims_on_methods import methods
+from paper.methods import METHODS, PAPERS, SEQUENCES
+from paper.rows import Rows, first_below, rises
 
 
 def check(rows: Rows, figures: list[str]) -> list[Claim]:
@@ -177,8 +177,8 @@ def _flat(rows: Rows, case: str) -> Claim:
 
 
 def gradient(rows: Rows) -> Iterator[Claim]:
-    for case in rows.text_sets("certify"):
-        run = rows.run(case, "certify")
+    for case in rows.text_sets("certified"):
+        run = rows.run(case, "certified")
         error = np.abs(run.grad_0 - run.true_slope)
         falls = [
             float(values.iloc[-3:].max()) < 0.1 * float(values.iloc[:5].max())

@@ -20,10 +20,10 @@ from hoag._core.result import Step
 from hoag._core.writing import write_atomically
 from hoag._criteria.base import Criterion
 from hoag._minimize import minimize
-from hoag.bench import methods
-from hoag.bench.cases import Setting, case
-from hoag.bench.rows import DRAWN
-from hoag.bench.truth import Curve
+from paper import methods
+from paper.cases import Setting, case
+from paper.rows import DRAWN
+from paper.truth import Curve
 
 # Points a side of the drawn surface of f.
 SURFACE = 21
@@ -119,7 +119,7 @@ def jobs(figures: Iterable[str], cases: Iterable[str], seeds: int) -> list[Job]:
                 names += ("surface",) if "costs" in figures and not c.curve else ()
                 names += methods.SEQUENCES if "tolerance" in figures else ()
                 names += ("hoag-exponential", "smbo") if "costs" in figures else ()
-                names += ("certify",) if "gradient" in figures and c is first_curve else ()
+                names += ("certified",) if "gradient" in figures and c is first_curve else ()
             names += methods.COMPARED if "methods" in figures else ()
             wanted += [Job(c.name, name, seed) for name in names]
             if figures & {"tolerance", "methods"} and seed == 0:
@@ -183,7 +183,7 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
         # Of a random start only where it ended counts.
         asked = rows.index if job.start < 0 else rows.index[-1:]
         rows.loc[asked, "f"] = setting.truth.f(np.array(watch.lams)[asked])
-    if job.method == "certify" and isinstance(setting.truth, Curve):
+    if job.method == "certified" and isinstance(setting.truth, Curve):
         rows["true_slope"] = setting.truth.slopes(np.array(watch.lams))
     return _named(rows, job, watch.ended or result.status.reason, budget)
 

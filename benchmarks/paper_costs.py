@@ -1,6 +1,6 @@
 """Algorithm 1 on the paper's data: passes and seconds to a relative suboptimality of 1e-3.
 
-    HOAG_DATA=... python benchmarks/paper.py [imdb] [20news] [mnist]
+    HOAG_DATA=... python benchmarks/paper_costs.py [imdb] [20news] [mnist]
 
 Thirds for training, test and validation, seed 0, λ = 0 at the start, one thread. Passes are over
 the training rows and do not depend on the machine; seconds do. The suboptimality of the best λ so
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from _data import thirds
 from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
 
@@ -87,7 +88,7 @@ def run(truth: Truth, criterion: Any, schedule: Any, max_passes: float) -> dict[
 
 
 def text(name: str, A: Any, y: Any) -> None:
-    A, y, A_test, y_test, *_ = datasets.thirds(A, y, seed=0)
+    A, y, A_test, y_test, *_ = thirds(A, y, seed=0)
     problem = models.logistic(A, y, A_test, y_test)
     # Of its own, so that measuring leaves nothing warm for the runs that are measured.
     truth = Truth(models.logistic(A, y, A_test, y_test), BRACKETS[name])
@@ -122,7 +123,7 @@ def show(sequence: str, solver: str, gradient: str, row: dict[str, Any]) -> None
 
 
 def mnist(A: Any, y: Any) -> None:
-    A, y, A_test, y_test, *_ = datasets.thirds(A, y, seed=0)
+    A, y, A_test, y_test, *_ = thirds(A, y, seed=0)
     print(f"\n### MNIST 12 × 12: {A.shape[0]} rows, 1440 hyperparameters\n")
     print("| inner | linear | passes to 5760 | test loss at 9430 passes | steps | seconds |")
     print("|---|---|---|---|---|---|")

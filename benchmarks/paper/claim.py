@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoag.bench.methods import METHODS
+from paper.methods import METHODS
 
 HOAG, EXACT = "hoag-exponential", "hoag-exact"
 QUADRATIC, CUBIC = "hoag-quadratic", "hoag-cubic"

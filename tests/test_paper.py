@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from _data import standardised_by, thirds
+from quick import quick
 
 import hoag
-from hoag import models
-from hoag.cli import main
+from hoag import cli, models
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
@@ -20,8 +21,9 @@ pytest.importorskip("threadpoolctl")
 pytest.importorskip("bayes_opt")
 pytest.importorskip("optuna")
 
-from hoag.bench import cases, claims, figures, methods, page, rows, runs, truth  # noqa: E402
-from hoag.cli.report import Markdown, Page  # noqa: E402
+from paper import cases, claims, figures, methods, page, rows, runs, truth  # noqa: E402
+from paper.reproduce import main  # noqa: E402
+from paper.sheets import Markdown, Sheet  # noqa: E402
 
 # What suboptimality is measured with.
 
@@ -53,8 +55,8 @@ def test_a_restored_curve_is_the_same_and_solves_nothing(cancer, monkeypatch):
 
 
 def test_the_paper_has_no_half_before_its_penalty(cancer):
-    A, y, *_ = hoag.datasets.thirds(*hoag.datasets.load("breast_cancer").X_y, 0)
-    A = hoag.datasets.standardised_by(A)[0]
+    A, y, *_ = thirds(*hoag.datasets.load("breast_cancer").X_y, 0)
+    A = standardised_by(A)[0]
     x, lam = np.full(A.shape[1], 0.1), np.array([0.7])
     ours = models.logistic(A, y, A, y)
     plain = ours.at(x, np.array([-700.0])).h
@@ -303,14 +305,27 @@ def test_parquet_and_csv_hold_the_same(tmp_path):
 # The command, once for all that follow.
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def reproduced(tmp_path_factory, *options):
     out = tmp_path_factory.mktemp("reproduction")
-    assert main(["reproduce", "--budget", "0.04s", "--out", str(out)]) == 0
+    assert main([*options, "--budget", "0.04s", "--out", str(out)]) == 0
     return out
 
 
-def test_the_page_is_one_file_with_every_figure(made):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Of all small data."""
+    return reproduced(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Of as few as give every figure."""
+    return reproduced(tmp_path_factory, "--data", "breast_cancer,digits")
+
+
+@pytest.mark.parametrize("name", quick(["two", "made"], ["two"]))
+def test_the_page_is_one_file_with_every_figure(name, request):
+    made = request.getfixturevalue(name)
     text = (made / "reproduction.html").read_text()
     assert text.count("data:image/png;base64,") == len(figures.FIGURES)
     for outside in ("http:", "https:", "file:", "<script", "<link", "@import"):
@@ -335,7 +350,7 @@ def test_drawing_computes_nothing(made, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(hoag.Implicit, name, None)
         monkeypatch.setattr(hoag.Unrolled, name, None)
     monkeypatch.setattr(runs, "_setting", None)
-    assert main(["reproduce", "--draw", "--json", "--out", str(copy)]) == 0
+    assert main(["--draw", "--json", "--out", str(copy)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {claim["figure"] for claim in found} == set(figures.FIGURES)
     assert (copy / picture).read_bytes() == before
@@ -347,7 +362,7 @@ def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
     shutil.copytree(made / "rows", copy / "rows")
     shutil.rmtree(copy / "rows" / "digits")
     shutil.rmtree(copy / "rows" / "breast_cancer")
-    assert main(["reproduce", "--draw", "--out", str(copy)]) == 0
+    assert main(["--draw", "--out", str(copy)]) == 0
     assert "No rows for the figure gradient, many." in capsys.readouterr().err
     text = (copy / "reproduction.html").read_text()
     assert text.count("data:image/png;base64,") == 3
@@ -356,10 +371,10 @@ def test_what_was_not_run_is_not_drawn(made, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     monkeypatch.setattr(runs, "_setting", None)
-    arguments = ["reproduce", "--budget", "0.04s", "--out", str(made), "--figure", "methods"]
+    arguments = ["--budget", "0.04s", "--out", str(made), "--figure", "methods"]
     assert main(arguments) == 0
     assert "HOAG is the first" in capsys.readouterr().out
-    assert main(["reproduce", "--budget", "0.04s", "--out", str(made)]) == 0  # all figures again
+    assert main(["--budget", "0.04s", "--out", str(made)]) == 0  # all figures again
 
 
 @pytest.mark.parametrize(
@@ -372,16 +387,29 @@ def test_a_second_run_runs_nothing(made, monkeypatch, capsys):
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, sentence, tmp_path, capsys):
-    assert main(["reproduce", *arguments, "--out", str(tmp_path)]) == 1
+    assert main([*arguments, "--out", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     assert sentence in told
     assert told.count("\n") == 1
 
 
+def test_a_file_is_no_folder(tmp_path, capsys):
+    (tmp_path / "out").write_text("mine")
+    assert main(["--out", str(tmp_path / "out"), "--draw"]) == 1
+    assert f"--out {tmp_path / 'out'} is not a folder" in capsys.readouterr().err
+
+
+def test_the_old_command_says_where_it_is_now(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["reproduce", "--data", "paper"])
+    assert stop.value.code == cli.USAGE
+    assert "make reproduce" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["soon", "0s", "-3"])
 def test_a_budget_that_is_no_time_is_wrong_usage(text, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["reproduce", f"--budget={text}"])
+        main([f"--budget={text}"])
     assert stop.value.code == 2
     assert "is no time" in capsys.readouterr().err
 
@@ -404,12 +432,12 @@ addEventListener("load", () => {
 
 
 @pytest.mark.parametrize("width", [1200, 420])
-def test_a_browser_shows_the_page(made, tmp_path, width):
+def test_a_browser_shows_the_page(two, tmp_path, width):
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no chromium is installed")
     copy = tmp_path / "probe.html"
-    text = (made / "reproduction.html").read_text()
+    text = (two / "reproduction.html").read_text()
     copy.write_text(text.replace("</head>", PROBE))
     run = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
@@ -428,13 +456,13 @@ def test_a_browser_shows_the_page(made, tmp_path, width):
 def test_both_kinds_of_page_take_the_same_words():
     found = made_up()
     claimed, picture = claims.check(found, ["tolerance"]), {"tolerance": b"png"}
-    for kind in (Page, Markdown):
+    for kind in (Sheet, Markdown):
         sheet = kind("Title <b>", "Lead & more")
         page.write(sheet, found, ["tolerance"], claimed, picture)
-        text = sheet.html() if kind is Page else "\n".join(sheet._parts)
+        text = sheet.html() if kind is Sheet else "\n".join(sheet._parts)
         assert "Verdicts" in text
         assert "This run agrees." in text
-        assert ("Title &lt;b&gt;" in text) == (kind is Page)
+        assert ("Title &lt;b&gt;" in text) == (kind is Sheet)
 
 
 def test_a_gradient_under_its_bound_and_one_that_is_not():
@@ -443,7 +471,7 @@ def test_a_gradient_under_its_bound_and_one_that_is_not():
     frame = pd.DataFrame({"k": k, "seconds": 1.0 * k, "passes": k, "corrected": 1.0, "value": 1.0,
                           "f_error": 0.0, "validation": 1.0, "f": 1.0, "grad_0": error,
                           "true_slope": 0.0, "error": error, "bound": 2 * error})  # fmt: skip
-    frame = frame.assign(case="breast_cancer", method="certify", seed=0, start=-1)
+    frame = frame.assign(case="breast_cancer", method="certified", seed=0, start=-1)
     for change, holds in (({}, True), ({"bound": 0.5 * error}, False), ({"bound": np.inf}, False),
                           ({"bound": 20.0}, False)):  # fmt: skip
         found = claims.check(rows.Rows(frame.assign(**change)), ["gradient"])
