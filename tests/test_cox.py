@@ -21,8 +21,9 @@ from sklearn.utils.validation import column_or_1d
 
 import hoag
 from hoag import Ask, CoxRegressionCV, InvalidInput
-from hoag._criteria.dual import Dual
-from hoag._criteria.joint import Joint
+from hoag._criteria.curvature.exact import Exact
+from hoag._criteria.curvature.woodbury import Woodbury
+from hoag._criteria.fits import FoldedFits
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.folds import linear_folds
 from hoag._glm.risk_sets import RiskSets
@@ -227,13 +228,13 @@ def by_each_alone(folds, lam):
 
 WIDE = np.repeat([0, 1, 2], 60)
 CASES = [
-    ("shared", 5, Joint),
-    ("per-feature", 5, Joint),
-    (np.array([0, 1, 1, -1, 0]), 5, Joint),
-    ("shared", 180, Joint),
-    (WIDE, 180, Dual),
-    (np.where(np.arange(180) < 2, -1, WIDE), 180, Dual),
-    ("per-feature", 70, Dual),
+    ("shared", 5, Exact),
+    ("per-feature", 5, Exact),
+    (np.array([0, 1, 1, -1, 0]), 5, Exact),
+    ("shared", 180, Exact),
+    (WIDE, 180, Woodbury),
+    (np.where(np.arange(180) < 2, -1, WIDE), 180, Woodbury),
+    ("per-feature", 70, Woodbury),
 ]
 
 
@@ -242,7 +243,8 @@ CASES = [
 def test_folds_together_are_folds_by_themselves(penalties, p, kind, fmt):
     folds = problems(penalties, n=40, p=p, fmt=fmt)
     criterion = hoag.plan(folds)
-    assert type(criterion) is kind
+    assert isinstance(criterion, FoldedFits)
+    assert type(criterion.curvature) is kind
     lam = np.linspace(-0.5, 2.5, criterion.lam0.size)
     other, found = by_each_alone(folds, lam), criterion.evaluate(lam)
     assert found.value == pytest.approx(other.value, rel=1e-8)
@@ -261,7 +263,7 @@ def test_the_gradient_and_the_bends_of_f(penalties, p, kind, monkeypatch):
         by_differences = (up.grad - down.grad) / (2 * h)
         np.testing.assert_allclose(here.hessian @ e, by_differences, atol=5e-6 * scale)
     # where matrices are dear, products lead to the same
-    monkeypatch.setattr("hoag._criteria.joint.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.fits.CHEAP", 0.0)
     dear = hoag.plan(problems(penalties, n=40, p=p)).evaluate(lam, Ask(hessian=True))
     assert dear.value == pytest.approx(here.value, rel=1e-7)
     np.testing.assert_allclose(dear.hessian, here.hessian, atol=1e-4 * scale)
@@ -273,7 +275,7 @@ def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_cells():
     splits = StratifiedKFold(3).split(X, y[:, 1])
     folds = linear_folds(ArrayRows(X), target, splits, weights, "per-feature")
     by_cells, lam = hoag.plan(folds), np.linspace(-1, 1, 5)
-    by_folds = Joint(folds, CoupledDesign.of(folds), lambda: by_cells)
+    by_folds = FoldedFits(folds, CoupledDesign.of(folds), lambda: by_cells)
     one, other = (each.evaluate(lam, Ask(hessian=True)) for each in (by_cells, by_folds))
     assert one.value == pytest.approx(other.value, rel=1e-12)
     np.testing.assert_allclose(one.grad, other.grad, atol=1e-9)

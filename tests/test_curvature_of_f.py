@@ -12,7 +12,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import hoag
 from hoag import Ask
-from hoag._criteria.joint import Joint
+from hoag._criteria.fits import FoldedFits
+from hoag._criteria.newton import FoldedNewton
 from hoag._glm.folds import linear_folds
 from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Brier, Huber, Logistic, Multinomial, MultinomialBrier, Squared
@@ -83,7 +84,7 @@ def joint(kind, outer, penalty, splitter=None):
     splits = (splitter or KFold(3)).split(A, y)
     penalty = penalties(penalty, outputs)
     problems = linear_folds(ArrayRows(A), target, splits, weights, penalty)
-    return Joint(problems, InMemoryDesign.of(problems), partial(hoag.Sum, [])), problems
+    return FoldedFits(problems, InMemoryDesign.of(problems), partial(hoag.Sum, [])), problems
 
 
 CASES = [
@@ -143,7 +144,7 @@ def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
 )
 def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkeypatch):
     cheap, _ = joint(kind, None, penalty)
-    monkeypatch.setattr("hoag._criteria.joint.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.fits.CHEAP", 0.0)
     dear, _ = joint(kind, None, penalty)
     warm = None
     for level in (6.0, 2.0, -2.0, -6.0):
@@ -163,8 +164,8 @@ def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkey
 
 
 def test_matrices_are_formed_again_where_products_have_cost_as_much(monkeypatch):
-    monkeypatch.setattr("hoag._criteria.joint.CHEAP", 0.0)
-    monkeypatch.setattr(Joint, "_worth", 1.0)
+    monkeypatch.setattr("hoag._criteria.fits.CHEAP", 0.0)
+    monkeypatch.setattr(FoldedNewton, "_worth", 1.0)
     dear, _ = joint("multinomial", None, "per-feature")
     warm = dear.evaluate(np.full(P, 6.0)).warm
     before = dear.design.ledger.cost.grams

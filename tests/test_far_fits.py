@@ -28,7 +28,7 @@ from sklearn.model_selection import (
 
 import hoag
 import hoag._glm.in_memory
-from hoag._criteria.joint import Joint
+from hoag._criteria.fits import FoldedFits
 from hoag._criteria.shared_curvature import SharedCurvature
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -281,7 +281,7 @@ def test_tall_data_have_the_criterion_for_tall_data():
     for args in ((X, y), (Cut(X, y, (1000, 20_000, 45_000)),)):
         task = estimator._task_of(*args, *[None] * (3 - len(args)), {})
         assert isinstance(task.criterion, SharedCurvature)
-        assert not isinstance(task.criterion, Joint)
+        assert not isinstance(task.criterion, FoldedFits)
         seen.append(task.criterion.design.sampled(5000, 0))
     near, apart = seen
     assert near.n == apart.n < 60_000

@@ -17,12 +17,11 @@ from sklearn.linear_model import BayesianRidge
 import hoag
 from hoag import without_folds
 from hoag._core.result import Ask
-from hoag._criteria.laplace import Laplace
 from hoag._criteria.log_det import LogDet
-from hoag._criteria.squares_fit import SquaresFit
 from hoag._glm import losses
 from hoag._glm.folds import linear_folds
 from hoag._glm.rows import ArrayRows
+from hoag._glm.squares import SquaresDesign
 from hoag._glm.targets import multiclass, ordered, regression
 from hoag.glm import Quadratic, Ridge
 
@@ -157,7 +156,7 @@ def test_squares_have_the_restricted_likelihood_of_their_covariance(shape, kind,
         A, y, A, y, intercept=True, penalties=kinds.get(kind, kind), sample_weight=weights
     )
     criterion = without_folds(problem, "reml")
-    assert isinstance(criterion, SquaresFit if p < 10 else Laplace)
+    assert isinstance(criterion.work, SquaresDesign) == (p < 10)
 
     kept = weights > 0
     whole = np.column_stack([A, np.ones(len(y))])
@@ -171,7 +170,7 @@ def test_squares_have_the_restricted_likelihood_of_their_covariance(shape, kind,
         return restricted(whole[kept], y[kept], weights[kept], S, free[kept])
 
     c = [
-        (criterion.score.n * np.log(criterion.value(lam).value), wanted(lam))
+        (criterion.risk.n * np.log(criterion.value(lam).value), wanted(lam))
         for lam in rng.uniform(-3, 4, size=(4, criterion.lam0.size))
     ]
     ours, theirs = np.array(c).T
@@ -300,8 +299,8 @@ def written_out(problem, lam, x):
 
 
 def told(criterion, f):
-    n = criterion.score.n
-    return n * np.log(f if criterion.score.unit is None else np.expm1(f))
+    n = criterion.risk.n
+    return n * np.log(f if criterion.risk.unit is None else np.expm1(f))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -354,7 +353,7 @@ def test_scores_of_squares_by_their_gram_matrix_bend_as_they_do():
     lam, step = np.linspace(-1.0, 2.0, P), 1e-4
     for word in ("gcv", "aic", "bic", "sure"):
         criterion = without_folds(problem, word)
-        assert isinstance(criterion, SquaresFit)
+        assert isinstance(criterion.work, SquaresDesign)
         here = criterion.evaluate(lam, HESSIAN)
         for j, e in enumerate(step * np.eye(P)):
             up, down = criterion.evaluate(lam + e), criterion.evaluate(lam - e)
@@ -466,7 +465,7 @@ def test_a_weight_is_a_precision_and_not_a_row_given_twice():
 
     def c(A, y, weights):
         criterion = without_folds(hoag.models.ridge(A, y, A, y, sample_weight=weights), "reml")
-        return np.array([criterion.score.n * np.log(criterion.value(t).value) for t in lams])
+        return np.array([criterion.risk.n * np.log(criterion.value(t).value) for t in lams])
 
     twice = c(np.vstack([A, A]), np.append(y, y), np.ones(60))
     weighed = c(A, y, np.full(30, 2.0))

@@ -177,7 +177,7 @@ def test_more_columns_than_rows_and_columns_of_zeros():
     values = [fit.criterion_at(fit.lam_ + away * third, X, y) for away in (-5.0, 0.0, 3.0)]
     np.testing.assert_allclose(values, values[0], atol=1e-3)  # nothing is known of columns of zeros
     problem = fit._task_of(X, y, None, {}).criterion.stands_on
-    assert without_folds(problem, "reml").score.free == 3  # a line for each curve, and a level
+    assert without_folds(problem, "reml").risk.free == 3  # a line for each curve, and a level
 
 
 @pytest.mark.parametrize("cv", ["gcv", "reml"])

@@ -1,4 +1,4 @@
-"""Spectral and Joint, all folds of a model in one criterion, held against each fold by itself."""
+"""All folds of a model in one criterion, held against each fold by itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 import hoag
 from hoag._core.domain import Box
 from hoag._core.errors import InnerProblemError
-from hoag._criteria.joint import Joint
+from hoag._criteria.fits import FoldedFits
 from hoag._criteria.plan import plan
 from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.spectral import Spectral
@@ -125,7 +125,7 @@ def test_newton_for_all_folds_is_newton_for_each(kind, shape, fmt, intercept):
     A = sparse.csr_array(A) if fmt == "sparse" else A
     problems = folds(kind, A, y, StratifiedKFold(4), weights, intercept)
     criterion, other, warm = plan(problems), exact(problems), None
-    assert isinstance(criterion, Joint)
+    assert isinstance(criterion, FoldedFits)
     for lam in (2.0, -1.0, 3.0):
         found = criterion.evaluate([lam], warm=warm)
         agrees(criterion.verify(found, 0.0), other.evaluate([lam]))

@@ -17,7 +17,7 @@ from hoag._core.result import Ask
 from hoag._criteria import plan
 from hoag._criteria.apart import BandsApart
 from hoag._criteria.bands import Bands
-from hoag._criteria.joint import Joint
+from hoag._criteria.fits import FoldedFits
 from hoag._glm.span import Span, narrowed, wide_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore:lam_.* is on its")
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:lam_.* is on its")
 N = 24
 # Two groups of more columns than rows, a narrow one and, where it says so, two free columns.
 SIZES = {"wide": [40, 30], "narrow": [40, 30, 6], "free": [40, 30, 6, 2]}
-CRITERIA = {"logistic": Joint, "multinomial": Joint, "ridge": Bands, "targets": Bands}
+CRITERIA = {"logistic": FoldedFits, "multinomial": FoldedFits, "ridge": Bands, "targets": Bands}
 LAM = np.array([0.5, -1.0, 1.0])
 
 
@@ -129,7 +129,7 @@ def test_penalties_that_differ_by_output_are_one_group_of_columns(kind):
     apart = np.ones_like(groups) if kind == "per class" else groups
     penalties = np.stack([other, apart, np.full(groups.size, 2)], axis=1)
     criterion = hoag.plan(folds("multinomial", penalties))
-    assert isinstance(criterion, Joint)
+    assert isinstance(criterion, FoldedFits)
     assert len(criterion.span.wide) == (1 if kind == "per class" else 2)
     pair = (criterion, by_columns(criterion))
     agrees(*(own.evaluate(LAM, Ask(hessian=True)) for own in pair))

@@ -10,7 +10,8 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag._core.result import Evaluation, Solve
-from hoag._criteria.joint import Joint
+from hoag._criteria.fits import FoldedFits
+from hoag._criteria.newton import FoldedNewton
 from hoag._glm.losses import SmoothQuantile
 
 
@@ -103,8 +104,8 @@ def test_one_fold_that_stalls_makes_the_sum_unknown(stalling):
 
 def test_folds_together_that_stall_are_not_known(monkeypatch):
     criterion = hoag.plan(sharp_folds(1e-4))
-    assert isinstance(criterion, Joint)
-    monkeypatch.setattr(Joint, "_softer", None)
+    assert isinstance(criterion, FoldedFits)
+    monkeypatch.setattr(FoldedNewton, "softer", None)
     result = hoag.minimize(criterion, bounds=(-6, 6))
     assert not result.converged
     assert not str(result.status).startswith("Converged")

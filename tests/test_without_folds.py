@@ -12,15 +12,12 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_classification
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import LeaveOneOut
 
 import hoag
 from hoag import without_folds
-from hoag._criteria.full_fit import FullFit
 from hoag._criteria.leave_one_out import LeaveOneOut as ClosedForm
-from hoag._criteria.probed import Probed
-from hoag._criteria.scores import Information
+from hoag._criteria.risks import Information
 from hoag._glm.folds import linear_folds
 from hoag._glm.losses import Brier, Logistic, Multinomial, MultinomialBrier, Squared
 from hoag._glm.rows import ArrayRows
@@ -215,9 +212,9 @@ def test_value_and_gradient_are_those_of_the_formula(kind, word, penalty, interc
     problem = model(kind, penalty, intercept, word=word)
     found = criterion(problem, word)
     lam = np.linspace(-1.0, 1.5, found.lam0.size)
-    constants = found.score.dispersion if isinstance(found.score, Information) else 0.0
+    constants = found.risk.dispersion if isinstance(found.risk, Information) else 0.0
     if word == "sure":
-        constants = found.score.noise
+        constants = found.risk.noise
     here = found.evaluate(lam)
     assert here.converged
     written = written_out(problem, kind, word, lam, constants)
@@ -329,13 +326,13 @@ def test_noise_is_estimated_by_a_fit_that_is_hardly_penalised():
     A = np.column_stack([X, np.ones(len(y))])
     plain = y - A @ np.linalg.lstsq(A, y, rcond=None)[0]
     problem = hoag.models.ridge(X, y, X, y, intercept=True)
-    estimated = criterion(problem, "sure").score.noise
+    estimated = criterion(problem, "sure").risk.noise
     assert estimated == pytest.approx(plain @ plain / (len(y) - 11), rel=1e-3)
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(50, 80))
     problem = hoag.models.ridge(wide, wide[:, 0] + rng.normal(size=50), wide, np.zeros(50))
     found = criterion(problem, "sure")
-    assert 0.2 < found.score.noise < 5  # half of the rows are left to tell it
+    assert 0.2 < found.risk.noise < 5  # half of the rows are left to tell it
     with pytest.raises(hoag.InvalidInput, match="80 coefficients for 50 values"):
         criterion(problem, "aic")
 
@@ -351,59 +348,19 @@ def test_gcv_of_ridge_is_the_closed_form():
         np.testing.assert_allclose(here.grad, there.grad, rtol=1e-6)
 
 
-# ---- probes
+# ---- sizes
 
 
-@pytest.mark.parametrize("word", ["alo", "aic", "gcv"])
-@pytest.mark.parametrize("kind", quick(["logistic", "squared", "poisson"], ["logistic"]))
-def test_probes_say_how_wrong_they_are(kind, word):
-    problem = model(kind, "groups", given=data(kind, n=80, p=6))
-    whole = criterion(problem, word)
-    lam = np.array([0.0, 1.0])
-    true, within = whole.value(lam).value, []
-    for seed in range(24):
-        found = Probed(problem, whole.score, probes=20, seed=seed).value(lam)
-        within.append(abs(found.value - true) <= 3 * found.f_error)
-        assert found.f_error < 0.2 * true
-    assert np.mean(within) >= 0.9
-
-
-@pytest.mark.parametrize(
-    ("kind", "word", "penalty"),
-    [("logistic", "alo", "groups"), ("poisson", "aic", "free"), ("squared", "alo", "per-feature")],
-)
-def test_the_gradient_of_a_probed_f_is_exact(kind, word, penalty):
-    problem = model(kind, penalty)
-    found = Probed(problem, criterion(problem, word).score, probes=5, seed=1)
-    lam = np.linspace(-0.5, 1.0, found.lam0.size)
-    here, step = found.evaluate(lam), 1e-4
-    for j, e in enumerate(step * np.eye(lam.size)):
-        slope = (found.value(lam + e).value - found.value(lam - e).value) / (2 * step)
-        assert here.grad[j] == pytest.approx(slope, rel=1e-5, abs=1e-6 * abs(here.value))
-    again = found.verify(here, 1e-8 * here.value)
-    assert again.value == pytest.approx(here.value, rel=1e-7)
-    assert again.f_error >= here.f_error / 2
-    assert "probes" in again.note
-
-
-def test_probes_serve_where_no_factor_is_affordable():
+def test_more_coefficients_than_a_factor_can_be_made_for_get_a_sentence():
     rng = np.random.default_rng(0)
-    A = scattered(rng, 1200, 1100, 0.01)
-    y = (A @ (3 * rng.normal(size=1100) * (rng.random(1100) < 0.1)) > rng.normal(size=1200)) * 1
-    with pytest.warns(ConvergenceWarning, match="random probes"):
-        fit = hoag.LogisticRegressionCV(cv="alo", bounds=(-1, 5)).fit(A, y)
+    A, y = scattered(rng, 3100, 3050, 0.002), rng.integers(0, 2, 3100)
     problem = hoag.models.logistic(A, y, A, y, intercept=True)
-    assert isinstance(without_folds(problem), Probed)
-    exact = FullFit(problem, without_folds(problem).score).evaluate(fit.lam_)
-    error = fit.result_.evaluation.f_error
-    assert abs(exact.value / 1200 - fit.criterion_) < 3 * error
-    assert exact.grad[0] ** 2 < 0.01 * exact.value**2  # a minimum, as far as it is known
-    assert error < 0.02 * fit.criterion_
-    narrow = hoag.models.logistic(A[:300], y[:300], A, y, intercept=True)
-    assert isinstance(without_folds(narrow), FullFit)  # in the span of 300 rows
-    several = hoag.models.multinomial(A.tocsc()[:, :1050], np.arange(1200) % 3, A[:, :1050], y)
-    with pytest.raises(hoag.InvalidInput, match="Use folds"):
-        without_folds(several)
+    with pytest.raises(hoag.InvalidInput, match="too expensive for 3050 coefficients: use folds"):
+        without_folds(problem)
+    with pytest.raises(hoag.InvalidInput, match="'alo' needs a factor of the Hessian"):
+        hoag.LogisticRegressionCV(cv="alo").fit(A, y)
+    wide = hoag.models.logistic(A[:300], y[:300], A, y, intercept=True)
+    assert without_folds(wide).work.predictor.size == 301  # in the span of 300 rows
 
 
 def test_weak_penalties_do_not_mislead_a_look():
@@ -446,7 +403,7 @@ def test_wide_rows_are_the_same_in_their_span(kind):
     A, y, weights = data(kind, n=30, p=70)
     problem = model(kind, given=(A, y, weights))
     found = criterion(problem, "alo")
-    assert found.narrow.model.penalty.size < problem.penalty.size
+    assert found.work.predictor.size < problem.penalty.size
     lam = np.array([0.5])
     written = written_out(problem, kind, "alo", lam, None)
     here = found.evaluate(lam)

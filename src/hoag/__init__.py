@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from hoag._criteria.folds import Sum as Sum
     from hoag._criteria.implicit import Implicit as Implicit
     from hoag._criteria.plan import plan as plan
-    from hoag._criteria.scored import without_folds as without_folds
     from hoag._criteria.unrolled import Unrolled as Unrolled
+    from hoag._criteria.without_folds import without_folds as without_folds
     from hoag._data.blocks import blocks as blocks
     from hoag._data.memory import MemoryPlan as MemoryPlan
     from hoag._data.memory import plan_memory as plan_memory
@@ -78,7 +78,7 @@ _HOMES = {
     "hoag._criteria.folds": "Sum",
     "hoag._criteria.implicit": "Implicit",
     "hoag._criteria.plan": "plan",
-    "hoag._criteria.scored": "without_folds",
+    "hoag._criteria.without_folds": "without_folds",
     "hoag._criteria.unrolled": "Unrolled",
     "hoag._data.blocks": "blocks",
     "hoag._data.memory": "MemoryPlan plan_memory",

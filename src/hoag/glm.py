@@ -5,6 +5,9 @@
 2
 """
 
+from hoag._criteria.curvature.base import Curvature, Expense
+from hoag._criteria.hypergradient import Fit, Partials
+from hoag._criteria.risks import HeldOut, Risk
 from hoag._glm.losses import ScalarLoss
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, PenaltyAt, QuadraticForm, QuadraticPenalty, Ridge
@@ -14,13 +17,19 @@ from hoag._glm.targets import Target
 
 __all__ = [
     "ArrayRows",
+    "Curvature",
+    "Expense",
+    "Fit",
+    "HeldOut",
     "LinearModel",
+    "Partials",
     "Penalty",
     "PenaltyAt",
     "Quadratic",
     "QuadraticForm",
     "QuadraticPenalty",
     "Ridge",
+    "Risk",
     "Rows",
     "ScalarLoss",
     "Target",

@@ -27,6 +27,13 @@ CHEAP = 3e7
 # How far apart values of f are looked at where each takes a solve: basins are seldom narrower.
 SPACING = 3.0
 
+# So many rows for each coefficient, and for a hundred of them at least, say where to start.
+SAMPLE = 20
+
+
+def sample_size(coefficients: int) -> int:
+    return SAMPLE * max(coefficients, 100)
+
 
 @dataclass(frozen=True, eq=False)
 class Traits:

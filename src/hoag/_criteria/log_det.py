@@ -25,7 +25,7 @@ from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.quadratic import Quadratic, above_rounding, ranges
 
 
-class Bent(NamedTuple):
+class Expansion(NamedTuple):
     """A number that depends on λ, its gradient, (s,), and its Hessian, (s, s)."""
 
     value: float
@@ -65,7 +65,7 @@ class LogDet:
         """How many eigenvalues are not zero."""
         return sum(part.rank for part in self.parts)
 
-    def at(self, lam: Array) -> Bent:
+    def at(self, lam: Array) -> Expansion:
         s, whole = lam.size, np.append(lam - self.shift, 0.0)
         value, grad, hessian = 0.0, np.zeros(s + 1), np.zeros((s + 1,) * 2)
         for part in self.parts:
@@ -73,7 +73,7 @@ class LogDet:
             value += found.value
             grad[part.own] += found.grad
             hessian[np.ix_(part.own, part.own)] += found.hessian
-        return Bent(value, grad[:s], hessian[:s, :s])
+        return Expansion(value, grad[:s], hessian[:s, :s])
 
     def along(self, lam: Array, j: int, places: Array) -> Array:
         """The value where λⱼ alone is another, (L,)."""
@@ -96,7 +96,7 @@ class _Part:
     own: npt.NDArray[np.intp]
     rank: int
 
-    def at(self, lam: Array) -> Bent:
+    def at(self, lam: Array) -> Expansion:
         raise NotImplementedError
 
 
@@ -106,9 +106,9 @@ class _Groups(_Part):
     def __init__(self, counts: npt.NDArray[np.intp]) -> None:
         self.own, self._counts, self.rank = np.arange(counts.size), counts, int(counts.sum())
 
-    def at(self, lam: Array) -> Bent:
+    def at(self, lam: Array) -> Expansion:
         flat = np.zeros((lam.size, lam.size))
-        return Bent(float(self._counts @ lam), self._counts.astype(float), flat)
+        return Expansion(float(self._counts @ lam), self._counts.astype(float), flat)
 
 
 class _Common(_Part):
@@ -122,14 +122,14 @@ class _Common(_Part):
         with np.errstate(divide="ignore"):
             self._d = np.log(d)
 
-    def at(self, lam: Array) -> Bent:
+    def at(self, lam: Array) -> Expansion:
         logs = lam[:, None] + self._d
         top = logs.max(axis=0)
         each = np.exp(logs - top)
         total = each.sum(axis=0)
         share, whole = each / total, np.log(total) + top
         grad = share.sum(axis=1)
-        return Bent(float(whole.sum()), grad, np.diag(grad) - share @ share.T)
+        return Expansion(float(whole.sum()), grad, np.diag(grad) - share @ share.T)
 
 
 class _Factored(_Part):
@@ -138,7 +138,7 @@ class _Factored(_Part):
     def __init__(self, own: npt.NDArray[np.intp], matrices: Sequence[Array]) -> None:
         self.own, self.rank, self._S = own, matrices[0].shape[0], matrices
 
-    def at(self, lam: Array) -> Bent:
+    def at(self, lam: Array) -> Expansion:
         top = float(lam.max())
         weights = np.exp(lam - top)
         S = _graded(self._S, weights)
@@ -152,7 +152,7 @@ class _Factored(_Part):
         ]
         grad = np.array([float(np.trace(M)) for M in turned])
         pairs = np.array([[float(np.sum(M * N.T)) for N in turned] for M in turned])
-        return Bent(value, grad, np.diag(grad) - pairs)
+        return Expansion(value, grad, np.diag(grad) - pairs)
 
 
 def _graded(matrices: Sequence[Array], weights: Array) -> list[Array]:

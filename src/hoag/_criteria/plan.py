@@ -17,20 +17,23 @@ from hoag._core.result import Cost, Evaluation, Solve
 from hoag._criteria import galerkin
 from hoag._criteria.apart import BandsApart, by_columns
 from hoag._criteria.bands import Bands
-from hoag._criteria.base import CHEAP, Criterion
-from hoag._criteria.dual import Dual
+from hoag._criteria.base import CHEAP, Criterion, sample_size
+from hoag._criteria.curvature.base import Curvature
+from hoag._criteria.curvature.woodbury import Woodbury
+from hoag._criteria.fits import FoldedFits
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
 from hoag._criteria.iterative import Iterative
-from hoag._criteria.joint import Joint
 from hoag._criteria.rescaled import Rescaled, unweighted
-from hoag._criteria.shared_curvature import SharedCurvature, sample_size
+from hoag._criteria.risks import Risk
+from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.sketched import SketchedCurvature
 from hoag._criteria.spectral import DECOMPOSED, Spectral
 from hoag._criteria.wrapped import unwrapped
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
+from hoag._glm.design import FoldedDesign
 from hoag._glm.groups import separable
 from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
@@ -63,6 +66,8 @@ def plan(
     inner: InnerSolver | None = None,
     linear: LinearSolver | None = None,
     n_jobs: int | None = None,
+    curvature: Curvature | None = None,
+    risk: Risk | None = None,
 ) -> Criterion:
     """How f is computed: for `minimize`, for the estimators and for benchmarks alike.
 
@@ -73,6 +78,8 @@ def plan(
     certificate  whether such a search has errors measured, and bounded
     inner, linear   solvers to use in place of those chosen
     n_jobs       folds evaluated at a time
+    curvature, risk   for folds of one linear model: what stands for ∇²₁h⁻¹, and what is taken of
+                 the fits, in place of held-out losses; see hoag.glm.Curvature and hoag.glm.Risk
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -98,6 +105,8 @@ def plan(
     if by_steps or inner is not None or linear is not None:
         return plain()
     models = [p for p in known if isinstance(p, LinearModel)]
+    if curvature is not None or risk is not None:
+        return _given(models, known, plain, several, curvature, risk)
     if len(models) < len(known) or not all(model.train.convex for model in models):
         return plain()
     if models[0].train.far is not None:
@@ -116,6 +125,35 @@ def plan(
     if all(map(one_would_do, models)):
         criterion.shared = partial(_with_one_penalty, models, several, n_jobs)
     return criterion
+
+
+def _given(
+    models: Sequence[LinearModel],
+    known: Sequence[Any],
+    plain: Callable[[], Criterion],
+    several: bool,
+    curvature: Curvature | None,
+    risk: Risk | None,
+) -> Criterion:
+    """The fits of all folds with a curvature or a risk of somebody's own."""
+    design: FoldedDesign | None = None
+    quadratic = all(isinstance(model.penalty, QuadraticPenalty) for model in models)
+    if quadratic and len(models) == len(known):
+        one = models[0].train.row_by_row
+        design = InMemoryDesign.of(models) if one else CoupledDesign.of(models)
+    if design is None:
+        raise InvalidInput(
+            "curvature= and risk= are for folds of one linear model that share their rows, with a "
+            "quadratic penalty: such as hoag.models.folds makes."
+        )
+    if risk is None or risk.of_folds:
+        return FoldedFits(models, design, plain, several, curvature, risk)
+    if len(models) > 1:
+        raise InvalidInput(
+            f"{type(risk).__name__} is of one fit on all rows: give one problem, and not "
+            f"{len(models)} folds."
+        )
+    return FoldedFits.of_rows(models[0], risk, curvature=curvature)
 
 
 def _weighted(models: Sequence[LinearModel]) -> bool:
@@ -167,7 +205,7 @@ def _elsewhere(
         found = _with_several_penalties(models, lambda _: plain(), several, n_jobs)
     if found is None:
         return SketchedCurvature(models, design, near, several) if design.loss.convex else plain()
-    if isinstance(found, Joint):
+    if isinstance(found, FoldedFits):
         found.surrogate = near
     return found
 
@@ -232,7 +270,7 @@ def _shared(
     design = InMemoryDesign.of(models) if small or tall else None
     if design is None:
         return None
-    return (Joint if small else SharedCurvature)(models, design, plain, several)
+    return (FoldedFits if small else SharedCurvature)(models, design, plain, several)
 
 
 def _with_several_penalties(
@@ -262,7 +300,7 @@ def _with_several_penalties(
             return Bands(models, design, partial(plain, models), several)
     if models[0].train.quadratic and columns * design.predictor.outputs > max(columns, FEW):
         return None
-    return Joint(models, design, partial(plain, models), several)
+    return FoldedFits(models, design, partial(plain, models), several)
 
 
 def _compared(
@@ -277,7 +315,9 @@ def _compared(
     columns = narrowed(models[0], facts.rows)
     dual = ridge and columns > facts.rows
     coupled = CoupledDesign.of(models, dual) if (facts.rows if dual else columns) <= FEW else None
-    return None if coupled is None else (Dual if dual else Joint)(models, coupled, plain, several)
+    if coupled is None:
+        return None
+    return FoldedFits(models, coupled, plain, several, Woodbury() if dual else None)
 
 
 def _affordable(model: LinearModel, columns: int) -> bool:
@@ -348,7 +388,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     if isinstance(parts[0], Rescaled):
         return _refitted_alone(cast(LinearModel, problem), found)
     counted, (inner, _) = Counted(problem), solvers(problem)
-    if isinstance(criterion, (Joint, Iterative)):
+    if isinstance(criterion, (FoldedFits, Iterative)):
         model = cast(LinearModel, problem)
         solve = criterion.refitted(model, found.lam, found.warm, REFIT_TOL)
         if solve is not None:
@@ -361,7 +401,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
             return known
-    if isinstance(criterion, (Joint, SharedCurvature)):
+    if isinstance(criterion, (FoldedFits, SharedCurvature)):
         return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
     if isinstance(parts[0], Galerkin):
         warm = found.warm if isinstance(criterion, Sum) else (found.warm,)

@@ -6,9 +6,8 @@ column of ones, every model has Aᵢx = U(x)ᵀ[aᵢ, 1] for a linear U: (size) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +16,7 @@ from scipy import sparse
 
 from hoag._core import clock
 from hoag._core.numeric import Array
-from hoag._glm.in_memory import InMemoryDesign
-from hoag._glm.model import LinearModel
 from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, filled
-from hoag._glm.span import Span, wide_groups
 from hoag._glm.term import DataTerm
 
 
@@ -122,40 +118,3 @@ def _inner(rows: Any, T: Array) -> Array:
     if sparse.issparse(rows):
         return np.asarray(rows.multiply(T).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", rows, T))
-
-
-@dataclass(frozen=True, eq=False)
-class Narrow:
-    """A model with groups of more columns than rows written in the span of its rows, and back."""
-
-    model: LinearModel
-    span: Span | None = None
-
-    @staticmethod
-    def of(model: LinearModel) -> Narrow:
-        design, train = model.train.design, model.train
-        if not wide_groups(model, design.n):
-            return Narrow(model)
-        folded = InMemoryDesign.of([LinearModel(train, train, model.penalty, model.ledger)])
-        assert folded is not None
-        span = Span.of(model, folded)
-        written = train.seen_by(design.on(span.rows[0]))
-        return Narrow(LinearModel(written, written, span.penalty(model), model.ledger), span)
-
-    @property
-    def size(self) -> int:
-        return int(self.model.penalty.size)
-
-    def lifted(self, x: Array) -> Array:
-        return x if self.span is None else self._turned(self.span.lifted, x)
-
-    def within(self, x: Array) -> Array:
-        """The coordinates of x, or of a gradient."""
-        return x if self.span is None else self._turned(self.span.within, x)
-
-    def _turned(self, turn: Callable[[Array], Array], x: Array) -> Array:
-        """The slopes turned, the intercepts as they are."""
-        design = self.model.train.design
-        slopes = x.size - (design.size - design.slopes)
-        turned = turn(x[:slopes].reshape(-1, design.outputs))
-        return np.concatenate([turned.ravel(), x[slopes:]])

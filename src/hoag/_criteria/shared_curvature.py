@@ -21,22 +21,15 @@ import numpy as np
 from hoag._core import clock
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
-from hoag._criteria import joint
-from hoag._criteria.base import SPACING, Traits, no_gradient
+from hoag._criteria.base import SPACING, Traits, no_gradient, sample_size
+from hoag._criteria.fits import ROUGH, FoldedFits
 from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
-from hoag._criteria.joint import ROUGH, Joint
+from hoag._criteria.newton import State
 from hoag._criteria.secants import Preconditioner
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._linalg.cholesky import Factor, factors, solved
-
-# So many rows for each coefficient, and for a hundred of them at least, say where to start.
-SAMPLE = 20
-
-
-def sample_size(coefficients: int) -> int:
-    return SAMPLE * max(coefficients, 100)
 
 
 class CellCurvature(Preconditioner):
@@ -83,7 +76,7 @@ class Expansion:
     H: Array
     iterate: Iterate | None = None
     missed: tuple[float, float] = (0.0, 0.0)
-    direct: joint.Warm | None = None
+    direct: State | None = None
 
 
 class SharedCurvature(Iterative):
@@ -97,8 +90,8 @@ class SharedCurvature(Iterative):
     _latest: CellCurvature | None = None  # with its factors
 
     @cached_property
-    def direct(self) -> Joint:
-        return Joint(self.models, self.design, self._plain, self.several)
+    def direct(self) -> FoldedFits:
+        return FoldedFits(self.models, self.design, self._plain, self.several)
 
     @property
     def traits(self) -> Traits:

@@ -18,7 +18,7 @@ import numpy as np
 
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
-from hoag._criteria import joint
+from hoag._criteria import fits
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.iterative import Iterate, Iterative, Start
 from hoag._criteria.sketch import Sketch
@@ -28,7 +28,7 @@ from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import QuadraticForm
 
 # f on the sample is solved to this share of itself: it says how f changes, not what it is.
-ROUGH = joint.ROUGH / 3
+ROUGH = fits.ROUGH / 3
 
 
 @dataclass(frozen=True, eq=False)

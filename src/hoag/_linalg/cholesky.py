@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from hoag._core.errors import InnerProblemError
@@ -33,6 +33,12 @@ class Factor:
     def log_det(self) -> float:
         """log|M|."""
         return 2.0 * float(np.sum(np.log(self._lower.diagonal())))
+
+    @property
+    def root(self) -> Array:
+        """F with FFᵀ = M⁻¹."""
+        inverse = solve_triangular(self._lower, np.eye(len(self._lower)), lower=True)
+        return np.asarray(inverse.T)
 
     def __call__(self, b: Array) -> Array:
         """For b of shape (size,) or (size, m)."""

@@ -84,7 +84,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
-    # The words that cv may be, for criteria that hold out no rows; see hoag._criteria.scored.
+    # The words that cv may be, for criteria that hold out no rows; see hoag.without_folds.
     _words: tuple[str, ...] = ()
 
     # Whether a classifier makes probabilities of its decision values, by `_probabilities`.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from hoag._core.numeric import Array
-from hoag._criteria.scored import _loss
+from hoag._criteria.without_folds import _loss
 from hoag._glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.quadratic import Quadratic

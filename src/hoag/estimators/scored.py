@@ -9,9 +9,15 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result
-from hoag._criteria.marginal import Marginal
-from hoag._criteria.scored import without_folds
-from hoag._criteria.scores import Cp, Information, LeftOut, OfSquares, Score
+from hoag._criteria.marginal import MarginalLikelihood
+from hoag._criteria.risks import (
+    ApproximateLeaveOneOut,
+    Cp,
+    Information,
+    InformationOfSquares,
+    Risk,
+)
+from hoag._criteria.without_folds import without_folds
 from hoag._criteria.wrapped import unwrapped
 from hoag._glm.folds import linear_folds
 from hoag._glm.targets import Target
@@ -53,7 +59,7 @@ def scored_task(
     def degrees(found: Evaluation) -> float:
         return float(criterion.degrees(unwrapped(moved.criterion, found)[1]))
 
-    per_row, log_of = _units(criterion.score, estimator, u, target)
+    per_row, log_of = _units(criterion.risk, estimator, u, target)
     return Task(
         moved.criterion,
         moved.box,
@@ -63,24 +69,22 @@ def scored_task(
         refit,
         u.weights,
         moved.stronger,
-        predictions=predictions if isinstance(criterion.score, LeftOut) else None,
+        predictions=predictions if isinstance(criterion.risk, ApproximateLeaveOneOut) else None,
         groups=shares,
         log_of=log_of,
-        softly=isinstance(criterion.score, Marginal) and criterion.score.softly,
+        softly=isinstance(criterion.risk, MarginalLikelihood) and criterion.risk.softly,
         degrees=degrees,
     )
 
 
-def _units(
-    score: Score | Marginal, estimator: Any, u: Units, target: Target
-) -> tuple[float, float | None]:
+def _units(risk: Risk, estimator: Any, u: Units, target: Target) -> tuple[float, float | None]:
     """`per_row` and `log_of` of the task: losses for each row, AIC and BIC as they are."""
-    if isinstance(score, OfSquares):
-        return u.y_scale**2, float(score.observed)
-    if isinstance(score, Marginal):
-        return 1.0, float(score.n)
-    if isinstance(score, Cp):
-        return u.y_scale**2 / score.observed, None
-    if isinstance(score, Information):
+    if isinstance(risk, InformationOfSquares):
+        return u.y_scale**2, float(risk.observed)
+    if isinstance(risk, MarginalLikelihood):
+        return 1.0, float(risk.n)
+    if isinstance(risk, Cp):
+        return u.y_scale**2 / risk.observed, None
+    if isinstance(risk, Information):
         return 1.0, None
     return estimator._per_row(u, target, float(u.weights.sum())), None

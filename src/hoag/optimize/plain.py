@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria import bands, implicit, joint, probed, shared_curvature, sketched
+from hoag._criteria import bands, implicit, newton, shared_curvature, sketched
 from hoag._criteria.iterative import Iterate
 from hoag._criteria.reduced import Reduced
 from hoag._criteria.secants import Secants
@@ -37,9 +37,8 @@ CLASSES: dict[str, type] = {
         *(Ask, Cost, Evaluation, Result, Status, Step, Entry),
         *(
             implicit.Warm,
-            joint.Warm,
+            newton.State,
             shared_curvature.Expansion,
-            probed.Warm,
             bands.Warm,
             Sums,
             Reduced,

@@ -1,16 +1,16 @@
-"""The folds of a model with more coefficients than rows, by factors of the size of the rows.
+"""∇²₁h of every fold by factors of the size of the rows, where these are fewer than coefficients.
 
     (AᵀCA + S)⁻¹ = S⁻¹ − S⁻¹AᵀWAS⁻¹,   W = (I + CK)⁻¹C,   K = AS⁻¹Aᵀ,   C = ∂²L/∂z²
 
-for S diagonal, a penalty on every coefficient. C need not be diagonal: in Cox regression it is not.
-The few coefficients F that have no penalty are eliminated: what the others leave of their block is
-A_FᵀWA_F.
+for S diagonal, a ridge penalty on every coefficient. C need not be diagonal: in Cox regression it
+is not. The few coefficients F that have no penalty are eliminated: what the others leave of their
+block is A_FᵀWA_F.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,16 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
-from hoag._criteria.joint import Joint
-from hoag._glm.penalties import QuadraticForm, Ridge
+from hoag._criteria.curvature.base import Curvature, Expense
+from hoag._glm.design import FoldedDesign
+from hoag._glm.penalties import Penalty, QuadraticForm, Ridge
 from hoag._linalg.cholesky import named
 from hoag._linalg.operator import Inverse, factored
 
 Index = npt.NDArray[np.intp]
 
 
-class Woodbury:
+class WoodburyInverse:
     """b ↦ (AᵀCA + S)⁻¹b for b of shape (size,) or (size, m); K = AS⁻¹Aᵀ of those with a penalty."""
 
     def __init__(self, A: Array, C: Array, S: Array, K: Array, free: Index, lam: Array) -> None:
@@ -60,43 +61,41 @@ class Woodbury:
         return np.asarray(found)
 
 
-class Dual(Joint):
-    """`Joint` for a `CoupledDesign`, whose terms have a dense C each, and ridge penalties."""
+class DenseRows(NamedTuple):
+    """The rows as an array, and which coefficients no λ reaches."""
 
-    @cached_property
-    def _A(self) -> Array:
-        return self._predictor.rows.dense()
+    design: FoldedDesign
+    A: Array
+    free: npt.NDArray[np.bool_]
 
-    @cached_property
-    def _free(self) -> npt.NDArray[np.bool_]:
-        """The coefficients that no λ reaches."""
-        penalty = self.penalties[0]
+
+class Woodbury(Curvature):
+    """H_k = C_k, (K, n, n): for a `CoupledDesign` that is dual, and ridge penalties."""
+
+    def init(self, design: FoldedDesign, penalties: Sequence[Penalty]) -> DenseRows:
+        penalty = penalties[0]
         assert isinstance(penalty, Ridge)
-        return np.asarray(penalty.groups < 0)
+        return DenseRows(design, design.rows[0].dense(), np.asarray(penalty.groups < 0))
 
-    @property
-    def _products(self) -> float:
-        return float(self.work.folds * self.work.n**3)
-
-    @property
-    def _worth(self) -> float:
-        """A product C K and a factor; a product with the rows waits for memory."""
-        return (2.0 + 2.0 / 3.0) * self.work.n**2 / (4 * 4 * self._predictor.size)
-
-    def _inverses(self, penalty: QuadraticForm, H: Array, lam: Array) -> Sequence[Inverse]:
-        """One for each of some C_k."""
-        n, size = self._A.shape
-        S = penalty.apply(np.ones((len(self.models), size)))
-        self._ledger.charge(grams=0.5 + len(H) * (1.0 + 1.0 / 3.0) * n / size**2 * n)
-        free = np.flatnonzero(self._free)
-        tuned = S[:, ~self._free]
+    def factor(
+        self, prepared: DenseRows, H: Array, penalty: QuadraticForm, lam: Array
+    ) -> Sequence[Inverse]:
+        A, free, (n, size) = prepared.A, np.flatnonzero(prepared.free), prepared.A.shape
+        S = penalty.apply(np.ones((len(H), size)))
+        prepared.design.ledger.charge(grams=0.5 + len(H) * (1.0 + 1.0 / 3.0) * n / size**2 * n)
+        tuned = S[:, ~prepared.free]
         alike = bool(np.all(tuned == tuned[0]))  # as they are but for weights of each fold's own
-        kernels = [self._kernel(own) for own in (tuned[:1] if alike else tuned)]
+        kernels = [_kernel(A[:, ~prepared.free], own) for own in (tuned[:1] if alike else tuned)]
         kernels = kernels * len(S) if alike else kernels
         each = zip(H, S, kernels, strict=True)
-        return [Woodbury(self._A, C, own, K, free, lam) for C, own, K in each]
+        return [WoodburyInverse(A, C, own, K, free, lam) for C, own, K in each]
 
-    def _kernel(self, tuned: Array) -> Array:
-        """A S⁻¹Aᵀ over the coefficients that have a penalty."""
-        held = self._A[:, ~self._free] / np.sqrt(tuned)
-        return np.asarray(held @ held.T)
+    def expense(self, prepared: DenseRows) -> Expense:
+        n = float(prepared.design.n)
+        return Expense(n**3, (2.0 + 2.0 / 3.0) * n**3)  # a product CK and a factor
+
+
+def _kernel(A: Array, S: Array) -> Array:
+    """A S⁻¹Aᵀ over the coefficients that have a penalty."""
+    held = A / np.sqrt(S)
+    return np.asarray(held @ held.T)

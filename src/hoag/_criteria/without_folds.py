@@ -1,4 +1,4 @@
-"""From a word to a criterion without folds: which score, with which constants, by which means."""
+"""From a word to a criterion without folds: which risk of one fit, and with which constants."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
-from hoag._criteria.full_fit import FullFit
-from hoag._criteria.laplace import Laplace
+from hoag._criteria.fits import FoldedFits
 from hoag._criteria.log_det import LogDet
-from hoag._criteria.marginal import Marginal
+from hoag._criteria.marginal import MarginalLikelihood
 from hoag._criteria.plan import one_would_do, with_one_penalty
-from hoag._criteria.probed import Probed
-from hoag._criteria.row_forms import Narrow
-from hoag._criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSquares, Score
+from hoag._criteria.risks import (
+    Analytic,
+    ApproximateLeaveOneOut,
+    Cp,
+    Gcv,
+    HeldOut,
+    Information,
+    InformationOfSquares,
+    Risk,
+)
 from hoag._criteria.spectral import DECOMPOSED
-from hoag._criteria.squares_fit import SquaresFit
 from hoag._glm.basis import FEW
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
@@ -29,13 +34,10 @@ from hoag._glm.term import DataTerm
 
 WORDS = ("alo", "gcv", "aic", "bic", "sure", "reml")
 
-# A criterion without folds.
-Scored = FullFit | SquaresFit | Probed
-
 
 def without_folds(
     problem: LinearModel, word: str = "alo", *, noise: float | None = None, unit: float = 1.0
-) -> Scored:
+) -> FoldedFits:
     """f(λ) by one fit on all training rows, with its exact gradient; no row is held out.
 
     problem   a linear model; its training rows, their loss and the penalty are what counts, and
@@ -57,8 +59,7 @@ def without_folds(
     number of rows with positive weight; for "aic", "bic" and "sure" weights are scaled to a mean of
     1. A loss whose scale is not known has D over an estimate of it, found as `noise` is; for
     squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is f of
-    "reml". Where a factor of ∇²₁h is not affordable, Vᵢ are estimated by random probes: see
-    `f_error` of the result.
+    "reml". All of them take a factor of ∇²₁h.
 
     >>> import hoag
     >>> from sklearn.datasets import load_breast_cancer
@@ -77,18 +78,29 @@ def without_folds(
         raise InvalidInput(
             "The loss is no sum over rows, of which one could be left out: use folds."
         )
-    criterion = (
-        _marginal(problem, unit)
-        if word == "reml"
-        else _fit(problem, _score(problem, word, noise, unit))
-    )
-    if (
-        one_would_do(problem)
-        and isinstance(criterion.score, Score)
-        and not criterion.traits.has_hessian
-    ):
-        criterion.shared = partial(_fit, with_one_penalty(problem), criterion.score)
+    affordable(problem, word)
+    risk = _marginal(problem, unit) if word == "reml" else _risk(problem, word, noise, unit)
+    criterion = of_one_fit(problem, risk)
+    if one_would_do(problem) and not criterion.traits.has_hessian:
+        criterion.shared = partial(of_one_fit, with_one_penalty(problem), risk)
     return criterion
+
+
+def of_one_fit(problem: LinearModel, risk: Risk) -> FoldedFits:
+    """By the sufficient statistics of squares where these are affordable, else by the rows."""
+    return FoldedFits.of_rows(problem, risk, not risk.sees_rows and _of_squares(problem))
+
+
+def affordable(problem: LinearModel, word: str) -> None:
+    """Refuses more coefficients than a factor of ∇²₁h can be made for."""
+    design, size = problem.train.design, problem.train.design.slopes
+    if design.n * design.features <= DECOMPOSED**2:
+        size = narrowed(problem, design.n) * design.outputs
+    if size > DECOMPOSED:
+        raise InvalidInput(
+            f"{word!r} needs a factor of the Hessian, which is too expensive for {size} "
+            "coefficients: use folds, cv=5."
+        )
 
 
 def _of_squares(problem: LinearModel) -> bool:
@@ -98,56 +110,32 @@ def _of_squares(problem: LinearModel) -> bool:
     return one and design.size <= min(FEW, design.n)
 
 
-def _marginal(problem: LinearModel, unit: float) -> SquaresFit | Laplace:
-    """−2 log p(y | λ), by the Gram matrix alone for squares."""
-    train, design, penalty = problem.train, problem.train.design, Narrow.of(problem).model.penalty
-    if penalty.size > DECOMPOSED:
-        raise InvalidInput(
-            f"'reml' takes a factor of ∇²₁h, for {penalty.size} coefficients too dear: use folds."
-        )
+def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
+    """−2 log p(y | λ)."""
+    train, design = problem.train, problem.train.design
+    wide = FoldedFits.of_rows(problem, HeldOut())  # for its basis alone
+    penalty = wide.penalties[0]
     scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
     if scale is None and design.outputs > 1:
         raise InvalidInput(
             f"'reml' is for one target, whose noise it estimates; y has {design.outputs}: fit them "
             "one by one."
         )
-    n, prior, weight = int(np.sum(train.weights > 0)), LogDet(penalty), float(train.weights.sum())
+    n, rank, weight = int(np.sum(train.weights > 0)), LogDet(penalty).rank, train.total_weight
     aside = penalty.aside if isinstance(penalty, Quadratic) else None
-    free = penalty.size - prior.rank - (0 if aside is None else aside.settled)
+    free = penalty.size - rank - (0 if aside is None else aside.settled)
     if scale is None and not free < n:
         raise InvalidInput(
             f"'reml': {free} coefficients have no penalty, and there are {n} rows: nothing is "
             "left to tell the noise by. Penalise them, or use folds."
         )
     known = None if scale is None else 2.0 * unit * n / weight / scale
-    least = 0.0 if isinstance(train.loss, Squared) else _least(train, n) * weight / n
-    marginal = Marginal(n, free, known, least, prior)
-    if _of_squares(problem) and design.width == 1:
-        return SquaresFit(problem, marginal)
-    return Laplace(problem, marginal)
+    squares = isinstance(train.loss, Squared)
+    least = 0.0 if squares else _least(train, n) * weight / n
+    return MarginalLikelihood(n, free, known, least, penalty, wide.work.predictor, squares)
 
 
-def _fit(problem: LinearModel, score: Score) -> Scored:
-    """By factors where they are affordable, else by random probes."""
-    if isinstance(score, ByDegrees) and _of_squares(problem):
-        return SquaresFit(problem, score)
-    design, size = problem.train.design, problem.train.design.slopes
-    if design.n * design.features <= DECOMPOSED**2:
-        size = narrowed(problem, design.n) * design.outputs
-    if size <= FEW:
-        return FullFit(problem, score)
-    if design.width == 1 and isinstance(problem.penalty, Ridge):
-        return Probed(problem, score)
-    if size <= DECOMPOSED:
-        return FullFit(problem, score)
-    raise InvalidInput(
-        f"A criterion without folds takes a factor of ∇²₁h, for {design.size} coefficients too "
-        "dear; random probes stand in for it where there is one output and ridge penalties. Use "
-        "folds: cv=5."
-    )
-
-
-def _score(problem: LinearModel, word: str, noise: float | None, unit: float) -> Score:
+def _risk(problem: LinearModel, word: str, noise: float | None, unit: float) -> Risk:
     train, design = problem.train, problem.train.design
     if word == "alo":
         row = alone_in_class(train.y, train.weights) if isinstance(train.loss, Ordinal) else None
@@ -156,17 +144,16 @@ def _score(problem: LinearModel, word: str, noise: float | None, unit: float) ->
                 f"Row {row} has half the weight of its class, or more: without it one Newton step "
                 "leaves the class no room between its thresholds. Use folds, or 'gcv'."
             )
-        return LeftOut(problem.test.loss)
+        return ApproximateLeaveOneOut(problem.test.loss)
     squares = isinstance(train.loss, Squared)
-    n = int(np.sum(train.weights > 0))
+    n, weight = int(np.sum(train.weights > 0)), train.total_weight
     observed = n * design.outputs if squares else n
     if squares:
-        known = n, observed, 0.0, 1.0 / train.loss.scale  # type: ignore[union-attr]
+        known = n, observed, weight, 0.0, 1.0 / train.loss.scale  # type: ignore[union-attr]
     else:
-        known = n, observed, _least(train, n), 2.0 * unit
+        known = n, observed, weight, _least(train, n), 2.0 * unit
     if word == "gcv":
-        mean = float(train.weights.sum()) / n
-        return Gcv(*known, scale=mean * _judged_by(problem) / known[3])
+        return Gcv(*known, scale=weight / n * _judged_by(problem) / known[4])
     if word == "sure":
         if not squares:
             raise InvalidInput("'sure' is for squares: use 'alo', 'gcv', 'aic' or 'bic'.")
@@ -181,7 +168,7 @@ def _score(problem: LinearModel, word: str, noise: float | None, unit: float) ->
                 f"{observed} values of y, so that squares vanish with the penalty. Use 'sure', "
                 "'gcv' or 'alo'."
             )
-        return OfSquares(*known, price=price)
+        return InformationOfSquares(*known, price=price)
     scale = _loss(train).dispersion
     if scale is None:
         scale = _spread(problem, Information(*known))
@@ -201,22 +188,22 @@ def _judged_by(problem: LinearModel) -> float:
     return judges / fits if type(train.loss) is type(problem.test.loss) and fits > 0 else 1.0
 
 
-def _spread(problem: LinearModel, score: ByDegrees) -> float:
+def _spread(problem: LinearModel, risk: Analytic) -> float:
     """D/(n − df) of the fit with the weakest penalties that leave n − df at least n/2.
 
     All penalties are alike, and at least a share of 1e-5 of the data's mean curvature.
     """
-    penalty, criterion = problem.penalty, _fit(problem, score)
+    penalty, criterion = problem.penalty, of_one_fit(problem, risk)
     assert isinstance(penalty, (Ridge, Quadratic))
     curvature = float(np.mean(problem.train.at(np.array(problem.x0)).diagonal))
     weakest = penalty.shift + float(np.log(curvature or 1.0)) + np.log(EXACT) / 2
 
-    def looked(t: float) -> tuple[float, float]:
-        seen = criterion.seen(np.full(problem.lam0.size, t))
-        return score.deviance(seen), score.observed - seen.degrees
+    def at(t: float) -> tuple[float, float]:
+        fit = criterion.fit(np.full(problem.lam0.size, t))
+        return risk.deviance(fit.loss), risk.observed - fit.degrees
 
-    half, low, high = score.observed / 2, weakest, weakest
-    deviance, left = looked(high)
+    half, low, high = risk.observed / 2, weakest, weakest
+    deviance, left = at(high)
     while left < half:
         low, high = high, high + 3.0
         if high > weakest - 2 * np.log(ROUNDOFF):
@@ -224,10 +211,10 @@ def _spread(problem: LinearModel, score: ByDegrees) -> float:
                 "Coefficients that are not penalised take more than half of the rows' degrees of "
                 "freedom: nothing is left to estimate the noise by. Use 'alo' or folds."
             )
-        deviance, left = looked(high)
+        deviance, left = at(high)
     while high - low > 0.1:
         middle = 0.5 * (low + high)
-        found = looked(middle)
+        found = at(middle)
         if found[1] < half:
             low = middle
         else:
