@@ -17,12 +17,11 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._criteria.joint import Joint
 from hoag._glm.penalties import QuadraticForm, Ridge
-from hoag._linalg.cholesky import named
-from hoag._linalg.operator import Inverse, factored
+from hoag._linalg.cholesky import Factor, singular_hessian
+from hoag._linalg.operator import Inverse
 
 Index = npt.NDArray[np.intp]
 
@@ -39,11 +38,9 @@ class Woodbury:
             if failed:
                 raise LinAlgError("The matrix is singular.")
             left = self._F.T @ self._W(self._F) + np.diag(S[free])
-            self._eliminated = factored(0.5 * (left + left.T))
+            self._eliminated = Factor(0.5 * (left + left.T))
         except LinAlgError:
-            raise InnerProblemError(
-                f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
-            ) from None
+            raise singular_hessian(lam) from None
 
     def _W(self, v: Array) -> Array:
         return np.asarray(dgetrs(self._lu, self._pivots, self._C @ v)[0])

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient, unsolved
@@ -26,6 +26,7 @@ from hoag._criteria.scores import Judged, LeftOut, Score, Seen
 from hoag._glm.losses import Multinomial
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge, of_folds
+from hoag._linalg.cholesky import singular_hessian
 from hoag.inner import Continued, Newton
 from hoag.linear import Cholesky
 from hoag.problems import Counted, Problem
@@ -100,10 +101,7 @@ class FullFit(Criterion):
         try:
             factor = cholesky(H, lower=True)
         except LinAlgError:
-            raise InnerProblemError(
-                "∇²₁h is singular to rounding at lam = "
-                f"{np.array2string(lam, threshold=6)}: raise the lower bound."
-            ) from None
+            raise singular_hessian(lam) from None
         root = solve_triangular(factor, np.eye(len(factor)), lower=True).T
         seen = Seen(model.train, model.train.predict(solve.x), self._forms.squares(root))
         log_det = 2.0 * float(np.sum(np.log(np.diag(factor))))

@@ -28,7 +28,8 @@ from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._glm.term import Predictor
-from hoag._linalg.cholesky import conjugate, named, solved
+from hoag._linalg.cg import conjugate
+from hoag._linalg.cholesky import named, solved
 from hoag._linalg.operator import Inverse
 from hoag.inner import Continued
 

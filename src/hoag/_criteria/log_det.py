@@ -22,7 +22,8 @@ from scipy.sparse.csgraph import connected_components
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._glm.penalties import Penalty, Ridge
-from hoag._glm.quadratic import Quadratic, above_rounding, ranges
+from hoag._glm.quadratic import Quadratic
+from hoag._linalg.symmetric import above_rounding, ranges
 
 
 class Bent(NamedTuple):

@@ -11,7 +11,8 @@ from scipy.linalg import LinAlgError
 
 from hoag._core.numeric import Array
 from hoag._glm.widths import Applied
-from hoag._linalg.operator import Inverse, factored
+from hoag._linalg.cholesky import Factor, Inverse
+from hoag._linalg.symmetric import eigenvectors
 
 if TYPE_CHECKING:
     from hoag._glm.kernel_ridge import KernelRidgeProblem
@@ -118,7 +119,7 @@ class Kernel:
             charge(passes=share * n / 6)
             ridged = self.K.copy()
             np.einsum("ii->i", ridged)[:] += alpha
-            self._factor = (alpha, factored(ridged))
+            self._factor = (alpha, Factor(ridged))
         inverse = self._factor[1]
 
         def solve(b: Array) -> Array:
@@ -138,7 +139,7 @@ class Kernel:
             with suppress(LinAlgError):  # of a ridge below rounding
                 X = np.stack([self.inverse(float(alpha))(problem.b) for alpha in alphas], axis=1)
         if X is None:
-            e, U = np.linalg.eigh(self.K)
+            e, U = eigenvectors(self.K)
             X = U @ ((U.T @ problem.b)[:, None] / (np.maximum(e, 0.0)[:, None] + alphas))
             problem.ledger.charge(passes=share * (4.5 * n + alphas.size))
         problem.ledger.charge(held_out=problem.test_share * alphas.size)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag._core import clock
 from hoag._core.errors import InvalidInput
@@ -20,6 +20,7 @@ from hoag._glm.kernel_bends import bends
 from hoag._glm.losses import OuterLoss, OuterLossAt, Squared
 from hoag._glm.widths import FeatureWidths, SharedWidth, Widths
 from hoag._linalg.operator import Hessian, Inverse
+from hoag._linalg.orthogonal import norm
 from hoag.problems import Facts, Ledger, Problem
 
 
@@ -158,9 +159,7 @@ class KernelRidgeProblem(Problem):
         root = np.sqrt(self.test_weights)
         K_test = self.kernel(self.width_and_ridge(self.lam0)[0]).K_test
         self.ledger.charge(held_out=self.test_share)
-        start = np.ones(min(K_test.shape))
-        norm = svds(root[:, None] * K_test, k=1, return_singular_vectors=False, v0=start)[0]
-        return float(2 * norm * np.linalg.norm(root * self.y_test))
+        return float(2 * norm(root[:, None] * K_test) * np.linalg.norm(root * self.y_test))
 
     def bound(self, point: KernelRidgePoint, q: Array, r: Array) -> float:
         """bound ≥ ‖p − ∇f‖ from residuals alone, since h is quadratic in x and loss″ ≤ 2.

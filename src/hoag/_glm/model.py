@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
@@ -16,7 +16,9 @@ from hoag._glm.basis import Basis, Precondition
 from hoag._glm.losses.base import one_loss
 from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, RidgeAt, cross_operator
 from hoag._glm.term import DataTerm, DataTermAt, Images
-from hoag._linalg.operator import Hessian, Inverse, factored
+from hoag._linalg.cholesky import Factor
+from hoag._linalg.operator import Hessian, Inverse
+from hoag._linalg.orthogonal import norm
 from hoag.problems import Facts, Ledger, Problem
 
 
@@ -136,8 +138,6 @@ class LinearModel(Problem):
             )
         test, design = self.test, self.test.design
         counted = test.weights > 0  # other rows are only there for the training term
-        if min(design.n, design.size) < 2:
-            return slope * test.frobenius * float(np.linalg.norm(test.weights))
 
         def forward(v: Array) -> Array:
             return (test.forward(np.ravel(v)).T * counted).T.ravel()
@@ -148,9 +148,8 @@ class LinearModel(Problem):
 
         shape = (design.n * design.width, design.size)
         matrix = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
-        start = np.ones(min(shape))
-        norm = float(svds(matrix, k=1, return_singular_vectors=False, v0=start)[0])
-        return slope * norm * float(np.linalg.norm(test.weights))
+        size = test.frobenius if min(design.n, design.size) < 2 else norm(matrix)
+        return slope * size * float(np.linalg.norm(test.weights))
 
 
 class LinearPoint:
@@ -249,7 +248,7 @@ class LinearHessian(Hessian):
         if term.design.touches:
             share = 1.0 / (2.0 * max(term.design.rows.entries * term.design.features, 1))
         term.charge(0.0, share * p**3 / 3)
-        inverse = factored(matrix)
+        inverse = Factor(matrix)
 
         def solve(b: Array) -> Array:
             term.charge(0.0, share * 2 * p**2 * (1 if b.ndim == 1 else b.shape[1]))

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import ROUNDING, Array
+from hoag._core.numeric import Array
 from hoag._glm.groups import by_group, first_places, members
+from hoag._linalg.symmetric import root
 
 
 class Penalty(ABC):
@@ -156,12 +157,8 @@ class QuadraticForm(PenaltyAt):
 
     def roots(self, size: int, k: int = 0) -> list[Array]:
         """F_j of shape (size, rank) with Sⱼ = F_jF_jᵀ in fold k, for every j."""
-        found = []
-        for E in np.moveaxis(self.columns(np.eye(size)), -1, 0) / self.strengths[:, None, None]:
-            e, V = np.linalg.eigh(E)
-            kept = e > ROUNDING * max(float(e[-1]), 0.0)
-            found.append(V[:, kept] * np.sqrt(e[kept]))
-        return found
+        each = np.moveaxis(self.columns(np.eye(size)), -1, 0) / self.strengths[:, None, None]
+        return [root(S) for S in each]
 
     def traces(self, N: Array) -> Array:
         """tr(EⱼN) for every j, (s,), with N symmetric, (size, size)."""

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import ROUNDING, Array
+from hoag._core.numeric import Array
 from hoag._glm.penalties import QuadraticForm, QuadraticPenalty
+from hoag._linalg.symmetric import root
 
 
 class Aside(NamedTuple):
@@ -143,10 +143,9 @@ class QuadraticAt(QuadraticForm):
     def roots(self, size: int, k: int = 0) -> list[Array]:
         found = []
         for term in self._terms:
-            e, V = np.linalg.eigh(term.dense)
-            kept = e > ROUNDING * max(float(e[-1]), 0.0)
-            F = np.zeros((size, int(kept.sum())))
-            F[term.some] = V[:, kept] * np.sqrt(e[kept])
+            own = root(term.dense)
+            F = np.zeros((size, own.shape[1]))
+            F[term.some] = own
             found.append(F)
         return found
 
@@ -165,17 +164,3 @@ class QuadraticAt(QuadraticForm):
         first = np.cumsum([0, *(len(term.diagonal) for term in terms[:-1])])
         sums = np.add.reduceat(np.add.reduceat(left * right.T, first, axis=0), first, axis=1)
         return np.outer(self.strengths, self.strengths) * sums
-
-
-def above_rounding(e: Array) -> npt.NDArray[np.bool_]:
-    """Which eigenvalues of a positive semidefinite matrix, in their order, are not zero."""
-    return np.asarray(e > e.size * ROUNDING * max(float(e[-1]), 0.0)) if e.size else e > 0
-
-
-def ranges(matrices: Sequence[Array]) -> tuple[Array, Array]:
-    """Orthonormal bases of what some of these semidefinite matrices reach, and of the rest."""
-    # Weights that no eigenvalues of different matrices are likely to balance.
-    each = [(1 + 1 / (2 + j)) * S / (np.trace(S) or 1.0) for j, S in enumerate(matrices)]
-    e, V = np.linalg.eigh(np.sum(each, axis=0))
-    kept = above_rounding(e)
-    return V[:, kept], V[:, ~kept]

@@ -21,6 +21,7 @@ from hoag._glm.design import FoldedDesign
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import ArrayRows, Rows
+from hoag._linalg.orthogonal import orthonormal
 
 Index = npt.NDArray[np.intp]
 D = TypeVar("D", bound=FoldedDesign)
@@ -50,7 +51,7 @@ class Span:
         kept = np.setdiff1d(kept, np.concatenate(groups))
         written = [A[:, kept]]
         for own in groups:
-            U, R = np.linalg.qr(A[:, own].T)
+            U, R = orthonormal(A[:, own].T)
             wide.append((own, U))
             written.append(R.T)
         design.ledger.charge(grams=2.0 * sum(own.size for own in groups) / A.shape[1])

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import null_space
 from sklearn.utils import check_array
 
 from hoag._core.errors import InvalidInput, check_given
@@ -27,6 +26,7 @@ from hoag._glm.losses.offset import with_offset
 from hoag._glm.losses.ordinal import cuts
 from hoag._glm.rows import Rows
 from hoag._glm.term import Predictor
+from hoag._linalg.orthogonal import summing_to_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def multiclass(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target
     K = len(classes)
     if K < 2:
         raise InvalidInput("The multinomial model needs at least two classes; y has one.")
-    basis = null_space(np.ones((1, K))) if intercept else None
+    basis = summing_to_zero(K) if intercept else None
     return Target(_codes(y, classes, name), Multinomial(), Multinomial(), K, basis, classes)
 
 

@@ -22,6 +22,7 @@ from hoag._glm.quadratic import Quadratic
 from hoag._glm.targets import Target
 from hoag._glm.term import DataTermAt
 from hoag._linalg.cholesky import factors
+from hoag._linalg.symmetric import rank
 from hoag.estimators.units import WEIGHT, Units
 
 
@@ -72,7 +73,7 @@ class Posterior:
         shares, twice = np.diag(F).copy(), np.einsum("ij,ji->i", F, F)
         penalty = whole.penalty
         assert isinstance(penalty, Quadratic)
-        ranks = [np.linalg.matrix_rank(term.dense, hermitian=True) for term in penalty.terms]
+        ranks = [rank(term.dense) for term in penalty.terms]
         left = np.asarray(ranks) - penalty.at(lam).traces(inverse)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))
