@@ -28,7 +28,7 @@ from hoag._criteria.marginal import Marginal
 from hoag._criteria.shared_curvature import sample_size
 from hoag._glm.groups import by_group
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Ridge, of_folds
+from hoag._glm.penalties import QuadraticPenalty, Ridge, of_folds
 from hoag._glm.quadratic import Quadratic
 from hoag._glm.term import DataTerm
 from hoag._linalg.cholesky import factors
@@ -137,7 +137,7 @@ class Laplace(FullFit):
     def _of_all(self) -> tuple[Quadratic, LogDet] | None:
         """The penalty of what all classes have in common, where something else holds that too."""
         penalty, design = self.narrow.model.penalty, self.narrow.model.train.design
-        assert isinstance(penalty, Quadratic)
+        assert isinstance(penalty, QuadraticPenalty)
         if penalty.aside is None or penalty.aside.alike == 1 or penalty.fixed is None:
             return None
         K, slopes = penalty.aside.alike, design.slopes

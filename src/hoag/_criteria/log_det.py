@@ -21,8 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
-from hoag._glm.penalties import Penalty, Ridge
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import Penalty, QuadraticPenalty, Ridge
 from hoag._linalg.symmetric import above_rounding, ranges
 
 
@@ -44,7 +43,7 @@ class LogDet:
             self.shift = penalty.shift
             counts = np.bincount(penalty.groups[penalty.groups >= 0], minlength=penalty.n_lam)
             self.parts = [_Groups(counts)]
-        elif isinstance(penalty, Quadratic):
+        elif isinstance(penalty, QuadraticPenalty):
             self.shift, terms = penalty.shift, penalty.terms
             if penalty.aside is None and penalty.fixed is not None:
                 # A part of the prior that λ does not scale.

@@ -22,8 +22,7 @@ from hoag._glm.basis import FEW
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Ridge
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.span import narrowed
 from hoag._glm.term import DataTerm
 
@@ -112,7 +111,7 @@ def _marginal(problem: LinearModel, unit: float) -> SquaresFit | Laplace:
             "one by one."
         )
     n, prior, weight = int(np.sum(train.weights > 0)), LogDet(penalty), float(train.weights.sum())
-    aside = penalty.aside if isinstance(penalty, Quadratic) else None
+    aside = penalty.aside if isinstance(penalty, QuadraticPenalty) else None
     free = penalty.size - prior.rank - (0 if aside is None else aside.settled)
     if scale is None and not free < n:
         raise InvalidInput(
@@ -207,7 +206,7 @@ def _spread(problem: LinearModel, score: ByDegrees) -> float:
     All penalties are alike, and at least a share of 1e-5 of the data's mean curvature.
     """
     penalty, criterion = problem.penalty, _fit(problem, score)
-    assert isinstance(penalty, (Ridge, Quadratic))
+    assert isinstance(penalty, QuadraticPenalty)
     curvature = float(np.mean(problem.train.at(np.array(problem.x0)).diagonal))
     weakest = penalty.shift + float(np.log(curvature or 1.0)) + np.log(EXACT) / 2
 

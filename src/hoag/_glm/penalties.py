@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import Array
+from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.groups import by_group, first_places, members
 from hoag._linalg.symmetric import root
 
@@ -170,6 +171,55 @@ class QuadraticForm(PenaltyAt):
         return np.asarray(np.einsum("aij,iak->jk", *each, optimize=True))
 
 
+class Aside(NamedTuple):
+    """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
+
+    settled  how many directions it settles that neither data nor other penalties say anything of
+    alike    the number of outputs whose common part, which no data show, it holds; 1 for none
+    """
+
+    settled: int = 0
+    alike: int = 1
+
+
+class Block:
+    """½ x[some]ᵀ S x[some]."""
+
+    def __init__(self, some: slice, S: Any) -> None:
+        self.some, self.S = some, S
+
+    @staticmethod
+    def of(term: Any, size: int, j: int) -> Block:
+        some, S = term if isinstance(term, tuple) else (slice(None), term)
+        length = len(range(*some.indices(size)))
+        S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
+        if S.shape not in ((length,), (length, length)):
+            raise InvalidInput(
+                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
+                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
+            )
+        return Block(some, S)
+
+    @property
+    def is_diagonal(self) -> bool:
+        return len(self.S.shape) == 1
+
+    def product(self, v: Array) -> Array:
+        """S v, in the places of v that it concerns; v may be one vector, or one in each row."""
+        part = v[..., self.some]
+        return np.asarray(self.S * part if self.is_diagonal else (self.S @ part.T).T)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return np.asarray(self.S if self.is_diagonal else self.S.diagonal())
+
+    @cached_property
+    def dense(self) -> Array:
+        if self.is_diagonal:
+            return np.diag(self.S)
+        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
+
+
 class QuadraticPenalty(Penalty):
     """½xᵀS(λ)x, whose S(λ) every fold, Hessian and profile along an axis can be computed with.
 
@@ -181,9 +231,29 @@ class QuadraticPenalty(Penalty):
     """
 
     shift: float = 0.0
+    aside: Aside | None = None
 
     @abstractmethod
     def at(self, lam: Array) -> QuadraticForm: ...
+
+    @cached_property
+    def terms(self) -> Sequence[Block]:
+        """Sⱼ for every j: here what the columns of the identity show of it."""
+        each = self._unit.columns(np.eye(self.size))
+        return [Block(slice(None), S) for S in np.moveaxis(each, -1, 0)]
+
+    @cached_property
+    def fixed(self) -> Block | None:
+        """S₀, which no λ scales; None where there is none."""
+        S = self._unit.matrix(self.size)
+        rest = S - np.sum([term.dense for term in self.terms], axis=0)
+        some = bool(np.max(np.abs(rest)) > ROUNDING * np.max(np.abs(S)))
+        return Block(slice(None), rest) if some else None
+
+    @property
+    def _unit(self) -> QuadraticForm:
+        """Where every exp(λⱼ) is 1."""
+        return self.at(np.full(self.n_lam, self.shift))
 
 
 class Ridge(QuadraticPenalty):

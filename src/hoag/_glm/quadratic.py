@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._glm.penalties import QuadraticForm, QuadraticPenalty
+from hoag._glm.penalties import Aside, Block, QuadraticForm, QuadraticPenalty
 from hoag._linalg.symmetric import root
-
-
-class Aside(NamedTuple):
-    """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
-
-    settled  how many directions it settles that neither data nor other penalties say anything of
-    alike    the number of outputs whose common part, which no data show, it holds; 1 for none
-    """
-
-    settled: int = 0
-    alike: int = 1
 
 
 class Quadratic(QuadraticPenalty):
@@ -53,49 +41,11 @@ class Quadratic(QuadraticPenalty):
         if not terms:
             raise InvalidInput("There is no term, and so no hyperparameter to tune.")
         self.size, self.n_lam, self.shift, self.aside = size, len(terms), shift, aside
-        self.terms = [_Block.of(term, size, j) for j, term in enumerate(terms)]
-        self.fixed = None if fixed is None else _Block.of(fixed, size, -1)
+        self.terms = [Block.of(term, size, j) for j, term in enumerate(terms)]
+        self.fixed = None if fixed is None else Block.of(fixed, size, -1)
 
     def at(self, lam: Array) -> QuadraticAt:
         return QuadraticAt(self, np.exp(lam - self.shift))
-
-
-class _Block:
-    """½ x[some]ᵀ S x[some]."""
-
-    def __init__(self, some: slice, S: Any) -> None:
-        self.some, self.S = some, S
-
-    @staticmethod
-    def of(term: Any, size: int, j: int) -> _Block:
-        some, S = term if isinstance(term, tuple) else (slice(None), term)
-        length = len(range(*some.indices(size)))
-        S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
-        if S.shape not in ((length,), (length, length)):
-            raise InvalidInput(
-                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
-                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
-            )
-        return _Block(some, S)
-
-    @property
-    def is_diagonal(self) -> bool:
-        return len(self.S.shape) == 1
-
-    def product(self, v: Array) -> Array:
-        """S v, in the places of v that it concerns; v may be one vector, or one in each row."""
-        part = v[..., self.some]
-        return np.asarray(self.S * part if self.is_diagonal else (self.S @ part.T).T)
-
-    @cached_property
-    def diagonal(self) -> Array:
-        return np.asarray(self.S if self.is_diagonal else self.S.diagonal())
-
-    @cached_property
-    def dense(self) -> Array:
-        if self.is_diagonal:
-            return np.diag(self.S)
-        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
 
 
 class QuadraticAt(QuadraticForm):
