@@ -107,7 +107,7 @@ def test_every_criterion_takes_it(name, loss, intercept):
 @pytest.mark.parametrize("loss", ["ridge", "logistic"])
 def test_a_search_ends_where_it_does_with_the_matrices(loss):
     penalties = Differences(SLOPES, 1), as_quadratic(1)
-    mine, theirs = (hoag.minimize(split(loss, own, True, 5), tol=1e-8) for own in penalties)
+    mine, theirs = (hoag.minimize(split(loss, own, True, 5)) for own in penalties)
     assert mine.converged
     assert_allclose(mine.value, theirs.value, rtol=1e-9)
     assert_allclose(mine.lam, theirs.lam, atol=1e-4)
