@@ -167,7 +167,7 @@ class Probed(Criterion):
         newton = Continued(Newton(self._linear))
         solve = newton.solve(Counted(self.problem), lam, x, share * self._start[1])
         point: LinearPoint = solve.point
-        curvature = train.weights * point.train.loss.curve(np.ones(train.design.n))
+        curvature = train.weights * point.train.loss.hvp(np.ones(train.design.n))
         root, alpha = np.sqrt(curvature), np.sqrt(self.penalty.alpha(lam))
         solves = []
         for k in range(self.probes):

@@ -261,7 +261,7 @@ def _downhill(loss: Loss, y: Array, z: Array) -> Array:
     """A Newton step for every row, halved until the loss is no higher; like z."""
     at, rows, K = loss.at(y, z), len(z), z.size // len(z)
     units = [np.tile(unit, (rows, 1)).reshape(z.shape) for unit in np.eye(K)]
-    C = np.stack([at.curve(unit).reshape(rows, K) for unit in units], axis=2)
+    C = np.stack([at.hvp(unit).reshape(rows, K) for unit in units], axis=2)
     trace = np.trace(C, axis1=1, axis2=2) + np.finfo(float).tiny
     C = C / trace[:, None, None] + ROUNDOFF**0.5 * np.eye(K)
     slope = at.slope.reshape(rows, K, 1) / trace[:, None, None]

@@ -50,7 +50,7 @@ class Seen:
     @cached_property
     def C(self) -> Array:
         """s ∂²loss/∂z², (n, K, K)."""
-        columns = [self._bent(self.at.curve(self._flat(unit))) for unit in self._units]
+        columns = [self._bent(self.at.hvp(self._flat(unit))) for unit in self._units]
         return np.stack(columns, axis=2)
 
     @cached_property

@@ -28,7 +28,7 @@ def bends(point: KernelRidgePoint, q: Array, inverse: Inverse) -> Array:
     t = -inverse(np.column_stack([point.width_slopes, ridge]))
     moved = kernel.test_product(kernel.K_test, t)
     moved[:, :-1] += point.test_slopes
-    curved = np.column_stack([problem.test_weights * point.outer.curve(z) for z in moved.T])
+    curved = np.column_stack([problem.test_weights * point.outer.hvp(z) for z in moved.T])
     adjoint, pulled = (q, kernel.applied(q)), (slope, kernel.test_pulled(slope))
     widths = problem.test_widths.transposed.slopes(pulled[1], gamma)
     widths -= problem.widths.slopes(adjoint[1], gamma)

@@ -15,7 +15,7 @@ from hoag._glm import bounds
 from hoag._glm.basis import Basis, Precondition
 from hoag._glm.losses.base import one_loss
 from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, RidgeAt, cross_operator
-from hoag._glm.term import DataTerm, DataTermAt, Images
+from hoag._glm.term import DataTerm, DataTermAt, Images, RowSum
 from hoag._linalg.cholesky import Factor
 from hoag._linalg.operator import Hessian, Inverse
 from hoag._linalg.orthogonal import norm
@@ -167,7 +167,7 @@ class LinearPoint:
     def test(self) -> DataTermAt:
         at = self.problem.test.at(self.x)
         if self.problem.judged_alike:
-            at.loss = self.train.loss
+            at.scores = RowSum(self.train.loss, self.problem.test.weights)
         return at
 
     @cached_property
@@ -214,7 +214,7 @@ class LinearHessian(Hessian):
         self._at, self._penalty = at, penalty
 
     def product(self, v: Array) -> Array:
-        return self._at.curve(v) + self._penalty.product(self._at.x, v)
+        return self._at.hvp(v) + self._penalty.product(self._at.x, v)
 
     def diagonal(self) -> Array:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ² + Sⱼⱼ, for half a pass."""

@@ -22,7 +22,6 @@ from hoag._glm.losses import (
     OuterLoss,
     Squared,
 )
-from hoag._glm.losses.offset import with_offset
 from hoag._glm.losses.ordinal import cuts
 from hoag._glm.rows import Rows
 from hoag._glm.term import Predictor
@@ -130,7 +129,7 @@ def positive_mean(
         raise InvalidInput(f"offset has {shift.size} numbers; there are {y.size} rows.")
     fits = Offset(loss)
     judges = fits if outer is loss else Offset(cast(Loss, outer))
-    return Target(with_offset(y, shift), fits, judges, 1, basis)
+    return Target(np.column_stack([y, shift]), fits, judges, 1, basis)
 
 
 def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") -> Target:
