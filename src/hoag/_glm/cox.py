@@ -24,7 +24,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm.losses import Loss
 from hoag._glm.risk_sets import RiskSets, RiskSetsAt
-from hoag._glm.term import Charge, DataTerm, Design, Images
+from hoag._glm.term import Charge, DataTerm, Design
 
 # A sign and its risk sets: L, or what rows add to it.
 Parts = Sequence[tuple[float, RiskSets]]
@@ -64,7 +64,7 @@ class RiskTerm(DataTerm):
         self.parts = parts
 
     def seen_by(self, design: Design) -> DataTerm:
-        if isinstance(design, Images):
+        if not design.touches:
             raise InvalidInput(
                 "Cox regression is not solved for in a small space: use hoag.Implicit."
             )

@@ -72,8 +72,8 @@ class KernelRidgeProblem(Problem):
             # Distances do not change when both move; far from the origin their computation cancels.
             centre = A.mean(axis=0)
             A, A_test = A - centre, A_test - centre
-        kind: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
-        self.widths, self.test_widths = kind(A, A), kind(A_test, A)
+        of: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
+        self.kind, self.widths, self.test_widths = widths, of(A, A), of(A_test, A)
         self.A, self.A_test, self.y, self.weights = A, A_test, y, weights
         self.root_weights = np.sqrt(weights)
         self.b = self.root_weights * y
@@ -127,7 +127,7 @@ class KernelRidgeProblem(Problem):
             weights=self.weights[train],
             test_weights=kept * scale,
             unit=self.sample_of**2 / self.share,
-            widths="shared" if isinstance(self.widths, SharedWidth) else "per-feature",
+            widths=self.kind,
             outer=self.outer,
             shift=self.shift,
             ledger=self.ledger,

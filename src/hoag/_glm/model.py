@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from hoag._core.numeric import Array
 from hoag._glm import bounds
 from hoag._glm.basis import Basis, Precondition
 from hoag._glm.losses.base import one_loss
-from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, RidgeAt, cross_operator
+from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, cross_operator
 from hoag._glm.term import DataTerm, DataTermAt, Images, RowSum
 from hoag._linalg.cholesky import Factor
 from hoag._linalg.operator import Hessian, Inverse
@@ -92,7 +92,6 @@ class LinearModel(Problem):
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> LinearModel:
         """A ridge regression of some of the targets, with the λ that reach them, in their order."""
-        assert isinstance(self.penalty, Ridge)
         design = self.train.design.of_targets(targets)
         apart = self.test.design is not self.train.design
         judged = self.test.design.of_targets(targets) if apart else design
@@ -100,28 +99,28 @@ class LinearModel(Problem):
         return LinearModel(
             self.train.of_targets(targets, design),
             self.test.of_targets(targets, judged),
-            self.penalty.of_targets(self.groups, targets, intercepts),
+            cast(Ridge, self.penalty).of_targets(self.groups, targets, intercepts),
             self.ledger,
         )
 
     @property
     def groups(self) -> npt.NDArray[np.intp]:
         """The group of every slope, (features, outputs)."""
-        assert isinstance(self.penalty, Ridge)
-        design = self.train.design
-        return self.penalty.groups[: design.slopes].reshape(design.features, design.outputs)
+        design, groups = self.train.design, cast(Ridge, self.penalty).groups
+        return groups[: design.slopes].reshape(design.features, design.outputs)
 
     def bound(self, point: Any, q: Array, r: Array) -> float:
-        return bounds.linear_model(point, q, r) if isinstance(point.penalty, RidgeAt) else np.inf
+        return np.inf if point.penalty.alpha is None else bounds.linear_model(point, q, r)
 
     def floor(self, point: Any) -> Array | None:
         """The penalties; and where there is none, about, the curvature of the data.
 
         For an intercept that of all rows, for a slope the mean over columns: no pass over the rows.
         """
-        if not isinstance(self.penalty, Ridge):
+        if point.penalty.alpha is None:
             return super().floor(point)
-        floor, free, slopes = point.penalty.alpha.copy(), self.penalty.unpenalised, self.groups.size
+        floor, slopes = point.penalty.alpha.copy(), self.train.design.slopes
+        free = cast(Ridge, self.penalty).unpenalised
         if free.size:
             train = point.train
             floor[free[free < slopes]] = train.curvature_trace / slopes
@@ -228,7 +227,7 @@ class LinearHessian(Hessian):
     @cached_property
     def _factor(self) -> Inverse:
         term, penalty, K = self._at.term, self._penalty, self._at.term.design.width
-        if not (term.quadratic and term.design.touches and isinstance(penalty, RidgeAt)):
+        if penalty.alpha is None or not (term.quadratic and term.design.touches):
             return self._charged(self.matrix())
         # One matrix for every λ, and x is (features, K) with a row of intercepts: no target mixes
         # with another, and those with the same penalties share a factor.

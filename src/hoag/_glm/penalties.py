@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.groups import by_group, first_places, members
 from hoag._linalg.symmetric import root
+
+Index = npt.NDArray[np.intp]
 
 
 class Penalty(ABC):
@@ -32,9 +34,22 @@ class Penalty(ABC):
 
     size: int
     n_lam: int
+    # The number of the λ of every coefficient, −1 for none, where each has one; None elsewhere.
+    groups: Index | None = None
 
     @abstractmethod
     def at(self, lam: Array) -> PenaltyAt: ...
+
+    def of_fold(self, floor: float, weights: Array | None) -> Penalty:
+        """That of one fold, with what it adds to coefficients that no λ reaches, and its weights.
+
+        Only penalties by groups know of such.
+        """
+        return self
+
+    def of_all(self, folds: Sequence[Any]) -> Penalty:
+        """One for the x of all folds, from that of each."""
+        return self
 
     def isotropic(self, slopes: int) -> bool:
         """Whether it is e^λ ½‖·‖² on the first `slopes` coefficients and λ reaches no other.
@@ -61,6 +76,7 @@ class PenaltyAt(ABC):
     """
 
     strong_convexity: float | None = None
+    alpha: Array | None = None  # S = diag(α), where it is diagonal
 
     @abstractmethod
     def value(self, x: Array) -> float: ...
@@ -140,7 +156,7 @@ class QuadraticForm(PenaltyAt):
         return np.diag(self.matrix(x.size))
 
     def add_to(self, matrix: Array, x: Array) -> None:
-        matrix += self.matrix(x.size)
+        matrix[...] = self.added(matrix[None])[0]
 
     def added(self, H: Array) -> Array:
         """H_k + S of every fold, (K, size, size)."""
@@ -270,9 +286,11 @@ class Ridge(QuadraticPenalty):
     array([2., 2., 5., 0.])
     """
 
+    groups: Index
+
     def __init__(
         self,
-        groups: npt.NDArray[np.intp],
+        groups: Index,
         floor: float = 0.0,
         shift: float = 0.0,
         weights: Array | None = None,
@@ -292,16 +310,16 @@ class Ridge(QuadraticPenalty):
         """Whether one λ reaches the first `slopes` coefficients and no other, weighted or not."""
         return bool(np.all(self.groups[:slopes] == 0) and np.all(self.groups[slopes:] < 0))
 
-    @staticmethod
-    def of_folds(ridges: Sequence[Ridge]) -> Ridge:
-        """One for all folds, which may weigh their coefficients each in its own way."""
-        first = ridges[0]
-        if not any(ridge.weighted for ridge in ridges):
-            return first
-        weights = np.stack([ridge.weights for ridge in ridges])
-        return Ridge(first.groups, first.floor, first.shift, weights)
+    def of_fold(self, floor: float, weights: Array | None) -> Ridge:
+        return Ridge(self.groups, floor, self.shift, weights)
 
-    def with_groups(self, groups: npt.NDArray[np.intp]) -> Ridge:
+    def of_all(self, folds: Sequence[Ridge]) -> Ridge:
+        """They may weigh their coefficients each in its own way."""
+        if not any(ridge.weighted for ridge in folds):
+            return self
+        return Ridge(self.groups, self.floor, self.shift, np.stack([own.weights for own in folds]))
+
+    def with_groups(self, groups: Index) -> Ridge:
         """The same coefficients, shared by other groups."""
         return Ridge(groups, self.floor, self.shift, self.weights if self.weighted else None)
 
@@ -323,9 +341,7 @@ class Ridge(QuadraticPenalty):
             alpha = alpha * self.weights
         return np.where(self.groups >= 0, alpha, self.floor)
 
-    def of_targets(
-        self, groups: npt.NDArray[np.intp], targets: npt.NDArray[np.intp], intercepts: int
-    ) -> Ridge:
+    def of_targets(self, groups: Index, targets: Index, intercepts: int) -> Ridge:
         """On the slopes of some targets alone, with the λ that reach them, in their order.
 
         `groups` are those of all slopes, (features, targets).
@@ -345,6 +361,8 @@ class Ridge(QuadraticPenalty):
 
 class RidgeAt(QuadraticForm):
     """S is diagonal: `alpha`, (size,), or (K, size) where folds weigh their coefficients."""
+
+    alpha: Array
 
     def __init__(self, penalty: Ridge, lam: Array) -> None:
         self.penalty, self.alpha = penalty, penalty.alpha(lam)
@@ -366,9 +384,6 @@ class RidgeAt(QuadraticForm):
 
     def matrix(self, size: int) -> Array:
         return np.diag(self._first)
-
-    def add_to(self, matrix: Array, x: Array) -> None:
-        matrix.flat[:: self.alpha.size + 1] += self.alpha
 
     def added(self, H: Array) -> Array:
         H = H.copy()
@@ -419,7 +434,4 @@ def cross_operator(at: PenaltyAt, x: Array, n_lam: int) -> LinearOperator:
 
 def of_folds(penalties: Sequence[Penalty]) -> QuadraticPenalty:
     """One penalty for the x of all folds, from that of each."""
-    ridges = [penalty for penalty in penalties if isinstance(penalty, Ridge)]
-    first = Ridge.of_folds(ridges) if ridges else penalties[0]
-    assert isinstance(first, QuadraticPenalty)
-    return first
+    return cast(QuadraticPenalty, penalties[0].of_all(penalties))

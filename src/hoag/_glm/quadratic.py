@@ -83,9 +83,6 @@ class QuadraticAt(QuadraticForm):
             total[block.some] += a * block.diagonal
         return total
 
-    def add_to(self, matrix: Array, x: Array) -> None:
-        matrix += self.matrix(x.size)
-
     def vjp(self, X: Array, Q: Array) -> Array:
         each = zip(self.strengths, self._terms, strict=True)
         return np.array([a * float(np.sum(Q[..., b.some] * b.product(X))) for a, b in each])

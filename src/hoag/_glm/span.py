@@ -76,10 +76,9 @@ class Span:
 
     def penalty(self, model: LinearModel) -> Penalty:
         """That of a model, for x as it is laid out in this basis."""
-        own = model.penalty
         if not self.wide:
-            return own
-        assert isinstance(own, Ridge)
+            return model.penalty
+        own = cast(Ridge, model.penalty)
         assert not own.weighted  # such columns are of other scales in every fold
         others = own.groups[model.train.design.slopes :]
         groups = np.append(model.groups[self.alike].ravel(), others)
@@ -108,7 +107,7 @@ class Span:
 
 def wide_groups(model: LinearModel, n: int) -> list[Index]:
     """The columns of each group of more than n that are penalised alike, output by output."""
-    if model.train.design.features <= n or not isinstance(model.penalty, Ridge):
+    if model.train.design.features <= n or model.penalty.groups is None:
         return []
     kinds, which, counts = np.unique(model.groups, axis=0, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((counts > n) & np.all(kinds >= 0, axis=1))

@@ -57,7 +57,7 @@ class Target:
     @property
     def offset(self) -> Any:
         """What is added to z beside A x."""
-        return self.y[:, 1] if isinstance(self.loss, Offset) else 0.0
+        return self.loss.offset(self.y)
 
     def missing(self, weights: Array) -> npt.NDArray[Any]:
         """The classes that have no row of positive weight."""

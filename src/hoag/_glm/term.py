@@ -114,29 +114,28 @@ class Predictor:
 
     def hessian(self, at: LossAt, weights: Array) -> Array:
         """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
-        if self.width == 1:
-            return self.gram(weights * at.hvp(np.ones(self.n)))
-        if self.spread is not None:
-            return self._spread_hessian(at, weights, self.spread)
-        K, width = self.outputs, self.features + (self.Q is not None)
-        whole = np.empty((width, K, width, K))
-        for k, unit in enumerate(np.eye(K)):
-            column = weights[:, None] * at.hvp(np.tile(unit, (self.n, 1)))
-            for l in range(k + 1):  # noqa: E741
-                whole[:, k, :, l] = whole[:, l, :, k] = self.gram(column[:, l])
-        return np.asarray(self.in_order(whole[None])[0])
+        p, K, width, Q = self.features, self.outputs, self.width, self.Q
+        column = weights if width == 1 else weights[:, None]
 
-    def _spread_hessian(self, at: LossAt, weights: Array, spread: Array) -> Array:
-        """The same for slopes that all columns of z share: one Gram matrix and its border."""
-        (along,), column = spread, weights[:, None]
-        bent = column * at.hvp(np.tile(along, (self.n, 1)))
-        inner = self.rows.gram(bent @ along)
-        if self.Q is None:
-            return inner
-        levels = [np.sum(column * at.hvp(np.tile(q, (self.n, 1))), axis=0) for q in self.Q.T]
-        border = self.rows.backward(bent @ self.Q)
-        corner = self.Q.T @ np.stack(levels, axis=1)
-        return np.block([[inner, border], [border.T, corner]])
+        def curved(u: Array) -> Array:
+            """s ∂²loss/∂z² u, (n, width)."""
+            rows = np.broadcast_to(u, (self.n, width))
+            return np.asarray(column * at.hvp(rows if width > 1 else rows[:, 0])).reshape(
+                rows.shape
+            )
+
+        M = np.eye(K) if self.spread is None else self.spread
+        along, inner = [curved(m) for m in M], np.empty((p, K, p, K))
+        for k in range(K):
+            for l in range(k + 1):  # noqa: E741
+                inner[:, k, :, l] = inner[:, l, :, k] = self.rows.gram(along[k] @ M[l])
+        whole = inner.reshape(self.slopes, self.slopes)
+        if Q is None:
+            return whole
+        border = np.stack([self.rows.backward(d @ Q) for d in along], axis=1)
+        border = border.reshape(self.slopes, Q.shape[1])
+        corner = Q.T @ np.stack([curved(q).sum(axis=0) for q in Q.T], axis=1)
+        return np.block([[whole, border], [border.T, corner]])
 
     def in_order(self, whole: Array) -> Array:
         """∇² in the order of x, (m, size, size), from m of shape (width, K, width, K).

@@ -73,6 +73,10 @@ class Loss(ABC):
     @abstractmethod
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
+    def offset(self, y: npt.NDArray[Any]) -> Any:
+        """What is added to z beside A x."""
+        return 0.0
+
     @property
     def softer(self) -> Loss | None:
         """The same loss, some times as wide where it bends; its minima lead to those of this.

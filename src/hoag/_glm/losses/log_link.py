@@ -185,3 +185,6 @@ class Offset(Loss):
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
         return self.loss.at(y[:, 0], z + y[:, 1])
+
+    def offset(self, y: npt.NDArray[Any]) -> Any:
+        return y[:, 1]
