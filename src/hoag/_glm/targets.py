@@ -114,6 +114,11 @@ def regression(y: Any, intercept: bool, name: str = "y") -> Target:
     return Target(y, Squared(0.5), Squared(1.0), outputs, basis)
 
 
+def plain(y: Any, loss: Loss, outer: OuterLoss, intercept: bool, name: str = "y") -> Target:
+    """One number for each row, as a loss of somebody's own takes it."""
+    return Target(flat(y, name), loss, outer, 1, np.eye(1) if intercept else None)
+
+
 def positive_mean(
     y: Any, loss: LogLink, outer: OuterLoss, intercept: bool, offset: Any = None, name: str = "y"
 ) -> Target:
