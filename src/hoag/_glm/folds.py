@@ -16,7 +16,7 @@ from hoag._glm.groups import Penalties
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty
 from hoag._glm.rows import Rows
-from hoag._glm.spreads import Standard
+from hoag._glm.spreads import FoldSpreads
 from hoag._glm.targets import Target
 from hoag._glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger, Problem
@@ -93,7 +93,7 @@ def linear_folds(
     weights: Array,
     penalties: Penalties | Penalty = "shared",
     shift: float = 0.0,
-    standard: Standard | None = None,
+    standard: FoldSpreads | None = None,
 ) -> list[LinearModel]:
     """The folds of a linear model on one matrix.
 
@@ -139,7 +139,7 @@ def linear_folds(
 
 
 def _penalty_weights(
-    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: Standard | None
+    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: FoldSpreads | None
 ) -> Sequence[Array | None]:
     """What the penalty of every coefficient weighs in each fold; None for 1."""
     if standard is None:

@@ -23,7 +23,7 @@ Index = npt.NDArray[np.intp]
 SPAN = float(np.log(np.finfo(np.float64).max) / 2)
 
 
-class Piece(NamedTuple):
+class Stretch(NamedTuple):
     """Rows of one unit, and what the sums before them weigh in it; 0 where a stratum begins."""
 
     rows: slice
@@ -59,7 +59,7 @@ class Running:
 
     def __init__(self, strata: Strata, z: Array) -> None:
         self.strata, self.z = strata, z
-        self.shift, self._pieces = np.empty(z.size), list[Piece]()
+        self.shift, self._stretches = np.empty(z.size), list[Stretch]()
         top, bottom = (
             f.reduceat(z, strata.starts) if z.size else z for f in (np.maximum, np.minimum)
         )
@@ -72,9 +72,9 @@ class Running:
                 self._cut(slice(start, start + size), one_unit)
 
     def _cut(self, some: slice, one_unit: bool) -> None:
-        """A stratum in pieces; the largest score so far, at the end of a time, says where."""
+        """A stratum in stretches; the largest score so far, at the end of a time, says where."""
         if one_unit:
-            self._pieces.append(Piece(some, 0.0))
+            self._stretches.append(Stretch(some, 0.0))
             return
         strata = self.strata
         inside = (strata.blocks >= some.start) & (strata.blocks < some.stop)
@@ -86,7 +86,7 @@ class Running:
         for start, stop in zip([some.start, *cuts], [*cuts, some.stop], strict=True):
             shift = float(self.z[some.start : stop].max())
             carried = float(np.exp(before - shift)) if start > some.start else 0.0
-            self._pieces.append(Piece(slice(start, stop), carried))
+            self._stretches.append(Stretch(slice(start, stop), carried))
             self.shift[start:stop], before = shift, shift
 
     def forward(self, v: Array) -> Array:
@@ -97,7 +97,7 @@ class Running:
         if self._in_tables:
             return self._of_tables(v, backward=False)
         total = np.empty_like(v)
-        for rows, carried in self._pieces:
+        for rows, carried in self._stretches:
             np.cumsum(v[rows], axis=0, out=total[rows])
             if carried > 0:
                 total[rows] += carried * total[rows.start - 1]
@@ -108,7 +108,7 @@ class Running:
         if self._in_tables:
             return self._of_tables(v, backward=True)
         total, carried = np.empty_like(v), 0.0
-        for rows, share in reversed(self._pieces):
+        for rows, share in reversed(self._stretches):
             total[rows] = np.cumsum(v[rows][::-1], axis=0)[::-1]
             if carried > 0:
                 total[rows] += carried * total[rows.stop]
