@@ -18,7 +18,7 @@ from hoag._glm.penalties import Penalty
 from hoag._glm.rows import Rows
 from hoag._glm.spreads import FoldSpreads
 from hoag._glm.targets import Target
-from hoag._glm.term import DataTerm, Predictor
+from hoag._glm.term import Predictor
 from hoag.problems import Charger, Ledger, Problem
 
 Splits = Iterable[tuple[Any, Any]]
@@ -122,17 +122,9 @@ def linear_folds(
             floor = FREE * float(inside.sum())
         alone = len(splits) == 1 and bool(np.any(outside > 0))
         passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
-        own = target.design(rows)
-        terms = target.terms(own, inside, outside, passes, held_out)
-        if terms is None:
-            train_term = _term(rows, target, target.loss, inside, passes, alone)
-            test_term = _term(rows, target, target.outer, outside, held_out, alone)
-            if not alone:
-                test_term.design = train_term.design  # so that predictions are computed once
-        else:
-            train_term, test_term = terms
+        terms = target.terms(rows, (inside, passes), (outside, held_out), alone)
         penalty = plain.of_fold(floor, own_weights[len(models)])
-        models.append(LinearModel(train_term, test_term, penalty, ledger))
+        models.append(LinearModel(*terms, penalty, ledger))
     if not models:
         raise InvalidInput("cv gives no split of the rows.")
     return models
@@ -159,17 +151,6 @@ def of_slopes(columns: Array | None, design: Predictor) -> Array | None:
         return None
     levels = np.ones(design.size - design.slopes)
     return np.concatenate([np.repeat(columns, design.outputs), levels])
-
-
-def _term(
-    rows: Rows, target: Target, loss: Any, weights: Array, charge: Charger, alone: bool
-) -> DataTerm:
-    """One term of a split: on all rows, which folds share, or on its own where it is alone."""
-    y = target.y
-    if alone:
-        kept = np.flatnonzero(weights > 0)
-        rows, y, weights = rows.take(kept), y[kept], weights[kept]
-    return DataTerm(target.design(rows), loss, y, weights, charge)
 
 
 def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:

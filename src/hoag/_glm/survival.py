@@ -12,8 +12,9 @@ from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._glm.cox import HeldOutLikelihood, PartialLikelihood, RiskTerm
 from hoag._glm.risk_sets import TIES, RiskSets
-from hoag._glm.targets import Target
-from hoag._glm.term import Charge, DataTerm, Predictor
+from hoag._glm.rows import Rows
+from hoag._glm.targets import Part, Target
+from hoag._glm.term import DataTerm
 
 # How times, events and strata are kept together, one record for each row.
 RECORD = np.dtype([("time", np.float64), ("event", np.bool_), ("stratum", np.intp)])
@@ -103,20 +104,14 @@ class Survival(Target):
         y = self.y
         return RiskSets(y["time"], y["event"], y["stratum"], weights, self.ties, self.unit)
 
-    def terms(
-        self, design: Predictor, inside: Array, outside: Array, passes: Charge, held_out: Charge
-    ) -> tuple[DataTerm, DataTerm]:
+    def terms(self, rows: Rows, train: Part, test: Part, alone: bool) -> tuple[DataTerm, DataTerm]:
         """L of the training rows, and what the held-out rows add to it."""
-        train, both, event = self.sets(inside), self.sets(inside + outside), self.y["event"]
-        if not np.any(outside > 0):
-            both = train
-        fitted = RiskTerm(
-            design, PartialLikelihood(), event, inside * event, passes, [(1.0, train)]
-        )
-        judged = RiskTerm(
-            *(design, HeldOutLikelihood(), event, outside * event, held_out),
-            [(1.0, both), (-1.0, train)],
-        )
+        (inside, passes), (outside, held_out) = train, test
+        design, event, fits = self.design(rows), self.y["event"], self.sets(inside)
+        both = self.sets(inside + outside) if np.any(outside > 0) else fits
+        fitted = RiskTerm(design, PartialLikelihood(), event, inside * event, passes, [(1.0, fits)])
+        parts = [(1.0, both), (-1.0, fits)]
+        judged = RiskTerm(design, HeldOutLikelihood(), event, outside * event, held_out, parts)
         return fitted, judged
 
 
