@@ -28,8 +28,7 @@ from hoag._criteria.marginal import Marginal
 from hoag._criteria.shared_curvature import sample_size
 from hoag._glm.groups import by_group
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import QuadraticPenalty, Ridge, of_folds
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import Quadratic, QuadraticPenalty, Ridge, of_folds
 from hoag._glm.term import DataTerm
 from hoag._linalg.cholesky import factors
 

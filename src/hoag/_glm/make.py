@@ -12,13 +12,13 @@ from sklearn.utils import check_array
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
+from hoag._glm.cox import cox_target, records
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.kernel_ridge import KernelRidgeProblem
 from hoag._glm.losses import LogLink, Ordinal
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import ArrayRows, Rows
-from hoag._glm.survival import cox_target, records
 from hoag._glm.targets import (
     Target,
     binary,
