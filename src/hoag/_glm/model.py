@@ -259,7 +259,7 @@ class LinearHessian(Hessian):
         return solve
 
 
-def by_gram(bend: Precondition, hessian: LinearHessian) -> Inverse:
+def by_gram(precondition: Precondition, hessian: LinearHessian) -> Inverse:
     """v ↦ (κ AᵀSA + αI)⁻¹v for the coefficients, κ the mean curvature of the loss; for one penalty.
 
     A preconditioner for conjugate gradients, once AᵀSA is decomposed; see hoag._glm.basis.
@@ -269,7 +269,7 @@ def by_gram(bend: Precondition, hessian: LinearHessian) -> Inverse:
     intercept = kappa * float(at.term.weights.sum())
 
     def product(v: Array) -> Array:
-        inner = bend(v[:slopes].reshape(-1, outputs), kappa, float(alpha[0])).ravel()
+        inner = precondition(v[:slopes].reshape(-1, outputs), kappa, float(alpha[0])).ravel()
         return np.concatenate([inner, v[slopes:] / (intercept + alpha[slopes:])])
 
     return product

@@ -61,9 +61,9 @@ class PairAt:
 
     def gram(self, Z: Array, s: Array) -> Array:
         own = Z.reshape(*self.z.shape, -1)[self._rows, self.columns]
-        bent = np.einsum("n,nab,nbm->nam", s, self.pair_hessian, own)
+        times = np.einsum("n,nab,nbm->nam", s, self.pair_hessian, own)
         m = own.shape[-1]
-        return np.asarray(own.reshape(-1, m).T @ bent.reshape(-1, m))
+        return np.asarray(own.reshape(-1, m).T @ times.reshape(-1, m))
 
     @cached_property
     def curvature_bound(self) -> Array:
@@ -121,18 +121,18 @@ class _ConcomitantAt(PairAt):
     @cached_property
     def pair_hessian(self) -> Array:
         u = self.residual / self.sigma
-        bend = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
+        curved = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
         v = np.stack([np.ones_like(u), -u], axis=1)
-        whole = bend[:, None, None] * v[:, :, None] * v[:, None, :]
+        whole = curved[:, None, None] * v[:, :, None] * v[:, None, :]
         whole[:, 1, 1] += 2 * self.scale * self.kept / self.sigma
         return np.asarray(whole)
 
     @cached_property
     def pair_third(self) -> Array:
         u = self.residual / self.sigma
-        bend = np.where(self.far, 0.0, -2 * self.scale / self.sigma**2)
+        curved = np.where(self.far, 0.0, -2 * self.scale / self.sigma**2)
         v, e = np.stack([np.ones_like(u), -u], axis=1), np.array([0.0, 1.0])
-        last = np.einsum("n,na,nb,c->nabc", bend, v, v, e)
+        last = np.einsum("n,na,nb,c->nabc", curved, v, v, e)
         whole = last + last.transpose(0, 1, 3, 2) + last.transpose(0, 3, 1, 2)
         whole[:, 1, 1, 1] -= 6 * self.scale * self.kept / self.sigma**2
         return np.asarray(whole)
