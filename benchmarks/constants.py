@@ -362,7 +362,7 @@ CONSTANTS = (
     Constant("_criteria.joint", "ROUGH", "how f moves when a look ends", ("cancer", "unscaled")),
     size("DIRECT", "coefficients for a factor", ("groups", "more groups", "ridge")),
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),
-    size("REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
+    Constant("_criteria.base", "REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
     Constant(
         "_criteria.unrolled.GradientDescent",
         "POWER_ITERATIONS",

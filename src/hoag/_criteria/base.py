@@ -14,8 +14,9 @@ import numpy.typing as npt
 from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
-from hoag._core.result import Ask, Cost, Evaluation
-from hoag.problems import Problem, checked_lam
+from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag.inner import InnerSolver
+from hoag.problems import Counted, Problem, checked_lam
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:
 # to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
@@ -26,6 +27,10 @@ CHEAP = 3e7
 
 # How far apart values of f are looked at where each takes a solve: basins are seldom narrower.
 SPACING = 3.0
+
+# The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
+# scikit-learn's default asks for; by factors the last digits cost nothing.
+REFIT_TOL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +194,39 @@ class Criterion(ABC):
         """The x of an evaluation, which may be made only when it is asked for, and its cost."""
         return found.x, Cost()
 
+    def refit(self, problem: Problem, found: Evaluation, tol: float) -> tuple[Solve, Cost]:
+        """X(λ) of the problem on all rows, at the λ that was found on parts of them; and its cost.
+
+        ‖∇₁h‖ ≤ tol, from what the parts have found; but by factors, where these are cheap, from 0
+        and to rounding, so that what is left of the parts' errors does not show.
+        """
+        from hoag._criteria.plan import in_memory  # which knows all criteria
+
+        return self._refit(in_memory(problem), [self.rebind(found)], tol)
+
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """The same from one evaluation, or those of all parts of a sum; on rows in memory if any.
+
+        Their `warm` is None where they are another criterion's.
+        """
+        from hoag._criteria.plan import by_factors, solvers  # which knows all criteria
+
+        inner = solvers(problem)[0]
+        if not by_factors(problem):
+            return self._refit_near(problem, parts, tol, inner)
+        counted, lam, start = Counted(problem), parts[0].lam, np.zeros(problem.x0.size)
+        scale = max(float(np.linalg.norm(counted.at(start, lam).h_x)), 1.0)
+        return inner.solve(counted, lam, start, EXACT * scale), counted.cost
+
+    def _refit_near(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float, inner: InnerSolver
+    ) -> tuple[Solve, Cost]:
+        """The same where factors are expensive: from the mean of the parts' solutions."""
+        counted = Counted(problem)
+        return inner.solve(counted, parts[0].lam, mean_solution(parts), tol), counted.cost
+
     def rebind(self, found: Evaluation) -> Evaluation:
         """An evaluation that comes from a file, its `warm` with what it had of the problem's own.
 
@@ -225,3 +263,9 @@ def unsolved(decrement: float, size: float) -> float:
 
 def no_gradient(lam: Array) -> Array:
     return np.full(lam.size, np.nan)
+
+
+def mean_solution(parts: Sequence[Evaluation]) -> Array:
+    """The mean of all x that some evaluations have: one of each, or one of every fold."""
+    each = [part.x if isinstance(part.x, tuple) else (part.x,) for part in parts]
+    return np.asarray(np.mean([x for own in each for x in own], axis=0))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from hoag._core import clock
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
-from hoag._criteria.base import CHEAP, SPACING, Traits, no_gradient, unsolved
+from hoag._criteria.base import CHEAP, SPACING, Traits, mean_solution, no_gradient, unsolved
 from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.model import LinearModel
@@ -31,6 +32,7 @@ from hoag._glm.term import Predictor
 from hoag._linalg.cholesky import conjugate, named, solved
 from hoag._linalg.operator import Inverse
 from hoag.inner import Continued
+from hoag.problems import Counted, Problem
 
 # A look over the box ends where the next step would move f by this share of itself.
 ROUGH = 1e-3
@@ -366,18 +368,22 @@ class Joint(SharedFolds[FoldedDesign]):
         at = self.design.sums(np.stack(self._each(X)))
         return at._replace(gradient=self._within(at.gradient), g_x=self._within(at.g_x))
 
-    def refitted(self, whole: LinearModel, lam: Array, warm: Warm, tol: float) -> Solve | None:
-        """X(λ) on all rows, in the same way; None where the folds share too little."""
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """In the same way, where the rows of the model are the folds'."""
+        whole, lam, counted = cast(LinearModel, problem), parts[0].lam, Counted(problem)
         design = self.design.like([whole])
         if design is None:
-            return None
+            return super()._refit(problem, parts, tol)
         alone = type(self)([whole], design, self._plain, several=False)
         if design.rows == self.design.rows:
             alone.span = self.span
-        found = alone.value(lam, warm=alone.begun(self.start(warm)))
+        found = alone.value(lam, warm=alone.begun(mean_solution(parts)))
         x = alone.solution(found)[0]
         residual = float(np.linalg.norm(whole.at(x, lam).h_x))
-        return Solve(x, residual, self.max_steps, "precision" if found.converged else "stalled")
+        reason = "precision" if found.converged else "stalled"
+        return Solve(x, residual, self.max_steps, reason), counted.cost
 
     def _inverses(self, penalty: QuadraticForm, H: Array, lam: Array) -> Sequence[Inverse]:
         """b ↦ (H_k + S)⁻¹b for every fold."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -12,9 +11,7 @@ import numpy as np
 from hoag import inner as inners
 from hoag import linear as linears
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import EXACT, ROUNDOFF
-from hoag._core.result import Cost, Evaluation, Solve
-from hoag._criteria import galerkin
+from hoag._core.numeric import ROUNDOFF
 from hoag._criteria.apart import BandsApart, by_columns
 from hoag._criteria.bands import Bands
 from hoag._criteria.base import CHEAP, Criterion
@@ -22,13 +19,11 @@ from hoag._criteria.dual import Dual
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
-from hoag._criteria.iterative import Iterative
 from hoag._criteria.joint import Joint
 from hoag._criteria.rescaled import Rescaled, unweighted
 from hoag._criteria.shared_curvature import SharedCurvature, sample_size
 from hoag._criteria.sketched import SketchedCurvature
 from hoag._criteria.spectral import DECOMPOSED, Spectral
-from hoag._criteria.wrapped import unwrapped
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.groups import separable
@@ -41,16 +36,13 @@ from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.span import narrowed, wide_groups
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
-from hoag.problems import Counted, Problem, adopt
+from hoag.problems import Problem, adopt
 
 # Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
 # a squared loss the matrix is formed once, which pays for longer (up to FEW).
 DIRECT = 300
 # With fewer rows than coefficients conjugate gradients ends after as many steps as rows.
 DIRECT_WIDE = 100
-# The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
-# scikit-learn's default asks for; by factors the last digits cost nothing.
-REFIT_TOL = 1e-3
 
 CERTIFICATES = ("auto", "none", "estimate", "bound")
 
@@ -284,7 +276,7 @@ def _affordable(model: LinearModel, columns: int) -> bool:
     """Whether factors are cheap, of so many columns as are left in the span of wide groups."""
     facts, design = model.facts, model.train.design
     if columns == design.features:
-        return _direct(model) or facts.side <= min(FEW, facts.rows)
+        return by_factors(model) or facts.side <= min(FEW, facts.rows)
     if facts.sparse and facts.rows * design.features > DECOMPOSED**2:
         return False
     return bool(facts.side // design.features * columns <= FEW)
@@ -312,7 +304,7 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     if facts is None:
         return problem.inner or inners.Newton(), linears.CG()
     linear: Any
-    if _direct(problem):
+    if by_factors(problem):
         linear = linears.Cholesky()
     else:
         # Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads.
@@ -325,70 +317,14 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     if facts.quadratic:
         return inners.CG(linear), linear
     # A factor's word is taken: the next step mends what it left.
-    forcing = np.inf if _direct(problem) else 0.1
+    forcing = np.inf if by_factors(problem) else 0.1
     # Valleys that are not convex are long.
     max_iter = 100 if facts.convex else 1000
     newton = inners.Newton(linear, forcing, max_iter, problem.roundoff)
     return inners.Continued(newton) if problem.softened() is not None else newton, linear
 
 
-def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple[Solve, Cost]:
-    """X(λ) of the problem on all rows, where `criterion` found λ on parts of them; and its cost.
-
-    From the folds' solutions; but by factors from 0, so that what is left of the folds' errors does
-    not show.
-    """
-    criterion, found = unwrapped(criterion, found)
-    problem = _at_hand(problem)
-    if isinstance(criterion, Spectral):
-        known = criterion.refitted(cast(LinearModel, problem), found.lam)
-        if known is not None:
-            return known
-    parts = criterion.criteria if isinstance(criterion, Sum) else [criterion]
-    if isinstance(parts[0], Rescaled):
-        return _refitted_alone(cast(LinearModel, problem), found)
-    counted, (inner, _) = Counted(problem), solvers(problem)
-    if isinstance(criterion, (Joint, Iterative)):
-        model = cast(LinearModel, problem)
-        solve = criterion.refitted(model, found.lam, found.warm, REFIT_TOL)
-        if solve is not None:
-            return solve, counted.cost
-    if _direct(problem):
-        start = np.zeros(problem.x0.size)
-        scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
-        return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
-    if isinstance(criterion, (Bands, BandsApart)):
-        known = criterion.refitted(cast(LinearModel, problem), found.lam)
-        if known is not None:
-            return known
-    if isinstance(criterion, (Joint, SharedCurvature)):
-        return inner.solve(counted, found.lam, criterion.start(found.warm), REFIT_TOL), counted.cost
-    if isinstance(parts[0], Galerkin):
-        warm = found.warm if isinstance(criterion, Sum) else (found.warm,)
-        for part, own in zip(parts, warm, strict=True):
-            cast(Galerkin, part)._rebound(own)
-        model, bend = cast(LinearModel, problem), parts[0].precondition
-        inner = inner if bend is None else _bent(bend)[0]
-        solve = galerkin.fit(model, found.lam, REFIT_TOL, inner, warm, bend)
-    else:
-        x = np.mean(found.x if isinstance(found.x, tuple) else [found.x], axis=0)
-        solve = inner.solve(counted, found.lam, x, REFIT_TOL)
-    return solve, counted.cost
-
-
-def _refitted_alone(problem: LinearModel, found: Evaluation) -> tuple[Solve, Cost]:
-    """The same by what would be chosen for this problem alone: folds have other columns."""
-    alone, lam, counted = plan(problem), found.lam, Counted(problem)
-    if isinstance(alone, Galerkin):
-        inner, bend = alone.implicit.inner, alone.precondition
-        return galerkin.fit(problem, lam, REFIT_TOL, inner, (), bend), counted.cost
-    if isinstance(alone, Implicit):
-        return refitted(problem, alone, replace(found, warm=None))
-    solve, cost = refitted(problem, alone, alone.value(lam, REFIT_TOL))
-    return solve, cost
-
-
-def _at_hand(problem: Problem) -> Problem:
+def in_memory(problem: Problem) -> Problem:
     """The problem on rows that were brought here, where these are all of them."""
     if not isinstance(problem, LinearModel) or problem.train.far is None:
         return problem
@@ -397,7 +333,8 @@ def _at_hand(problem: Problem) -> Problem:
     return near_models(problem.train.far, [problem])[0]
 
 
-def _direct(problem: Problem) -> bool:
+def by_factors(problem: Problem) -> bool:
+    """Whether h is minimised by factors of its Hessian, or of its folds' each."""
     facts = problem.facts
     if facts is None:
         return False
@@ -409,7 +346,7 @@ def _direct(problem: Problem) -> bool:
 def _exact(problem: Problem, one: bool) -> bool:
     """Whether factors solve it to rounding at no further cost."""
     facts = problem.facts
-    if facts is None or not _direct(problem) or problem.inner is not None:
+    if facts is None or not by_factors(problem) or problem.inner is not None:
         return False
     if not facts.convex or problem.roundoff > ROUNDOFF:
         return False
@@ -439,7 +376,7 @@ def _criterion(
     one = np.size(problem.lam0) == 1
     if by_steps:
         measured, bound = certificate != "none", certificate == "bound"
-        refined = measured and chosen and _direct(problem)  # for a back-substitution or two
+        refined = measured and chosen and by_factors(problem)  # for a back-substitution or two
         return Implicit(
             problem, inner, linear, certificate=measured, corrected=refined, bound=bound
         )
@@ -458,7 +395,7 @@ def _criterion(
         return Implicit(problem, inner, linear, certificate=False, extrapolate=False, exact=True)
     if one_penalty:
         bend, setup = bends.of(cast(LinearModel, problem))
-        if bend is not None and chosen and not _direct(problem):
+        if bend is not None and chosen and not by_factors(problem):
             inner, linear = _bent(bend)
     # For several, errors are measured at the end only, for that takes more than all the rest.
     plain = Implicit(
