@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from hoag._criteria.base import Traits as Traits
     from hoag._criteria.folds import Sum as Sum
     from hoag._criteria.implicit import Implicit as Implicit
-    from hoag._criteria.plan import plan as plan
     from hoag._criteria.scored import without_folds as without_folds
+    from hoag._criteria.select import plan as plan
     from hoag._criteria.unrolled import Unrolled as Unrolled
     from hoag._data.blocks import blocks as blocks
     from hoag._data.memory import MemoryPlan as MemoryPlan
@@ -77,7 +77,7 @@ _HOMES = {
     "hoag._criteria.base": "Criterion Traits",
     "hoag._criteria.folds": "Sum",
     "hoag._criteria.implicit": "Implicit",
-    "hoag._criteria.plan": "plan",
+    "hoag._criteria.select": "plan",
     "hoag._criteria.scored": "without_folds",
     "hoag._criteria.unrolled": "Unrolled",
     "hoag._data.blocks": "blocks",

@@ -78,6 +78,27 @@ class Traits:
     alike: Array | None = None
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """How f is computed, and why, in words: as `hoag._criteria.select` chose it.
+
+    data   what the problems are made of
+    name   the criterion and its solvers
+    why    what decided
+    work   what one evaluation takes
+    """
+
+    data: str
+    name: str
+    why: str
+    work: str
+
+    def over(self, inside: Chosen) -> Chosen:
+        """The same, of a criterion that is made of others."""
+        why = " ".join(said for said in (self.why, inside.why) if said)
+        return Chosen(self.data, f"{self.name}: {inside.name}", why, self.work or inside.work)
+
+
 class Criterion(ABC):
     """f(λ), its approximate gradient p, and how wrong both are.
 
@@ -100,6 +121,8 @@ class Criterion(ABC):
     # Makes a criterion whose minimum is about that of this one, for a share of its price: where a
     # search had better begin. None where there is no such way.
     surrogate: Callable[[], Criterion] | None = None
+    # Who chose it, and why; None where somebody made it.
+    chosen: Chosen | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
 
@@ -200,7 +223,7 @@ class Criterion(ABC):
         ‖∇₁h‖ ≤ tol, from what the parts have found; but by factors, where these are cheap, from 0
         and to rounding, so that what is left of the parts' errors does not show.
         """
-        from hoag._criteria.plan import in_memory  # which knows all criteria
+        from hoag._criteria.select import in_memory  # which knows all criteria
 
         return self._refit(in_memory(problem), [self.rebind(found)], tol)
 
@@ -211,7 +234,7 @@ class Criterion(ABC):
 
         Their `warm` is None where they are another criterion's.
         """
-        from hoag._criteria.plan import by_factors, solvers  # which knows all criteria
+        from hoag._criteria.select import by_factors, solvers  # which knows all criteria
 
         inner = solvers(problem)[0]
         if not by_factors(problem):

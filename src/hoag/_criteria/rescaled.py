@@ -55,7 +55,7 @@ class Rescaled(Wrapped):
         self, problem: Problem, parts: Sequence[Evaluation], tol: float
     ) -> tuple[Solve, Cost]:
         """By what would be chosen for this problem alone: folds have other columns."""
-        from hoag._criteria.plan import plan  # which knows all criteria
+        from hoag._criteria.select import plan  # which knows all criteria
 
         return plan(problem)._refit(problem, [replace(part, warm=None) for part in parts], tol)
 

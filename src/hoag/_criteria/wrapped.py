@@ -28,7 +28,7 @@ class Wrapped(Criterion):
 
     def __init__(self, inner: Criterion) -> None:
         self.inner = inner
-        self.shared, self.at_once = inner.shared, inner.at_once
+        self.shared, self.at_once, self.chosen = inner.shared, inner.at_once, inner.chosen
 
     @abstractmethod
     def _seen(self, lam: Array, found: Evaluation) -> Evaluation:

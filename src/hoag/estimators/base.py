@@ -24,7 +24,7 @@ from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result, Step
 from hoag._criteria.base import Criterion
-from hoag._criteria.plan import plan
+from hoag._criteria.select import plan
 from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.make import check_sparse
