@@ -1,22 +1,26 @@
 """Which criterion, with which solvers, and why: the one file that compares sizes to choose.
 
-    TABLE    folds of linear models in one criterion, or each problem by itself
-    ALONE    one problem by itself
-    SOLVERS  what solves its linear systems
+    TABLE          folds of linear models in one criterion, or each problem by itself
+    ALONE          one problem by itself
+    SOLVERS        what solves its linear systems
+    WITHOUT_FOLDS  a score of one fit on all rows
+    LEFT_OUT       ridge regression with its rows left out one by one
 
-Rows are read from the first to the last; the first that holds is taken. `plan` builds what they
-say, and `hoag.explain` prints it. The words:
+Rows are read from the first to the last, and the first that holds is taken. `plan` makes what it
+says, and `hoag.explain` says it. The words:
 
-    factor   of a matrix of p × p numbers: affordable at every step up to FEW, once up to DECOMPOSED
-    cheap    at most CHEAP products of numbers: the whole box is scanned with such evaluations
-    tall     so many rows for each coefficient that folds hardly differ in their curvature
+    factorable    a factor of such a matrix is affordable at every step: up to FEW × FEW
+    decomposable  and one decomposition for all λ up to DECOMPOSED × DECOMPOSED
+    storable      the rows may be kept as an array, where they are wide, or sparse
+    cheap         so few products of numbers that the whole box is scanned with such evaluations
+    tall          so many rows for each coefficient that folds hardly differ in their Hessians
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -25,10 +29,20 @@ from hoag import inner as inners
 from hoag import linear as linears
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDOFF
-from hoag._criteria.apart import BandsApart, Sets, by_columns
+from hoag._criteria.apart import BandsApart
 from hoag._criteria.bands import Bands
 from hoag._criteria.base import CHEAP, Chosen, Criterion
 from hoag._criteria.dual import Dual
+from hoag._criteria.facts import (
+    Described,
+    LeftOutRows,
+    OneFit,
+    Question,
+    about,
+    counted,
+    square,
+    with_one_penalty,
+)
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import GROWTH, Galerkin
 from hoag._criteria.implicit import Implicit
@@ -38,16 +52,11 @@ from hoag._criteria.shared_curvature import SharedCurvature, sample_size
 from hoag._criteria.sketched import SketchedCurvature
 from hoag._criteria.spectral import DECOMPOSED, Spectral
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
-from hoag._glm.coupled import CoupledDesign
-from hoag._glm.design import FoldedDesign, RowwiseDesign
-from hoag._glm.groups import separable
-from hoag._glm.in_memory import InMemoryDesign
+from hoag._glm.design import FoldedDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel, by_gram
-from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.partitioned_model import near_models
-from hoag._glm.penalties import QuadraticPenalty, Ridge
-from hoag._glm.span import narrowed, wide_groups
+from hoag._glm.penalties import Ridge
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problems import Facts, Problem, adopt
@@ -62,7 +71,7 @@ CERTIFICATES = ("auto", "none", "estimate", "bound")
 
 Asked = TypeVar("Asked")
 Used = TypeVar("Used")
-Q = TypeVar("Q", "Question", "Single")
+Q = TypeVar("Q", Question, "Single")
 C = TypeVar("C", bound=Criterion)
 
 
@@ -78,7 +87,7 @@ class Choice(Generic[Asked, Used]):
     holds  whether it is taken, if no row before it was
     build  makes it
     why    a sentence, with the numbers that decided
-    work   what one evaluation takes, about
+    work   what one evaluation takes
     """
 
     name: str
@@ -86,6 +95,10 @@ class Choice(Generic[Asked, Used]):
     build: Callable[[Asked], Used]
     why: Callable[[Asked], str]
     work: Callable[[Asked], str] = _nothing
+
+    def told(self, asked: Asked) -> Chosen:
+        data = cast(Described, asked).data
+        return Chosen(data, self.name, self.why(asked), self.work(asked))
 
 
 def first(table: Sequence[Choice[Asked, Used]], asked: Asked) -> Choice[Asked, Used]:
@@ -97,290 +110,125 @@ def first(table: Sequence[Choice[Asked, Used]], asked: Asked) -> Choice[Asked, U
 
 
 def factorable(size: int) -> bool:
-    """Whether a factor of a matrix of this size is affordable at every step."""
     return size <= FEW
 
 
 def decomposable(size: int) -> bool:
-    """Whether one decomposition of a matrix of this size is affordable, for all λ."""
     return size <= DECOMPOSED
 
 
 def storable(rows: int, columns: int) -> bool:
-    """Whether an array of so many numbers may be kept, where rows are wide or sparse."""
     return rows * columns <= DECOMPOSED**2
 
 
 def cheap(products: float) -> bool:
-    """Whether so many products of numbers are few enough to scan the whole box with."""
     return products <= CHEAP
 
 
-# ---- what is asked
+def tall(q: Question) -> bool:
+    return q.rows >= 2 * sample_size(q.side) and factorable(q.side)
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """Problems whose f are added, or one, and how the search goes: the arguments of `plan`."""
+def by_factors(problem: Problem) -> bool:
+    """Whether the linear systems of one problem are solved by a factor of the Hessian."""
+    facts = problem.facts
+    if facts is None:
+        return False
+    if facts.quadratic:
+        return facts.formed or factorable(facts.side)
+    return facts.side <= (DIRECT if facts.side <= facts.rows else DIRECT_WIDE)
 
-    known: Sequence[Criterion | Problem]
-    several: bool
-    by_steps: bool = False
-    certificate: str = "auto"
-    inner: InnerSolver | None = None
-    linear: LinearSolver | None = None
-    n_jobs: int | None = None
 
-    # ---- its facts
+def to_rounding(problem: Problem) -> bool:
+    """Whether factors solve it to rounding at no further cost."""
+    facts = problem.facts
+    if facts is None or not by_factors(problem) or problem.inner is not None:
+        return False
+    if not facts.convex or problem.roundoff > ROUNDOFF:
+        return False
+    return facts.side <= DIRECT if facts.quadratic else cheap(facts.rows * facts.side**2)
 
-    @cached_property
-    def models(self) -> list[LinearModel]:
-        return [own for own in self.known if isinstance(own, LinearModel)]
 
-    @property
-    def model(self) -> LinearModel:
-        """The first, for what all folds have in common."""
-        return self.models[0]
+def decomposed(q: Question) -> bool:
+    """Whether one decomposition of each fold of squares gives f for every λ."""
+    return q.squares and all(map(_decomposed, q.models)) and q.has_design
 
-    @property
-    def facts(self) -> Facts:
-        return self.model.facts
 
-    @property
-    def chosen(self) -> bool:
-        """Whether solvers are ours to choose."""
-        return self.inner is None and self.linear is None
+def _decomposed(model: LinearModel) -> bool:
+    facts = model.facts
+    if not decomposable(min(facts.rows, facts.side)):
+        return False
+    # Rows are kept as arrays where they are wide, or judged by another loss.
+    long = facts.side <= facts.rows and type(model.test.loss) is Squared
+    return storable(facts.rows, facts.side) or long
 
-    @cached_property
-    def together(self) -> bool:
-        """Whether they are folds of linear models, which one criterion may have."""
-        if self.by_steps or not self.chosen or len(self.models) < len(self.known):
-            return False
-        return all(model.train.convex for model in self.models)
 
-    @property
-    def partitioned(self) -> bool:
-        """Whether rows are in files, or on workers."""
-        return self.together and self.model.train.far is not None
+def newton(q: Question) -> bool:
+    """Whether folds of one penalty, not of squares, may have Newton's method for all of them."""
+    wide = q.model.facts.side > q.rows * q.outputs
+    return not q.squares and not (wide and not storable(q.rows, q.model.facts.side))
 
-    @cached_property
-    def design(self) -> RowwiseDesign | None:
-        """The rows of all folds; None where they have too little in common."""
-        return InMemoryDesign.of(self.models)
 
-    @property
-    def partitions(self) -> PartitionedDesign:
-        return cast(PartitionedDesign, self.design)
+def scannable(q: Question) -> bool:
+    """Whether Hessians are formed wherever a scan is; spread levels have no other way."""
+    spread = q.model.train.design.spread is not None  # no small space knows of them
+    return cheap(q.products) or (spread and factorable(q.side))
 
-    @property
-    def side(self) -> int:
-        """Of the matrices that are factored, whichever of rows and coefficients are fewer."""
-        return int(min(self.facts.side, self.rows * self.outputs))
 
-    @property
-    def outputs(self) -> int:
-        return int(self.model.train.design.outputs)
+def has_factors(q: Question) -> bool:
+    """Whether factors of all folds are affordable, for penalties that are quadratic forms."""
+    one = q.penalties == 1 and isinstance(q.model.penalty, Ridge)
+    if q.one_penalty or one or not q.quadratic or q.design is None:
+        return False
+    facts, features = q.model.facts, q.model.train.design.features
+    if q.columns == features:
+        return by_factors(q.model) or facts.side <= min(FEW, facts.rows)
+    if facts.sparse and not storable(facts.rows, features):
+        return False
+    return factorable(facts.side // features * q.columns)
 
-    @cached_property
-    def one_penalty(self) -> bool:
-        """Whether one λ penalises all coefficients, and nothing else does."""
-        return all(map(_one_ridge, self.models))
 
-    @cached_property
-    def ridge(self) -> bool:
-        return all(isinstance(model.penalty, Ridge) for model in self.models)
+def all_outputs(q: Question) -> bool:
+    """Whether the matrix of all outputs of squares is small, too; other losses form it anyway."""
+    return not q.model.train.quadratic or q.columns * q.outputs <= max(q.columns, FEW)
 
-    @cached_property
-    def quadratic(self) -> bool:
-        """Whether penalties are xᵀS(λ)x."""
-        return all(isinstance(model.penalty, QuadraticPenalty) for model in self.models)
 
-    @cached_property
-    def weighted(self) -> bool:
-        """Whether folds weigh their ridge penalties each in its own way."""
-        return any(isinstance(m.penalty, Ridge) and m.penalty.weighted for m in self.models)
+def compared(q: Question) -> bool:
+    """Whether folds of rows that are compared with each other have factors."""
+    if q.compared is None:
+        return False
+    facts = q.model.facts
+    dense = not facts.sparse or storable(facts.rows, facts.size)  # what is formed of the rows is
+    return dense and factorable(q.rows if q.dual else q.compared_columns)
 
-    @cached_property
-    def in_own_units(self) -> bool:
-        """Whether no basis serves all folds: that of wide groups needs penalties that are alike."""
-        if not self.weighted:
-            return False
-        rows = self.partitions.n if self.partitioned else self.facts.rows
-        return bool(wide_groups(self.model, rows))
 
-    @property
-    def shared(self) -> bool:
-        """Whether all folds may be in one criterion."""
-        return self.together and not self.in_own_units
+def in_a_space(problem: Problem) -> bool:
+    """Whether a small space that gradients span serves every λ."""
+    if not isinstance(problem, LinearModel) or problem.train.far is not None:
+        return False  # the images of all rows would have to be kept
+    simple = problem.train.row_by_row and problem.train.design.spread is None
+    return problem.one_penalty and problem.train.convex and simple
 
-    @cached_property
-    def by_rows(self) -> bool:
-        """The same for losses that are sums over rows."""
-        return self.shared and self.model.train.row_by_row
 
-    @property
-    def rows(self) -> int:
-        """Of all folds, where they share them."""
-        return int(self.facts.rows)
+# ---- without folds
 
-    @property
-    def has_design(self) -> bool:
-        return self.design is not None
 
-    @property
-    def data(self) -> str:
-        """What is asked about, for people."""
-        number = np.size(self.known[0].lam0)
-        if not self.models:
-            return f"{counted(len(self.known), 'problem')}, {counted(number, 'hyperparameter')}"
-        design = self.model.train.design
-        each = f" × {design.outputs} outputs" if design.outputs > 1 else ""
-        return (
-            f"{counted(len(self.models), 'fold')} of {self.rows} rows × {design.features} columns"
-            f"{each}, {counted(number, 'hyperparameter')}"
-        )
+def known_by_gram(o: OneFit) -> bool:
+    """Whether a fit of squares is known by its Gram matrix, and that is affordable."""
+    return o.squares and o.outputs == 1 and factorable(o.size) and o.size <= o.rows
 
-    # ---- one penalty
 
-    @cached_property
-    def squares(self) -> bool:
-        return all(type(model.train.loss) is Squared for model in self.models)
+def written_size(o: OneFit) -> int:
+    """How many slopes are left, in the span of the rows where these may be an array."""
+    return o.narrowed if storable(o.rows, o.columns) else o.slopes
 
-    @property
-    def decomposed(self) -> bool:
-        """Whether one decomposition of each fold gives f for every λ."""
-        return self.squares and all(map(_decomposable, self.models))
 
-    @property
-    def newton(self) -> bool:
-        """Whether the loss takes Newton steps, in an array of the rows where they are wide."""
-        facts = self.facts
-        wide = facts.side > facts.rows * self.outputs
-        return not self.squares and not (wide and not storable(facts.rows, facts.side))
-
-    @property
-    def products(self) -> float:
-        """For the matrices of all folds, formed once."""
-        return len(self.models) * self.facts.rows * self.side**2
-
-    @property
-    def products_told(self) -> str:
-        factors = f"{counted(len(self.models), 'fold')} × {self.rows} rows × {self.side}²"
-        return f"{factors} = {_about(self.products)} products"
-
-    @property
-    def small(self) -> bool:
-        """Whether a scan forms matrices wherever it is; losses of levels have no other way."""
-        levels = self.model.train.design.spread is not None  # no small space knows of them
-        return cheap(self.products) or (levels and factorable(self.side))
-
-    @property
-    def tall(self) -> bool:
-        return self.facts.rows >= 2 * sample_size(self.side) and factorable(self.side)
-
-    # ---- several penalties
-
-    @cached_property
-    def columns(self) -> int:
-        """How many are left once wide groups are written in the span of the rows."""
-        rows = self.facts.rows if self.design is None else self.design.n
-        return narrowed(self.model, rows)
-
-    @cached_property
-    def has_factors(self) -> bool:
-        """Whether the factors of all folds are affordable, for penalties that are quadratic."""
-        alone = np.size(self.model.lam0) == 1 and isinstance(self.model.penalty, Ridge)
-        if self.one_penalty or alone or not self.quadratic or self.design is None:
-            return False
-        facts, features = self.facts, self.model.train.design.features
-        if self.columns == features:
-            return by_factors(self.model) or facts.side <= min(FEW, facts.rows)
-        if facts.sparse and not storable(facts.rows, features):
-            return False
-        return factorable(facts.side // features * self.columns)
-
-    @cached_property
-    def sets(self) -> Sets:
-        """Targets that share no λ with the others."""
-        return separable(self.model.groups)
-
-    @cached_property
-    def banded(self) -> bool:
-        """Whether these are ridge regressions, whose targets have bands of columns alike."""
-        squares = all(map(_of_squares, self.models))
-        return self.has_factors and squares and by_columns(self.model.groups, self.sets)
-
-    @property
-    def formed(self) -> bool:
-        """Whether the matrix of all outputs of squares is small, too; others form it anyway."""
-        size = self.columns * self.outputs
-        return not self.model.train.quadratic or size <= max(self.columns, FEW)
-
-    # ---- rows that are compared with each other
-
-    @cached_property
-    def dual(self) -> bool:
-        """Whether there are more columns than rows, in the span of the rows too."""
-        return self.ridge and narrowed(self.model, self.facts.rows) > self.facts.rows
-
-    @cached_property
-    def compared(self) -> CoupledDesign | None:
-        """All folds of such rows, where a factor is affordable."""
-        if not self.shared or self.model.train.row_by_row or not (self.ridge or self.quadratic):
-            return None
-        facts = self.facts
-        if facts.sparse and not storable(facts.rows, facts.size):
-            return None  # what is formed of the rows is dense
-        size = facts.rows if self.dual else narrowed(self.model, facts.rows)
-        return CoupledDesign.of(self.models, self.dual) if factorable(size) else None
-
-    # ---- other criteria of the same f
-
-    def alone(self) -> Criterion:
-        """Each problem by itself."""
-        return self.each(self.known)
-
-    def each(self, known: Sequence[Criterion | Problem]) -> Criterion:
-        shared = Preconditioners([own for own in known if isinstance(own, LinearModel)])
-        return self.added(
-            [
-                own if isinstance(own, Criterion) else built(ALONE, Single(own, self, shared))
-                for own in known
-            ]
-        )
-
-    def added(self, parts: Sequence[Criterion]) -> Criterion:
-        if not self.several:
-            return parts[0]
-        total = Sum(parts, self.n_jobs)
-        total.chosen = parts[0].chosen
-        return total
-
-    def again(self, models: Sequence[LinearModel]) -> Criterion:
-        """What is chosen for other models in the place of these."""
-        return plan(models if self.several else models[0], n_jobs=self.n_jobs)
-
-    def on_sample(self) -> Criterion:
-        """The same folds on the rows that are kept in memory."""
-        return self.again(near_models(self.partitions, self.models))
-
-    def or_one_penalty(self, criterion: Criterion) -> Criterion:
-        """The same, told how to be one of a single λ, where several reach all slopes."""
-        if self.together and not self.partitioned and all(map(one_would_do, self.models)):
-            criterion.shared = lambda: self.again([with_one_penalty(m) for m in self.models])
-        return criterion
-
-    def of(self, kind: Callable[..., C], design: FoldedDesign | None) -> C:
-        """All folds in one criterion."""
-        criterion = kind(self.models, design, self.alone, self.several)
-        if not self.one_penalty and not self.partitioned:
-            criterion.at_once = self.n_jobs
-        return criterion
+# ---- one problem by itself
 
 
 @dataclass(frozen=True, eq=False)
 class Single:
-    """One problem by itself; `preconditioners` are those of all folds."""
+    """One of the problems; `preconditioners` are those of all of them."""
 
     problem: Problem
     question: Question
@@ -396,7 +244,6 @@ class Single:
 
     @property
     def chosen(self) -> bool:
-        """Whether solvers are ours to choose."""
         return self.question.chosen
 
     @property
@@ -405,27 +252,10 @@ class Single:
         return self.chosen and facts is not None and facts.has_hessian
 
     @property
-    def exact(self) -> bool:
-        return self.one and self.chosen and _exact(self.problem)
-
-    @property
-    def in_a_space(self) -> bool:
-        return isinstance(self.problem, LinearModel) and _in_a_space(self.problem)
-
-    @property
     def solvers(self) -> tuple[Any, Any]:
         """Those that were given, or are chosen."""
         q = self.question
         return solvers(self.problem) if self.chosen else (q.inner, q.linear)
-
-    @property
-    def work(self) -> str:
-        """Of an evaluation by implicit differentiation."""
-        if not self.chosen:
-            return "The solvers are those that were given."
-        solver = first(SOLVERS, self.problem)
-        newton = "Newton steps and one adjoint for each fold"
-        return f"{newton}, by {solver.name}: {solver.why(self.problem)} {solver.work(self.problem)}"
 
 
 # ---- the tables
@@ -434,7 +264,7 @@ TABLE: list[Choice[Question, Criterion]] = [
     Choice(
         "rows brought into memory",
         holds=lambda q: q.partitioned and q.partitions.whole,
-        build=lambda q: q.on_sample(),
+        build=lambda q: on_sample(q),
         why=lambda q: f"All {q.partitions.n} rows are few enough to be kept in memory.",
     ),
     Choice(
@@ -448,105 +278,106 @@ TABLE: list[Choice[Question, Criterion]] = [
     ),
     Choice(
         "all folds together, by factors of as many rows as there are (dual)",
-        holds=lambda q: q.compared is not None and q.dual,
-        build=lambda q: q.of(Dual, q.compared),
+        holds=lambda q: compared(q) and q.dual,
+        build=lambda q: _all_folds(Dual, q, q.compared),
         why=lambda q: (
             f"The loss compares rows with each other; {q.rows} rows are fewer than the columns, "
-            f"and a factor of {_square(q.rows)} is affordable (up to {FEW})."
+            f"and a factor of {square(q.rows)} is affordable (up to {FEW})."
         ),
-        work=lambda q: _newton(q, q.rows),
+        work=lambda q: _newton_work(q, q.rows),
     ),
     Choice(
         "all folds together, by factors of the Hessian of each",
-        holds=lambda q: q.compared is not None,
+        holds=lambda q: compared(q),
         build=lambda q: _joint(q, q.compared),
         why=lambda q: (
             "The loss compares rows with each other, and a factor of "
-            f"{_square(q.side)} is affordable (up to {FEW})."
+            f"{square(q.side)} is affordable (up to {FEW})."
         ),
-        work=lambda q: _newton(q, q.side),
+        work=lambda q: _newton_work(q, q.side),
     ),
     Choice(
         "all folds together, by one eigendecomposition of each for every penalty",
-        holds=lambda q: q.by_rows and q.one_penalty and q.decomposed and q.has_design,
-        build=lambda q: q.of(Spectral, q.design),
+        holds=lambda q: q.by_rows and q.one_penalty and decomposed(q),
+        build=lambda q: _all_folds(Spectral, q, q.design),
         why=lambda q: (
             "Squares have the same Hessian everywhere but for the one penalty, and a decomposition "
-            f"of {_square(q.side)} is affordable (up to {DECOMPOSED})."
+            f"of {square(q.side)} is affordable (up to {DECOMPOSED})."
         ),
         work=lambda q: (
-            f"One Gram matrix of the rows and {len(q.models)} decompositions of {_square(q.side)} "
+            f"One Gram matrix of the rows and {q.folds} decompositions of {square(q.side)} "
             "at first; then no pass over the data, whatever the penalty."
         ),
     ),
     Choice(
         "all folds together, by factors of the Hessian of each",
-        holds=lambda q: q.by_rows and q.one_penalty and q.newton and q.small and q.has_design,
+        holds=lambda q: q.by_rows and q.one_penalty and newton(q) and scannable(q) and q.has_design,
         build=lambda q: _joint(q, q.design),
         why=lambda q: (
-            f"{q.products_told} for the Hessians of all folds are few (up to {_about(CHEAP)}), "
+            f"{_products(q)} for the Hessians of all folds are few (up to {about(CHEAP)}), "
             "so that the whole range of the penalty can be scanned."
             if cheap(q.products)
-            else f"Spread levels need factors, of {_square(q.side)} (up to {FEW})."
+            else f"Spread levels need factors, of {square(q.side)} (up to {FEW})."
         ),
-        work=lambda q: _newton(q, q.side),
+        work=lambda q: _newton_work(q, q.side),
     ),
     Choice(
         "all folds together, by iterations that share one Hessian",
-        holds=lambda q: q.by_rows and q.one_penalty and q.newton and q.tall and q.has_design,
-        build=lambda q: q.of(SharedCurvature, q.design),
+        holds=lambda q: q.by_rows and q.one_penalty and newton(q) and tall(q) and q.has_design,
+        build=lambda q: _all_folds(SharedCurvature, q, q.design),
         why=lambda q: (
-            f"{q.products_told} for the Hessians of all folds are many (more than "
-            f"{_about(CHEAP)}), but {q.rows} rows for {q.side} coefficients are at least "
+            f"{_products(q)} for the Hessians of all folds are many (more than "
+            f"{about(CHEAP)}), but {q.rows} rows for {q.side} coefficients are at least "
             f"{2 * sample_size(q.side)}: folds hardly differ in their Hessians."
         ),
         work=lambda q: (
-            f"A few iterations of {2 * len(q.models) + 2} passes over the data, for the fits and "
+            f"A few iterations of {2 * q.folds + 2} passes over the data, for the fits and "
             "the adjoints of all folds and the fit on all rows; where they become slow, one Gram "
-            f"matrix of the rows and {len(q.models) + 1} factors of {_square(q.side)}."
+            f"matrix of the rows and {q.folds + 1} factors of {square(q.side)}."
         ),
     ),
     Choice(
         "all folds together, target by target, by factors of Gram matrices",
-        holds=lambda q: q.by_rows and q.banded and len(q.sets) > 1,
+        holds=lambda q: q.by_rows and has_factors(q) and q.banded and len(q.sets) > 1,
         build=lambda q: _target_by_target(q),
         why=lambda q: (
             "Squares have the same Hessian everywhere but for the penalties, no penalty is shared "
-            f"by {len(q.sets)} sets of targets, and a factor of {_square(q.columns)} is affordable."
+            f"by {len(q.sets)} sets of targets, and a factor of {square(q.columns)} is affordable."
         ),
-        work=lambda q: _by_squares(q),
+        work=lambda q: _squares_work(q),
     ),
     Choice(
         "all folds together, by factors of Gram matrices (banded ridge)",
-        holds=lambda q: q.by_rows and q.banded,
-        build=lambda q: q.of(Bands, q.design),
+        holds=lambda q: q.by_rows and has_factors(q) and q.banded,
+        build=lambda q: _all_folds(Bands, q, q.design),
         why=lambda q: (
             "Squares have the same Hessian everywhere but for the penalties, and a factor of "
-            f"{_square(q.columns)} is affordable."
+            f"{square(q.columns)} is affordable."
         ),
-        work=lambda q: _by_squares(q),
+        work=lambda q: _squares_work(q),
     ),
     Choice(
         "all folds together, by factors of the Hessian of each",
-        holds=lambda q: q.by_rows and q.has_factors and q.formed,
+        holds=lambda q: q.by_rows and has_factors(q) and all_outputs(q),
         build=lambda q: _joint(q, q.design),
         why=lambda q: (
-            f"There are {np.size(q.model.lam0)} penalties, and factors of "
-            f"{_square(q.columns * q.outputs)} are affordable: they give the second derivatives of "
+            f"There are {q.penalties} penalties, and factors of "
+            f"{square(q.columns * q.outputs)} are affordable: they give the second derivatives of "
             "the criterion, too."
         ),
-        work=lambda q: _newton(q, q.columns * q.outputs),
+        work=lambda q: _newton_work(q, q.columns * q.outputs),
     ),
     Choice(
         "all folds together, by passes with a sketch of the curvature",
         holds=lambda q: q.partitioned and q.partitions.loss.convex,
-        build=lambda q: SketchedCurvature(q.models, q.partitions, q.on_sample, q.several),
+        build=lambda q: _sketched(q),
         why=lambda q: (
-            f"The {q.partitions.n} rows are not in memory, and factors of {_square(q.facts.side)} "
-            "are expensive: a sample of the rows that is kept has about their curvature."
+            f"The {q.partitions.n} rows are not in memory, and factors of "
+            f"{square(q.model.facts.side)} are expensive: a sample of the rows that is kept has "
+            "about their curvature."
         ),
         work=lambda q: (
-            f"A few reads of all rows, each of {2 * len(q.models) + 2} passes over the data: for "
+            f"A few reads of all rows, each of {2 * q.folds + 2} passes over the data: for "
             "the fits and the adjoints of all folds and the fit on all rows."
         ),
     ),
@@ -556,15 +387,15 @@ TABLE: list[Choice[Question, Criterion]] = [
         build=lambda q: _by_own_columns(q),
         why=lambda q: (
             "Each fold scales the columns by its own rows, and factors for all folds, of "
-            f"{_square(q.side)}, are expensive."
+            f"{square(q.side)}, are expensive."
         ),
     ),
     Choice(
         "each problem by itself",
         holds=lambda q: True,
-        build=lambda q: q.or_one_penalty(q.alone()),
+        build=lambda q: _or_one_penalty(q, _alone(q)),
         why=lambda q: (
-            f"Factors for all folds together, of {_square(q.side)}, are expensive, or of no use."
+            f"Factors for all folds together, of {square(q.side)}, are expensive, or of no use."
             if q.together
             else ""
         ),
@@ -577,25 +408,25 @@ ALONE: list[Choice[Single, Criterion]] = [
         holds=lambda s: s.question.by_steps,
         build=lambda s: _by_steps(s),
         why=lambda s: "The search takes steps of its own, each with its own tolerance.",
-        work=lambda s: s.work,
+        work=lambda s: _implicit_work(s),
     ),
     Choice(
         "implicit differentiation by factors, with second derivatives",
         holds=lambda s: s.has_hessian,
         build=lambda s: _to_rounding(s, has_hessian=True),
         why=lambda s: "The problem knows the second derivatives of its criterion.",
-        work=lambda s: s.work,
+        work=lambda s: _implicit_work(s),
     ),
     Choice(
         "implicit differentiation by factors, to rounding",
-        holds=lambda s: s.exact,
+        holds=lambda s: s.one and s.chosen and to_rounding(s.problem),
         build=lambda s: _to_rounding(s, has_hessian=False),
         why=lambda s: "There is one hyperparameter, and solves by factors are cheap.",
-        work=lambda s: s.work,
+        work=lambda s: _implicit_work(s),
     ),
     Choice(
         "a small space that gradients span (Galerkin)",
-        holds=lambda s: s.in_a_space,
+        holds=lambda s: in_a_space(s.problem),
         build=lambda s: _in_space(s),
         why=lambda s: "With one penalty, a few directions of coefficients serve all its values.",
         work=lambda s: f"At most {GROWTH} passes over the data for each fold; a scan takes none.",
@@ -605,10 +436,10 @@ ALONE: list[Choice[Single, Criterion]] = [
         holds=lambda s: True,
         build=lambda s: _to_tolerance(s),
         why=lambda s: (
-            f"There {'is' if s.one else 'are'} {counted(np.size(s.problem.lam0), 'hyperparameter')}"
-            f", and {counted(s.problem.x0.size, 'coefficient')} for each fold."
+            f"There {'is' if s.one else 'are'} {counted(s.question.penalties, 'hyperparameter')}"
+            f", and {counted(int(s.problem.x0.size), 'coefficient')} for each fold."
         ),
-        work=lambda s: s.work,
+        work=lambda s: _implicit_work(s),
     ),
 ]
 
@@ -617,7 +448,7 @@ SOLVERS: list[Choice[Problem, LinearSolver]] = [
         "a Cholesky factor of the Hessian",
         holds=lambda p: by_factors(p),
         build=lambda p: linears.Cholesky(),
-        why=lambda p: f"{_square(_side(p))} is small.",
+        why=lambda p: f"{square(_side(p))} is small.",
         work=lambda p: "Each step makes one factor.",
     ),
     Choice(
@@ -631,15 +462,95 @@ SOLVERS: list[Choice[Problem, LinearSolver]] = [
         "conjugate gradients",
         holds=lambda p: _misleading_diagonal(p),
         build=lambda p: linears.CG(5000),
-        why=lambda p: f"{_square(_side(p))} is too large for a factor, and its diagonal of no use.",
+        why=lambda p: f"{square(_side(p))} is too large for a factor, and its diagonal of no use.",
         work=lambda p: "Each iteration takes a pass over the data.",
     ),
     Choice(
         "conjugate gradients, preconditioned by the diagonal",
         holds=lambda p: True,
         build=lambda p: linears.CG(5000, linears.jacobi),
-        why=lambda p: f"{_square(_side(p))} is too large for a factor.",
+        why=lambda p: f"{square(_side(p))} is too large for a factor.",
         work=lambda p: "Each iteration takes a pass over the data.",
+    ),
+]
+
+
+WITHOUT_FOLDS: list[Choice[OneFit, str]] = [
+    Choice(
+        "one fit on all rows, by factors of its Gram matrix",
+        holds=lambda o: o.of_squares and known_by_gram(o),
+        build=lambda o: "gram",
+        why=lambda o: (
+            f"Squares of one target have all that is needed in a Gram matrix of {square(o.size)}: "
+            f"at most {o.rows} rows and {FEW}."
+        ),
+        work=lambda o: f"One factor of {square(o.size)}, and no pass over the data but the first.",
+    ),
+    Choice(
+        "one fit on all rows, with the marginal likelihood by a factor of its Hessian (Laplace)",
+        holds=lambda o: o.marginal and decomposable(o.narrow_size),
+        build=lambda o: "laplace",
+        why=lambda o: f"A factor of {square(o.narrow_size)} is affordable (up to {DECOMPOSED}).",
+        work=lambda o: _one_fit_work(o.narrow_size),
+    ),
+    Choice(
+        "one fit on all rows, with leverages by a factor of its Hessian",
+        holds=lambda o: not o.marginal and factorable(written_size(o)),
+        build=lambda o: "factor",
+        why=lambda o: f"A factor of {square(written_size(o))} is affordable (up to {FEW}).",
+        work=lambda o: _one_fit_work(written_size(o)),
+    ),
+    Choice(
+        "one fit on all rows, with leverages estimated by random probes",
+        holds=lambda o: not o.marginal and o.width == 1 and o.ridge,
+        build=lambda o: "probes",
+        why=lambda o: f"A factor of {square(written_size(o))} is expensive (more than {FEW}).",
+        work=lambda o: "Conjugate gradients for the fit and every probe, a pass each iteration.",
+    ),
+    Choice(
+        "one fit on all rows, with leverages by a factor of its Hessian",
+        holds=lambda o: not o.marginal and decomposable(written_size(o)),
+        build=lambda o: "factor",
+        why=lambda o: (
+            "Probes are for one output and ridge penalties, and a factor of "
+            f"{square(written_size(o))} is affordable (up to {DECOMPOSED})."
+        ),
+        work=lambda o: _one_fit_work(written_size(o)),
+    ),
+    Choice(
+        "nothing",
+        holds=lambda o: True,
+        build=lambda o: "none",
+        why=lambda o: f"A factor of the Hessian, of {o.size} coefficients, is too expensive.",
+    ),
+]
+
+LEFT_OUT: list[Choice[LeftOutRows, str]] = [
+    Choice(
+        "leave-one-out in closed form, by one eigendecomposition for every penalty",
+        holds=lambda r: (
+            r.one_penalty and decomposable(min(r.rows, r.columns)) and storable(r.rows, r.columns)
+        ),
+        build=lambda r: "decomposition",
+        why=lambda r: (
+            f"There is one penalty, and a decomposition of {square(min(r.rows, r.columns))} is "
+            f"affordable (up to {DECOMPOSED})."
+        ),
+        work=lambda r: "A product of the rows with what is decomposed: about a pass over the data.",
+    ),
+    Choice(
+        "leave-one-out in closed form, by a factor of as many rows as there are (dual)",
+        holds=lambda r: r.columns > r.rows and r.penalised,
+        build=lambda r: "dual",
+        why=lambda r: f"{r.rows} rows are fewer than {r.columns} columns.",
+        work=lambda r: f"One Gram matrix and one factor of {square(r.rows)}.",
+    ),
+    Choice(
+        "leave-one-out in closed form, by a factor of the Gram matrix",
+        holds=lambda r: True,
+        build=lambda r: "factor",
+        why=lambda r: f"{r.columns} columns are what is factored, for {r.rows} rows.",
+        work=lambda r: f"One factor of {square(r.columns)}, and its product with the rows.",
     ),
 ]
 
@@ -691,8 +602,7 @@ def plan(
 def built(table: Sequence[Choice[Q, Criterion]], asked: Q) -> Criterion:
     """What the first row that holds makes, with what is to be said of it."""
     choice = first(table, asked)
-    criterion = choice.build(asked)
-    own = Chosen(asked.data, choice.name, choice.why(asked), choice.work(asked))
+    criterion, own = choice.build(asked), choice.told(asked)
     criterion.chosen = own if criterion.chosen is None else own.over(criterion.chosen)
     return criterion
 
@@ -726,89 +636,69 @@ def in_memory(problem: Problem) -> Problem:
     return near_models(problem.train.far, [problem])[0]
 
 
-# ---- what holds
-
-
-def by_factors(problem: Problem) -> bool:
-    """Whether its linear systems are solved by a factor of the Hessian."""
-    facts = problem.facts
-    if facts is None:
-        return False
-    if facts.quadratic:
-        return facts.formed or factorable(facts.side)
-    return facts.side <= (DIRECT if facts.side <= facts.rows else DIRECT_WIDE)
-
-
-def _exact(problem: Problem) -> bool:
-    """Whether factors solve it to rounding at no further cost."""
-    facts = problem.facts
-    if facts is None or not by_factors(problem) or problem.inner is not None:
-        return False
-    if not facts.convex or problem.roundoff > ROUNDOFF:
-        return False
-    return facts.side <= DIRECT if facts.quadratic else cheap(facts.rows * facts.side**2)
-
-
-def _in_a_space(model: LinearModel) -> bool:
-    """Whether a small space that gradients span serves every λ."""
-    simple = model.train.row_by_row and model.train.design.spread is None
-    simple = simple and model.train.far is None  # the images of all rows would have to be kept
-    return model.one_penalty and model.train.convex and simple
-
-
-def _misleading_diagonal(problem: Problem) -> bool:
-    """Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads."""
-    facts = cast(Facts, problem.facts)
-    return facts.products or (facts.sparse and np.size(problem.lam0) == 1)
-
-
-def _side(problem: Problem) -> int:
-    return cast(Facts, problem.facts).side
-
-
-def _one_ridge(model: LinearModel) -> bool:
-    """Whether one λ penalises all coefficients, and nothing else does."""
-    penalty, slopes = model.penalty, model.train.design.slopes
-    return isinstance(penalty, Ridge) and penalty.floor == 0.0 and penalty.shared(slopes)
-
-
-def _of_squares(model: LinearModel) -> bool:
-    """Whether it is a ridge regression, judged by squares."""
-    squared = type(model.train.loss) is type(model.test.loss) is Squared
-    return squared and isinstance(model.penalty, Ridge)
-
-
-def _decomposable(model: LinearModel) -> bool:
-    """Whether one decomposition gives f for every λ."""
-    facts = model.facts
-    if not decomposable(min(facts.rows, facts.side)):
-        return False
-    # Rows are kept as arrays where they are wide, or judged by another loss.
-    tall = facts.side <= facts.rows and type(model.test.loss) is Squared
-    return storable(facts.rows, facts.side) or tall
-
-
-def one_would_do(model: LinearModel) -> bool:
-    """Whether several ridge penalties reach all slopes, so that one might."""
-    penalty = model.penalty
-    if not isinstance(penalty, Ridge) or penalty.n_lam == 1:
-        return False
-    return bool(np.all(penalty.groups[: model.train.design.slopes] >= 0))
-
-
 # ---- what is built
 
 
-def with_one_penalty(model: LinearModel) -> LinearModel:
-    """The same model with one λ for all slopes."""
-    penalty = cast(Ridge, model.penalty)
-    one = penalty.with_groups(np.minimum(penalty.groups, 0))
-    return LinearModel(model.train, model.test, one, model.ledger)
+def _alone(q: Question) -> Criterion:
+    """Each problem by itself."""
+    return _each(q, q.known)
+
+
+def _each(q: Question, known: Sequence[Criterion | Problem]) -> Criterion:
+    bends = Preconditioners([own for own in known if isinstance(own, LinearModel)])
+    one = partial(Single, question=q, preconditioners=bends)
+    return _added(
+        q, [own if isinstance(own, Criterion) else built(ALONE, one(own)) for own in known]
+    )
+
+
+def _added(q: Question, parts: Sequence[Criterion]) -> Criterion:
+    if not q.several:
+        return parts[0]
+    total = Sum(parts, q.n_jobs)
+    total.chosen = parts[0].chosen
+    return total
+
+
+def _again(q: Question, models: Sequence[LinearModel]) -> Criterion:
+    """What is chosen for other models in the place of these."""
+    return plan(models if q.several else models[0], n_jobs=q.n_jobs)
+
+
+def on_sample(q: Question) -> Criterion:
+    """The same folds on the rows that are kept in memory."""
+    return _again(q, near_models(q.partitions, q.models))
+
+
+def _or_one_penalty(q: Question, criterion: Criterion) -> Criterion:
+    """The same, told how to be one of a single λ, where several reach all slopes."""
+    if q.one_would_do and not q.partitioned:
+        criterion.shared = lambda: _again(q, [with_one_penalty(model) for model in q.models])
+    return criterion
+
+
+def _all_folds(kind: Callable[..., C], q: Question, design: FoldedDesign | None) -> C:
+    criterion = kind(q.models, design, partial(_alone, q), q.several)
+    if not q.one_penalty and not q.partitioned:
+        criterion.at_once = q.n_jobs
+    return criterion
+
+
+def _joint(q: Question, design: FoldedDesign | None) -> Criterion:
+    """With a search on a sample first, where the rows are not in memory."""
+    criterion = _all_folds(Joint, q, design)
+    if q.partitioned:
+        criterion.surrogate = partial(on_sample, q)
+    return criterion
+
+
+def _sketched(q: Question) -> Criterion:
+    return SketchedCurvature(q.models, q.partitions, partial(on_sample, q), q.several)
 
 
 def _target_by_target(q: Question) -> Criterion:
-    assert q.design is not None
-    found = BandsApart(q.models, q.design, q.sets, q.each, q.several, q.n_jobs)
+    each = partial(_each, q)
+    found = BandsApart(q.models, cast(Any, q.design), q.sets, each, q.several, q.n_jobs)
     found.at_once = None if q.partitioned else q.n_jobs
     return found
 
@@ -820,45 +710,28 @@ def _by_own_columns(q: Question) -> Criterion:
     rows, a space that gradients span.
     """
     turned = map(unweighted, q.models)
-    return q.or_one_penalty(q.added([Rescaled(plan(own), scale) for own, scale in turned]))
-
-
-def _joint(q: Question, design: FoldedDesign | None) -> Criterion:
-    """With a search on a sample first, where the rows are not in memory."""
-    criterion = q.of(Joint, design)
-    if q.partitioned:
-        criterion.surrogate = q.on_sample
-    return criterion
+    parts = [Rescaled(plan(own), scale) for own, scale in turned]
+    return _or_one_penalty(q, _added(q, parts))
 
 
 def _by_steps(s: Single) -> Criterion:
     certificate = s.question.certificate
     measured, bound = certificate != "none", certificate == "bound"
     refined = measured and s.chosen and by_factors(s.problem)  # for a back-substitution or two
-    how: dict[str, Any] = {"certificate": measured, "corrected": refined, "bound": bound}
-    return Implicit(s.problem, *s.solvers, **how)
+    how = partial(Implicit, s.problem, certificate=measured, corrected=refined, bound=bound)
+    return how(*s.solvers)
 
 
 def _to_rounding(s: Single, has_hessian: bool) -> Criterion:
     # A few long steps gain nothing from the secant of the solutions, and do without its memory.
-    how: dict[str, Any] = {
-        "certificate": False,
-        "extrapolate": False,
-        "exact": True,
-        "has_hessian": has_hessian,
-    }
-    return Implicit(s.problem, *s.solvers, **how)
+    how = partial(Implicit, s.problem, certificate=False, extrapolate=False, exact=True)
+    return how(*s.solvers, has_hessian=has_hessian)
 
 
 def _to_tolerance(s: Single) -> Implicit:
     """For several λ, errors are measured at the end only, for that takes more than all the rest."""
-    how: dict[str, Any] = {
-        "certificate": s.one,
-        "corrected": s.one,
-        "by_distance": s.one,
-        "bound": False,
-    }
-    return Implicit(s.problem, *s.solvers, extrapolate=s.one and not s.in_a_space, **how)
+    how = partial(Implicit, s.problem, certificate=s.one, corrected=s.one, by_distance=s.one)
+    return how(*s.solvers, bound=False, extrapolate=s.one and not in_a_space(s.problem))
 
 
 def _in_space(s: Single) -> Criterion:
@@ -868,6 +741,12 @@ def _in_space(s: Single) -> Criterion:
         plain.linear = linears.CG(5000, partial(by_gram, bend))
         plain.inner = inners.Newton(plain.linear)
     return Galerkin(plain, bend, setup)
+
+
+def _misleading_diagonal(problem: Problem) -> bool:
+    """Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads."""
+    facts = cast(Facts, problem.facts)
+    return facts.products or (facts.sparse and np.size(problem.lam0) == 1)
 
 
 class Preconditioners:
@@ -890,33 +769,41 @@ class Preconditioners:
 # ---- what is said
 
 
-def _newton(q: Question, size: int) -> str:
+def _side(problem: Problem) -> int:
+    return cast(Facts, problem.facts).side
+
+
+def _products(q: Question) -> str:
+    """How many products of numbers the Hessians of all folds take."""
+    factors = f"{counted(q.folds, 'fold')} × {q.rows} rows × {q.side}²"
+    return f"{factors} = {about(q.products)} products"
+
+
+def _newton_work(q: Question, size: int) -> str:
     """What Newton's method for all folds takes, by factors of so many coefficients."""
-    K = len(q.models)
     return (
-        f"A few Newton steps, each {counted(K, 'pass')} over the data, one Gram matrix of the rows "
-        f"and {counted(K, 'factor')} of {_square(size)}; the adjoints by the same factors."
+        f"A few Newton steps, each of {counted(q.folds, 'pass')} over the data, one Gram matrix of "
+        f"the rows and {counted(q.folds, 'factor')} of {square(size)}; the adjoints by the same."
     )
 
 
-def _by_squares(q: Question) -> str:
+def _squares_work(q: Question) -> str:
     return (
-        f"One Gram matrix of the rows at first; then {counted(len(q.models), 'factor')} of "
-        f"{_square(q.columns)} and no pass over the data."
+        f"One Gram matrix of the rows at first; then {counted(q.folds, 'factor')} of "
+        f"{square(q.columns)} and no pass over the data."
     )
 
 
-def _about(number: float) -> str:
-    """A number to two digits: 22, 4500, 3.1e7."""
-    return f"{number:.0f}" if number < 1e5 else f"{number:.1e}".replace("e+0", "e")
+def _one_fit_work(size: int) -> str:
+    return (
+        "A few Newton steps, each of a pass over the data, one Gram matrix of the rows and one "
+        f"factor of {square(size)}, which gives the leverages too."
+    )
 
 
-def _square(size: int) -> str:
-    return f"{size} × {size}"
-
-
-def counted(number: int, what: str) -> str:
-    """1 fold, 5 folds, 5 passes."""
-    if number == 1:
-        return f"1 {what}"
-    return f"{number} {what}es" if what.endswith("s") else f"{number} {what}s"
+def _implicit_work(s: Single) -> str:
+    if not s.chosen:
+        return "The solvers are those that were given."
+    solver = first(SOLVERS, s.problem)
+    each = "The fit and the adjoint of each fold"
+    return f"{each} by {solver.name}: {solver.why(s.problem)} {solver.work(s.problem)}"

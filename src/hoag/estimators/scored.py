@@ -9,9 +9,11 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result
+from hoag._criteria.facts import OneFit
 from hoag._criteria.marginal import Marginal
 from hoag._criteria.scored import without_folds
-from hoag._criteria.scores import Cp, Information, LeftOut, OfSquares, Score
+from hoag._criteria.scores import ByDegrees, Cp, Information, LeftOut, OfSquares, Score
+from hoag._criteria.select import WITHOUT_FOLDS, first
 from hoag._criteria.wrapped import unwrapped
 from hoag._glm.folds import linear_folds
 from hoag._glm.targets import Target
@@ -35,6 +37,9 @@ def scored_task(
     (whole,) = linear_folds(rows, target, splits, u.weights, shares.penalties, u.log_shift)
     variance = None if noise is None else noise / u.y_scale**2
     criterion = without_folds(whole, word, noise=variance, unit=estimator._loss_unit)
+    score = criterion.score
+    asked = OneFit(whole, isinstance(score, ByDegrees), isinstance(score, Marginal))
+    criterion.chosen = first(WITHOUT_FOLDS, asked).told(asked)
     moved = estimator._moved(shares, criterion, u, curvature)
 
     def models(x: Array) -> list[dict[str, Any]]:
