@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hoag._data.blocks import blocks as blocks
     from hoag._data.memory import MemoryPlan as MemoryPlan
     from hoag._data.memory import plan_memory as plan_memory
+    from hoag._explain import explain as explain
     from hoag._minimize import minimize as minimize
     from hoag.estimators import CoxRegressionCV as CoxRegressionCV
     from hoag.estimators import GAMClassifierCV as GAMClassifierCV
@@ -88,6 +89,7 @@ _HOMES = {
         "PoissonRegressorCV QuantileRegressorCV RidgeCV RidgeClassifierCV "
         "TweedieRegressorCV"
     ),
+    "hoag._explain": "explain",
     "hoag._minimize": "minimize",
     "hoag.own.implicit": "implicit",
     "hoag.own.plain": "problem",

@@ -231,7 +231,7 @@ class OneFit:
     @property
     def data(self) -> str:
         number = counted(int(np.size(self.model.lam0)), "hyperparameter")
-        return f"{self.rows} rows × {self.columns} columns, {number}, no rows held out"
+        return f"{self.rows} rows × {self.columns} columns, none held out, {number}"
 
     @property
     def rows(self) -> int:
@@ -304,7 +304,7 @@ class LeftOutRows:
     @property
     def data(self) -> str:
         number = counted(self.hyperparameters, "hyperparameter")
-        return f"{self.rows} rows × {self.columns} columns, each row left out once, {number}"
+        return f"{self.rows} rows, each left out once, × {self.columns} columns, {number}"
 
 
 def _one_ridge(model: LinearModel) -> bool:
@@ -331,8 +331,10 @@ def with_one_penalty(model: LinearModel) -> LinearModel:
 
 
 def about(number: float) -> str:
-    """22, 4500, 3.1e7."""
-    return f"{number:.0f}" if number < 1e5 else f"{number:.1e}".replace("e+0", "e")
+    """22, 4500, 3.1e7, 3e8."""
+    if number < 1e5:
+        return f"{number:.0f}"
+    return f"{number:.1e}".replace("e+0", "e").replace("e+", "e").replace(".0e", "e")
 
 
 def square(size: int) -> str:

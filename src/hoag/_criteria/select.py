@@ -781,10 +781,11 @@ def _products(q: Question) -> str:
 
 def _newton_work(q: Question, size: int) -> str:
     """What Newton's method for all folds takes, by factors of so many coefficients."""
-    return (
-        f"A few Newton steps, each of {counted(q.folds, 'pass')} over the data, one Gram matrix of "
-        f"the rows and {counted(q.folds, 'factor')} of {square(size)}; the adjoints by the same."
-    )
+    passes, factors = f"{counted(q.folds, 'pass')} over the data", counted(q.folds, "factor")
+    made = f"as many Gram matrices of the rows and {factors} of {square(size)}"
+    if q.by_rows and not cheap(q.folds * q.rows * size**2):
+        return f"A few steps, each of {passes}; {made} where these have become slow."
+    return f"A few Newton steps, each of {passes}, {made}; the adjoints by the same."
 
 
 def _squares_work(q: Question) -> str:

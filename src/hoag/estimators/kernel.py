@@ -92,6 +92,8 @@ class KernelRidgeCV(Regressor, TunedEstimator):
     gamma_: Any
     scores_: dict[str, Array]
 
+    _called = "gamma and alpha"
+
     def __init__(
         self,
         alpha: Any = None,

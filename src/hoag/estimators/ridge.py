@@ -20,7 +20,6 @@ from hoag._criteria.apart import left_out
 from hoag._criteria.facts import LeftOutRows
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._criteria.select import LEFT_OUT, first
-from hoag._criteria.wrapped import unwrapped
 from hoag._data.engine import Engine
 from hoag._glm.folds import FREE
 from hoag._glm.groups import NAMES
@@ -134,8 +133,7 @@ class RidgeEstimator(LinearEstimator):
             return kept, np.asarray(loo.predictions(own) * u.y_scale + u.y_mean)
 
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
-            found = unwrapped(moved.criterion, result.evaluation)[1]
-            return models(criterion.solution(found)[0])[0], Cost()
+            return models(moved.criterion.solution(result.evaluation)[0])[0], Cost()
 
         return Task(
             moved.criterion,
