@@ -15,8 +15,8 @@ import hoag
 from hoag import Box, InvalidInput
 from hoag.domains import Ball, Ordered, Product, Simplex, adopt, product
 from hoag.optimize import Auto, Hoag
-from hoag.optimize.curvature import acting, steepest
 from hoag.optimize.projected import _Bend, descend, least
+from hoag.optimize.steps import acting, steepest
 
 # ---- projections
 

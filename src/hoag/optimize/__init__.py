@@ -15,9 +15,8 @@ from hoag.optimize.base import Search
 from hoag.optimize.bayes import Bayes
 from hoag.optimize.blackbox import Grid, Random
 from hoag.optimize.growing import Growing
-from hoag.optimize.hoag import Hoag
+from hoag.optimize.hoag import Adaptive, Constant, Hoag
 from hoag.optimize.run import Run
-from hoag.optimize.steps import Adaptive, Constant
 from hoag.optimize.tpe import TPE
 
 __all__ = [

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hoag._core.domain import Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation, Status
@@ -123,23 +122,6 @@ class Journal:
         """The journal up to where the clock or a callback stopped the search, to go on with it."""
         stops = [k for k, entry in enumerate(self.entries) if entry.what == "stop"]
         return Journal(self.entries[: stops[0]], self.held) if stops else self
-
-
-def on_bounds(lam: Array, p: Array, domain: Domain) -> str:
-    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence.
-
-    What else holds λ in a domain, such as that weights sum to one, is meant and not worth a word.
-    """
-    lower, upper = domain.sides(lam.size)
-    free = lower < upper  # a λ that somebody fixed is where it was wanted
-    low = np.flatnonzero(free & (lam <= lower) & (p > 0))
-    high = np.flatnonzero(free & (lam >= upper) & (p < 0))
-    if low.size + high.size == 0:
-        return ""
-    if low.size + high.size > 1:
-        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
-    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
-    return f"{domain.told(lam, j)} is on its {side} bound: the best value may lie beyond."
 
 
 def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:

@@ -13,8 +13,8 @@ from hoag._core.result import Evaluation
 from hoag._criteria.base import Traits
 from hoag.optimize.asks import Asking, Evaluate, Steps, sentence
 from hoag.optimize.auto import Auto
-from hoag.optimize.curvature import acting
 from hoag.optimize.quasi_newton import Descent, InBox
+from hoag.optimize.steps import acting
 
 
 class Growing(Auto):

@@ -26,13 +26,22 @@ from hoag.optimize.asks import (
     Profile,
     Steps,
     abreast,
-    on_bounds,
     sentence,
 )
-from hoag.optimize.curvature import TINY
-from hoag.optimize.quasi_newton import SHORTEST
 from hoag.optimize.scan import RISEN, scan
-from hoag.optimize.steps import AHEAD, LONGEST
+from hoag.optimize.steps import (
+    AHEAD,
+    LONGEST,
+    SHORTEST,
+    TINY,
+    can_fall,
+    converged,
+    mapping,
+    on_bounds,
+    out_of_steps,
+    size,
+    stalled,
+)
 
 
 def descend(
@@ -178,8 +187,7 @@ class _Descent:
 
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
         def told(now: Evaluation) -> Note:
-            mapping = now.lam - self.domain.project(now.lam - now.grad / _size(now))
-            return Note(np.nan, float(np.linalg.norm(mapping)))
+            return Note(np.nan, mapping(now.lam, now.grad, self.domain, size(now)))
 
         now: Evaluation = yield Evaluate(self.domain.project(lam), Ask(hessian=True), start, told)
         self.evaluations += 1
@@ -190,7 +198,7 @@ class _Descent:
         radius, refused = usual, False
         while True:
             step = self._step(now, radius)
-            promise, goal = _promise(now, step), self.tol * _size(now)
+            promise, goal = _promise(now, step), self.tol * size(now)
             if AHEAD * promise <= goal:
                 if radius < usual and not refused:
                     radius = usual
@@ -223,7 +231,7 @@ class _Descent:
 
     def _last(self, now: Evaluation, step: Array, promise: float) -> Asking[Evaluation]:
         """The step that meets the tolerance, taken where it gains anything to speak of."""
-        if promise <= NOTHING * self.tol * _size(now) or self.evaluations >= self.max_iter:
+        if promise <= NOTHING * self.tol * size(now) or self.evaluations >= self.max_iter:
             return now
         there = yield from self.at(now.lam + step, now)
         return replace(there, profile=now.profile) if there.value < now.value else now
@@ -280,19 +288,17 @@ class _Descent:
         return None
 
     def _ended(self, reason: str, now: Evaluation, gain: float) -> _End:
-        left = f"the loss can still fall by about {max(gain, 0.0) / _size(now):.1e} of itself"
-        why = {
-            "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
-            "asked for.",
-            "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
-            "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
-        }[reason]
-        seen = reason == "converged" and now.profile is not None
-        looked = "Every axis was looked at from bound to bound." if seen else ""
+        gain = gain / size(now)
         # A tolerance that was not met matters where f is not known for it.
-        unmet = "" if now.f_error <= self.tol * _size(now) else now.note
-        note = on_bounds(now.lam, now.grad, self.domain)
-        return now, Status(reason, sentence(why, looked, note, unmet))
+        unmet = "" if now.f_error <= self.tol * size(now) else now.note
+        notes = on_bounds(now, self.domain), unmet
+        if reason == "max_iter":
+            return now, out_of_steps(self.max_iter, f": {can_fall(gain)}", *notes)
+        if reason == "stalled":
+            why = f"{can_fall(gain)}, and no step makes it fall"
+            return now, stalled(self.evaluations, why, *notes)
+        looked = "Every axis was looked at from bound to bound." if now.profile is not None else ""
+        return now, converged(self.evaluations, gain, self.tol, looked, *notes)
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:
@@ -345,7 +351,3 @@ def _tries(most: Array, goal: float) -> Iterator[list[int]]:
 def _promise(now: Evaluation, step: Array) -> float:
     assert now.hessian is not None
     return -float(now.grad @ step + 0.5 * step @ now.hessian @ step)
-
-
-def _size(now: Evaluation) -> float:
-    return abs(now.value) or 1.0

@@ -10,9 +10,8 @@ from hoag._core.domain import Domain
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Evaluation
 from hoag.optimize.asks import Steps
-from hoag.optimize.curvature import TINY, acting, by_one, steepest
 from hoag.optimize.quasi_newton import AIM, CERTAIN, DOWN, Descent, Here
-from hoag.optimize.steps import LONGEST
+from hoag.optimize.steps import LONGEST, TINY, acting, by_one, shortened, steepest
 
 
 def descend(domain: Domain, lam: Array, tol: float, max_iter: int, exact: bool = False) -> Steps:
@@ -66,8 +65,7 @@ class _Projected(Descent):
         now = here.now
         slopes = acting(now.lam, now.grad, self.domain)
         bend = _Bend(self.model.pairs, by_one(slopes, now.grad))
-        step = least(self.domain, now.lam, now.grad, bend)
-        step *= min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
+        step = shortened(least(self.domain, now.lam, now.grad, bend), radius)
         down = float(np.linalg.norm(slopes) * np.linalg.norm(step)) + TINY
         if -float(now.grad @ step) > DOWN * down or not self.model.pairs:
             return step

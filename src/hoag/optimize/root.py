@@ -11,9 +11,19 @@ from hoag._core.domain import Box
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
-from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, on_bounds, sentence
+from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, sentence
 from hoag.optimize.scan import DOUBT, Basin, Scan, look, scan
-from hoag.optimize.steps import AHEAD, LONGEST, gradient_error
+from hoag.optimize.steps import (
+    AHEAD,
+    LONGEST,
+    converged,
+    gradient_error,
+    not_settled,
+    on_bounds,
+    out_of_steps,
+    size,
+    stalled,
+)
 from hoag.schedules import FIRST
 
 # A side of the root is closed for good only when the error of p there is at most this share of p;
@@ -92,13 +102,12 @@ def _strongest(domain: Box, seen: Scan, best: _End, tol: float, taken: int) -> A
     known = yield Verify(now)
     if not known.value <= least + tol * abs(least):
         return best
-    less = max(known.value - least, 0.0) / (abs(least) or 1.0)
+    less = max(known.value - least, 0.0) / size(best.known)
     why = (
         f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is less "
         "than was asked for: the stronger penalty is taken."
     )
-    on_a_bound = on_bounds(now.lam, now.grad, domain)
-    status = _converged(taken + 1, now, less, tol, sentence(on_a_bound, why))
+    status = converged(taken + 1, less, tol, on_bounds(now, domain), why, now.note)
     return _End(now, known, status, taken + 1)
 
 
@@ -150,7 +159,7 @@ def _descend(
             curvature = here
         # A slope with less than this error gains nothing to speak of, by a long step.
         eps = _goal(now, here, tol) or 0.1 * tol * abs(now.value) / LONGEST
-    status = status or _out_of_steps(max_iter, tol, now)
+    status = status or out_of_steps(max_iter, not_settled(tol), now.note)
     return _End(now, (yield Verify(now)), status, k)
 
 
@@ -180,8 +189,8 @@ def _root(
     The look is where p′ says that the root is; `far` away, where p′ is not known.
     """
     p = now.grad
-    size = np.abs(p) / curvature if curvature > 0 else far
-    lam = domain.project(now.lam - np.sign(p) * np.clip(size, LEAST, LONGEST))
+    distance = np.abs(p) / curvature if curvature > 0 else far
+    lam = domain.project(now.lam - np.sign(p) * np.clip(distance, LEAST, LONGEST))
     if lam[0] == now.lam[0]:
         return lam, now, curvature
     there = yield Evaluate(lam, Ask(free=True), now)
@@ -256,17 +265,14 @@ def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool)
         elif error > abs(p) or gain <= tol:
             wanted = max(goal, abs(p))
             if eps <= ROUNDING * max(1.0, abs(now.value)):
-                why = (
-                    f"Stalled at step {k}: the error of the gradient stays at {error:.1e}, as "
-                    "large as the gradient itself."
-                )
-                return Status("stalled", sentence(why, now.note))
+                why = f"the error of the gradient stays at {error:.1e}, as large as the gradient"
+                return stalled(k, f"{why} itself", now.note)
         else:
             wanted = max(goal, CERTAIN * abs(p))
             lam = domain.project(np.array([root.next(at, p)]))
         if error > wanted or (gain <= tol and lam[0] == at):
             eps *= float(np.clip(0.5 * wanted / (error or 1.0), SHRINK, 0.5))
-    return _out_of_steps(max_iter, tol, now)
+    return out_of_steps(max_iter, not_settled(tol), now.note if now else "")
 
 
 def _goal(now: Evaluation, curvature: float, tol: float) -> float:
@@ -297,38 +303,22 @@ def _judged(
     It is not known where f is not convex; but where the whole box was looked at, and this is the
     best of it, no more than a step to either side gains by this slope.
     """
-    p, size = float(now.grad[0]), abs(now.value) or 1.0
+    p, loss = float(now.grad[0]), size(now)
     known = curvature if curvature > 0 else abs(p) or 1.0
     outward = domain.project(now.lam - np.sign(now.grad))[0] == now.lam[0] and p != 0.0
     note = Note(1 / known, 0.0 if outward else abs(p) / known)
     gain = np.inf
     if curvature > 0:
-        gain = (abs(p) + error) ** 2 / (2 * curvature) / size
+        gain = (abs(p) + error) ** 2 / (2 * curvature) / loss
     elif scanned:
-        gain = 2 * LONGEST * (abs(p) + error) / size
+        gain = 2 * LONGEST * (abs(p) + error) / loss
     if np.isfinite(room):
-        gain = min(gain, room * (abs(p) + error) / size)
+        gain = min(gain, room * (abs(p) + error) / loss)
     status = None
     if outward and error <= abs(p):
-        status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))
-    elif abs(p) + error <= ROUNDING * size:
-        status = _converged(k, now, 0.0, tol, "There is no slope at all.")
+        status = converged(k, 0.0, tol, on_bounds(now, domain), now.note)
+    elif abs(p) + error <= ROUNDING * loss:
+        status = converged(k, 0.0, tol, "f is stationary to rounding.", now.note)
     elif gain <= tol:
-        status = _converged(k, now, gain, tol)
+        status = converged(k, gain, tol, now.note)
     return _Judged(gain, note, status)
-
-
-def _converged(k: int, now: Evaluation, gain: float, tol: float, note: str = "") -> Status:
-    why = (
-        f"Converged at step {k}: the loss can still fall by about {gain:.1e} of itself, at "
-        f"most the {tol:g} asked for."
-    )
-    return Status("converged", sentence(why, note, now.note))
-
-
-def _out_of_steps(max_iter: int, tol: float, now: Evaluation | None) -> Status:
-    why = (
-        f"Stopped after max_iter = {max_iter} steps, before the loss had settled to within {tol:g} "
-        "of itself."
-    )
-    return Status("max_iter", sentence(why, now.note if now else ""))
