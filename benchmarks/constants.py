@@ -396,7 +396,9 @@ CONSTANTS = (
     scanned("FINEST", "least width that is halved"),
     Constant("optimize.newton", "NOTHING", "promise of a last step", ("classes", "groups")),
     Constant("optimize.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
-    Constant("optimize.run", "SHARE", "cost of a certificate", ("features", "classes", "groups")),
+    Constant(
+        "optimize.verification", "SHARE", "cost of a certificate", ("features", "classes", "groups")
+    ),
     survey("SHARE", "rows of the sample"),
     survey("LEAST", "least rows"),
     survey("SPACING", "distance of places"),

@@ -1,9 +1,9 @@
-"""What a search asks and says, and the journal of what it was answered."""
+"""What a search asks and says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +17,8 @@ from hoag._core.result import Ask, Evaluation, Status
 class Evaluate:
     """What a search wants to know: f at λ, as `ask` says, from where `start` ended.
 
-    `told` makes of the answer what the trace says about the step, for looks that are asked for
-    together; else the search yields a Note.
+    `told` makes of the answer what the trace says about the step, for evaluations that are asked
+    for together; else the search yields a Note.
 
     >>> import hoag
     >>> import numpy as np
@@ -30,6 +30,11 @@ class Evaluate:
     ask: Ask
     start: Evaluation | None = None
     told: Callable[[Evaluation], Note] | None = None
+
+    @property
+    def from_nowhere(self) -> Ask | None:
+        """What is asked, where values at many λ may be had in one go: no steps, and no start."""
+        return None if self.ask.whole or self.start is not None else self.ask
 
 
 @dataclass(frozen=True)
@@ -74,54 +79,23 @@ class Profile:
     start: Evaluation
     places: Array
 
+    from_nowhere = None
+
+    @property
+    def lam(self) -> Array:
+        return self.start.lam
+
 
 # The share of itself to which f is computed where a search has no tolerance of its own, and where
 # it only compares values.
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields a Evaluate, Axes or a list of both, a Verify, a Note, Chosen or Lipschitz(); is sent an
+# Yields an Evaluate, Profile or a list of both, a Verify, Note, Chosen or Lipschitz(); is sent an
 # Evaluation, a list of them, whether to stop, nothing, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
 Steps = Asking[Status]
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """One line of a journal: what was asked or what happened, and the answer in numbers."""
-
-    what: str  # "evaluate", "profile", "verify", "certify", "solution", "lipschitz" or "stop"
-    lam: Array | None = None
-    ask: Ask | None = None
-    answer: Any = None
-    seconds: float = 0.0
-
-
-@dataclass(eq=False)
-class Journal:
-    """What every ask was answered, and the few evaluations that a search goes on from.
-
-    `entries` are numbers. `held` has the whole evaluations, with (x, q), that the search or the run
-    still holds: those and no others may be asked to start from. Replayed into the same search, on
-    the same criterion, a journal brings it to the same place: Run(..., replay=journal). It pickles.
-
-    >>> import hoag
-    >>> from sklearn.datasets import load_diabetes
-    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
-    >>> run = hoag.optimize.Run(hoag.plan(folds))
-    >>> result = run.drive(hoag.optimize.Grid(3), hoag.Box(-3, 3), folds[0].lam0)
-    >>> [entry.what for entry in run.journal.entries][:3]
-    ['evaluate', 'evaluate', 'evaluate']
-    """
-
-    entries: list[Entry] = field(default_factory=list)
-    held: dict[int, Evaluation] = field(default_factory=dict)
-
-    def before_stop(self) -> Journal:
-        """The journal up to where the clock or a callback stopped the search, to go on with it."""
-        stops = [k for k, entry in enumerate(self.entries) if entry.what == "stop"]
-        return Journal(self.entries[: stops[0]], self.held) if stops else self
 
 
 def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:

@@ -116,11 +116,8 @@ class Auto(Search):
         """From where a search of another criterion, which costs next to nothing beside it, ends."""
         rough = Auto(self.tol, self.max_iter or 1, self.time_budget, self.starts)
         there = rough.minimize(cheap, domain, lam0, certificate="none")
-        left = None if self.time_budget is None else max(self.time_budget - there.seconds, 0.0)
-        run = Run(criterion, on_step, left, certificate)
-        run.cost = there.cost
-        found = run.drive(self, domain, there.lam)
-        return replace(found, seconds=found.seconds + there.seconds)
+        run = Run(criterion, on_step, self.time_budget, certificate, before=there)
+        return run.drive(self, domain, there.lam)
 
     def _from_shared(
         self,
@@ -140,11 +137,8 @@ class Auto(Search):
         rough = Auto(self.tol, self.max_iter or 1, self.time_budget)
         one = rough.minimize(shared, line, line.project(np.zeros(1)), certificate="none")
         start = domain.project(one.lam[0] * alike)
-        left = None if self.time_budget is None else max(self.time_budget - one.seconds, 0.0)
-        run = Run(criterion, on_step, left, certificate)
-        run.cost = one.cost
+        run = Run(criterion, on_step, self.time_budget, certificate, before=one)
         found = run.drive(self, domain, start)
-        found = replace(found, seconds=found.seconds + one.seconds)
         if found.value > one.value:
             begun = criterion.evaluate(start, Ask(self.tol * one.value))
             known = criterion.verify(begun, self.tol * one.value)

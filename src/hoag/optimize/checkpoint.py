@@ -24,8 +24,8 @@ from hoag._core.errors import InvalidInput
 from hoag._core.result import Result
 from hoag._core.writing import destination, write_atomically
 from hoag.optimize import plain
-from hoag.optimize.asks import Journal
 from hoag.optimize.fingerprint import Fingerprint, difference
+from hoag.optimize.journal import Journal
 
 # Ends of a run that somebody may wish to go on from: the journal is kept, and not the result.
 OPEN = ("callback", "time_budget", "interrupted", "failed")

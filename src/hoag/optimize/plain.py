@@ -28,7 +28,7 @@ from hoag._criteria.reduced import Reduced
 from hoag._criteria.secants import Secants
 from hoag._glm.basis import Basis
 from hoag._glm.design import Sums
-from hoag.optimize.asks import Entry
+from hoag.optimize.journal import Entry
 
 # What a search holds, and what criteria leave in `Evaluation.warm` to go on from.
 CLASSES: dict[str, type] = {
