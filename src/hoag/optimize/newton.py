@@ -61,16 +61,16 @@ def descend(
     at, if f is lower there than the number beside it; `taken` evaluations were made before.
     """
     at, start = yield from shared(domain, lam, traits)
-    alike = traits.alike
-    first = _Descent(domain, tol, max_iter, taken, alike)
+    direction = shared_direction(traits, domain.size)
+    first = _Descent(domain, tol, max_iter, direction, taken)
     begun = yield from first.begin(at, start, lead)
     ends = [(yield from first.run(begun))]
     left = (max_iter - first.evaluations) // max(starts - 1, 1)
     if starts > 1 and left:
 
         def another(k: int) -> Asking[_End]:
-            search = _Descent(domain, tol, left, alike=alike)
-            there = at + _away(k, at.size, alike)
+            search = _Descent(domain, tol, left, direction)
+            there = at + _away(k, direction)
             return (yield from search.run((yield from search.at(there, start))))
 
         ends += yield from abreast([another(k) for k in range(1, starts)])
@@ -109,7 +109,7 @@ def little_gained(shared: Array | None, own: Array | None) -> str:
     )
 
 
-def _away(k: int, size: int, alike: Array | None) -> Array:
+def _away(k: int, direction: Array) -> Array:
     """Where the k-th descent starts, less the best shared λ.
 
     The first there, one far above, where nothing is in the model that a penalty holds and the look
@@ -117,10 +117,10 @@ def _away(k: int, size: int, alike: Array | None) -> Array:
     others drawn from between. Of 300 random problems the first and third left 5 in a worse basin
     than eight descents find, all three 1; the start above was chosen on them.
     """
-    weaker = -LONGEST * (np.ones(size) if alike is None else alike)
+    weaker = -LONGEST * direction
     if k < 4:
         return (0.0, -4.0, 4.0, 6.0)[k] * weaker
-    return np.asarray(4 * np.random.default_rng(k).uniform(size=size) * weaker)
+    return np.asarray(4 * np.random.default_rng(k).uniform(size=direction.size) * weaker)
 
 
 def _basins(values: list[float], tol: float) -> int:
@@ -129,10 +129,15 @@ def _basins(values: list[float], tol: float) -> int:
     return 1 + int(np.sum(np.diff(ordered) > 10 * tol * np.abs(ordered[1:])))
 
 
+def shared_direction(traits: Traits, size: int) -> Array:
+    """In which all penalties grow alike."""
+    return np.ones(size) if traits.alike is None else traits.alike
+
+
 def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
     """The best λ that is the same for all, as looks from strong to weak tell, and a start there."""
-    alike = np.ones(domain.size) if traits.alike is None else traits.alike
-    line = domain.line(alike)
+    direction = shared_direction(traits, domain.size)
+    line = domain.line(direction)
     low, high = float(line.lower[0]), float(line.upper[0])
     if low == high or traits.scan_spacing is None:
         return lam, None
@@ -148,11 +153,13 @@ def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evalu
             look = asking.send(answer)
         except StopIteration as end:
             basin = end.value.best
-            return domain.project(basin.lam * alike), whole(basin.start)
+            return domain.project(basin.lam * direction), whole(basin.start)
         t = look.lam[0]
-        found = yield Evaluate(domain.project(t * alike), look.ask, whole(look.start))
-        moved = (domain.lower <= t * alike) & (t * alike <= domain.upper)
-        answer = replace(found, lam=look.lam, grad=np.array([found.grad[moved] @ alike[moved]]))
+        lam = t * direction
+        found = yield Evaluate(domain.project(lam), look.ask, whole(look.start))
+        moved = (domain.lower <= lam) & (lam <= domain.upper)
+        slope = np.array([found.grad[moved] @ direction[moved]])
+        answer = replace(found, lam=look.lam, grad=slope)
         seen.append((answer, found))
 
 
@@ -164,16 +171,10 @@ def to_look_at(domain: Box) -> Array:
 
 class _Descent:
     def __init__(
-        self,
-        domain: Box,
-        tol: float,
-        max_iter: int,
-        taken: int = 0,
-        alike: Array | None = None,
+        self, domain: Box, tol: float, max_iter: int, direction: Array, taken: int = 0
     ) -> None:
         self.domain, self.tol, self.max_iter = domain, tol, max_iter
-        self.alike = np.ones(domain.size) if alike is None else alike
-        self.evaluations = taken
+        self.direction, self.evaluations = direction, taken
 
     def begin(
         self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
@@ -277,11 +278,11 @@ class _Descent:
         With more columns than rows only the ratios of weak penalties matter, and f is flat there.
         """
         assert now.hessian is not None
-        slope, bend = now.grad @ self.alike, self.alike @ now.hessian @ self.alike
+        slope, bend = now.grad @ self.direction, self.direction @ now.hessian @ self.direction
         if abs(slope) + 0.5 * abs(bend) > AHEAD * goal:
             return None
         for away in (-LONGEST, LONGEST, -4 * LONGEST, 4 * LONGEST):
-            lam = self.domain.project(now.lam + away * self.alike)
+            lam = self.domain.project(now.lam + away * self.direction)
             trial: Evaluation = yield Evaluate(lam, Ask(free=True, gradient=False), now)
             if trial.value < now.value - goal / 2:
                 return trial

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -32,7 +33,7 @@ from hoag.optimize.checkpoint import Checkpoint, Place, current
 from hoag.optimize.run import OnStep, Run, attach, told_to_stop
 
 
-class Own(Search):
+class PartSearch(Search):
     """The search of one set, from where it is."""
 
     by_steps = False
@@ -54,16 +55,22 @@ class Own(Search):
         return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
 
 
-class Searches:
-    """Every set of an `Apart` searched by `own`, and what is known of all of them so far."""
+class SeparableSearch:
+    """Every set searched by itself, and what is known of all of them so far."""
 
     batches = 10  # steps of the trace, about
 
     def __init__(
-        self, own: Own, criterion: Apart, domain: Box, budget: float | None, certificate: str
+        self,
+        search: PartSearch,
+        criterion: Criterion,
+        domain: Box,
+        budget: float | None,
+        certificate: str,
     ) -> None:
-        self.own, self.criterion, self.certificate = own, criterion, certificate
-        self.boxes, self.budget = criterion.boxes(domain), budget
+        self.search, self.certificate = search, certificate
+        self.criterion = cast(Apart, criterion)
+        self.boxes, self.budget = self.criterion.boxes(domain), budget
         self.start, self.trace = time.perf_counter(), list[Step]()
         self.found, self.cost = self._alike()
         self.leads: dict[int, Array] = {}
@@ -89,23 +96,25 @@ class Searches:
         return found, cost
 
     def run(self, on_step: OnStep | None) -> Result:
+        checkpoint = current()
         try:
             # Thousands of factors, too small for several threads, which would wait for each other.
             with threadpool_limits(1, "blas"):
-                return self._run(on_step)
+                return self.result(self._run(on_step, checkpoint))
         except BaseException as error:
-            checkpoint = current()
-            first = checkpoint is not None and not checkpoint.interrupted
-            if checkpoint is not None and first and isinstance(error, KeyboardInterrupt):
-                checkpoint.interrupted = True
-                return self.result(self._interrupted(checkpoint))
+            if checkpoint is not None and not checkpoint.interrupted:
+                if isinstance(error, KeyboardInterrupt):
+                    checkpoint.interrupted = True
+                    return self.result(self._interrupted(checkpoint))
             if self.ended:
-                told = f"Interrupted by {type(error).__name__} {self._so_far}."
-                found, why = self.criterion.joined(self.found), Status("interrupted", told)
-                attach(error, Result(found, why, tuple(self.trace), self.cost, self.seconds))
+                why = Status(
+                    "interrupted", f"Interrupted by {type(error).__name__} {self._so_far}."
+                )
+                attach(error, self._made(why))
             raise
 
-    def _run(self, on_step: OnStep | None) -> Result:
+    def _run(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> Status:
+        """Part of them after part, until all are searched or something stops that."""
         many = len(self.found)
         self._look_along()
         for some in np.array_split(np.arange(many), min(many, self.batches)):
@@ -114,18 +123,17 @@ class Searches:
                 with clock.until(self._deadline):
                     self._search([int(t) for t in some])
             except clock.TimeUp:
-                why = f"Stopped {self._so_far}: the time budget is used."
-                return self.result(Status("time_budget", why))
-            last, checkpoint = self.seconds - before, current()
+                return Status("time_budget", f"Stopped {self._so_far}: the time budget is used.")
+            last = self.seconds - before
             if checkpoint is not None and checkpoint.interrupted:
-                return self.result(self._interrupted(checkpoint))
+                return self._interrupted(checkpoint)
             if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
-                return self.result(Status("callback", f"Stopped by the callback {self._so_far}."))
+                return Status("callback", f"Stopped by the callback {self._so_far}.")
             late = self.budget is not None and self.seconds + last > self.budget
             if late and len(self.ended) < many:
                 why = f"Stopped {self._so_far}: the time budget of {self.budget:g} s is used."
-                return self.result(Status("time_budget", why))
-        return self.result(self._status())
+                return Status("time_budget", why)
+        return self._status()
 
     @property
     def _deadline(self) -> float:
@@ -167,25 +175,29 @@ class Searches:
                 continue
             there = np.insert(there, 0, now.lam, axis=1)
             values = np.insert(values, 0, now.value, axis=1)
-            most = values.min(axis=1, keepdims=True) + self.own.tol * abs(now.value)
+            most = values.min(axis=1, keepdims=True) + self.search.tol * abs(now.value)
             far = np.where(values <= most, np.abs(there - there[:, :1]), np.inf)
             self.leads[t] = there[np.arange(len(there)), np.argmin(far, axis=1)]
 
     def _one(self, t: int, place: Place | None) -> Result:
         part: Criterion = self.criterion.parts[t]
-        own, start = self.own, self.found[t]
+        search, start = self.search, self.found[t]
         if t in self.leads:
-            own = Own(own.tol, own.max_iter or 1, own.starts, (self.leads[t], start.value))
+            limits = search.tol, search.max_iter or 1, search.starts
+            search = PartSearch(*limits, (self.leads[t], start.value))
         run = Run(part, None, None, self.certificate, place=place)
-        return run.drive(own, self.boxes[t], start.lam)
+        return run.drive(search, self.boxes[t], start.lam)
 
     def result(self, status: Status) -> Result:
         """Of all sets; those that were not searched are evaluated where they began."""
         for t, part in enumerate(self.criterion.parts):
             if t not in self.ended:
                 begun = part.evaluate(self.found[t].lam, Ask())
-                self.found[t] = part.verify(begun, self.own.tol * abs(begun.value))
+                self.found[t] = part.verify(begun, self.search.tol * abs(begun.value))
                 self.cost = self.cost + begun.cost + self.found[t].cost
+        return self._made(status)
+
+    def _made(self, status: Status) -> Result:
         now = self.criterion.joined(self.found)
         return Result(now, status, tuple(self.trace), self.cost, self.seconds)
 
@@ -195,12 +207,14 @@ class Searches:
         steps = [len(result.trace) for result in self.ended.values()]
         count = f"{min(steps)} to {max(steps)} steps"
         one, starts = sum(status.basins == 1 for status in each), ""
-        if self.own.starts > 1:
-            starts = f"{self.own.starts} starts ended in one basin for {one} of {len(each)} sets."
+        if self.search.starts > 1:
+            starts = (
+                f"{self.search.starts} starts ended in one basin for {one} of {len(each)} sets."
+            )
         if all(status.converged for status in each):
             told = (
                 f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
-                f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
+                f"none can still fall by more than {self.search.tol:g} of itself. Every axis was "
                 "looked at from bound to bound."
             )
             return Status("converged", sentence(told, starts))
