@@ -22,6 +22,7 @@ from hoag._core import clock
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.storable import storable
 from hoag._criteria.base import CHEAP, SPACING, Traits, no_gradient, unsolved
 from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
@@ -36,6 +37,7 @@ from hoag.inner import Continued
 ROUGH = 1e-3
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Warm:
     """x_k with the sums there, and the matrices that were formed last, here or at an earlier x."""

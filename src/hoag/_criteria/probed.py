@@ -26,6 +26,7 @@ from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.storable import storable
 from hoag._criteria.base import Criterion, Traits, no_gradient, unsolved
 from hoag._criteria.scores import Judged, LeftOut, Score, Seen
 from hoag._glm.model import LinearModel, LinearPoint
@@ -50,6 +51,7 @@ class Leverage(NamedTuple):
         return Leverage(a / whole, b / whole**2, -a / whole**2, -((a / whole) ** 2))
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Warm:
     """x, and the solutions for every probe and every adjoint of one, as they were at some λ."""

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
+from hoag._core.storable import storable
 from hoag._glm.rows import Rows
 
 # Up to so many columns a Gram matrix that serves for every λ is affordable.
@@ -61,6 +62,7 @@ def setup_passes(rows: Rows, outputs: int) -> float:
     return (features / 2 if features <= FEW else 0.5) / outputs
 
 
+@storable
 class Basis:
     """V, Z = A V and Z′ = A′V, column after column; the first of them are the intercepts.
 

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from hoag._core.errors import InvalidInput
 from hoag._core.result import Result
 from hoag._core.writing import destination, write_atomically
-from hoag.optimize import plain
+from hoag.optimize import storage
 from hoag.optimize.fingerprint import Fingerprint, difference
 from hoag.optimize.journal import Journal
 
@@ -73,15 +73,15 @@ class Place:
     `ended` is whether it was answered by its result.
     """
 
-    def __init__(self, checkpoint: Checkpoint, known: plain.Packed | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, known: storage.Stored | None) -> None:
         self.checkpoint, self.packed, self.ended = checkpoint, known, False
-        self._growing = plain.Growing()
+        self._log = storage.PackedList()
 
     def begun(self, about: str) -> Journal | Result | None:
         """What the file knows of a run that begins like this; None where it is another one."""
         self._about = about
         try:
-            known = None if self.packed is None else plain.unpack(self.packed)
+            known = None if self.packed is None else storage.unpack(self.packed)
         except (KeyError, TypeError) as error:
             self.checkpoint.refuse(f"holds what this version of hoag does not know ({error})")
         if known is None:
@@ -96,7 +96,7 @@ class Place:
 
     def due(self, entries: int) -> bool:
         """Whether a write of so many entries is within the share of the time that it may take."""
-        new = (entries - self._growing.size) * self.checkpoint.each
+        new = (entries - self._log.size) * self.checkpoint.each
         wait = new * (1 / self.checkpoint.share - 1)
         return time.perf_counter() >= self.checkpoint.next_write + wait
 
@@ -106,10 +106,10 @@ class Place:
         try:
             if isinstance(run, Journal):
                 rest = {"held": run.held, "about": self._about}
-                self.packed = self._growing.pack("entries", run.entries, rest)
+                self.packed = self._log.pack("entries", run.entries, rest)
             else:
-                self.packed = plain.pack({"result": run, "about": self._about})
-        except plain.Unstorable as kind:
+                self.packed = storage.pack({"result": run, "about": self._about})
+        except storage.Unstorable as kind:
             self.packed = None
             self.checkpoint.warn(
                 f"{self.checkpoint.path} cannot keep what this search goes on from: {kind} is no "
@@ -121,7 +121,7 @@ class Place:
 class Checkpoint:
     """The runs of one search in a file.
 
-    path         where; an npz archive, see hoag.optimize.plain
+    path         where; an npz archive, see hoag.optimize.storage
     fingerprint  what the search is of. A file with another one is refused
 
     `interrupted` is whether Ctrl-C has ended a run: those that follow end after one evaluation.
@@ -138,10 +138,10 @@ class Checkpoint:
             self.path = Path(os.fspath(path))
         except TypeError:
             raise InvalidInput(f"checkpoint={path!r}: give the path of a file, or None.") from None
-        self.fingerprint = fingerprint | {"hoag": {"version": __version__}}
+        self.fingerprint = fingerprint | {"hoag": {"version": (__version__, __version__)}}
         self.interrupted, self.next_write = False, 0.0
         self._places: list[Place] = []
-        self._known: list[plain.Packed | None] = [*self._read()]
+        self._known: list[storage.Stored | None] = [*self._read()]
         self._lock, self._warned = Lock(), False
         if not self._known:
             self.write(time.perf_counter())
@@ -184,7 +184,7 @@ class Checkpoint:
             f"{self.path} {why}. Give another path, or delete it to start afresh."
         ) from None
 
-    def _read(self) -> list[plain.Packed]:
+    def _read(self) -> list[storage.Stored]:
         target = destination(self.path)
         if not target.parent.is_dir():
             raise InvalidInput(
@@ -193,8 +193,8 @@ class Checkpoint:
         if not target.exists():
             return []
         try:
-            found = plain.Archive(target.read_bytes())
-        except plain.Damaged:
+            found = storage.Archive(target.read_bytes())
+        except storage.Damaged:
             self.refuse(
                 "is no checkpoint, or a damaged one: some of its bytes are missing or are not "
                 "those that were written"
@@ -231,7 +231,7 @@ class Checkpoint:
             head = {"hoag_checkpoint": self.version, "fingerprint": self.fingerprint}
             runs = [place.packed for place in self._places] + self._known[len(self._places) :]
             try:
-                whole = plain.archive(head, [run or plain.pack(None) for run in runs])
+                whole = storage.archive(head, [run or storage.pack(None) for run in runs])
                 write_atomically(self.path, whole)
             except (OSError, InvalidInput) as error:  # full, or somebody else's by now
                 self.warn(f"The checkpoint: {error} The search goes on, and tries again later.")

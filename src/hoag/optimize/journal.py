@@ -13,6 +13,7 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status
+from hoag._core.storable import storable
 
 
 class Stopped(Exception):
@@ -23,6 +24,7 @@ class Stopped(Exception):
         self.status = status
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Entry:
     """One line of a journal: what was asked or what happened, and the answer in numbers."""

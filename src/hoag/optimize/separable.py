@@ -102,15 +102,13 @@ class SeparableSearch:
             with threadpool_limits(1, "blas"):
                 return self.result(self._run(on_step, checkpoint))
         except BaseException as error:
-            if checkpoint is not None and not checkpoint.interrupted:
-                if isinstance(error, KeyboardInterrupt):
-                    checkpoint.interrupted = True
-                    return self.result(self._interrupted(checkpoint))
+            first = checkpoint is not None and not checkpoint.interrupted
+            if checkpoint is not None and first and isinstance(error, KeyboardInterrupt):
+                checkpoint.interrupted = True
+                return self.result(self._interrupted(checkpoint))
             if self.ended:
-                why = Status(
-                    "interrupted", f"Interrupted by {type(error).__name__} {self._so_far}."
-                )
-                attach(error, self._made(why))
+                why = f"Interrupted by {type(error).__name__} {self._so_far}."
+                attach(error, self._made(Status("interrupted", why)))
             raise
 
     def _run(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> Status:
