@@ -119,16 +119,19 @@ class Auto(Search):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
-        if isinstance(domain, Box):
-            if criterion.separable:
-                starts = 1 if self.starts == "auto" else self.starts
-                part = PartSearch(self.tol, self._evaluations, starts)
-                parts = SeparableSearch(part, criterion, domain, self.time_budget, certificate)
-                return parts.run(on_step)
-            stage = self._cheaper(criterion, domain, lam0)
-            if stage is not None:
-                return self._after(stage, criterion, domain, on_step, certificate)
-        return super().minimize(criterion, domain, lam0, on_step, certificate)
+        if isinstance(domain, Box) and criterion.separable:
+            starts = 1 if self.starts == "auto" else self.starts
+            part = PartSearch(self.tol, self._evaluations, starts)
+            parts = SeparableSearch(part, criterion, domain, self.time_budget, certificate)
+            return parts.run(on_step)
+        stage = self._cheaper(criterion, domain, lam0) if isinstance(domain, Box) else None
+        if stage is None:
+            return super().minimize(criterion, domain, lam0, on_step, certificate)
+        before = stage.search.minimize(stage.criterion, stage.domain, stage.lam0, None, "none")
+        start = stage.carry(before.lam)
+        run = Run(criterion, on_step, self.time_budget, certificate, before=before)
+        found = run.drive(self, domain, start)
+        return self._never_worse(found, before, criterion, start) if stage.within else found
 
     def _cheaper(self, criterion: Criterion, domain: Box, lam0: Array) -> Stage | None:
         limits = self.tol, self.max_iter or 1, self.time_budget
@@ -145,23 +148,6 @@ class Auto(Search):
 
             return Stage(Auto(*limits), criterion.shared(), line, begin, carry, True)
         return None
-
-    def _after(
-        self,
-        stage: Stage,
-        criterion: Criterion,
-        domain: Box,
-        on_step: OnStep | None,
-        certificate: str,
-    ) -> Result:
-        """The search of f from where that of the stage ends, which its cost and time count for."""
-        before = stage.search.minimize(
-            stage.criterion, stage.domain, stage.lam0, certificate="none"
-        )
-        start = stage.carry(before.lam)
-        run = Run(criterion, on_step, self.time_budget, certificate, before=before)
-        found = run.drive(self, domain, start)
-        return self._never_worse(found, before, criterion, start) if stage.within else found
 
     def _never_worse(
         self, found: Result, before: Result, criterion: Criterion, start: Array

@@ -13,7 +13,7 @@ from hoag._core.result import Evaluation
 from hoag._criteria.base import Traits
 from hoag.optimize.asks import Asking, Evaluate, Steps, sentence
 from hoag.optimize.auto import Auto
-from hoag.optimize.quasi_newton import Descent, InBox
+from hoag.optimize.quasi_newton import InBox, SecantDescent
 from hoag.optimize.steps import acting
 
 
@@ -78,7 +78,7 @@ class Growing(Auto):
         return (yield from descent.from_there(domain.project(lam), last))
 
     def _on(
-        self, rows: int, descent: Descent, lam: Array, last: Evaluation | None
+        self, rows: int, descent: SecantDescent, lam: Array, last: Evaluation | None
     ) -> Asking[tuple[Evaluation | None, bool]]:
         """Where a descent comes to on a sample, and whether nothing is left to gain, by `tol`.
 

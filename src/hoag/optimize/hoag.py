@@ -19,21 +19,9 @@ from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._core.settings import Settings
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Evaluate, Lipschitz, Note, Steps, check_max_iter, sentence
+from hoag.optimize.asks import ACCURACY, Evaluate, Lipschitz, Note, Steps, check_max_iter
 from hoag.optimize.base import Search
-from hoag.optimize.steps import (
-    AHEAD,
-    M,
-    converged,
-    gradient_error,
-    mapping,
-    not_settled,
-    on_bounds,
-    out_of_steps,
-    size,
-    stalled,
-    steepest,
-)
+from hoag.optimize.steps import AHEAD, Descent, M, gradient_error, mapping, size, steepest
 from hoag.schedules import Exponential, Schedule
 
 
@@ -226,10 +214,11 @@ class Hoag(Search):
         lam, L, scale, waited_with = lam0, np.nan, np.nan, np.inf
         now: Evaluation | None = None
         taken: deque[_Taken] = deque(maxlen=self.STALL_STEPS + 1)
-        first_size, most = np.nan, int(self.max_iter or 1)
+        first_size, descent = np.nan, Descent(domain, self.gain, int(self.max_iter or 1))
         origin: tuple[float, Evaluation, float] | None = None  # L, p, ε of the last step taken
-        for k in range(1, most + 1):
-            eps = self._tolerance(k)
+        while True:
+            descent.evaluations += 1
+            eps = self._tolerance(descent.evaluations)
             now = yield Evaluate(lam, Ask(eps), now)  # (i), (ii), (iii)
             p = now.grad
             if origin is None:
@@ -241,13 +230,18 @@ class Hoag(Search):
             slope = mapping(lam, p, domain, scale)
             yield Note(1 / L, slope)
             error = gradient_error(now, eps, traits.exact)
-            note = sentence(on_bounds(now, domain), now.note)
             taken.append(_Taken(lam, 1 / L, slope))
             status = (
-                self._stationary(k, slope, error / scale, note)
-                or self._no_gain(k, now, error, taken, domain, note)
-                or self._stalled(k, taken, first_size, now.note)
+                self._stationary(descent, now, slope, error / scale)
+                or self._no_gain(descent, now, error, taken)
+                or self._stalled(descent, now, taken, first_size)
             )
+            if status is None and descent.spent:
+                told = (
+                    f" with the gradient mapping at {slope:.1e} and its error at "
+                    f"{error / scale:.1e}, together above tol = {self.tol:g}"
+                )
+                status = descent.out_of_steps(now, "" if self.gain > self.tol else told)
             if status is not None:
                 return status
             # Where the direction is not known yet: stay and let ε shrink, while that helps.
@@ -257,13 +251,6 @@ class Hoag(Search):
                 continue
             origin = (L, now.light(), eps)
             lam = domain.project(lam - p / L)  # (iv)
-        left = (
-            f" with the gradient mapping at {slope:.1e} and its error at {error / scale:.1e}, "
-            f"together above tol = {self.tol:g}"
-        )
-        if self.gain > self.tol:
-            left = not_settled(self.gain)
-        return out_of_steps(self.max_iter or 1, left, now.note if now else "")
 
     def _tolerance(self, k: int) -> float:
         eps = float(self.schedule(k))
@@ -271,36 +258,29 @@ class Hoag(Search):
             raise InvalidInput(f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.")
         return eps
 
-    def _stationary(self, k: int, slope: float, error: float, note: str) -> Status | None:
+    def _stationary(
+        self, descent: Descent, now: Evaluation, slope: float, error: float
+    ) -> Status | None:
         if not slope + error <= self.tol:
             return None
-        why = (
-            f"Converged at step {k}: the gradient mapping is {slope:.1e} and its error "
-            f"{error:.1e}, together at most tol = {self.tol:g}."
-        )
-        return Status("converged", sentence(why, note))
+        why = f"the gradient mapping is {slope:.1e} and its error {error:.1e}"
+        return descent.at_rest(now, f"{why}, together at most tol = {self.tol:g}")
 
     def _no_gain(
-        self,
-        k: int,
-        now: Evaluation,
-        error: float,
-        taken: Sequence[_Taken],
-        domain: Domain,
-        note: str,
+        self, descent: Descent, now: Evaluation, error: float, taken: Sequence[_Taken]
     ) -> Status | None:
         """What more steps may gain, and the steepest slope in the box, as shares of the loss."""
         # a step that was just halved says little about the curvature
         L = min(1 / step.size for step in list(taken)[-self.STALL_STEPS // 2 :])
-        step = mapping(now.lam, now.grad, domain, L)
+        step = mapping(now.lam, now.grad, descent.domain, L)
         ahead = AHEAD * L / 2 * (step + error / L) ** 2
-        steep = steepest(now.lam, now.grad, domain)
-        if not (ahead <= self.gain * size(now) and steep <= AHEAD * self.gain * size(now)):
+        steep = steepest(now.lam, now.grad, descent.domain)
+        if not (ahead <= descent.goal(now) and steep <= AHEAD * descent.goal(now)):
             return None
-        return converged(k, ahead / size(now), self.gain, note)
+        return descent.converged(now, ahead / size(now))
 
     def _stalled(
-        self, k: int, taken: Sequence[_Taken], first_size: float, note: str
+        self, descent: Descent, now: Evaluation, taken: Sequence[_Taken], first_size: float
     ) -> Status | None:
         last = list(taken)
         collapsed = last[-1].size < self.STALLED * first_size
@@ -312,13 +292,13 @@ class Hoag(Search):
         if not (max(moves) < self.STALLED and last[-1].mapping > self.tol and not waited):
             return None
         why = (
-            f"the last {self.STALL_STEPS} steps moved less than "
-            f"{self.STALLED:g} each, the step size is down to {last[-1].size:.1e}, and the "
-            f"gradient mapping is still {last[-1].mapping:.1e}, above tol = {self.tol:g}. The step "
-            "rule asks for more descent than g shows at these tolerances: try Adaptive() with a "
-            "larger C, or a tighter schedule"
+            f"the last {self.STALL_STEPS} steps moved less than {self.STALLED:g} each, the step "
+            f"size is down to {last[-1].size:.1e}, and the gradient mapping is still "
+            f"{last[-1].mapping:.1e}, above tol = {self.tol:g}. The step rule asks for more "
+            "descent than g shows at these tolerances: try Adaptive() with a larger C, or a "
+            "tighter schedule"
         )
-        return stalled(k, why, note)
+        return descent.stalled(now, why)
 
 
 class _Taken(NamedTuple):

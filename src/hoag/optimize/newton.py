@@ -29,19 +29,7 @@ from hoag.optimize.asks import (
     sentence,
 )
 from hoag.optimize.scan import RISEN, scan
-from hoag.optimize.steps import (
-    AHEAD,
-    LONGEST,
-    SHORTEST,
-    TINY,
-    can_fall,
-    converged,
-    mapping,
-    on_bounds,
-    out_of_steps,
-    size,
-    stalled,
-)
+from hoag.optimize.steps import AHEAD, LONGEST, SHORTEST, TINY, Descent, can_fall, mapping, size
 
 
 def descend(
@@ -62,14 +50,14 @@ def descend(
     """
     at, start = yield from shared(domain, lam, traits)
     direction = shared_direction(traits, domain.size)
-    first = _Descent(domain, tol, max_iter, direction, taken)
+    first = NewtonDescent(domain, tol, max_iter, direction, taken)
     begun = yield from first.begin(at, start, lead)
     ends = [(yield from first.run(begun))]
     left = (max_iter - first.evaluations) // max(starts - 1, 1)
     if starts > 1 and left:
 
         def another(k: int) -> Asking[_End]:
-            search = _Descent(domain, tol, left, direction)
+            search = NewtonDescent(domain, tol, left, direction)
             there = at + _away(k, direction)
             return (yield from search.run((yield from search.at(there, start))))
 
@@ -169,12 +157,14 @@ def to_look_at(domain: Box) -> Array:
     return np.linspace(domain.lower, domain.upper, count, axis=1)
 
 
-class _Descent:
+class NewtonDescent(Descent):
+    domain: Box
+
     def __init__(
         self, domain: Box, tol: float, max_iter: int, direction: Array, taken: int = 0
     ) -> None:
-        self.domain, self.tol, self.max_iter = domain, tol, max_iter
-        self.direction, self.evaluations = direction, taken
+        super().__init__(domain, tol, max_iter, taken)
+        self.direction = direction
 
     def begin(
         self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
@@ -199,7 +189,7 @@ class _Descent:
         radius, refused = usual, False
         while True:
             step = self._step(now, radius)
-            promise, goal = _promise(now, step), self.tol * size(now)
+            promise, goal = _promise(now, step), self.goal(now)
             if AHEAD * promise <= goal:
                 if radius < usual and not refused:
                     radius = usual
@@ -209,14 +199,16 @@ class _Descent:
                     better = yield from self._shifted(now, goal)
                 if better is None:
                     now = yield from self._last(now, step, promise)
-                    return self._ended("converged", now, AHEAD * promise)
-                if self.evaluations >= self.max_iter:
-                    return self._ended("max_iter", now, now.value - better.value)
+                    looked = now.profile is not None
+                    told = "Every axis was looked at from bound to bound." if looked else ""
+                    return now, self.converged(now, AHEAD * promise / size(now), told)
+                if self.spent:
+                    return now, self.out_of_steps(now, _left(now, now.value - better.value))
                 now = yield from self.at(better.lam, better)
                 radius, refused = usual, False
                 continue
-            if self.evaluations >= self.max_iter:
-                return self._ended("max_iter", now, AHEAD * promise)
+            if self.spent:
+                return now, self.out_of_steps(now, _left(now, AHEAD * promise))
             trial = yield from self.at(now.lam + step, now)
             fall, length = now.value - trial.value, float(np.max(np.abs(step)))
             if fall >= SUFFICIENT * promise:
@@ -228,11 +220,12 @@ class _Descent:
                 continue
             radius, refused = length / 4, True
             if radius < SHORTEST:
-                return self._ended("stalled", now, AHEAD * promise)
+                left = can_fall(AHEAD * promise / size(now))
+                return now, self.stalled(now, f"{left}, and no step makes it fall")
 
     def _last(self, now: Evaluation, step: Array, promise: float) -> Asking[Evaluation]:
         """The step that meets the tolerance, taken where it gains anything to speak of."""
-        if promise <= NOTHING * self.tol * size(now) or self.evaluations >= self.max_iter:
+        if promise <= NOTHING * self.goal(now) or self.spent:
             return now
         there = yield from self.at(now.lam + step, now)
         return replace(there, profile=now.profile) if there.value < now.value else now
@@ -288,18 +281,10 @@ class _Descent:
                 return trial
         return None
 
-    def _ended(self, reason: str, now: Evaluation, gain: float) -> _End:
-        gain = gain / size(now)
+    def _notes(self, now: Evaluation) -> tuple[str, str]:
+        on_bounds, unmet = super()._notes(now)
         # A tolerance that was not met matters where f is not known for it.
-        unmet = "" if now.f_error <= self.tol * size(now) else now.note
-        notes = on_bounds(now, self.domain), unmet
-        if reason == "max_iter":
-            return now, out_of_steps(self.max_iter, f": {can_fall(gain)}", *notes)
-        if reason == "stalled":
-            why = f"{can_fall(gain)}, and no step makes it fall"
-            return now, stalled(self.evaluations, why, *notes)
-        looked = "Every axis was looked at from bound to bound." if now.profile is not None else ""
-        return now, converged(self.evaluations, gain, self.tol, looked, *notes)
+        return on_bounds, "" if now.f_error <= self.goal(now) else unmet
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:
@@ -352,3 +337,7 @@ def _tries(most: Array, goal: float) -> Iterator[list[int]]:
 def _promise(now: Evaluation, step: Array) -> float:
     assert now.hessian is not None
     return -float(now.grad @ step + 0.5 * step @ now.hessian @ step)
+
+
+def _left(now: Evaluation, gain: float) -> str:
+    return f": {can_fall(gain / size(now))}"

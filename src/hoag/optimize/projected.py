@@ -10,7 +10,7 @@ from hoag._core.domain import Domain
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Evaluation
 from hoag.optimize.asks import Steps
-from hoag.optimize.quasi_newton import AIM, CERTAIN, DOWN, Descent, Here
+from hoag.optimize.quasi_newton import AIM, CERTAIN, DOWN, Here, SecantDescent
 from hoag.optimize.steps import LONGEST, TINY, acting, by_one, shortened, steepest
 
 
@@ -19,12 +19,12 @@ def descend(domain: Domain, lam: Array, tol: float, max_iter: int, exact: bool =
 
     B is σI with the last pairs of BFGS. With σ alone the step is that of the spectral projected
     gradient, P_D(λ − p/σ) − λ; with pairs it takes many of those, each a projection and none an
-    evaluation. What is done with a step is the same as in a box: see `quasi_newton.Descent`.
+    evaluation. What is done with a step is the same as in a box: see `quasi_newton.SecantDescent`.
     """
     return (yield from _Projected(domain, tol, max_iter, exact).from_there(domain.project(lam)))
 
 
-class _Projected(Descent):
+class _Projected(SecantDescent):
     """Steps for a λ of which nothing is known but that it can be projected.
 
     It need not be a logarithm. So the error that goes with an ε is found out at the start; a step

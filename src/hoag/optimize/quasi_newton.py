@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,17 +18,13 @@ from hoag.optimize.steps import (
     LONGEST,
     SHORTEST,
     TINY,
+    Descent,
     M,
     Mask,
-    converged,
     free,
     mapping,
-    not_settled,
-    on_bounds,
-    out_of_steps,
     shortened,
     size,
-    stalled,
     steepest,
 )
 from hoag.schedules import FLOOR
@@ -118,7 +114,7 @@ class _Done(Exception):
         self.status = status
 
 
-class Descent(ABC):
+class SecantDescent(Descent, ABC):
     """Steps that are taken, refused and learnt from, each with the ε that the next decision needs.
 
     How a step is made of p, and how much of p the domain lets act, is for those who derive from it.
@@ -127,11 +123,11 @@ class Descent(ABC):
     horizon = LONGEST  # what is left to gain is judged by a step no longer than this
 
     def __init__(self, domain: Domain, tol: float, max_iter: int, exact: bool) -> None:
-        self.domain, self.tol, self.max_iter, self.exact = domain, tol, max_iter, exact
-        self.model, self.radius = SecantModel(), LONGEST
+        super().__init__(domain, tol, max_iter)
+        self.exact, self.model, self.radius = exact, SecantModel(), LONGEST
         self.first = self.most = np.inf  # ε
         self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
-        self.evaluations, self.eps = 0, np.inf
+        self.eps = np.inf
         self.stuck: Array | None = None  # a λ that is not known better with a smaller ε
 
     @abstractmethod
@@ -203,13 +199,12 @@ class Descent(ABC):
                 here = yield from self._going_on(here)
             elif length < SHORTEST:
                 why = f"no step longer than {length:.0e} makes the loss fall"
-                self._end(stalled(self.evaluations, why, *self._notes(here)))
+                raise _Done(self.stalled(here.now, why))
 
     def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[Here]:
-        if self.evaluations >= self.max_iter:
+        if self.spent:
             assert start is not None
-            notes = self._notes(Here(start, eps))
-            self._end(out_of_steps(self.max_iter, not_settled(self.tol), *notes))
+            raise _Done(self.out_of_steps(start))
         now = yield Evaluate(lam, Ask(eps), start)
         self.evaluations, self.eps = self.evaluations + 1, eps
         yield Note(self.radius, mapping(lam, now.grad, self.domain, size(now)))
@@ -250,7 +245,7 @@ class Descent(ABC):
     def _clear(self, here: Here) -> Asking[Here]:
         """Wait at λ while the error hides the gradient, and matters."""
         while (here.eps == np.inf and not self.exact) or (
-            self._error(here) > max(self._slope(here.now), self.tol * size(here.now))
+            self._error(here) > max(self._slope(here.now), self.goal(here.now))
             and self._can_refine(here)
         ):
             here = yield from self._refined(here)
@@ -259,7 +254,7 @@ class Descent(ABC):
     def _going_on(self, here: Here) -> Asking[Here]:
         """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
         while True:
-            now, error, goal = here.now, self._error(here), self.tol * size(here.now)
+            now, error, goal = here.now, self._error(here), self.goal(here.now)
             cut = self._step(here, self.horizon)
             ahead = -AHEAD / 2 * float(now.grad @ cut)
             steep = self._steep(now)
@@ -269,11 +264,9 @@ class Descent(ABC):
             hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
             unmeasured = np.isnan(now.own_errors[1]) and self.stuck is None
             if hidden <= goal or (unmeasured and not self._can_refine(here)):
-                gain = ahead / size(now)
-                self._end(converged(self.evaluations, gain, self.tol, *self._notes(here)))
+                raise _Done(self.converged(now, ahead / size(now)))
             if not self._can_refine(here):
-                why = f"an error of {error:.1e} hides the gradient"
-                self._end(stalled(self.evaluations, why, *self._notes(here)))
+                raise _Done(self.stalled(now, f"an error of {error:.1e} hides the gradient"))
             here = yield from self._refined(here)
 
     def _fall(self, here: Here, trial: Here, step: Array) -> float | None:
@@ -296,14 +289,8 @@ class Descent(ABC):
         if self._tells(step, y, self._error(here) + self._error(trial)):
             self.model.pairs.append((step, y))
 
-    def _notes(self, here: Here) -> tuple[str, str]:
-        return on_bounds(here.now, self.domain), here.now.note
 
-    def _end(self, status: Status) -> NoReturn:
-        raise _Done(status)
-
-
-class InBox(Descent):
+class InBox(SecantDescent):
     """Steps of L-BFGS on what no bound holds; a box says for each hyperparameter which one does."""
 
     domain: Box

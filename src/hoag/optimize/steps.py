@@ -101,29 +101,49 @@ def on_bounds(now: Evaluation, domain: Domain) -> str:
     return f"{domain.told(lam, j)} is on its {side} bound: the best value may lie beyond."
 
 
-# ---- the end of a descent
+# ---- a descent and its ends
 
 
 def can_fall(gain: float) -> str:
     return f"the loss can still fall by about {max(gain, 0.0):.1e} of itself"
 
 
-def converged(step: int, gain: float, tol: float, *notes: str) -> Status:
-    """What is left to gain, a share of the loss, is no more than was asked for."""
-    why = f"Converged at step {step}: {can_fall(gain)}, at most the {tol:g} asked for."
-    return Status("converged", sentence(why, *notes))
+class Descent:
+    """Steps within a domain until the loss can fall by no more than `tol` of itself.
 
+    `evaluations` are those made so far, of at most max_iter.
+    """
 
-def out_of_steps(max_iter: int, left: str, *notes: str) -> Status:
-    """`left` is what the search had still to do, as it follows "Stopped after … steps"."""
-    return Status("max_iter", sentence(f"Stopped after max_iter = {max_iter} steps{left}.", *notes))
+    def __init__(self, domain: Domain, tol: float, max_iter: int, evaluations: int = 0) -> None:
+        self.domain, self.tol, self.max_iter = domain, tol, max_iter
+        self.evaluations = evaluations
 
+    @property
+    def spent(self) -> bool:
+        return self.evaluations >= self.max_iter
 
-def not_settled(tol: float) -> str:
-    """For `out_of_steps`."""
-    return f", before the loss had settled to within {tol:g} of itself"
+    def goal(self, now: Evaluation) -> float:
+        """By how much f may still fall at the end."""
+        return self.tol * size(now)
 
+    def _notes(self, now: Evaluation) -> tuple[str, str]:
+        return on_bounds(now, self.domain), now.note
 
-def stalled(step: int, why: str, *notes: str) -> Status:
-    """No step makes the loss fall, or no smaller error of p can be had."""
-    return Status("stalled", sentence(f"Stalled at step {step}: {why}.", *notes))
+    def converged(self, now: Evaluation, gain: float, *notes: str) -> Status:
+        """What is left to gain, a share of the loss, is no more than was asked for."""
+        return self.at_rest(now, f"{can_fall(gain)}, at most the {self.tol:g} asked for", *notes)
+
+    def at_rest(self, now: Evaluation, why: str, *notes: str) -> Status:
+        why = f"Converged at step {self.evaluations}: {why}."
+        return Status("converged", sentence(why, *notes, *self._notes(now)))
+
+    def out_of_steps(self, now: Evaluation, left: str = "") -> Status:
+        """`left` is what there is still to do, as it follows "Stopped after … steps"."""
+        left = left or f", before the loss had settled to within {self.tol:g} of itself"
+        why = f"Stopped after max_iter = {self.max_iter} steps{left}."
+        return Status("max_iter", sentence(why, *self._notes(now)))
+
+    def stalled(self, now: Evaluation, why: str) -> Status:
+        """No step makes the loss fall, or no smaller error of p can be had."""
+        why = f"Stalled at step {self.evaluations}: {why}."
+        return Status("stalled", sentence(why, *self._notes(now)))
