@@ -401,17 +401,17 @@ def test_ctrl_c_ends_a_fit_with_the_best_so_far(name, tmp_path):
 
 def test_ctrl_c_in_the_first_of_several_runs_and_a_second_one(tmp_path, monkeypatch):
     """The search of one shared penalty comes first: a run of its own, of which nobody is told."""
-    path, keep, places = tmp_path / "run.ckpt", checkpoint.Place.keep, []
+    path, keep, places = tmp_path / "run.ckpt", checkpoint.Slot.keep, []
 
     def interrupt(place, run):
         keep(place, run)
         places.append(place)
         looks = [] if isinstance(run, hoag.Result) else [entry.ask for entry in run.entries]
         if place is places[0] and sum(ask.whole for ask in looks) == 2:
-            monkeypatch.setattr(checkpoint.Place, "keep", keep)
+            monkeypatch.setattr(checkpoint.Slot, "keep", keep)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint.Place, "keep", interrupt)
+    monkeypatch.setattr(checkpoint.Slot, "keep", interrupt)
     monkeypatch.setattr(checkpoint.Checkpoint, "share", 1.0)
     found = minimized("penalties", "fast", path)
     assert found.status.reason == "interrupted"

@@ -60,15 +60,15 @@ class Auto(Search):
     tol          stop when the loss can fall by no more than this share of itself, by its slope,
                  the error of that slope, and the curvature
     max_iter     the most evaluations, times `starts`
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
     starts       with several penalties whose ∇²f is known: so many descents, the first from the
                  best shared penalty, the others from far above it, far below it and between.
                  "auto": three where f is exact and cheap and targets are tuned together, in
                  max_iter evaluations; else one
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
-    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
-    over on one first. A domain that is no box is not looked over: from lam0 on, steps go down
+    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is
+    surveyed on one first. A domain that is no box is not: from lam0 on, steps go down
     within it.
 
     >>> import hoag

@@ -1,4 +1,4 @@
-"""Searches that look at values of f only: a grid, random points, and two packages' own ways."""
+"""Searches by values of f only: a grid, random points, and two packages' own ways."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hoag._criteria.base import Traits
 from hoag.optimize.asks import ACCURACY, Evaluate, Note, Steps
 from hoag.optimize.base import Search
 
-# Yields where to look next and is sent f there; ending means that there is nowhere left to look.
+# Yields the next λ and is sent f there; ends where none is left.
 Proposals = Generator[Array, float, None]
 
 MOST_POINTS = 10**6
@@ -28,7 +28,7 @@ MOST_POINTS = 10**6
 class BlackBox(Search):
     """λ₁, λ₂, … by some rule from the values so far; every f(λ) is a fit of its own, from x0.
 
-    The best of the points looked at is returned; lam0 is not among them.
+    The best of the points is returned; lam0 is not among them.
     """
 
     eps: float
@@ -43,7 +43,7 @@ class BlackBox(Search):
             try:
                 lam = proposals.send(value)  # type: ignore[arg-type]
             except StopIteration:
-                return Status("finished", f"All {n} points were looked at.")
+                return Status("finished", f"All {n} points were evaluated.")
             found = yield Evaluate(lam, Ask(self.eps, gradient=False))
             value, n = found.value, n + 1
             if (yield Note()):

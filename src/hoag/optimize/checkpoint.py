@@ -1,6 +1,6 @@
 """The file that keeps the runs of a search while it goes on, so that it outlives its process.
 
-    with kept("run.ckpt", fingerprint): every Run that is made takes the next place in the file
+    with kept("run.ckpt", fingerprint): every Run that is made takes the next slot in the file
 
 A run that had ended is answered by its result; one that had not goes on from its journal, bit by
 bit as it would have; those after it begin. The file is written whole: beside it, to the disk, and
@@ -34,7 +34,7 @@ _current: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
 
 
 def current() -> Checkpoint | None:
-    """The checkpoint in which the next run takes its place."""
+    """The checkpoint in which the next run takes its slot."""
     return _current.get()
 
 
@@ -63,11 +63,11 @@ def told(checkpoint: Checkpoint | None, result: Result) -> Result:
 
 
 def alone() -> AbstractContextManager[Any]:
-    """What is searched for inside an evaluation or a callback has no place in the file."""
+    """What is searched for inside an evaluation or a callback has no slot in the file."""
     return _entered(None)
 
 
-class Place:
+class Slot:
     """One run in a checkpoint: what it began with, and its journal or its result.
 
     `ended` is whether it was answered by its result.
@@ -140,7 +140,7 @@ class Checkpoint:
             raise InvalidInput(f"checkpoint={path!r}: give the path of a file, or None.") from None
         self.fingerprint = fingerprint | {"hoag": {"version": (__version__, __version__)}}
         self.interrupted, self.next_write = False, 0.0
-        self._places: list[Place] = []
+        self._slots: list[Slot] = []
         self._known: list[storage.Stored | None] = [*self._read()]
         self._lock, self._warned = Lock(), False
         if not self._known:
@@ -160,21 +160,21 @@ class Checkpoint:
     @property
     def only_read(self) -> bool:
         """Whether every run was answered by its result."""
-        return bool(self._places) and all(place.ended for place in self._places)
+        return bool(self._slots) and all(slot.ended for slot in self._slots)
 
-    def place(self) -> Place | None:
+    def slot(self) -> Slot | None:
         """For the next run."""
         if self.interrupted:
             return None
-        k = len(self._places)
-        self._places.append(Place(self, self._known[k] if k < len(self._known) else None))
-        return self._places[-1]
+        k = len(self._slots)
+        self._slots.append(Slot(self, self._known[k] if k < len(self._known) else None))
+        return self._slots[-1]
 
-    def forget_after(self, place: Place) -> None:
+    def forget_after(self, slot: Slot) -> None:
         """What comes after a run that begins otherwise is of other runs, too."""
-        k = self._places.index(place)
+        k = self._slots.index(slot)
         del self._known[k:]
-        for other in self._places[k + 1 :]:
+        for other in self._slots[k + 1 :]:
             other.packed = None
 
     # ---- reading
@@ -229,7 +229,7 @@ class Checkpoint:
         """All runs, whole; what that took since `start` sets when the next may come."""
         with self._lock:
             head = {"hoag_checkpoint": self.version, "fingerprint": self.fingerprint}
-            runs = [place.packed for place in self._places] + self._known[len(self._places) :]
+            runs = [slot.packed for slot in self._slots] + self._known[len(self._slots) :]
             try:
                 whole = storage.archive(head, [run or storage.pack(None) for run in runs])
                 write_atomically(self.path, whole)

@@ -1,4 +1,4 @@
-"""The default search on samples of the rows that grow: λ is near before all rows are looked at."""
+"""The default search on samples of the rows that grow: λ is near before all rows are used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Growing(Auto):
                  error is half as large
     seed         of the order in which rows come into samples
     max_iter     the most evaluations, of all sizes together
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
 
     On a sample λ moves while its slope is larger than the sampling error of that slope, which is
     measured (hoag._criteria.sampled); then the sample grows, and λ, x, q and what is known of ∇²f

@@ -157,7 +157,7 @@ class Hoag(Search):
                  one more promises, while no hyperparameter, moved by one, promises more than five
                  times `gain`. 0: never for this reason
     max_iter     the most evaluations
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes

@@ -26,7 +26,7 @@ class Stopped(Exception):
 
 @storable
 @dataclass(frozen=True, eq=False)
-class Entry:
+class JournalEntry:
     """One line of a journal: what was asked or what happened, and the answer in numbers."""
 
     what: str  # "evaluate", "profile", "verify", "certify", "solution", "lipschitz" or "stop"
@@ -53,7 +53,7 @@ class Journal:
     ['evaluate', 'evaluate', 'evaluate']
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[JournalEntry] = field(default_factory=list)
     held: dict[int, Evaluation] = field(default_factory=dict)
 
     def before_stop(self) -> Journal:
@@ -70,7 +70,7 @@ class Record:
     """
 
     def __init__(self, replay: Journal | None, before: Result | None) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.replay = replay
         self.cost = Cost() if before is None else before.cost
         self.stop: Status | None = None
@@ -142,7 +142,7 @@ class Record:
     def _write(
         self, what: str, answer: Any, lam: Array | None = None, ask: Ask | None = None
     ) -> None:
-        self.entries.append(Entry(what, lam, ask, answer, self.seconds))
+        self.entries.append(JournalEntry(what, lam, ask, answer, self.seconds))
 
     # ---- the journal of an earlier run
 
@@ -153,7 +153,7 @@ class Record:
             self.replay, self._start = None, time.perf_counter()
         return self.replay is not None
 
-    def next(self, what: str) -> Entry | None:
+    def next(self, what: str) -> JournalEntry | None:
         """The entry of the earlier journal whose turn it is; None where it has come to its end."""
         if not self.replaying:
             return None

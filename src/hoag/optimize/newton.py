@@ -3,7 +3,7 @@
     s = argmin p·s + ½ sᵀ∇²f s   over λ + s in the box and |sⱼ| ≤ r
 
 ∇²f may bend downwards. The start is the best of one λ for all; and before a search says that it has
-converged, f is looked at along every axis, from bound to bound, by a model of it: where a penalty
+converged, f is scanned along every axis, from bound to bound, by a model of it: where a penalty
 has no effect any more, or leaves nothing of its coefficients, no slope leads out.
 """
 
@@ -26,6 +26,7 @@ from hoag.optimize.asks import (
     Profile,
     Steps,
     abreast,
+    relayed,
     sentence,
 )
 from hoag.optimize.scan import RISEN, scan
@@ -100,7 +101,7 @@ def little_gained(shared: Array | None, own: Array | None) -> str:
 def _away(k: int, direction: Array) -> Array:
     """Where the k-th descent starts, less the best shared λ.
 
-    The first there, one far above, where nothing is in the model that a penalty holds and the look
+    The first there, one far above, where nothing is in the model that a penalty holds and the scan
     along the axes lets in what helps most; two far below, where no penalty hides a coefficient; and
     others drawn from between. Of 300 random problems the first and third left 5 in a worse basin
     than eight descents find, all three 1; the start above was chosen on them.
@@ -123,35 +124,31 @@ def shared_direction(traits: Traits, size: int) -> Array:
 
 
 def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
-    """The best λ that is the same for all, as looks from strong to weak tell, and a start there."""
+    """The best λ that is the same for all, by a scan from strong to weak, and a start there."""
     direction = shared_direction(traits, domain.size)
     line = domain.line(direction)
     low, high = float(line.lower[0]), float(line.upper[0])
     if low == high or traits.scan_spacing is None:
         return lam, None
-    ask, answer = Ask(np.inf, free=True), None
-    asking = scan(line, traits.scan_spacing, ask, risen=RISEN)
     seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
 
     def whole(start: Evaluation | None) -> Evaluation | None:
         return next((real for along, real in seen if along is start), None)
 
-    while True:
-        try:
-            look = asking.send(answer)
-        except StopIteration as end:
-            basin = end.value.best
-            return domain.project(basin.lam * direction), whole(basin.start)
-        t = look.lam[0]
-        lam = t * direction
-        found = yield Evaluate(domain.project(lam), look.ask, whole(look.start))
+    def along(asked: Evaluate) -> Asking[Evaluation]:
+        lam = asked.lam[0] * direction
+        found = yield Evaluate(domain.project(lam), asked.ask, whole(asked.start))
         moved = (domain.lower <= lam) & (lam <= domain.upper)
         slope = np.array([found.grad[moved] @ direction[moved]])
-        answer = replace(found, lam=look.lam, grad=slope)
-        seen.append((answer, found))
+        seen.append((replace(found, lam=asked.lam, grad=slope), found))
+        return seen[-1][0]
+
+    ask = Ask(np.inf, free=True)
+    basin = (yield from relayed(scan(line, traits.scan_spacing, ask, risen=RISEN), along)).best
+    return domain.project(basin.lam * direction), whole(basin.start)
 
 
-def to_look_at(domain: Box) -> Array:
+def scan_places(domain: Box) -> Array:
     """Places along every axis, from bound to bound and 1 apart at most, (s, L)."""
     count = int(np.ceil(2 * float(np.max(domain.upper - domain.lower)) / LONGEST)) + 1
     return np.linspace(domain.lower, domain.upper, count, axis=1)
@@ -199,8 +196,8 @@ class NewtonDescent(Descent):
                     better = yield from self._shifted(now, goal)
                 if better is None:
                     now = yield from self._last(now, step, promise)
-                    looked = now.profile is not None
-                    told = "Every axis was looked at from bound to bound." if looked else ""
+                    scanned = now.profile is not None
+                    told = "Every axis was scanned from bound to bound." if scanned else ""
                     return now, self.converged(now, AHEAD * promise / size(now), told)
                 if self.spent:
                     return now, self.out_of_steps(now, _left(now, now.value - better.value))
@@ -240,12 +237,12 @@ class NewtonDescent(Descent):
     def _elsewhere(
         self, now: Evaluation, goal: float
     ) -> Asking[tuple[Evaluation, Evaluation | None]]:
-        """A look at a λ that differs along an axis, or some, and has a lower f, if there is one.
+        """A free value at a λ that differs along an axis, or some, and is lower, if there is one.
 
-        A model says where f may be lower by more than `goal`; that it is so, looks. What the model
-        says is handed out with the evaluation.
+        A model says where f may be lower by more than `goal`; that it is so, values do. What the
+        model says is handed out with the evaluation.
         """
-        places = to_look_at(self.domain)
+        places = scan_places(self.domain)
         now = yield Profile(now, places)
         if now.profile is None:
             return now, None
@@ -259,20 +256,20 @@ class NewtonDescent(Descent):
             lam = now.lam.copy()
             lam[axes] = best[axes]
             trial: Evaluation = yield Evaluate(lam, Ask(np.inf, gradient=False, free=True), now)
-            if trial.value - DOUBT * trial.f_error < now.value:  # worth a closer look
+            if trial.value - DOUBT * trial.f_error < now.value:  # worth a closer one
                 trial = yield Evaluate(lam, Ask(free=True, gradient=False), trial)
                 if trial.value < now.value - goal / 2:
                     return now, trial
         return now, None
 
     def _shifted(self, now: Evaluation, goal: float) -> Asking[Evaluation | None]:
-        """A look at a λ that differs by the same along all axes, where no model says what f does.
+        """A free value at a λ that differs by the same along all axes, where no model tells of f.
 
         With more columns than rows only the ratios of weak penalties matter, and f is flat there.
         """
         assert now.hessian is not None
-        slope, bend = now.grad @ self.direction, self.direction @ now.hessian @ self.direction
-        if abs(slope) + 0.5 * abs(bend) > AHEAD * goal:
+        slope, curvature = now.grad @ self.direction, self.direction @ now.hessian @ self.direction
+        if abs(slope) + 0.5 * abs(curvature) > AHEAD * goal:
             return None
         for away in (-LONGEST, LONGEST, -4 * LONGEST, 4 * LONGEST):
             lam = self.domain.project(now.lam + away * self.direction)

@@ -60,7 +60,7 @@ def descend(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool = Fa
     """λ ← P_D(λ − B⁻¹p), no hyperparameter by more than r ≤ 2, until f can only fall by tol·|f|.
 
     B is an L-BFGS matrix that starts from a diagonal: the sizes of the slopes seen so far. Where λ
-    is a logarithm, f bends about as much as it slopes, so each hyperparameter moves by about one
+    is a logarithm, f″ is about as large as f′, so each hyperparameter moves by about one
     at first, and not only the steepest. r shrinks when f does not fall; the pair of a refused step
     is kept. ε follows the measured error of p; where that is nan, the error is taken to be in
     proportion to ε, as it was when λ was last evaluated with two of them.
@@ -80,14 +80,14 @@ class SecantModel:
         self.squares = (old + p**2) / 2
 
     def solve(self, p: Array, free: Mask) -> Array:
-        """B⁻¹p on the free hyperparameters, 0 on the others; pairs that bend down are left out."""
+        """B⁻¹p on the free hyperparameters, 0 on the others; pairs with s·y < 0 are left out."""
         r = np.where(free, p, 0.0)
         sizes = np.sqrt(r**2 if self.squares is None else self.squares)
         diagonal = sizes + LEAST_SCALE * float(np.mean(sizes)) + TINY
         kept = []
         for s, y in reversed(self.pairs):
             sy = float(s @ np.where(free, y, 0.0))
-            if sy > np.sqrt(ROUNDOFF) * float(np.linalg.norm(s) * np.linalg.norm(y)):  # bends up
+            if sy > np.sqrt(ROUNDOFF) * float(np.linalg.norm(s) * np.linalg.norm(y)):
                 a = float(s @ r) / sy
                 r -= a * np.where(free, y, 0.0)
                 kept.append((s, y, sy, a))
@@ -146,7 +146,7 @@ class SecantDescent(Descent, ABC):
         return lam + step
 
     def _tells(self, step: Array, y: Array, error: float) -> bool:
-        """Whether y, up to its error, says how f bends along the step."""
+        """Whether y, up to its error, says how f curves along the step."""
         return bool(np.linalg.norm(y) > FAINT * error)
 
     def _longest(self, step: Array) -> float:
@@ -270,7 +270,7 @@ class SecantDescent(Descent, ABC):
             here = yield from self._refined(here)
 
     def _fall(self, here: Here, trial: Here, step: Array) -> float | None:
-        """f(λ) − f(λ + s) by values, else by slopes; None where both are worth another look."""
+        """f(λ) − f(λ + s) by values, else by slopes; None where both are worth computing better."""
         old, new, again = here.now, trial.now, self._can_refine(trial)
         fall, far = old.value - new.value, float(np.max(np.abs(step))) > LONGEST / 2
         if abs(fall) > _gap(old) + _gap(new):

@@ -12,7 +12,7 @@ from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
 from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, sentence
-from hoag.optimize.scan import DOUBT, Basin, Scan, look, scan
+from hoag.optimize.scan import DOUBT, Basin, Scan, around, scan
 from hoag.optimize.steps import AHEAD, LONGEST, Descent, gradient_error, size
 from hoag.schedules import FIRST
 
@@ -22,7 +22,7 @@ CERTAIN = 0.1
 # A tolerance is at least halved where it is shrunk, and by no more than this factor.
 SHRINK = 0.01
 
-# A free look is at least so far away: nearer, differences of p are noise.
+# A free value is at least so far away: nearer, differences of p are noise.
 LEAST = 0.2
 
 
@@ -128,7 +128,7 @@ class _RootSearch(Descent):
         if self.exact and best.status.converged and not self.spent:
             best = yield from self._strongest(seen, best)
         yield Chosen(best.now)
-        why = sentence(best.status.sentence, self._looked_at, seen.unknown)
+        why = sentence(best.status.sentence, self._how_scanned, seen.unknown)
         return replace(best.status, sentence=why)
 
     def _scan(self, lam: Array) -> Asking[Scan]:
@@ -140,18 +140,18 @@ class _RootSearch(Descent):
         if self.scanned:
             ask = Ask(np.inf, free=True)
             return (yield from scan(self.domain, self.spacing, ask, self.traits.batched))
-        return Scan([(yield from look(self.domain, lam, self.spacing))], [])
+        return Scan([(yield from around(self.domain, lam, self.spacing))], [])
 
     @property
-    def _looked_at(self) -> str:
+    def _how_scanned(self) -> str:
         """What of the box was seen before the search began, in a sentence."""
         if self.traits.begun:
             return "It began at the best of a sample of the rows."
         if self.exact:
-            return f"The whole box was looked at, every {self.spacing:.2g} in lam."
+            return f"The whole box was scanned, every {self.spacing:.2g} in lam."
         if self.traits.modelled:
-            return "The whole box was looked at, by models of f about one fit to all rows."
-        return "The box around the start was looked at, by an approximation of f."
+            return "The whole box was scanned, by models of f about one fit to all rows."
+        return "The box around the start was scanned, by an approximation of f."
 
     def _strongest(self, seen: Scan, best: _End) -> Asking[_End]:
         """The largest λ that was seen within tol of the best, if that is so by verification."""

@@ -17,7 +17,7 @@ from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
 from hoag._criteria.base import Criterion
 from hoag._criteria.folds import in_threads
 from hoag.optimize.asks import ACCURACY, Chosen, Evaluate, Lipschitz, Note, Profile, Steps, Verify
-from hoag.optimize.checkpoint import OPEN, Place, alone, current
+from hoag.optimize.checkpoint import OPEN, Slot, alone, current
 from hoag.optimize.fingerprint import digest
 from hoag.optimize.journal import Journal, Record, Stopped
 from hoag.optimize.verification import Verification, overflow
@@ -52,7 +52,7 @@ class Run:
     certificate  "auto": measure the error of the gradient that is returned, where that costs at
                  most a fifth of the run; "none": do not; "estimate": do; "bound": bound it as well
     replay       the journal of an earlier run, whose answers are taken in place of evaluations
-    place        its place in a checkpoint; by default the next one of the checkpoint that is open
+    slot         its slot in a checkpoint; by default the next one of the checkpoint that is open
     before       the result of a search by which this one begins, whose cost and time count
 
     >>> import hoag
@@ -70,13 +70,13 @@ class Run:
         time_budget: float | None = None,
         certificate: str = "auto",
         replay: Journal | None = None,
-        place: Place | None = None,
+        slot: Slot | None = None,
         before: Result | None = None,
     ) -> None:
-        self._checkpoint = current() if place is None else place.checkpoint
-        self._place = place
-        if place is None and self._checkpoint is not None:
-            self._place = self._checkpoint.place()
+        self._checkpoint = current() if slot is None else slot.checkpoint
+        self._slot = slot
+        if slot is None and self._checkpoint is not None:
+            self._slot = self._checkpoint.slot()
         self.criterion, self.on_step = criterion, on_step
         self.certificate, self.accuracy = certificate, ACCURACY
         if time_budget is not None and before is not None:
@@ -115,13 +115,13 @@ class Run:
                 "projection, or bounds=(lower, upper)."
             )
         with alone():
-            if self._place is None:
+            if self._slot is None:
                 return self._driven(search, domain, lam0)
-            return self._kept(self._place, search, domain, lam0)
+            return self._kept(self._slot, search, domain, lam0)
 
-    def _kept(self, place: Place, search: Search, domain: Domain, lam0: Array) -> Result:
+    def _kept(self, slot: Slot, search: Search, domain: Domain, lam0: Array) -> Result:
         """The same in a checkpoint: from where it is in the file, and back into it."""
-        match place.begun(_beginning(self.criterion, search, domain, lam0)):
+        match slot.begun(_beginning(self.criterion, search, domain, lam0)):
             case Result() as known:
                 return replace(known, evaluation=self.criterion.rebind(known.evaluation))
             case Journal() as known:
@@ -133,12 +133,12 @@ class Run:
         except BaseException as error:
             if self.record.replay is not None:  # the file knows more
                 raise
-            place.keep(self.record.to_go_on_from)
+            slot.keep(self.record.to_go_on_from)
             if not isinstance(error, KeyboardInterrupt) or not self.trace:
                 raise
-            place.checkpoint.interrupted = True
+            slot.checkpoint.interrupted = True
             return self.verification.unverified(self._interrupted, with_x=True)
-        place.keep(self.record.to_go_on_from if result.status.reason in OPEN else result)
+        slot.keep(self.record.to_go_on_from if result.status.reason in OPEN else result)
         return result
 
     def _driven(self, search: Search, domain: Domain, lam0: Array) -> Result:
@@ -232,8 +232,8 @@ class Run:
         """An ask is answered: what is known up to here may go into the checkpoint."""
         if self.record.stop is None:
             entries = self.record.answered()
-            if self._place is not None and self.record.replay is None and self._place.due(entries):
-                self._place.keep(self.record.to_go_on_from)
+            if self._slot is not None and self.record.replay is None and self._slot.due(entries):
+                self._slot.keep(self.record.to_go_on_from)
 
     # ---- the clock
 

@@ -3,7 +3,7 @@
     min over λ of Σ_t f_t(λ_t) = Σ_t min over λ_t of f_t(λ_t)
 
 All sets begin at the best λ that is the same for all their penalties, found with factors that all
-share, or where looks along the axes from there lead, which many share too. Then some sets at a
+share, or where scans along the axes from there lead, which many share too. Then some sets at a
 time are searched to their end, and that is a step of the trace: whoever stops the search between
 two steps keeps what was found, and the others at the best λ that is the same for all.
 """
@@ -29,7 +29,7 @@ from hoag._criteria.folds import in_threads
 from hoag.optimize import newton, root
 from hoag.optimize.asks import Steps, sentence
 from hoag.optimize.base import Search
-from hoag.optimize.checkpoint import Checkpoint, Place, current
+from hoag.optimize.checkpoint import Checkpoint, Slot, current
 from hoag.optimize.run import OnStep, Run, attach, told_to_stop
 
 
@@ -72,7 +72,7 @@ class SeparableSearch:
         self.criterion = cast(Apart, criterion)
         self.boxes, self.budget = self.criterion.boxes(domain), budget
         self.start, self.trace = time.perf_counter(), list[Step]()
-        self.found, self.cost = self._alike()
+        self.found, self.cost = self._at_shared()
         self.leads: dict[int, Array] = {}
         self.ended: dict[int, Result] = {}
 
@@ -80,7 +80,7 @@ class SeparableSearch:
     def seconds(self) -> float:
         return time.perf_counter() - self.start
 
-    def _alike(self) -> tuple[list[Evaluation], Cost]:
+    def _at_shared(self) -> tuple[list[Evaluation], Cost]:
         """Each set at the best λ that is the same for all its penalties; f is known there."""
         low = min(float(box.lower.min()) for box in self.boxes)
         high = max(float(box.upper.max()) for box in self.boxes)
@@ -114,7 +114,7 @@ class SeparableSearch:
     def _run(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> Status:
         """Part of them after part, until all are searched or something stops that."""
         many = len(self.found)
-        self._look_along()
+        self._scan_along()
         for some in np.array_split(np.arange(many), min(many, self.batches)):
             before = self.seconds
             try:
@@ -150,7 +150,7 @@ class SeparableSearch:
     def _search(self, some: Sequence[int]) -> None:
         """Search some sets to their end; a step of the trace."""
         checkpoint = current()
-        places = [None if checkpoint is None else checkpoint.place() for _ in some]
+        places = [None if checkpoint is None else checkpoint.slot() for _ in some]
         results = in_threads(self._one, zip(some, places), self.criterion.n_jobs)
         for t, result in zip(some, results, strict=True):
             self.ended[t], self.found[t] = result, result.evaluation
@@ -159,31 +159,31 @@ class SeparableSearch:
         step = Step(len(self.trace) + 1, 0.0, now, self.cost, self.seconds)
         self.trace.append(replace(step, evaluation=now.light()))
 
-    def _look_along(self) -> None:
+    def _scan_along(self) -> None:
         """Where each set is led: every λ to where f is least along its axis, all at once.
 
-        Sets that begin at the same λ share the look, so that it costs little; from there a search
+        Sets that begin at the same λ share the scan, so that it costs little; from there a search
         takes half the steps. Of places within tol of the least the nearest: f may be flat beyond.
         """
-        places = [newton.to_look_at(box) for box in self.boxes]
-        looks, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
+        places = [newton.scan_places(box) for box in self.boxes]
+        values, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
         self.cost = self.cost + cost
-        for t, (now, there, values) in enumerate(zip(self.found, places, looks, strict=True)):
-            if values is None:
+        for t, (now, there, along) in enumerate(zip(self.found, places, values, strict=True)):
+            if along is None:
                 continue
             there = np.insert(there, 0, now.lam, axis=1)
-            values = np.insert(values, 0, now.value, axis=1)
-            most = values.min(axis=1, keepdims=True) + self.search.tol * abs(now.value)
-            far = np.where(values <= most, np.abs(there - there[:, :1]), np.inf)
+            along = np.insert(along, 0, now.value, axis=1)
+            most = along.min(axis=1, keepdims=True) + self.search.tol * abs(now.value)
+            far = np.where(along <= most, np.abs(there - there[:, :1]), np.inf)
             self.leads[t] = there[np.arange(len(there)), np.argmin(far, axis=1)]
 
-    def _one(self, t: int, place: Place | None) -> Result:
+    def _one(self, t: int, slot: Slot | None) -> Result:
         part: Criterion = self.criterion.parts[t]
         search, start = self.search, self.found[t]
         if t in self.leads:
             limits = search.tol, search.max_iter or 1, search.starts
             search = PartSearch(*limits, (self.leads[t], start.value))
-        run = Run(part, None, None, self.certificate, place=place)
+        run = Run(part, None, None, self.certificate, slot=slot)
         return run.drive(search, self.boxes[t], start.lam)
 
     def result(self, status: Status) -> Result:
@@ -213,7 +213,7 @@ class SeparableSearch:
             told = (
                 f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
                 f"none can still fall by more than {self.search.tol:g} of itself. Every axis was "
-                "looked at from bound to bound."
+                "scanned from bound to bound."
             )
             return Status("converged", sentence(told, starts))
         reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
