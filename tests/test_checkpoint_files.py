@@ -127,11 +127,11 @@ def test_a_checkpoint_with_any_bit_flipped_is_refused(small, tmp_path):
 
 
 def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint.Checkpoint, "version", 2)
+    monkeypatch.setattr(checkpoint.Checkpoint, "version", 3)
     minimized("spectral", "fast", tmp_path / "run.ckpt")
     monkeypatch.undo()
     with pytest.raises(
-        hoag.InvalidInput, match=r"format 2, and this version of hoag reads format 1"
+        hoag.InvalidInput, match=r"format 3, and this version of hoag reads format 2"
     ):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 

@@ -127,7 +127,7 @@ class Checkpoint:
     `interrupted` is whether Ctrl-C has ended a run: those that follow end after one evaluation.
     """
 
-    version = 1
+    version = 2
     share = 0.1  # of the time, that may be spent on writing
     each = 2e-4  # seconds that it takes to pack an entry, about
 

@@ -73,9 +73,7 @@ def survey(
         places = sorted(ends, key=plane.known.__getitem__)[:kept]
     if everything:
         lowest = [(plane.known[place], plane.lam(place)) for place in places]
-        for _, lam in list(lowest):
-            end, _ = yield from lowest_of(descend(domain, lam, 10 * ACCURACY, max_iter=50), rows)
-            lowest.append((end.highest, end.lam))
+        lowest += yield from _ends(domain, [lam for _, lam in lowest], rows, 50)
         return min(lowest, key=lambda end: end[0])[1]
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
@@ -102,12 +100,20 @@ def _verified(
     starts = [begin, *(plane.lam(place) for place in plane.valleys(values))]
     known = yield from plane.measured(starts)
     order = np.argsort(known)[:basins]
-    ends = []
-    for start in (starts[k] for k in order if np.isfinite(known[k])):
-        down = descend(domain, start, 10 * ACCURACY, max_iter=steps)
-        end, _ = yield from lowest_of(down, everything)
-        ends.append((end.highest, end.lam))
+    starts = [starts[k] for k in order if np.isfinite(known[k])]
+    ends = yield from _ends(domain, starts, everything, steps)
     return min(ends, key=lambda end: end[0])[1] if ends else begin
+
+
+def _ends(
+    domain: Box, starts: Sequence[Array], rows: int, most: int
+) -> Asking[list[tuple[float, Array]]]:
+    """f and λ where so many steps lead from each start, on a sample of the rows."""
+    ends = []
+    for lam in starts:
+        end, _ = yield from lowest_of(descend(domain, lam, 10 * ACCURACY, most), rows)
+        ends.append((end.highest, end.lam))
+    return ends
 
 
 def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation, int]]:
