@@ -31,7 +31,6 @@ from hoag._criteria.shared import SharedFolds, polished
 from hoag._criteria.spectral import GRAM_ERROR
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.groups import by_group, members
-from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
@@ -325,7 +324,7 @@ class Bands(SharedFolds[RowwiseDesign]):
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, by their squares; None where they share too little."""
         if not self._covers(whole):
-            design = InMemoryDesign.of([whole])
+            design = whole.folded([whole])
             if design is None:
                 return None
             return Bands([whole], design, self._plain, several=False).refitted(whole, lam)

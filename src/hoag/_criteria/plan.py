@@ -32,11 +32,10 @@ from hoag._criteria.wrapped import unwrapped
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.groups import separable
-from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel, by_gram
 from hoag._glm.partitioned import PartitionedDesign
-from hoag._glm.partitioned_model import near_models
+from hoag._glm.partitioned_model import sample_models
 from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.span import narrowed, wide_groups
 from hoag.inner import InnerSolver
@@ -100,7 +99,7 @@ def plan(
     models = [p for p in known if isinstance(p, LinearModel)]
     if len(models) < len(known) or not all(model.train.convex for model in models):
         return plain()
-    if models[0].train.far is not None:
+    if not models[0].in_memory:
         return _elsewhere(models, plain, several, n_jobs)
     weighted, one = _weighted(models), all(_one_ridge(model) for model in models)
     if weighted and wide_groups(models[0], models[0].facts.rows):
@@ -150,10 +149,10 @@ def _elsewhere(
     With few coefficients as in memory; with many, or where that would take many reads, a sample of
     the rows that is at hand comes first. Where that is all rows, there is nothing else to read.
     """
-    design = cast(PartitionedDesign, InMemoryDesign.of(models))
+    design = cast(PartitionedDesign, models[0].folded(models))
 
     def near() -> Criterion:
-        few = near_models(design, models)
+        few = sample_models(design, models)
         return plan(few if several else few[0], n_jobs=n_jobs)
 
     if design.whole:
@@ -192,7 +191,7 @@ def with_one_penalty(model: LinearModel) -> LinearModel:
     """The same model with one λ for all slopes."""
     penalty = cast(Ridge, model.penalty)
     one = penalty.with_groups(np.minimum(penalty.groups, 0))
-    return LinearModel(model.train, model.test, one, model.ledger)
+    return model.with_penalty(one)
 
 
 def _plain(
@@ -221,7 +220,7 @@ def _shared(
     if squared:
         if not all(map(_spectral, models)):
             return None
-        design = InMemoryDesign.of(models)
+        design = models[0].folded(models)
         return None if design is None else Spectral(models, design, plain, several)
     side = min(facts.side, facts.rows * outputs)
     levels = models[0].train.design.spread is not None  # no small space knows of them
@@ -229,7 +228,7 @@ def _shared(
     tall = facts.rows >= 2 * sample_size(side) and side <= FEW
     if facts.side > facts.rows * outputs and facts.rows * facts.side > DECOMPOSED**2:
         return None
-    design = InMemoryDesign.of(models) if small or tall else None
+    design = models[0].folded(models) if small or tall else None
     if design is None:
         return None
     return (Joint if small else SharedCurvature)(models, design, plain, several)
@@ -248,7 +247,7 @@ def _with_several_penalties(
         return None
     if not all(isinstance(model.penalty, QuadraticPenalty) for model in models):
         return None
-    design = InMemoryDesign.of(models)
+    design = models[0].folded(models)
     if design is None:
         return None
     columns = narrowed(models[0], design.n)
@@ -339,7 +338,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
     not show.
     """
     criterion, found = unwrapped(criterion, found)
-    problem = _at_hand(problem)
+    problem = problem.brought() if isinstance(problem, LinearModel) else problem
     if isinstance(criterion, Spectral):
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
@@ -388,15 +387,6 @@ def _refitted_alone(problem: LinearModel, found: Evaluation) -> tuple[Solve, Cos
     return solve, cost
 
 
-def _at_hand(problem: Problem) -> Problem:
-    """The problem on rows that were brought here, where these are all of them."""
-    if not isinstance(problem, LinearModel) or problem.train.far is None:
-        return problem
-    if not problem.train.far.whole:
-        return problem
-    return near_models(problem.train.far, [problem])[0]
-
-
 def _direct(problem: Problem) -> bool:
     facts = problem.facts
     if facts is None:
@@ -421,7 +411,7 @@ def _exact(problem: Problem, one: bool) -> bool:
 def _in_a_space(model: LinearModel) -> bool:
     """Whether a small space that gradients span serves every λ."""
     simple = model.train.row_by_row and model.train.design.spread is None
-    simple = simple and model.train.far is None  # the images of all rows would have to be kept
+    simple = simple and model.in_memory  # the images of all rows would have to be kept
     return model.one_penalty and model.train.convex and simple
 
 

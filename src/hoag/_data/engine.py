@@ -58,6 +58,10 @@ class Engine(ABC):
         self, call: Call, prepare: Prepare | None = None, rows: bool = True
     ) -> list[Any]: ...
 
+    def each(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Iterator[Any]:
+        """What `gathered` has, one after another: engines that can have no more in memory."""
+        yield from self.gathered(call, prepare, rows)
+
     @abstractmethod
     def fingerprint(self) -> str: ...
 
@@ -86,16 +90,15 @@ class Local(Engine):
 
     def total(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Any:
         tree = Tree()
-        for i, found in enumerate(self._answers(call, prepare, rows)):
+        for i, found in enumerate(self.each(call, prepare, rows)):
             clock.check()
             tree.add((0, i), found)
         return tree.total
 
     def gathered(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> list[Any]:
-        return list(self._answers(call, prepare, rows))
+        return list(self.each(call, prepare, rows))
 
-    def _answers(self, call: Call, prepare: Prepare | None, rows: bool) -> Iterator[Any]:
-        """The answers in the order of the pieces."""
+    def each(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Iterator[Any]:
 
         def answer(i: int, piece: Piece) -> Any:
             return call(piece if prepare is None else prepare(i, piece))

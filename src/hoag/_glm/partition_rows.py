@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag._core.numeric import Array
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.scaled_rows import ScaledRows
@@ -56,22 +58,43 @@ def seen(X: Any, lens: Lens) -> Rows:
     return ArrayRows(X, float(lens.scale))
 
 
-class PartitionedRows(Rows):
-    """All rows of an engine; `gathered` brings them here, for what few rows need."""
+# What is asked of rows ↦ the answers of every partition, in their order.
+Each = Callable[[Callable[[Rows], Any]], Iterator[Any]]
 
-    def __init__(
-        self, shape: tuple[int, int], entries: int, is_sparse: bool, gathered: Any
-    ) -> None:
-        self.shape, self.entries, self.is_sparse = shape, entries, is_sparse
-        self._gathered = gathered
+
+class PartitionedRows(Rows):
+    """The rows of all partitions: every product with them is a pass over the data."""
+
+    def __init__(self, shape: tuple[int, int], entries: int, is_sparse: bool, each: Each) -> None:
+        self.shape, self.entries, self.is_sparse, self._each = shape, entries, is_sparse, each
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         first = 0
-        for A in self._gathered():
+        for A in self._each(_matrix):
             yield slice(first, first + A.shape[0]), A
             first += A.shape[0]
 
+    def forward(self, v: Array) -> Array:
+        return np.concatenate(list(self._each(methodcaller("forward", v))))
+
     def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
-        own = [A for _, A in self.blocks()]
-        whole = sparse.vstack(own, format="csr") if self.is_sparse else np.concatenate(own)
-        return ArrayRows(whole[numbers])
+        found, places = list[Any](), list[npt.NDArray[np.intp]]()
+        for some, A in self.blocks():
+            inside = np.flatnonzero((numbers >= some.start) & (numbers < some.stop))
+            found.append(A[numbers[inside] - some.start])
+            places.append(inside)
+        return ArrayRows(stacked(found)[np.argsort(np.concatenate(places))])
+
+
+def _matrix(rows: Rows) -> Any:
+    """The rows of a partition, whole."""
+    if rows.shape[0] == 0:
+        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
+    return stacked([A for _, A in rows.blocks()])
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays, or sparse matrices, one below another."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)

@@ -8,7 +8,7 @@ partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter, methodcaller
@@ -29,7 +29,6 @@ from hoag._glm.fold_rule import FoldRule
 from hoag._glm.in_memory import InMemoryDesign, RowSet
 from hoag._glm.lens import Lens
 from hoag._glm.losses import Loss, OuterLoss, Squared
-from hoag._glm.model import LinearModel
 from hoag._glm.moments import Moments
 from hoag._glm.partition_rows import PartitionedRows, seen
 from hoag._glm.rows import ArrayRows, Rows
@@ -136,14 +135,8 @@ class PartitionedDesign(RowwiseDesign):
         self.ledger.charge(reads=1.0)
         return self.engine.total(ForFolds(self.train, self.test, ask), self.prepare)
 
-    def like(self, models: Sequence[LinearModel]) -> PartitionedDesign:
-        return replace(self.joined(models), ledger=models[0].ledger)
-
-    def joined(self, models: Sequence[LinearModel]) -> PartitionedDesign:
-        """For all folds of some models on these rows."""
-        train = np.concatenate([model.train.far.train for model in models])
-        test = np.concatenate([model.test.far.test for model in models])
-        return self.of_folds(train, test)
+    def charged_to(self, ledger: Ledger) -> PartitionedDesign:
+        return replace(self, ledger=ledger)
 
     def of_folds(
         self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]
@@ -176,21 +169,26 @@ class PartitionedDesign(RowwiseDesign):
         return self.sample.share >= 1.0
 
     def on(self, rows: Sequence[Rows]) -> InMemoryDesign:
-        """With other rows, in memory: y and the weights are brought here, too."""
-        kept = self.engine.gathered(_beside_rows, self.prepare)
-        y, weights, labels = (np.concatenate(part) for part in zip(*kept, strict=True))
-        own, predictor = RowSet(rows[0], y, weights, labels), self.predictor.on(rows[0])
+        """With other rows, in memory: y and the weights are brought there, too."""
+        own, predictor = RowSet(rows[0], *self.sides()), self.predictor.on(rows[0])
         losses = (self.loss, self.outer)
         return InMemoryDesign(self.train, self.test, *losses, predictor, [own], self.ledger)
+
+    def sides(self) -> tuple[npt.NDArray[Any], Array, npt.NDArray[np.intp]]:
+        """y, weights and cells of all rows, brought to memory by a pass over the data."""
+        self.ledger.charge(reads=1.0)
+        kept = self.engine.gathered(_sides, self.prepare)
+        y, weights, cells = (np.concatenate(part) for part in zip(*kept, strict=True))
+        return y, weights, cells
 
     def softened(self) -> None:
         """None: partitions are prepared for one loss."""
         return
 
     def cells(self) -> Iterator[CellRows]:
-        """Brings all rows here, some at a time: for what few of them need."""
+        """Brings all rows to memory, a partition at a time: for what few of them need."""
         self.ledger.charge(reads=1.0)
-        for cells in self.engine.gathered(_cells, self.prepare):
+        for cells in self.engine.each(_cells, self.prepare):
             yield from cells
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> PartitionedDesign:
@@ -200,9 +198,9 @@ class PartitionedDesign(RowwiseDesign):
 
     def sampled(self, rows: int, seed: int) -> InMemoryDesign:
         """On rows of the sample: about as many as are asked for, or all of these."""
-        return self.at_hand(min(rows / self.n, self.sample.share)).weighing(self.weights)
+        return self.in_sample(min(rows / self.n, self.sample.share)).weighing(self.weights)
 
-    def at_hand(self, share: float) -> InMemoryDesign:
+    def in_sample(self, share: float) -> InMemoryDesign:
         """A share of all rows, with weights of their own: λ is about that of all rows, then."""
         kept, prepare = self.sample, self.prepare
         some = below(kept.draws, kept.labels, share)
@@ -286,31 +284,26 @@ class Along:
 def partitioned_rows(
     engine: Engine, prepare: ToDesign, n: int, entries: int, is_sparse: bool
 ) -> PartitionedRows:
-    def gathered() -> list[Any]:
-        return engine.gathered(_matrix, prepare)
+    def each(call: Callable[[Rows], Any]) -> Iterator[Any]:
+        return engine.each(OfRows(call), prepare)
 
-    return PartitionedRows((n, engine.features), entries, is_sparse, gathered)
-
-
-def _matrix(design: InMemoryDesign) -> Any:
-    """The rows of a partition, whole."""
-    rows = design.predictor.rows
-    if rows.shape[0] == 0:
-        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
-    return stacked([A for _, A in rows.blocks()])
+    return PartitionedRows((n, engine.features), entries, is_sparse, each)
 
 
-def stacked(parts: Sequence[Any]) -> Any:
-    """Arrays, or sparse matrices, one below another."""
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
+@dataclass(frozen=True, eq=False)
+class OfRows:
+    """A partition ↦ what is asked of its rows."""
+
+    call: Callable[[Rows], Any]
+
+    def __call__(self, design: InMemoryDesign) -> Any:
+        return self.call(design.predictor.rows)
 
 
 def _cells(design: InMemoryDesign) -> list[CellRows]:
     return list(design.cells())
 
 
-def _beside_rows(design: InMemoryDesign) -> tuple[Any, Array, npt.NDArray[np.intp]]:
+def _sides(design: InMemoryDesign) -> tuple[Any, Array, npt.NDArray[np.intp]]:
     (own,) = design.sets
     return own.y, own.weights, own.labels

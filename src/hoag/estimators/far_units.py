@@ -24,8 +24,8 @@ from hoag._data.piece import Piece
 from hoag._glm.drawn import below, drawn
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.lens import Lens
-from hoag._glm.partition_rows import PartitionedRows
-from hoag._glm.partitioned import Sample, labelled, stacked
+from hoag._glm.partition_rows import PartitionedRows, stacked
+from hoag._glm.partitioned import Sample, labelled
 from hoag._glm.rows import ArrayRows
 from hoag.estimators.block_spreads import Spreads
 from hoag.estimators.columns import (

@@ -303,7 +303,7 @@ class LinearEstimator(TunedEstimator):
 
         about = (per_row, models, refit, judged, moved.stronger)
         test = problems[0].test
-        by_row = lost if test.row_by_row and test.far is None else None
+        by_row = lost if test.row_by_row and problems[0].in_memory else None
         return Task(moved.criterion, moved.box, moved.start, *about, groups=shares, lost=by_row)
 
     def _moved(
