@@ -53,15 +53,15 @@ def one_worker(kept_clusters):
 
 
 @pytest.fixture
-def elsewhere(monkeypatch):
+def out_of_core(monkeypatch):
     """Rows of small data stay where they are, and the search goes as it does in memory.
 
-    As of data of which a sample alone is kept at hand, and without a search on that first.
+    As of data of which a sample alone is kept in memory, and without a search on that first.
     """
     from hoag._criteria import plan
     from hoag._glm.partitioned import PartitionedDesign
 
-    planned = plan._elsewhere
+    planned = plan._out_of_core
 
     def unrehearsed(*given):
         found = planned(*given)
@@ -69,4 +69,4 @@ def elsewhere(monkeypatch):
         return found
 
     monkeypatch.setattr(PartitionedDesign, "whole", False)
-    monkeypatch.setattr(plan, "_elsewhere", unrehearsed)
+    monkeypatch.setattr(plan, "_out_of_core", unrehearsed)

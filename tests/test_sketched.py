@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pieces import Cut, agree, both
+from partitions import Cut, agree, both
 from quick import quick
 from scipy import sparse
 
 import hoag
 from hoag._criteria.secants import Secants
-from hoag.estimators import far
+from hoag.estimators import out_of_core
 
 
 @pytest.fixture(autouse=True)
 def few_at_hand(monkeypatch):
     """A third of the rows are at hand, as of data many times as large."""
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 12000)
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 12000)
 
 
 def text(n=3000, p=1200, filled=12, seed=0):
@@ -128,7 +128,7 @@ FEW_COEFFICIENTS = {
 
 @pytest.mark.parametrize("name", FEW_COEFFICIENTS)
 def test_all_rows_at_hand_are_read_once(monkeypatch, name):
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 1e9)
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 1e9)
     rng = np.random.default_rng(0)
     X = 3.0 + rng.normal(size=(300, 4))
     z = (X - 3.0) @ rng.normal(size=4)
@@ -142,7 +142,7 @@ def test_all_rows_at_hand_are_read_once(monkeypatch, name):
 
 
 def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 1e9)
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 1e9)
     X, z, rng = text(n=600, p=1100)
     y = (z + rng.logistic(size=len(z)) > 0).astype(int)
     there = hoag.LogisticRegressionCV().fit(Cut(X, y, (200,)))
@@ -158,11 +158,11 @@ def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
 def test_half_as_many_rows_again_as_a_sample_has_are_still_at_hand(monkeypatch, times, whole):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", X.size / times)
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", X.size / times)
     y = (X[:, 0] + rng.logistic(size=3000) > 0).astype(int)
     seen = []
-    made = far.joined
-    monkeypatch.setattr(far, "joined", lambda *given: seen.append(made(*given)) or seen[-1])
+    made = out_of_core.joined
+    monkeypatch.setattr(out_of_core, "joined", lambda *given: seen.append(made(*given)) or seen[-1])
     hoag.LogisticRegressionCV().fit(Cut(X, y, (1000, 2000)))
     (sample,) = seen
     assert len(sample.y) == pytest.approx(3000 if whole else 3000 / times, rel=0.05)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from hoag._criteria.plan import plan as plan
     from hoag._criteria.scored import without_folds as without_folds
     from hoag._criteria.unrolled import Unrolled as Unrolled
-    from hoag._data.blocks import blocks as blocks
     from hoag._data.memory import MemoryPlan as MemoryPlan
     from hoag._data.memory import plan_memory as plan_memory
+    from hoag._data.partitions import partitions as partitions
     from hoag._minimize import minimize as minimize
     from hoag.estimators import CoxRegressionCV as CoxRegressionCV
     from hoag.estimators import GAMClassifierCV as GAMClassifierCV
@@ -80,8 +80,8 @@ _HOMES = {
     "hoag._criteria.plan": "plan",
     "hoag._criteria.scored": "without_folds",
     "hoag._criteria.unrolled": "Unrolled",
-    "hoag._data.blocks": "blocks",
     "hoag._data.memory": "MemoryPlan plan_memory",
+    "hoag._data.partitions": "partitions",
     "hoag.estimators": (
         "CoxRegressionCV GAMClassifierCV GAMRegressorCV GammaRegressorCV HuberRegressorCV "
         "KernelRidgeCV LinearSVCCV LogisticRegressionCV OrdinalLogisticCV "
@@ -105,6 +105,10 @@ def __getattr__(name: str) -> Any:
         return value
     if name in (*_MODULES, *_OTHERS):
         return importlib.import_module(f"hoag.{name}")
+    if name == "blocks":
+        from hoag._core.deprecated import moved
+
+        return moved("hoag", "hoag", blocks="partitions")(name)
     if name == "unrolled":
         return importlib.import_module("hoag._criteria.unrolled")
     raise AttributeError(f"module 'hoag' has no attribute {name!r}")

@@ -100,7 +100,7 @@ def plan(
     if len(models) < len(known) or not all(model.train.convex for model in models):
         return plain()
     if not models[0].in_memory:
-        return _elsewhere(models, plain, several, n_jobs)
+        return _out_of_core(models, plain, several, n_jobs)
     weighted, one = _weighted(models), all(_one_ridge(model) for model in models)
     if weighted and wide_groups(models[0], models[0].facts.rows):
         return _by_own_columns(models, several, n_jobs)
@@ -138,16 +138,16 @@ def _by_own_columns(models: Sequence[LinearModel], several: bool, n_jobs: int | 
     return criterion
 
 
-def _elsewhere(
+def _out_of_core(
     models: Sequence[LinearModel],
     plain: Callable[[], Criterion],
     several: bool,
     n_jobs: int | None,
 ) -> Criterion:
-    """Folds whose rows are in files or on workers: by sums over all of them.
+    """Folds of out-of-core data, in files or on workers: by sums over their partitions.
 
-    With few coefficients as in memory; with many, or where that would take many reads, a sample of
-    the rows that is at hand comes first. Where that is all rows, there is nothing else to read.
+    With few coefficients as in memory; with many, or where that would take many passes over the
+    data, a sample in memory comes first. Where that is all rows, there is nothing else to go to.
     """
     design = cast(PartitionedDesign, models[0].folded(models))
 

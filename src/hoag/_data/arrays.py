@@ -47,7 +47,7 @@ class Rowwise(ABC):
         return math.prod(self.shape[1:])
 
 
-class InMemory(Rowwise):
+class InArray(Rowwise):
     """An array of NumPy's, a memory map among them; rows are views."""
 
     def __init__(self, array: Any, name: str) -> None:
@@ -77,7 +77,7 @@ class OnDisk(Rowwise):
     """Numbers that lie in a file as they are in memory, from an offset on.
 
     What is read is read into a buffer of its own, rather than mapped: then a thread that reads
-    ahead does the reading, and memory is what the pieces take.
+    ahead does the reading, and memory is what the partitions take.
     """
 
     def __init__(self, path: Path, name: str, offset: int = 0) -> None:
@@ -111,7 +111,7 @@ class OnDisk(Rowwise):
         return found.reshape(stop - start, *self.shape[1:])
 
 
-class Packed(Rowwise):
+class Compressed(Rowwise):
     """A compressed member of an .npz archive: its rows come one after another."""
 
     slow = True
@@ -177,7 +177,7 @@ def members(path: Path) -> dict[str, Rowwise]:
                 key = info.filename.removesuffix(".npy")
                 name = f"'{key}' of {path}"
                 if info.compress_type != zipfile.ZIP_STORED:
-                    found[key] = Packed(path, info.filename, name)
+                    found[key] = Compressed(path, info.filename, name)
                     continue
                 file.seek(info.header_offset + 26)  # the lengths of the name, and of what follows
                 lengths = (
@@ -196,7 +196,7 @@ def members(path: Path) -> dict[str, Rowwise]:
 
 def _close(found: dict[str, Rowwise]) -> None:
     for each in found.values():
-        if isinstance(each, Packed):
+        if isinstance(each, Compressed):
             each.close()
 
 

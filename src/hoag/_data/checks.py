@@ -1,4 +1,4 @@
-"""What a model cannot learn from, as a sentence that names the file or the piece, and the row.
+"""What a model cannot learn from, as a sentence that names the file or the partition, and the row.
 
 Rows and columns are counted from 0, as in Python.
 """
@@ -27,10 +27,10 @@ class Wrong(NamedTuple):
     def error(self, place: str) -> InvalidInput:
         return InvalidInput(f"{self.what} in {place}{self.column}: {self.advice}")
 
-    def in_piece(self, i: int, first: int | None = None) -> InvalidInput:
-        """Of the i-th piece, whose first row is number `first` of all, if that is known."""
+    def in_partition(self, i: int, first: int | None = None) -> InvalidInput:
+        """Of the i-th partition, whose first row is number `first` of all, if that is known."""
         among = "" if first is None else f" (row {first + self.row} of all)"
-        return self.error(f"row {self.row} of piece {i}{among}")
+        return self.error(f"row {self.row} of partition {i}{among}")
 
 
 def check(

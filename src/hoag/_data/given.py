@@ -1,4 +1,4 @@
-"""What somebody gave to hoag.blocks: files, arrays, a sequence of pieces, something to restart."""
+"""What was given to hoag.partitions: files, arrays, a sequence, something to begin anew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed
-from hoag._data.arrays import InMemory, OnDisk, Rowwise, members, whole
+from hoag._data.arrays import InArray, OnDisk, Rowwise, members, whole
 from hoag._data.arrow import ARROW, PARQUET, SEPARATED
 from hoag._data.dialect import Dialect
 from hoag._data.encoding import check as check_encoding
@@ -29,7 +29,7 @@ TABLES = (*PARQUET, *ARROW, *SEPARATED)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadOptions:
     """How data are to be read; `known` is the encoding of others that these are like."""
 
     target: Any = None
@@ -43,8 +43,8 @@ class Asked:
     known: dict[str, Any] | None = None
 
 
-def understood(data: Any, asked: Asked) -> Reader | Stream:
-    """The pieces of `data`, by their numbers or one after another."""
+def understood(data: Any, asked: ReadOptions) -> Reader | Stream:
+    """The partitions of `data`, by their numbers or one after another."""
     if asked.known is not None and not _are_files(data):
         check_encoding(asked.known, table=False)
     if _are_files(data):
@@ -59,11 +59,11 @@ def understood(data: Any, asked: Asked) -> Reader | Stream:
         return Restarted(data, asked.dtype)
     if "columns" in known:
         raise InvalidInput(
-            "A frame is in memory as a whole: estimators take it as it is, without hoag.blocks."
+            "A frame is in memory as a whole: estimators take it as it is, without hoag.partitions."
         )
     if "__getitem__" in known and "__len__" in known:
         if len(data) == 0:
-            raise InvalidInput("The sequence of pieces is empty: there are no rows.")
+            raise InvalidInput("The sequence of partitions is empty: there are no rows.")
         return Items(data, asked.dtype)
     if "__iter__" not in known:
         raise InvalidInput(
@@ -73,13 +73,13 @@ def understood(data: Any, asked: Asked) -> Reader | Stream:
     if iter(data) is data:
         raise InvalidInput(
             f"{type(data).__name__} can be gone through only once, and rows are read again and "
-            "again: give the function that makes it, such as hoag.blocks(pieces) where you wrote "
-            "hoag.blocks(pieces())."
+            "again: give the function that makes it, such as hoag.partitions(partitions) where "
+            "you wrote hoag.partitions(partitions())."
         )
     return Restarted(data.__iter__, asked.dtype)
 
 
-def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
+def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise InvalidInput(f"Files of one kind are read together, and these are {listed(kinds)}.")
@@ -108,13 +108,13 @@ def _kind(path: Path) -> str:
              ".npy": "npy", ".npz": "npz"}  # fmt: skip
     if suffix(path) not in known:
         raise InvalidInput(
-            f"{path} is not a kind of file that hoag.blocks reads by its name: {', '.join(known)}; "
-            "text also with .gz, .bz2 or .xz."
+            f"{path} is not a kind of file that hoag.partitions reads by its name: "
+            f"{', '.join(known)}; text also with .gz, .bz2 or .xz."
         )
     return known[suffix(path)]
 
 
-def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
+def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
     """(X, y, weight), each an array or .npy files."""
     _check_no_names(asked, ("columns",))
     X, y, weight = (*data, None, None)[:3]
@@ -145,7 +145,7 @@ def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
     )
 
 
-def _archive(path: Path, asked: Asked) -> Reader:
+def _archive(path: Path, asked: ReadOptions) -> Reader:
     """An .npz archive: X, y and weight, or a sparse matrix as scipy.sparse saves it."""
     own = members(path)
     y = _side(own, asked.target, "y", path)
@@ -174,11 +174,11 @@ def _archive(path: Path, asked: Asked) -> Reader:
     return Dense(own["X"], sides, asked.rows, asked.dtype, facts)
 
 
-def _usable(readers: list[Reader], paths: list[Path], asked: Asked) -> Reader | Stream:
+def _usable(readers: list[Reader], paths: list[Path], asked: ReadOptions) -> Reader | Stream:
     """The readers of several files as one; as a stream, where their rows are compressed."""
-    filled = [reader for reader in readers if reader.pieces] or readers[:1]
+    filled = [reader for reader in readers if reader.partitions] or readers[:1]
     reader = filled[0] if len(filled) == 1 else Joined(filled)
-    if not reader.pieces:
+    if not reader.partitions:
         raise InvalidInput(f"There are no rows in {listed(paths)}.")
     reader.paths = paths
     if not reader.slow:
@@ -209,7 +209,7 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     own: list[Rowwise] = (
         [OnDisk(path, str(path)) for path in found(given)]
         if is_files and _are_arrays(given)
-        else [InMemory(given, name)]
+        else [InArray(given, name)]
     )
     if len(own) != count:
         raise InvalidInput(
@@ -222,19 +222,19 @@ def _on_disk(*sides: Rowwise | None) -> list[Path]:
     return [side.path for side in sides if isinstance(side, OnDisk)]
 
 
-def _facts(X: Any, sides: Sides, asked: Asked, beside: Sequence[Path]) -> Callable[[], str]:
+def _facts(X: Any, sides: Sides, asked: ReadOptions, beside: Sequence[Path]) -> Callable[[], str]:
     parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    own = [side.array for side in (sides.y, sides.weight) if isinstance(side, InMemory)]
+    own = [side.array for side in (sides.y, sides.weight) if isinstance(side, InArray)]
     options = (asked.rows, str(asked.dtype), stamp(beside) if beside else "")
     return partial(_digests, (*parts, *own), options)
 
 
 def _digests(arrays: Sequence[Any], options: tuple[Any, ...]) -> str:
-    return stamp((), [InMemory(array, "").digest() for array in arrays], options)
+    return stamp((), [InArray(array, "").digest() for array in arrays], options)
 
 
-def _stamped(paths: list[Path], asked: Asked, *sides: Any) -> Callable[[], str]:
-    arrays = [InMemory(side, "").digest() for side in sides if isinstance(side, np.ndarray)]
+def _stamped(paths: list[Path], asked: ReadOptions, *sides: Any) -> Callable[[], str]:
+    arrays = [InArray(side, "").digest() for side in sides if isinstance(side, np.ndarray)]
     names = [str(side) for side in sides if isinstance(side, str)]
     return partial(str, stamp(paths, arrays, names, asked.rows, str(asked.dtype)))
 
@@ -262,12 +262,12 @@ def _sides(data: Any) -> bool:
 
 
 def _is_item(thing: Any) -> bool:
-    """Whether it is a piece, (X, y), in a tuple of pieces."""
+    """Whether it is a partition, (X, y), in a tuple of partitions."""
     return isinstance(thing, tuple)
 
 
 def _check_no_names(
-    asked: Asked, options: tuple[str, ...] = ("columns", "target", "weight")
+    asked: ReadOptions, options: tuple[str, ...] = ("columns", "target", "weight")
 ) -> None:
     for option in options:
         if vars(asked)[option] is not None and asked.known is None:

@@ -15,8 +15,8 @@ from scipy import sparse
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
-from hoag._data.arrays import InMemory, Rowwise, whole
-from hoag._data.raw import PIECE_BYTES, Raw, Reader, Stream, Where, height, spans
+from hoag._data.arrays import InArray, Rowwise, whole
+from hoag._data.raw import PARTITION_BYTES, Raw, Reader, Stream, Where, height, spans
 
 # What tells a reader's data from others, as far as it is not in arrays.
 Facts = Callable[[], str]
@@ -31,12 +31,12 @@ class Dense(Reader):
         if len(X.shape) != 2:
             raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
         self.X, self.sides, self.facts, self.slow = X, sides, facts, X.slow
-        self.own = not isinstance(X, InMemory)
+        self.own = not isinstance(X, InArray)
         self.dtype = number_type(X.dtype, dtype, X.name)
         sides.check(X.shape[0], X.name)
         self.features, self.rows = X.shape[1], X.shape[0]
         self.spans = spans(X.shape[0], height(self.features, self.dtype.itemsize, rows))
-        self.pieces = len(self.spans)
+        self.partitions = len(self.spans)
         self.nbytes = X.nbytes + sides.nbytes
 
     def read(self, i: int, rows: bool = True) -> Raw:
@@ -65,7 +65,7 @@ class Csr(Reader):
         sides.check(shape[0], name)
         item = self.dtype.itemsize + self.indices.dtype.itemsize
         self.spans = spans(shape[0], rows) if rows else _even(self.indptr, item)
-        self.pieces = len(self.spans)
+        self.partitions = len(self.spans)
         self.nbytes = sum(part.nbytes for part in parts.values()) + sides.nbytes
 
     def read(self, i: int, rows: bool = True) -> Raw:
@@ -84,7 +84,7 @@ class Csr(Reader):
 
 
 class Joined(Reader):
-    """The pieces of several readers, one after another."""
+    """The partitions of several readers, one after another."""
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         first = readers[0]
@@ -97,8 +97,8 @@ class Joined(Reader):
         self.readers, self.sparse, self.features = readers, first.sparse, first.features
         self.slow = any(reader.slow for reader in readers)
         self.own = all(reader.own for reader in readers)
-        self.ends = list(accumulate(reader.pieces for reader in readers))
-        self.pieces = self.ends[-1]
+        self.ends = list(accumulate(reader.partitions for reader in readers))
+        self.partitions = self.ends[-1]
         self.rows = sum(reader.rows or 0 for reader in readers)
         self.nbytes = sum(reader.nbytes or 0 for reader in readers)
 
@@ -114,23 +114,23 @@ class Items(Reader):
     """A sequence of (X, y) or (X, y, weight) of somebody's own; each is read when it is needed."""
 
     def __init__(self, items: Any, dtype: Any) -> None:
-        self.items, self.dtype, self.pieces = items, dtype, len(items)
+        self.items, self.dtype, self.partitions = items, dtype, len(items)
         first = self.read(0).X
         self.features, self.sparse = first.shape[1], bool(sparse.issparse(first))
 
     def read(self, i: int, rows: bool = True) -> Raw:
-        found = understood(self.items[i], Where(f"piece {i}"), self.dtype)
+        found = understood(self.items[i], Where(f"partition {i}"), self.dtype)
         if i and found.X.shape[1] != self.features:
             raise InvalidInput(
-                f"Piece {i} has {found.X.shape[1]} columns and piece 0 has {self.features}: all "
-                "need the same."
+                f"Partition {i} has {found.X.shape[1]} columns and partition 0 has "
+                f"{self.features}: all need the same."
             )
         return found
 
     def fingerprint(self) -> str:
-        """Of the first piece, the last and the one in the middle, and how many there are."""
-        known = hashlib.blake2b(f"{self.pieces}".encode(), digest_size=16)
-        for i in sorted({0, self.pieces // 2, self.pieces - 1}):
+        """Of the first partition, the last and the one in the middle, and how many there are."""
+        known = hashlib.blake2b(f"{self.partitions}".encode(), digest_size=16)
+        for i in sorted({0, self.partitions // 2, self.partitions - 1}):
             known.update(digest(self.read(i)).encode())
         return known.hexdigest()
 
@@ -158,7 +158,7 @@ class Sides:
 
 
 class Passing(Stream):
-    """A reader whose pieces are cheap one after another only, as a stream."""
+    """A reader whose partitions are cheap one after another only, as a stream."""
 
     kind = "compressed .npz"
 
@@ -188,7 +188,7 @@ class Restarted(Stream):
 
     def __iter__(self) -> Iterator[Raw]:
         for i, item in enumerate(self.begin()):
-            yield understood(item, Where(f"piece {i}"), self.dtype)
+            yield understood(item, Where(f"partition {i}"), self.dtype)
 
     @property
     def options(self) -> tuple[Any, ...]:
@@ -204,12 +204,12 @@ def in_memory(X: Any, sides: Sides, rows: int | None, dtype: Any, facts: Facts) 
     if sparse.issparse(X):
         X = X.tocsr()
         parts: dict[str, Rowwise] = {
-            "data": InMemory(X.data, "X"),
-            "indices": InMemory(X.indices, "X"),
-            "indptr": InMemory(X.indptr, "X"),
+            "data": InArray(X.data, "X"),
+            "indices": InArray(X.indices, "X"),
+            "indptr": InArray(X.indptr, "X"),
         }
         return Csr(parts, X.shape, sides, rows, dtype, facts, "X")
-    return Dense(InMemory(X, "X"), sides, rows, dtype, facts)
+    return Dense(InArray(X, "X"), sides, rows, dtype, facts)
 
 
 def understood(item: Any, where: Where, dtype: Any) -> Raw:
@@ -248,20 +248,20 @@ def number_type(found: np.dtype[Any], asked: Any, name: str) -> np.dtype[Any]:
 
 
 def digest(raw: Raw) -> str:
-    """Of the bytes of a piece."""
+    """Of the bytes of a partition."""
     parts = (raw.X.data, raw.X.indices, raw.X.indptr) if sparse.issparse(raw.X) else (raw.X,)
     sides = [side for side in (raw.y, raw.weight) if side is not None]
-    return " ".join(InMemory(part, "").digest() for part in (*parts, *sides))
+    return " ".join(InArray(part, "").digest() for part in (*parts, *sides))
 
 
 def _even(indptr: npt.NDArray[Any], item: int) -> list[tuple[int, int]]:
-    """Rows in pieces of about PIECE_BYTES, by how many numbers each row stores."""
+    """Rows in partitions of about PARTITION_BYTES, by how many numbers each row stores."""
     n = len(indptr) - 1
     size = indptr.astype(np.int64) * item + 8 * np.arange(n + 1)
-    cuts = np.searchsorted(size, np.arange(PIECE_BYTES, int(size[-1]), PIECE_BYTES))
+    cuts = np.searchsorted(size, np.arange(PARTITION_BYTES, int(size[-1]), PARTITION_BYTES))
     ends = np.unique([0, *cuts, n]).tolist()
     return list(pairwise(ends))
 
 
 def _called(reader: Reader) -> str:
-    return str(reader.read(0, rows=False).where.file) if reader.pieces else "An empty file"
+    return str(reader.read(0, rows=False).where.file) if reader.partitions else "An empty file"

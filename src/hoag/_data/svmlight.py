@@ -13,7 +13,7 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._data.files import PACKED
-from hoag._data.raw import PIECE_BYTES, Raw, Stream, Where, spans
+from hoag._data.raw import PARTITION_BYTES, Raw, Stream, Where, spans
 
 MOST = int(np.iinfo(np.int32).max)  # features, which is how far SciPy counts them
 SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt")
@@ -22,8 +22,8 @@ SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt")
 class Svmlight(Stream):
     """Lines of several files.
 
-    The number of columns of X is that of the features seen in this piece: how many there are in all
-    is known only after the first pass, as is whether files count them from 0 or from 1.
+    The number of columns of X is that of the features seen in this partition: how many there are in
+    all is known only after the first pass, as is whether files count them from 0 or from 1.
     """
 
     kind = "svmlight"
@@ -59,10 +59,10 @@ class Svmlight(Stream):
                 start, line = start + raw.y.size, line + lines.count(b"\n")
 
     def _texts(self, path: Path) -> Iterator[bytes]:
-        """Whole lines, of a piece's size: in svmlight a number takes about as much as in memory."""
+        """Whole lines of a partition: in svmlight a number takes about as much as in memory."""
         with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
             try:
-                while text := file.read(PIECE_BYTES):
+                while text := file.read(PARTITION_BYTES):
                     yield text + file.readline()
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise InvalidInput(f"{path} is not a whole file: {error}.") from None

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed, nearest
-from hoag._data.arrow import File, Separated, need, opened
-from hoag._data.levels import Levels
+from hoag._data.arrow import ColumnFile, Separated, need, opened
 from hoag._data.raw import Raw, Stream, Where, height, spans
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
+MISSING, UNKNOWN = "missing", "unknown"
+CODES = {MISSING: -1, UNKNOWN: -2}
 
 
 class Tables(Stream):
@@ -59,7 +60,7 @@ class Tables(Stream):
         self.numbers = [name for name in used if self.kinds[name] == NUMBER]
         self.flags = [name for name in used if self.kinds[name] == FLAG]
         self.levels = [
-            Levels(name, None if known is None else known["categories"][name],
+            Categories(name, None if known is None else known["categories"][name],
                    np.inf if name in self.asked else 1000)
             for name in used if self.kinds[name] == CATEGORY
         ]  # fmt: skip
@@ -71,7 +72,7 @@ class Tables(Stream):
         self.types = dict(zip(first.schema.names, first.schema.types, strict=True))
         self.whole = isinstance(first, Separated) and self.target in first.whole
 
-    def _first(self) -> File:
+    def _first(self) -> ColumnFile:
         """The first file that has rows, for only these say what columns hold."""
         for path in self.paths:
             file = opened(path, self.dialect)
@@ -79,7 +80,9 @@ class Tables(Stream):
                 break
         return file
 
-    def _kinds(self, file: File, used: list[str], known: dict[str, Any] | None) -> dict[str, str]:
+    def _kinds(
+        self, file: ColumnFile, used: list[str], known: dict[str, Any] | None
+    ) -> dict[str, str]:
         if known is not None:
             return {
                 **dict.fromkeys(known["numbers"], NUMBER),
@@ -88,7 +91,7 @@ class Tables(Stream):
             }
         return {name: CATEGORY if name in self.asked else self._kind(file, name) for name in used}
 
-    def _kind(self, file: File, name: str) -> str:
+    def _kind(self, file: ColumnFile, name: str) -> str:
         types = need("pyarrow", self.kind).types
         found = file.schema.field(name).type
         inner = found.value_type if types.is_dictionary(found) else found
@@ -107,7 +110,7 @@ class Tables(Stream):
         for path in self.paths:
             yield from self._of(opened(path, self.dialect))
 
-    def _of(self, file: File) -> Iterator[Raw]:
+    def _of(self, file: ColumnFile) -> Iterator[Raw]:
         text = need("pyarrow", self.kind).string()
         forced = {name: kind for name, kind in self.types.items() if name in self.used}
         forced |= dict.fromkeys((levels.name for levels in self.levels), text)
@@ -151,7 +154,7 @@ class Tables(Stream):
                 str(self.dialect), known)  # fmt: skip
 
 
-def _check_there(file: File, names: Sequence[str]) -> None:
+def _check_there(file: ColumnFile, names: Sequence[str]) -> None:
     for name in names:
         if name not in file.schema.names:
             raise InvalidInput(
@@ -228,3 +231,59 @@ def _labels(column: Any, where: Where, name: str) -> npt.NDArray[Any]:
     if not _is_text(types, column.type):
         raise InvalidInput(f"The target '{name}' in {where.file} holds {column.type}.")
     return np.array(column.to_pylist(), dtype=str)
+
+
+class Categories:
+    """Names of categories and how often each was seen; `known` ones only, where these are given.
+
+    More of them than `most` are an id or free text rather than categories.
+    """
+
+    def __init__(self, name: str, known: Sequence[str] | None = None, most: float = 1000) -> None:
+        self.name, self.most, self.closed = name, most, known is not None
+        self.codes = {level: j for j, level in enumerate(known or ())}
+        self.counts = np.zeros(len(self.codes), dtype=np.int64)
+        self.missing = 0
+
+    def coded(self, column: Any) -> npt.NDArray[np.int32]:
+        """The codes of a column of Arrow's."""
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of no chunks, or too long for one
+            column = pa.concat_arrays(column.chunks)
+        found = column.dictionary_encode()
+        table = np.array([self._code(v) for v in found.dictionary.to_pylist()] + [CODES[MISSING]],
+                         dtype=np.int32)  # fmt: skip
+        at = found.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+        return np.asarray(table[at])
+
+    def count(self, codes: npt.NDArray[np.int32]) -> None:
+        self.missing += int((codes == CODES[MISSING]).sum())
+        self.counts = np.append(
+            self.counts, np.zeros(len(self.codes) - self.counts.size, dtype=np.int64)
+        )
+        self.counts += np.bincount(codes[codes >= 0], minlength=self.counts.size)
+
+    def _code(self, value: Any) -> int:
+        if value is None or value != value:
+            return CODES[MISSING]
+        level = text(value)
+        if level not in self.codes:
+            if self.closed:
+                return CODES[UNKNOWN]
+            self.codes[level] = len(self.codes)
+            if len(self.codes) > self.most:
+                raise InvalidInput(
+                    f"Column '{self.name}' has more than {self.most:g} different values, as an id "
+                    "or free text has: leave it out by columns=[...], or take them for categories "
+                    f"all the same by categories=['{self.name}']."
+                )
+        return self.codes[level]
+
+
+def text(value: Any) -> str:
+    """A category's name: whole numbers without a decimal point, so that 1 and 1.0 are one."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

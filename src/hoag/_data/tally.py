@@ -1,4 +1,4 @@
-"""What the first pass over a stream finds out: sizes, moments, categories, whether all is well."""
+"""What the first pass over a stream finds out: sizes, statistics, categories, what is wrong."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from scipy import sparse
 from hoag._core.errors import InvalidInput
 from hoag._data.checks import check
 from hoag._data.matrices import digest
-from hoag._data.moments import Moments
 from hoag._data.raw import Raw, Stream
+from hoag._data.statistics import ColumnStatistics
 from hoag._data.svmlight import Svmlight
 from hoag._data.tables import Tables
 
 
 class Tally:
-    """Counts of all pieces that were added; `summary` is plain data, for a file."""
+    """Counts of all partitions that were added; `summary` is plain data, for a file."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.tables = stream if isinstance(stream, Tables) else None
-        self.moments = Moments(0)
+        self.statistics = ColumnStatistics(0)
         self.heights = list[int]()
         self.sparse: bool | None = None
         self.weighted = False
@@ -37,13 +37,13 @@ class Tally:
         is_sparse = bool(sparse.issparse(raw.X))
         self._check_alike(raw, is_sparse)
         self.sparse = is_sparse
-        self.moments.widened(raw.X.shape[1])
+        self.statistics.widened(raw.X.shape[1])
         X = raw.X
-        if is_sparse and X.shape[1] < self.moments.mean.size:
+        if is_sparse and X.shape[1] < self.statistics.shift.size:
             parts = (X.data, X.indices, X.indptr)
-            X = sparse.csr_matrix(parts, shape=(X.shape[0], self.moments.mean.size))
+            X = sparse.csr_matrix(parts, shape=(X.shape[0], self.statistics.shift.size))
         if raw.y.shape[0]:
-            self.moments.add(X, raw.weight)
+            self.statistics.add(X, raw.weight)
         if is_sparse and X.nnz:
             self.least = min(self.least, int(X.indices.min()))
         if self.tables is not None and raw.codes is not None:
@@ -61,19 +61,19 @@ class Tally:
         if is_sparse != self.sparse:
             raise InvalidInput(
                 f"X in {raw.where.row(0)} is {'sparse' if is_sparse else 'dense'}, unlike the "
-                "pieces before it: make them alike."
+                "partitions before it: make them alike."
             )
-        d = self.moments.mean.size
+        d = self.statistics.shift.size
         if raw.X.shape[1] != d and not isinstance(self.stream, Svmlight):
             raise InvalidInput(
                 f"X has {raw.X.shape[1]} columns in {raw.where.row(0)}, and {d} before it: all "
-                "pieces need the same."
+                "partitions need the same."
             )
 
     def summary(self) -> dict[str, Any]:
         if not sum(self.heights):
             raise InvalidInput(f"There are no rows: {self.stream.kind} gave nothing to read.")
-        d, first = self.moments.mean.size, 0
+        d, first = self.statistics.shift.size, 0
         if isinstance(self.stream, Svmlight) and self.stream.width is None:
             first = self.least
             d = _width(d - first, self.stream.asked)
@@ -92,9 +92,9 @@ class Tally:
             }  # fmt: skip
         return known
 
-    def columns(self, summary: dict[str, Any]) -> Moments:
-        """The moments of the columns that X has in the end."""
-        found = Moments.of(self.moments.arrays()[:, summary["first"] :])
+    def columns(self, summary: dict[str, Any]) -> ColumnStatistics:
+        """The statistics of the columns that X has in the end."""
+        found = ColumnStatistics.of(self.statistics.arrays()[:, summary["first"] :])
         found.widened(summary["features"])
         return found
 

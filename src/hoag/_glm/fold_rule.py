@@ -1,8 +1,8 @@
-"""Which fold a row is held out in, told piece by piece: no list of all rows is ever made.
+"""Which fold a row is held out in, told partition by partition: no list of all rows is ever made.
 
 Numbers of folds are scikit-learn's, row for row: KFold takes rows in their order, a K-th each, and
 StratifiedKFold does so within each class. So where a row is among all rows, or among those of its
-class, is all there is to know, and that is how many there are in the pieces before.
+class, is all there is to know, and that is how many there are in the partitions before.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ class Patterns:
 
 
 class FoldRule(ABC):
-    """The block of every row of a piece; a rule pickles."""
+    """The block of every row of a partition; a rule pickles."""
 
     patterns: Patterns
 
     @abstractmethod
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers: ...
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers: ...
 
 
 @dataclass(frozen=True, eq=False)
 class InOrder(FoldRule):
     """KFold(K): the first K-th of all rows is held out first, and so on.
 
-    first   the number of the first row of every piece
+    first   the number of the first row of every partition
     ends    the number after the last row of every fold
     """
 
@@ -59,7 +59,7 @@ class InOrder(FoldRule):
 
     @staticmethod
     def of(rows: Sequence[int], K: int) -> InOrder:
-        """For pieces of so many rows."""
+        """For partitions of so many rows."""
         n = int(np.sum(rows))
         if not 2 <= K <= n:
             raise InvalidInput(f"cv={K} folds of {n} rows: give two or more, and at most {n}.")
@@ -67,8 +67,8 @@ class InOrder(FoldRule):
         sizes[: n % K] += 1
         return InOrder(_before(np.asarray(rows)), np.cumsum(sizes), Patterns.of_folds(K))
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
-        numbers = self.first[piece] + np.arange(len(y))
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
+        numbers = self.first[partition] + np.arange(len(y))
         return np.asarray(np.searchsorted(self.ends, numbers, side="right"))
 
 
@@ -76,7 +76,7 @@ class InOrder(FoldRule):
 class ByClass(FoldRule):
     """StratifiedKFold(K): each class is parted in its order, so that folds have equal shares of it.
 
-    first   (pieces, classes): how many rows of a class come before a piece
+    first   (partitions, classes): how many rows of a class come before a partition
     ends    (classes, K): the number after the last row of a fold, among those of the class
     """
 
@@ -87,7 +87,7 @@ class ByClass(FoldRule):
 
     @staticmethod
     def of(counts: Numbers, classes: npt.NDArray[Any], seen: Numbers, K: int) -> ByClass:
-        """For counts of every class in every piece; `seen`: in what order classes first appear."""
+        """For counts of each class in each partition; `seen`: in what order classes appear."""
         total = counts.sum(axis=0)
         n = int(total.sum())
         if K < 2 or np.all(total < K):
@@ -110,19 +110,19 @@ class ByClass(FoldRule):
             Patterns.of_folds(K),
         )
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
         found = np.empty(len(y), dtype=np.intp)
         codes = np.searchsorted(self.classes, y)
         for c, ends in enumerate(self.ends):
             own = np.flatnonzero(codes == c)
-            upto = np.clip(ends - self.first[piece, c], 0, own.size)
+            upto = np.clip(ends - self.first[partition, c], 0, own.size)
             found[own] = np.repeat(np.arange(len(ends)), np.diff(upto, prepend=0))
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Listed(FoldRule):
-    """Any splits, as lists of rows: the block of every row, made once, and cut into pieces."""
+    """Any splits, as lists of rows: the block of every row, made once, and cut into partitions."""
 
     parts: list[npt.NDArray[np.int16]]
     patterns: Patterns
@@ -149,8 +149,8 @@ class Listed(FoldRule):
         parts = np.split(np.ravel(labels).astype(np.int16), cuts)
         return Listed(list(parts), Patterns(seen[:K], seen[K:]))
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
-        return self.parts[piece].astype(np.intp)
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
+        return self.parts[partition].astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +186,8 @@ class NotJudged(FoldRule):
         )
         return NotJudged(rule, classes, blocks, patterns)
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
-        own = self.rule.labels(piece, y)
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
+        own = self.rule.labels(partition, y)
         other = self.blocks[own, np.searchsorted(self.classes, y)]
         return np.where(own >= 0, other, own)
 

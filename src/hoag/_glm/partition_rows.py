@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import methodcaller
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ class PartitionedRows(Rows):
             first += A.shape[0]
 
     def forward(self, v: Array) -> Array:
-        return np.concatenate(list(self._each(methodcaller("forward", v))))
+        return np.concatenate(list(self._each(partial(_forward, v=v))))
 
     def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
         found, places = list[Any](), list[npt.NDArray[np.intp]]()
@@ -84,6 +84,10 @@ class PartitionedRows(Rows):
             found.append(A[numbers[inside] - some.start])
             places.append(inside)
         return ArrayRows(stacked(found)[np.argsort(np.concatenate(places))])
+
+
+def _forward(rows: Rows, v: Array) -> Array:
+    return rows.forward(v) if rows.shape[0] else np.zeros((0, *v.shape[1:]))
 
 
 def _matrix(rows: Rows) -> Any:

@@ -21,7 +21,7 @@ from scipy import sparse
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
-from hoag._data.piece import Piece
+from hoag._data.source import Partition
 from hoag._glm.chunks import CellRows
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.drawn import below
@@ -54,12 +54,14 @@ class ToDesign:
     unit: float
     targets: Any = None
 
-    def __call__(self, i: int, partition: Piece) -> InMemoryDesign:
+    def __call__(self, i: int, partition: Partition) -> InMemoryDesign:
         weights, labels = labelled(self.rule, self.weigh, i, partition)
         try:
             target = self.target(partition.y)
         except InvalidInput as error:
-            raise InvalidInput(f"In piece {i}, whose rows are counted from 0: {error}") from None
+            raise InvalidInput(
+                f"In partition {i}, whose rows are counted from 0: {error}"
+            ) from None
         return self.design(seen(partition.X, self.lens), target, self.unit * weights, labels)
 
     def design(
@@ -74,7 +76,7 @@ class ToDesign:
 
 
 def labelled(
-    rule: FoldRule, weigh: Any, i: int, partition: Piece
+    rule: FoldRule, weigh: Any, i: int, partition: Partition
 ) -> tuple[Array, npt.NDArray[np.intp]]:
     """The weights of the rows of partition i, and their cells; −1 where the weight is 0."""
     weights = partition.weights if weigh is None else weigh(partition.y, partition.weights)
@@ -105,6 +107,12 @@ class Sample(NamedTuple):
     labels: npt.NDArray[np.intp]
     draws: Array
     share: float
+
+    def smaller(self, share: float) -> Sample:
+        """Of a smaller share of all rows."""
+        some = below(self.draws, self.labels, share)
+        y, weights, labels, draws = self.y, self.weights, self.labels, self.draws
+        return Sample(self.X[some], y[some], weights[some], labels[some], draws[some], share)
 
 
 class CellSums(NamedTuple):
@@ -202,11 +210,10 @@ class PartitionedDesign(RowwiseDesign):
 
     def in_sample(self, share: float) -> InMemoryDesign:
         """A share of all rows, with weights of their own: λ is about that of all rows, then."""
-        kept, prepare = self.sample, self.prepare
-        some = below(kept.draws, kept.labels, share)
-        X, target = kept.X[some], prepare.target(kept.y[some])
+        prepare = self.prepare
+        X, y, weights, labels, *_ = self.sample.smaller(share)
         rows = seen(X, prepare.lens) if sparse.issparse(X) else ArrayRows(prepare.lens.of(X))
-        found = prepare.design(rows, target, kept.weights[some], kept.labels[some])
+        found = prepare.design(rows, prepare.target(y), weights, labels)
         return found.of_folds(self.train, self.test)
 
     # ---- sums over all rows

@@ -1,4 +1,4 @@
-"""Pieces brought to workers by their recipes, at first and when a worker is gone."""
+"""Partitions brought to workers by their recipes, at first and when a worker is gone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hoag.dask.recipes import Recipes
 
 
 class Loader:
-    """Who holds which pieces: `held`, by address.
+    """Who holds which partitions: `held`, by address.
 
     A block is computed by dask on the worker that gets it, handed to the holder there by reference,
     and let go by dask: it is in memory once, and never here.
@@ -39,14 +39,14 @@ class Loader:
         self.told = False
 
     def drop(self, addresses: Collection[str]) -> None:
-        """These workers are lost, and their pieces with them."""
+        """These workers are lost, and their partitions with them."""
         for address in addresses:
             self.held.pop(address, None)
             if address in self.cluster.hands:
                 self.cluster.drop(address)
 
     def load(self, attempts: int) -> int:
-        """Brings every piece that nobody holds to some worker; how many there were."""
+        """Brings every partition that nobody holds to some worker; how many there were."""
         every = set(range(len(self.recipes.X)))
         orphans = sorted(every.difference(*self.held.values()))
         first = len(orphans)
@@ -123,25 +123,25 @@ class Loader:
         self.drop(lost)
 
     def _sent(self, address: str, share: Sequence[int]) -> tuple[list[Any], list[Any]]:
-        """Tasks that make these pieces near a worker, and tasks on it that keep them."""
+        """Tasks that make these partitions near a worker, and tasks on it that keep them."""
         client, name = self.cluster.client, self.cluster.hands[address].name
         tag = uuid4().hex
-        recipes = [self.recipes.piece(i, name=f"hoag-piece-{tag}-{i}") for i in share]
+        recipes = [self.recipes.partition(i, name=f"hoag-partition-{tag}-{i}") for i in share]
         if self.cluster.hung and not distributed.futures_of(recipes):
             # parts of the graph may be on a worker that hangs: nobody but this one is asked
-            pieces = [
+            partitions = [
                 client.submit(alone, packed_graph(each), workers=[address]) for each in recipes
             ]
         else:
-            pieces = client.compute(recipes, workers=[address], allow_other_workers=True)
-        return pieces, [
-            client.submit(keep, name, i, piece, key=f"hoag-keep-{tag}-{i}", workers=[address])
-            for i, piece in zip(share, pieces)
+            partitions = client.compute(recipes, workers=[address], allow_other_workers=True)
+        return partitions, [
+            client.submit(keep, name, i, partition, key=f"hoag-keep-{tag}-{i}", workers=[address])
+            for i, partition in zip(share, partitions)
         ]
 
-    def _homes(self, pieces: Sequence[int]) -> dict[int, list[str]]:
+    def _homes(self, partitions: Sequence[int]) -> dict[int, list[str]]:
         """The workers that have most of what the blocks of X are made of."""
-        blocks = [self.recipes.X[i] for i in pieces]
+        blocks = [self.recipes.X[i] for i in partitions]
         kept = {future.key: future for future in distributed.futures_of(blocks)}
         if not kept:
             return {}
@@ -149,7 +149,7 @@ class Loader:
         who = self.cluster.client.who_has([kept[key] for key in kept if key not in gone])
         graph = dict(blocks[0].__dask_graph__())
         homes = {}
-        for i, block in zip(pieces, blocks):
+        for i, block in zip(partitions, blocks):
             needed, _ = cull(graph, [block.key])
             if not gone.isdisjoint(needed):
                 raise explained(i, CancelledError())

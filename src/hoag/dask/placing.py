@@ -1,4 +1,4 @@
-"""Which worker holds which piece."""
+"""Which worker holds which partition."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 
 def placed(
-    pieces: Sequence[int],
+    partitions: Sequence[int],
     sizes: Sequence[float],
     homes: Mapping[int, Collection[str]],
     held: Mapping[str, float],
 ) -> dict[str, list[int]]:
-    """Pieces to workers: to the one that has the data, else in runs that follow each other.
+    """Partitions to workers: to the one that has the data, else in runs that follow each other.
 
     Neighbours on one worker are added there, and one vector travels for all of them. `held` is
     what each worker has so far; runs fill the workers up to the same level.
@@ -25,7 +25,7 @@ def placed(
     found: dict[str, list[int]] = {worker: [] for worker in held}
     level = dict(held)
     rest = []
-    for i in pieces:
+    for i in partitions:
         near = [worker for worker in homes.get(i, ()) if worker in level]
         if near:
             best = min(near, key=lambda worker: level[worker])

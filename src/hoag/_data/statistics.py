@@ -1,15 +1,8 @@
-"""Means and variances of columns in one pass, as exact as two passes over an array in memory.
-
-    W = W₁ + W₂,  δ = μ₂ − μ₁,  μ = μ₁ + δ W₂/W,  M = M₁ + M₂ + δ² W₁W₂/W
-
-joins what is known of two sets of rows (Chan, Golub and LeVeque), M the weighted sum of squares
-about the mean. All of it is about the first number that a column has: a mean of 10⁸ would otherwise
-leave δ only half of its digits.
-"""
+"""Means and squares of columns in one pass, as exact as two passes over an array in memory."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,30 +11,54 @@ from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._data.raw import spans
 
 
-class Moments:
+class MeanSquares(NamedTuple):
+    """The weight of some rows, the mean of every column, and Σᵢ sᵢ(xᵢⱼ − mean)². Rows are joined by
+
+        W = W₁ + W₂,  δ = μ₂ − μ₁,  μ = μ₁ + δ W₂/W,  M = M₁ + M₂ + δ² W₁W₂/W
+
+    (Chan, Golub and LeVeque), which loses no digits, however far columns are from 0. The weight is
+    a number, or one for each column, or anything else that goes with the means.
+    """
+
+    total: Any
+    mean: Array
+    squares: Array
+
+    def plus(self, other: MeanSquares) -> MeanSquares:
+        total = self.total + other.total
+        share = other.total / np.where(total > 0, total, 1.0)
+        apart = np.where(other.total > 0, other.mean - self.mean, 0.0)
+        squares = self.squares + other.squares + share * self.total * apart**2
+        return MeanSquares(total, self.mean + share * apart, squares)
+
+
+class ColumnStatistics:
     """What is known of d columns: means, variances, extremes, and how many numbers are missing.
 
+    Sums are about the first number that a column has: a mean of 10⁸ would otherwise leave
+    differences of means only half of their digits.
+
     >>> import numpy as np
-    >>> from hoag._data.moments import Moments
-    >>> moments = Moments(1)
-    >>> for piece in ([[1.0], [2.0]], [[6.0]]):
-    ...     moments.add(np.array(piece), None)
-    >>> moments.means, moments.variances
+    >>> from hoag._data.statistics import ColumnStatistics
+    >>> statistics = ColumnStatistics(1)
+    >>> for part in ([[1.0], [2.0]], [[6.0]]):
+    ...     statistics.add(np.array(part), None)
+    >>> statistics.means, statistics.variances
     (array([3.]), array([4.66666667]))
     """
 
     def __init__(self, d: int) -> None:
-        self.weight, self.shift, self.mean, self.m2 = (np.zeros(d) for _ in range(4))
+        self.shift, self.missing = np.zeros(d), np.zeros(d)
+        self.about = MeanSquares(np.zeros(d), np.zeros(d), np.zeros(d))
         self.least, self.most = np.full(d, np.inf), np.full(d, -np.inf)
-        self.missing = np.zeros(d)
 
     @property
     def means(self) -> Array:
-        return self.shift + self.mean
+        return self.shift + self.about.mean
 
     @property
     def variances(self) -> Array:
-        return self.m2 / np.where(self.weight > 0, self.weight, 1.0)
+        return self.about.squares / np.where(self.about.total > 0, self.about.total, 1.0)
 
     @property
     def scales(self) -> Array:
@@ -61,20 +78,17 @@ class Moments:
 
     def widened(self, d: int) -> None:
         """More columns, all zeros so far: rows of svmlight files do not know how many follow."""
-        more = d - self.mean.size
+        more = d - self.shift.size
         if more > 0:
-            total = float(self.weight.max(initial=0.0))
-            ends = np.zeros(more) if total else None
-            self.weight = np.append(self.weight, np.full(more, total))
-            for name in ("shift", "mean", "m2", "missing"):
-                self.__dict__[name] = np.append(self.__dict__[name], np.zeros(more))
-            self.least = np.append(self.least, np.full(more, np.inf) if ends is None else ends)
-            self.most = np.append(self.most, np.full(more, -np.inf) if ends is None else ends)
+            added, total = ColumnStatistics(more).arrays(), self.about.total.max(initial=0.0)
+            if total:
+                added[:] = np.where(np.arange(len(added))[:, None] == 1, total, 0.0)
+            self._keep(np.concatenate([self.arrays(), added], axis=1))
 
     def _add_dense(self, X: Array, weight: Array | None) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             gaps = np.isnan(X) if np.isnan(X.sum()) else None
-        fresh = self.weight == 0
+        fresh = self.about.total == 0
         if gaps is None:
             self.shift = np.where(fresh, X[0], self.shift)
             self.least = np.minimum(self.least, X.min(axis=0))
@@ -96,7 +110,7 @@ class Moments:
         Z -= mean
         left = _weighted(w, Z) / safe  # the rounding of the mean, as np.var leaves it
         m2 = _weighted(w, Z * Z) - total * left**2
-        self._join(total, mean + left, m2)
+        self.about = self.about.plus(MeanSquares(total, mean + left, m2))
 
     def _add_sparse(self, X: Any, weight: Array | None) -> None:
         w = np.ones(X.shape[0]) if weight is None else weight
@@ -109,27 +123,22 @@ class Moments:
         m2 = np.bincount(X.indices, weights=off, minlength=X.shape[1])
         self.least = np.minimum(self.least, X.min(axis=0).toarray().ravel())
         self.most = np.maximum(self.most, X.max(axis=0).toarray().ravel())
-        self._join(total, mean, m2 + np.maximum(total - stored, 0.0) * mean**2)
-
-    def _join(self, weight: Array, mean: Array, m2: Array) -> None:
-        both = self.weight + weight
-        share = weight / np.where(both > 0, both, 1.0)
-        delta = np.where(weight > 0, mean - self.mean, 0.0)
-        self.mean = self.mean + delta * share
-        self.m2 = self.m2 + m2 + delta**2 * self.weight * share
-        self.weight = both
+        squares = m2 + np.maximum(total - stored, 0.0) * mean**2
+        self.about = self.about.plus(MeanSquares(total, mean, squares))
 
     def arrays(self) -> Array:
         """All of it as one array, for a file; `of` reads it."""
-        own = (self.weight, self.shift, self.mean, self.m2, self.least, self.most, self.missing)
-        return np.stack(own)
+        return np.stack([self.shift, *self.about, self.least, self.most, self.missing])
 
     @staticmethod
-    def of(arrays: Array) -> Moments:
-        found = Moments(arrays.shape[1])
-        found.weight, found.shift, found.mean, found.m2 = arrays[:4]
-        found.least, found.most, found.missing = arrays[4:]
+    def of(arrays: Array) -> ColumnStatistics:
+        found = ColumnStatistics(0)
+        found._keep(arrays)
         return found
+
+    def _keep(self, arrays: Array) -> None:
+        self.shift, self.about = arrays[0], MeanSquares(*arrays[1:4])
+        self.least, self.most, self.missing = arrays[4:]
 
 
 def _weighted(w: Array, Z: Array) -> Array:

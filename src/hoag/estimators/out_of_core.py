@@ -1,4 +1,4 @@
-"""Fitting a linear model to rows that are elsewhere: in files, in pieces, on workers."""
+"""Fitting a linear model to rows that are elsewhere: in files, in partitions, on workers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._data.checks import wrong_number, wrong_weight, wrong_y
-from hoag._data.engine import Engine, Local
-from hoag._data.piece import Source
+from hoag._data.engine import Engine, LocalEngine
+from hoag._data.source import Source
 from hoag._glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
 from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag._glm.lens import Lens
@@ -30,8 +30,8 @@ from hoag._glm.partitioned_model import (
 )
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.targets import Target
-from hoag.estimators.far_column import FarColumn, Seen
-from hoag.estimators.far_units import Measure, Unseen, joined, units_of
+from hoag.estimators.column import PartitionedColumn
+from hoag.estimators.partition_units import Measure, ToCells, joined, units_of
 from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
@@ -47,26 +47,26 @@ WHOLE = 1.5
 def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
     """Where the rows of X are, if they are not in memory; None if they are.
 
-    This is the border where such data enter: a source that hoag.blocks made, or an engine, which
-    have y and weights of their own; or collections of Dask.
+    This is the border where such data enter: a source that hoag.partitions made, or an engine,
+    which have y and weights of their own; or collections of Dask.
     """
     check_given(X=X, y=y, sample_weight=sample_weight)
-    if not is_elsewhere(X):
+    if not is_out_of_core(X):
         return None
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
             raise InvalidInput(
-                "Rows in pieces have their y and weights with them: name them in "
-                'hoag.blocks(..., target="...", weight="..."), and call fit(source) alone.'
+                "Rows in partitions have their y and weights with them: name them in "
+                'hoag.partitions(..., target="...", weight="..."), and call fit(source) alone.'
             )
-        return Local(X) if isinstance(X, Source) else X
+        return LocalEngine(X) if isinstance(X, Source) else X
     from hoag.dask import engine
 
     found: Engine = engine(X, y, sample_weight)
     return found
 
 
-def is_elsewhere(X: Any) -> bool:
+def is_out_of_core(X: Any) -> bool:
     """Whether X is what `adopt` takes."""
     if isinstance(X, (Source, Engine)):
         return True
@@ -76,22 +76,22 @@ def is_elsewhere(X: Any) -> bool:
 def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
     """What a score is of: X, y and the weights.
 
-    Rows in pieces have y and weights of their own, which are brought here; those that are given
-    beside X, or beside pieces in their place, are taken as they are.
+    Rows in partitions have y and weights of their own, which are brought here; those that are given
+    beside X, or beside partitions in their place, are taken as they are.
     """
     check_given(X=X, y=y, sample_weight=sample_weight)
     own = isinstance(X, (Source, Engine))
     if y is None and not own:
         raise InvalidInput(
-            "score needs the y of these rows: call score(X, y). Only rows in pieces, of "
-            "hoag.blocks, have it with them."
+            "score needs the y of these rows: call score(X, y). Only rows in partitions, of "
+            "hoag.partitions, have it with them."
         )
-    if (own and y is not None) or not is_elsewhere(X):
+    if (own and y is not None) or not is_out_of_core(X):
         return X, y, sample_weight
     if own and sample_weight is not None:
         raise InvalidInput(
-            "Rows in pieces have their weights with them, and these are given for rows whose y is "
-            "not: call score(source) alone, or score(source, y, sample_weight)."
+            "Rows in partitions have their weights with them, and these are given for rows whose "
+            "y is not: call score(source) alone, or score(source, y, sample_weight)."
         )
     engine = adopt(X, y, sample_weight)
     assert engine is not None
@@ -103,25 +103,25 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     if found.dtype.kind == "f" and np.all(np.isnan(found)):
         raise InvalidInput(
             "These rows have no y to compare predictions with: name it, as in "
-            'hoag.blocks(..., target="...") or source.like(..., target="..."), or call '
+            'hoag.partitions(..., target="...") or source.like(..., target="..."), or call '
             "score(source, y)."
         )
     first = 0
     for i, (own_y, weight) in enumerate(kept):
         if (wrong := wrong_y(own_y) or wrong_weight(weight)) is not None:
-            raise wrong.in_piece(i, first)
+            raise wrong.in_partition(i, first)
         first += len(own_y)
     weighted = any(own is not None for own in weights)
     each = [np.ones(len(y)) if own is None else own for y, own in kept]
     return engine, found, np.concatenate(each) if weighted else None
 
 
-def _y_and_weights(piece: Any) -> tuple[Any, Array | None]:
-    return np.asarray(piece.y), piece.weight
+def _y_and_weights(partition: Any) -> tuple[Any, Array | None]:
+    return np.asarray(partition.y), partition.weight
 
 
 @dataclass(frozen=True, eq=False)
-class FarData:
+class OutOfCoreData:
     """What one read of all rows says: units, folds, and the cells of rows."""
 
     design: PartitionedDesign
@@ -164,11 +164,11 @@ class FarData:
 
 def read(
     engine: Engine,
-    column: FarColumn,
+    column: PartitionedColumn,
     reading: Reading,
     rule: FoldRule,
     standardize: bool = False,
-) -> FarData:
+) -> OutOfCoreData:
     """All rows once: their units, how many each block has, and a sample."""
     before, target = engine.reads, reading.target(column.nothing)
     unseen = np.zeros(len(rule.patterns.train), dtype=bool)
@@ -181,10 +181,10 @@ def read(
     B = rule.patterns.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
-    most = WHOLE * SAMPLE_ENTRIES / engine.pieces
+    most = WHOLE * SAMPLE_ENTRIES / engine.partitions
     measure = Measure(first, reading.centre, most, B, engine.names, standardize)
-    known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
-    unit = WEIGHT / known.total
+    known = engine.total(measure, prepare=ToCells(rule, reading.weigh, engine.features))
+    unit = WEIGHT / known.about.total
     made: list[ToDesign] = []
 
     def rows(lens: Lens) -> Any:
@@ -192,7 +192,7 @@ def read(
         return partitioned_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
 
     u, _ = units_of(known, reading.centre, rows)
-    squares = u.squares + WEIGHT * ((known.mean - u.mean) / u.c) ** 2  # about 0
+    squares = u.squares + WEIGHT * ((known.about.mean - u.mean) / u.c) ** 2  # about 0
     design = PartitionedDesign(
         *(rule.patterns.train, rule.patterns.test, target.loss, target.outer),
         predictor=target.design(u.rows),
@@ -204,23 +204,24 @@ def read(
     columns: Sequence[Array | None] = [None] * len(rule.patterns.train)
     if known.spreads is not None:
         columns = list(known.spreads.penalties(rule.patterns.train, absorbed=reading.centre))
-    return FarData(design, reading.units(u), target, unseen, engine.reads - before, columns)
+    return OutOfCoreData(design, reading.units(u), target, unseen, engine.reads - before, columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """(number, piece) ↦ the weight of the rows of every block and class, (B, classes)."""
+    """(number, partition) ↦ the weight of the rows of every block and class, (B, classes)."""
 
     rule: FoldRule
     classes: npt.NDArray[Any]
     weigh: Any
 
     def __call__(self, numbered: tuple[int, Any]) -> Array:
-        i, piece = numbered
-        weights: Array = Seen(None, self.weigh, _weights)(piece)
-        labels, C = self.rule.labels(i, piece.y), len(self.classes)
+        i, partition = numbered
+        weights = partition.weights
+        weights = weights if self.weigh is None else self.weigh(partition.y, weights)
+        labels, C = self.rule.labels(i, partition.y), len(self.classes)
         B, used = self.rule.patterns.train.shape[1], labels >= 0
-        codes = labels * C + np.searchsorted(self.classes, piece.y)
+        codes = labels * C + np.searchsorted(self.classes, partition.y)
         found = np.bincount(codes[used], weights[used], B * C).reshape(B, C)
         return np.asarray(found, dtype=float)
 
@@ -229,11 +230,11 @@ def _weights(y: Any, weights: Array) -> Array:
     return weights
 
 
-def _numbered(i: int, piece: Any) -> tuple[int, Any]:
-    return i, piece
+def _numbered(i: int, partition: Any) -> tuple[int, Any]:
+    return i, partition
 
 
-def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) -> FoldRule:
+def rule_of(cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = None) -> FoldRule:
     """Which rows are held out together: as scikit-learn has it, row for row."""
     cv = 5 if cv is None else cv
     if isinstance(cv, KFold) and not cv.shuffle:
@@ -241,7 +242,7 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
     in_order = isinstance(cv, StratifiedKFold) and not cv.shuffle
     if in_order or (isinstance(cv, Integral) and stratified):
         K = cv.n_splits if in_order else int(cv)
-        fewest = int(column.by_piece.sum(axis=0).min())
+        fewest = int(column.by_partition.sum(axis=0).min())
         if fewest < K:
             warnings.warn(
                 f"The least populated class in y has only {fewest} members, which is less than "
@@ -249,7 +250,7 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
                 UserWarning,
                 stacklevel=LEVEL + 1,
             )
-        return ByClass.of(column.by_piece, column.classes, column.order, K)
+        return ByClass.of(column.by_partition, column.classes, column.order, K)
     if isinstance(cv, Integral):
         return InOrder.of(column.rows, int(cv))
     # Any other splitter sees all of y, and makes lists of all rows.
@@ -260,8 +261,8 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
     return Listed.of(column.rows, splits, int(cv.get_n_splits(np.zeros(len(y)), y, groups)))
 
 
-def _y(piece: Any) -> Any:
-    return np.asarray(piece.y)
+def _y(partition: Any) -> Any:
+    return np.asarray(partition.y)
 
 
 def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:
@@ -277,11 +278,11 @@ class Predicts:
     names: Any = None
 
     def __call__(self, numbered: tuple[int, Any]) -> Array:
-        (i, piece), features = numbered, self.coef.shape[-1]
-        if piece.X.shape[1] != features:
+        (i, partition), features = numbered, self.coef.shape[-1]
+        if partition.X.shape[1] != features:
             raise InvalidInput(
-                f"X has {piece.X.shape[1]} features, and the model was fitted on {features}."
+                f"X has {partition.X.shape[1]} features, and the model was fitted on {features}."
             )
-        if (wrong := wrong_number(piece.X, self.names, fill=False)) is not None:
-            raise wrong.in_piece(i)
-        return np.asarray(piece.X @ self.coef.T + self.intercept)
+        if (wrong := wrong_number(partition.X, self.names, fill=False)) is not None:
+            raise wrong.in_partition(i)
+        return np.asarray(partition.X @ self.coef.T + self.intercept)
