@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput, check_given
+from hoag._data.files import facts
 
 # What NumPy and zipfile raise for bytes that are none of theirs.
 UNREADABLE = (
@@ -27,16 +28,22 @@ UNREADABLE = (
 class Rowwise(ABC):
     """An array of which some rows that follow each other can be had.
 
-    `name` is what sentences call it; `slow` says that rows are cheap only one after another.
+    `name` is what sentences call it, `path` the file where it is, if it is in one; `slow` says that
+    rows are cheap only one after another.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    path: Path | None = None
     slow: bool = False
 
     @abstractmethod
     def take(self, start: int, stop: int) -> npt.NDArray[Any]: ...
+
+    @abstractmethod
+    def facts(self) -> str:
+        """What tells it from others."""
 
     @property
     def nbytes(self) -> int:
@@ -58,7 +65,7 @@ class InArray(Rowwise):
     def take(self, start: int, stop: int) -> npt.NDArray[Any]:
         return self.array[start:stop]
 
-    def digest(self) -> str:
+    def facts(self) -> str:
         """Of all bytes up to 64 MB; of as many, in 64 places, where there are more."""
         known = hashlib.blake2b(f"{self.shape} {self.dtype}".encode(), digest_size=16)
         n = len(self.array)
@@ -79,6 +86,8 @@ class OnDisk(Rowwise):
     What is read is read into a buffer of its own, rather than mapped: then a thread that reads
     ahead does the reading, and memory is what the partitions take.
     """
+
+    path: Path
 
     def __init__(self, path: Path, name: str, offset: int = 0) -> None:
         self.path, self.name = path, name
@@ -110,11 +119,15 @@ class OnDisk(Rowwise):
             raise _cut_off(self.name, start + found.size // max(1, width), self.shape[0])
         return found.reshape(stop - start, *self.shape[1:])
 
+    def facts(self) -> str:
+        return f"{facts(self.path)} {self.offset}"
+
 
 class Compressed(Rowwise):
     """A compressed member of an .npz archive: its rows come one after another."""
 
     slow = True
+    path: Path
 
     def __init__(self, path: Path, member: str, name: str) -> None:
         self.path, self.member, self.name = path, member, name
@@ -156,6 +169,9 @@ class Compressed(Rowwise):
             raise _cut_off(self.name, start + len(found) // max(1, size), self.shape[0])
         self._at = stop
         return np.frombuffer(found, self.dtype).reshape(stop - start, *self.shape[1:]).copy()
+
+    def facts(self) -> str:
+        return f"{facts(self.path)} {self.member}"
 
     def _unpacked(self, size: int) -> bytes:
         try:

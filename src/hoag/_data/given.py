@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from hoag._data.arrays import InArray, OnDisk, Rowwise, members, whole
 from hoag._data.arrow import ARROW, PARQUET, SEPARATED
 from hoag._data.dialect import Dialect
 from hoag._data.encoding import check as check_encoding
-from hoag._data.files import found, stamp, suffix
-from hoag._data.matrices import Csr, Dense, Items, Joined, Passing, Restarted, Sides, in_memory
+from hoag._data.files import found, suffix
+from hoag._data.matrices import Csr, Dense, InOrder, Items, Joined, Restarted, Sides
 from hoag._data.raw import Reader, Stream
 from hoag._data.svmlight import SUFFIXES as SVMLIGHT
 from hoag._data.svmlight import Svmlight
@@ -98,9 +97,7 @@ def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
     if kind == "npy":
         return _parts((paths, asked.target, asked.weight), asked)
     _check_no_names(asked, ("columns",))
-    sides = [side for side in (asked.target, asked.weight) if _is_path(side) and _are_arrays(side)]
-    beside = found(sides) if sides else []
-    return _usable([_archive(path, asked) for path in paths], [*paths, *beside], asked)
+    return _usable([_archive(path, asked) for path in paths], asked)
 
 
 def _kind(path: Path) -> str:
@@ -124,25 +121,19 @@ def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
         raise InvalidInput(
             "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
         )
-    if not (_is_path(X) or (isinstance(X, list) and all(map(_is_path, X)))):
-        sides = Sides(_one(y, "y"), _one(weight, "weight"))
-        beside = _on_disk(sides.y, sides.weight)
-        facts = _facts(X, sides, asked, beside)
-        reader = in_memory(X, sides, asked.rows, asked.dtype, facts)
-        reader.paths = beside
-        return reader
-    paths = found(X)
-    ys, weights = _each(y, "y", len(paths)), _each(weight, "weight", len(paths))
-    every = [*paths, *_on_disk(*ys, *weights)]
-    facts = _stamped(every, asked, y, weight)
-    return _usable(
-        [
-            Dense(OnDisk(path, str(path)), Sides(ys[i], weights[i]), asked.rows, asked.dtype, facts)
-            for i, path in enumerate(paths)
-        ],
-        every,
-        asked,
-    )
+    options = (asked.rows, asked.dtype)
+    if _is_path(X) or (isinstance(X, list) and all(map(_is_path, X))):
+        arrays: list[Any] = [OnDisk(path, str(path)) for path in found(X)]
+        sides = map(Sides, _each(y, "y", len(arrays)), _each(weight, "weight", len(arrays)))
+        return _usable([Dense(X, own, options) for X, own in zip(arrays, sides)], asked)
+    beside = Sides(_one(y, "y"), _one(weight, "weight"))
+    if not sparse.issparse(X):
+        return Dense(InArray(X, "X"), beside, options)
+    X = X.tocsr()
+    parts: dict[str, Rowwise] = {
+        name: InArray(vars(X)[name], "X") for name in ("data", "indices", "indptr")
+    }
+    return Csr(parts, X.shape, beside, options, "X")
 
 
 def _archive(path: Path, asked: ReadOptions) -> Reader:
@@ -155,8 +146,7 @@ def _archive(path: Path, asked: ReadOptions) -> Reader:
             f"{path} has {listed(own)} and no 'y': target= names it, or gives it as an array or "
             "the path of an .npy file."
         )
-    sides = Sides(y, weight)
-    facts = _stamped([path, *_on_disk(y, weight)], asked, asked.target, asked.weight)
+    sides, options = Sides(y, weight), (asked.rows, asked.dtype)
     if {"data", "indices", "indptr", "shape"} <= set(own):
         form = str(np.asarray(whole(own["format"])).item().decode()) if "format" in own else "csr"
         if form != "csr":
@@ -165,27 +155,25 @@ def _archive(path: Path, asked: ReadOptions) -> Reader:
                 "one by one: save X.tocsr()."
             )
         rows, d = (int(size) for size in whole(own["shape"]))
-        return Csr(own, (rows, d), sides, asked.rows, asked.dtype, facts, str(path))
+        return Csr(own, (rows, d), sides, options, str(path))
     if "X" not in own:
         raise InvalidInput(
             f"{path} has {listed(own)} and no 'X', nor the parts of a sparse matrix: save it with "
             "np.savez(path, X=X, y=y) or scipy.sparse.save_npz."
         )
-    return Dense(own["X"], sides, asked.rows, asked.dtype, facts)
+    return Dense(own["X"], sides, options)
 
 
-def _usable(readers: list[Reader], paths: list[Path], asked: ReadOptions) -> Reader | Stream:
+def _usable(readers: list[Reader], asked: ReadOptions) -> Reader | Stream:
     """The readers of several files as one; as a stream, where their rows are compressed."""
     filled = [reader for reader in readers if reader.partitions] or readers[:1]
     reader = filled[0] if len(filled) == 1 else Joined(filled)
     if not reader.partitions:
-        raise InvalidInput(f"There are no rows in {listed(paths)}.")
-    reader.paths = paths
+        raise InvalidInput(f"There are no rows in {listed(reader.paths)}.")
     if not reader.slow:
         return reader
     names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
-    options = (names, asked.rows, str(asked.dtype))
-    return Passing(reader, paths, options, target=asked.known is None)
+    return InOrder(reader, (names, asked.rows, str(asked.dtype)), asked.known is None)
 
 
 def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwise | None:
@@ -216,27 +204,6 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
             f"There are {count} files of X and {len(own)} of {name}: each needs its own."
         )
     return own
-
-
-def _on_disk(*sides: Rowwise | None) -> list[Path]:
-    return [side.path for side in sides if isinstance(side, OnDisk)]
-
-
-def _facts(X: Any, sides: Sides, asked: ReadOptions, beside: Sequence[Path]) -> Callable[[], str]:
-    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    own = [side.array for side in (sides.y, sides.weight) if isinstance(side, InArray)]
-    options = (asked.rows, str(asked.dtype), stamp(beside) if beside else "")
-    return partial(_digests, (*parts, *own), options)
-
-
-def _digests(arrays: Sequence[Any], options: tuple[Any, ...]) -> str:
-    return stamp((), [InArray(array, "").digest() for array in arrays], options)
-
-
-def _stamped(paths: list[Path], asked: ReadOptions, *sides: Any) -> Callable[[], str]:
-    arrays = [InArray(side, "").digest() for side in sides if isinstance(side, np.ndarray)]
-    names = [str(side) for side in sides if isinstance(side, str)]
-    return partial(str, stamp(paths, arrays, names, asked.rows, str(asked.dtype)))
 
 
 def _is_path(thing: Any) -> bool:

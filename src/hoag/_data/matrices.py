@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -16,71 +16,77 @@ from scipy import sparse
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._data.arrays import InArray, Rowwise, whole
+from hoag._data.files import stamp
 from hoag._data.raw import PARTITION_BYTES, Raw, Reader, Stream, Where, height, spans
 
-# What tells a reader's data from others, as far as it is not in arrays.
-Facts = Callable[[], str]
+# How many rows a partition has, and what numbers are made.
+Options = tuple[int | None, Any]
 
 
-class Dense(Reader):
-    """Rows of an array."""
+class Arrays(Reader):
+    """Rows that are in arrays: y and weights beside X, whose parts are arrays in turn."""
 
-    def __init__(
-        self, X: Rowwise, sides: Sides, rows: int | None, dtype: Any, facts: Facts
-    ) -> None:
-        if len(X.shape) != 2:
-            raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
-        self.X, self.sides, self.facts, self.slow = X, sides, facts, X.slow
-        self.own = not isinstance(X, InArray)
-        self.dtype = number_type(X.dtype, dtype, X.name)
-        sides.check(X.shape[0], X.name)
-        self.features, self.rows = X.shape[1], X.shape[0]
-        self.spans = spans(X.shape[0], height(self.features, self.dtype.itemsize, rows))
-        self.partitions = len(self.spans)
-        self.nbytes = X.nbytes + sides.nbytes
+    def __init__(self, name: str, parts: Sequence[Rowwise], sides: Sides, options: Options) -> None:
+        self.name, self.sides, self.options = name, sides, options
+        self.arrays = [*parts, *sides.arrays]
+        self.dtype, self.slow = number_type(parts[0].dtype, options[1], name), parts[0].slow
+        self.paths = list(dict.fromkeys(part.path for part in self.arrays if part.path))
+        self.nbytes = sum(part.nbytes for part in self.arrays)
+
+    def _cut(self, shape: tuple[int, ...], spans: list[tuple[int, int]]) -> None:
+        self.sides.check(shape[0], self.name)
+        (self.rows, self.features), self.spans, self.partitions = shape, spans, len(spans)
+
+    @abstractmethod
+    def take(self, start: int, stop: int) -> Any:
+        """Some rows of X."""
 
     def read(self, i: int, rows: bool = True) -> Raw:
         start, stop = self.spans[i]
-        X = self.X.take(start, stop).astype(self.dtype, copy=False) if rows else None
-        return Raw(X, None, *self.sides.take(start, stop), Where(self.X.name, start))
+        X = self.take(start, stop) if rows else None
+        return Raw(X, None, *self.sides.take(start, stop), Where(self.name, start))
 
     def fingerprint(self) -> str:
-        return self.facts()
+        rows, dtype = self.options
+        return stamp((), [part.facts() for part in self.arrays], rows, str(dtype))
 
 
-class Csr(Reader):
+class Dense(Arrays):
+    """Rows of an array."""
+
+    def __init__(self, X: Rowwise, sides: Sides, options: Options) -> None:
+        if len(X.shape) != 2:
+            raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
+        super().__init__(X.name, [X], sides, options)
+        self.X, self.own = X, X.path is not None
+        step = height(X.shape[1], self.dtype.itemsize, options[0])
+        self._cut(X.shape, spans(X.shape[0], step))
+
+    def take(self, start: int, stop: int) -> Any:
+        return self.X.take(start, stop).astype(self.dtype, copy=False)
+
+
+class Csr(Arrays):
     """Rows of a sparse matrix, given by the three arrays of CSR."""
 
     sparse = True
 
     def __init__(
-        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, rows: int | None,
-        dtype: Any, facts: Facts, name: str,
+        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, options: Options,
+        name: str,
     ) -> None:  # fmt: skip
-        self.data, self.indices, self.sides = parts["data"], parts["indices"], sides
-        self.facts, self.name, self.slow = facts, name, self.data.slow
+        self.data, self.indices = parts["data"], parts["indices"]
+        super().__init__(name, [self.data, self.indices, parts["indptr"]], sides, options)
         self.indptr = whole(parts["indptr"])
-        self.dtype = number_type(self.data.dtype, dtype, name)
-        self.rows, self.features = shape
-        sides.check(shape[0], name)
         item = self.dtype.itemsize + self.indices.dtype.itemsize
-        self.spans = spans(shape[0], rows) if rows else _even(self.indptr, item)
-        self.partitions = len(self.spans)
-        self.nbytes = sum(part.nbytes for part in parts.values()) + sides.nbytes
+        cuts = spans(shape[0], options[0]) if options[0] else _even(self.indptr, item)
+        self._cut(shape, cuts)
 
-    def read(self, i: int, rows: bool = True) -> Raw:
-        start, stop = self.spans[i]
-        X = None
-        if rows:
-            first, last = int(self.indptr[start]), int(self.indptr[stop])
-            data = self.data.take(first, last).astype(self.dtype, copy=False)
-            ends = self.indptr[start : stop + 1] - first
-            parts = (data, self.indices.take(first, last), ends)
-            X = sparse.csr_matrix(parts, shape=(stop - start, self.features))
-        return Raw(X, None, *self.sides.take(start, stop), Where(self.name, start))
-
-    def fingerprint(self) -> str:
-        return self.facts()
+    def take(self, start: int, stop: int) -> Any:
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        data = self.data.take(first, last).astype(self.dtype, copy=False)
+        parts = (data, self.indices.take(first, last), self.indptr[start : stop + 1] - first)
+        return sparse.csr_matrix(parts, shape=(stop - start, self.features))
 
 
 class Joined(Reader):
@@ -95,6 +101,7 @@ class Joined(Reader):
                     f"{other.features}: all files need the same columns, all sparse or none."
                 )
         self.readers, self.sparse, self.features = readers, first.sparse, first.features
+        self.paths = list(dict.fromkeys(path for reader in readers for path in reader.paths))
         self.slow = any(reader.slow for reader in readers)
         self.own = all(reader.own for reader in readers)
         self.ends = list(accumulate(reader.partitions for reader in readers))
@@ -140,11 +147,11 @@ class Sides:
 
     def __init__(self, y: Rowwise | None, weight: Rowwise | None) -> None:
         self.y, self.weight = y, weight
-        self.nbytes = sum(side.nbytes for side in (y, weight) if side is not None)
+        self.arrays = [side for side in (y, weight) if side is not None]
 
     def check(self, n: int, name: str) -> None:
-        for side in (self.y, self.weight):
-            if side is not None and (not side.shape or side.shape[0] != n):
+        for side in self.arrays:
+            if not side.shape or side.shape[0] != n:
                 raise InvalidInput(
                     f"{name} has {n} rows and {side.name} has the shape {side.shape}: each row "
                     "needs one."
@@ -155,27 +162,6 @@ class Sides:
         y = y if y.dtype.isnative else y.astype(y.dtype.newbyteorder("="))
         weight = self.weight.take(start, stop).astype(np.float64) if self.weight else None
         return y, weight
-
-
-class Passing(Stream):
-    """A reader whose partitions are cheap one after another only, as a stream."""
-
-    kind = "compressed .npz"
-
-    def __init__(
-        self, reader: Reader, paths: Sequence[Path], options: tuple[Any, ...], target: bool
-    ) -> None:
-        self.reader, self.paths, self.target, self._options = reader, paths, target, options
-
-    @property
-    def options(self) -> tuple[Any, ...]:
-        return self._options
-
-    def fingerprint(self) -> str:
-        return self.reader.fingerprint()
-
-    def __iter__(self) -> Iterator[Raw]:
-        return iter(self.reader)
 
 
 class Restarted(Stream):
@@ -190,26 +176,28 @@ class Restarted(Stream):
         for i, item in enumerate(self.begin()):
             yield understood(item, Where(f"partition {i}"), self.dtype)
 
-    @property
-    def options(self) -> tuple[Any, ...]:
-        return ()
-
     def fingerprint(self) -> str:
         """Of all that the first pass gave."""
         return str(self.summary["digest"])
 
 
-def in_memory(X: Any, sides: Sides, rows: int | None, dtype: Any, facts: Facts) -> Reader:
-    """An array or a sparse matrix of somebody's."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-        parts: dict[str, Rowwise] = {
-            "data": InArray(X.data, "X"),
-            "indices": InArray(X.indices, "X"),
-            "indptr": InArray(X.indptr, "X"),
-        }
-        return Csr(parts, X.shape, sides, rows, dtype, facts, "X")
-    return Dense(InArray(X, "X"), sides, rows, dtype, facts)
+class InOrder(Stream):
+    """A reader whose partitions are cheap one after another only."""
+
+    kind = "compressed .npz"
+
+    def __init__(self, reader: Reader, options: tuple[Any, ...], target: bool) -> None:
+        self.reader, self.paths, self.target, self._options = reader, reader.paths, target, options
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        return self._options
+
+    def fingerprint(self) -> str:
+        return self.reader.fingerprint()
+
+    def __iter__(self) -> Iterator[Raw]:
+        return iter(self.reader)
 
 
 def understood(item: Any, where: Where, dtype: Any) -> Raw:
@@ -251,7 +239,7 @@ def digest(raw: Raw) -> str:
     """Of the bytes of a partition."""
     parts = (raw.X.data, raw.X.indices, raw.X.indptr) if sparse.issparse(raw.X) else (raw.X,)
     sides = [side for side in (raw.y, raw.weight) if side is not None]
-    return " ".join(InArray(part, "").digest() for part in (*parts, *sides))
+    return " ".join(InArray(part, "").facts() for part in (*parts, *sides))
 
 
 def _even(indptr: npt.NDArray[Any], item: int) -> list[tuple[int, int]]:

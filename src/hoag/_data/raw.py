@@ -96,8 +96,8 @@ class Stream(ABC):
     target: Any = True
 
     @property
-    @abstractmethod
-    def options(self) -> tuple[Any, ...]: ...
+    def options(self) -> tuple[Any, ...]:
+        return ()
 
     @abstractmethod
     def __iter__(self) -> Iterator[Raw]: ...
