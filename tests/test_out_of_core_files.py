@@ -257,7 +257,7 @@ def test_a_full_disk_is_told_with_the_folder(what, frame, tmp_path, monkeypatch)
     else:
         monkeypatch.setattr("hoag._data.cache.np.save", short if what == "short" else full)
     given = (lambda: iter([data]),) if what == "iterable" else (path, "y")
-    with pytest.raises(OSError, match=r"no room for the cache of blocks in .*: choose another"):
+    with pytest.raises(OSError, match=r"no room for the cache of partitions in .*: choose another"):
         hoag.partitions(*given, cache=tmp_path / "c")
     assert not [p for p in tmp_path.glob("c/*") if p.suffix != ".lock"]
 

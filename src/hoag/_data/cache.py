@@ -98,8 +98,8 @@ class Cached(Reader):
 
     def _damaged(self, path: Path, why: str = "") -> InvalidInput:
         return InvalidInput(
-            f"{path}, a part of the cache of blocks, is not what was written there{why}: delete "
-            f"the folder {self.folder}, and the next hoag.partitions makes it again."
+            f"{path}, a part of the cache of partitions, is not what was written there{why}: "
+            f"delete the folder {self.folder}, and the next hoag.partitions makes it again."
         )
 
     def fingerprint(self) -> str:
@@ -123,7 +123,7 @@ def kept(stream: Stream, cache: Any) -> Cached:
     again = opened(folder, stream.fingerprint())
     if again is None:
         raise InvalidInput(
-            f"{listed(stream.paths)}, or the cache of blocks {folder}, changed while it was "
+            f"{listed(stream.paths)}, or the cache of partitions {folder}, changed while it was "
             "written: call hoag.partitions again when nobody writes there."
         )
     return again
@@ -141,7 +141,7 @@ def place(stream: Stream, cache: Any) -> Path:
     key = hashlib.blake2b(told.encode(), digest_size=10).hexdigest()
     if asked is None:
         beside = stream.paths[0].resolve().parent
-        asked = beside / BESIDE if _writable(beside) else cache_folder() / "blocks"
+        asked = beside / BESIDE if _writable(beside) else cache_folder() / "partitions"
     with _sentences(asked):
         asked.mkdir(parents=True, exist_ok=True)
     return asked / key
@@ -170,9 +170,9 @@ def _sentences(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            told = f"There is no room for the cache of blocks in {folder}"
+            told = f"There is no room for the cache of partitions in {folder}"
         elif error.filename is not None and str(error.filename).startswith(str(folder)):
-            told = f"The cache of blocks cannot be written to {folder}"
+            told = f"The cache of partitions cannot be written to {folder}"
         else:
             raise
         raise OSError(

@@ -68,7 +68,7 @@ def names_out(encoding: dict[str, Any]) -> list[str] | None:
 
 
 def check(encoding: Any, table: bool) -> None:
-    """An error for what is not the encoding of blocks; of a table's, or of plain numbers."""
+    """An error for what is not the encoding of partitions; of a table's, or of plain numbers."""
     try:
         named = "numbers" in encoding
         encoder = Encoder(encoding, encoding["categories"] if named else {})
@@ -82,8 +82,8 @@ def check(encoding: Any, table: bool) -> None:
         good = named = False
     if not good:
         raise InvalidInput(
-            "encoding= is not that of blocks: give the attribute encoding of what hoag.partitions "
-            "returned, as it is."
+            "encoding= is not that of partitions: give the attribute encoding of what "
+            "hoag.partitions returned, as it is."
         )
     if named != table:
         of, new = ("a table", "none") if named else ("numbers without names", "a table")

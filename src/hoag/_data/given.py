@@ -18,7 +18,7 @@ from hoag._data.arrow import ARROW, PARQUET, SEPARATED
 from hoag._data.dialect import Dialect
 from hoag._data.encoding import check as check_encoding
 from hoag._data.files import found, suffix
-from hoag._data.matrices import Csr, Dense, InOrder, Items, Joined, Restarted, Sides
+from hoag._data.matrices import Csr, Dense, Items, Joined, OneByOne, Restarted, Sides
 from hoag._data.raw import Reader, Stream
 from hoag._data.svmlight import SUFFIXES as SVMLIGHT
 from hoag._data.svmlight import Svmlight
@@ -173,7 +173,7 @@ def _usable(readers: list[Reader], asked: ReadOptions) -> Reader | Stream:
     if not reader.slow:
         return reader
     names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
-    return InOrder(reader, (names, asked.rows, str(asked.dtype)), asked.known is None)
+    return OneByOne(reader, (names, asked.rows, str(asked.dtype)), asked.known is None)
 
 
 def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwise | None:

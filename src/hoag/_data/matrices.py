@@ -23,7 +23,7 @@ from hoag._data.raw import PARTITION_BYTES, Raw, Reader, Stream, Where, height, 
 Options = tuple[int | None, Any]
 
 
-class Arrays(Reader):
+class ArrayReader(Reader):
     """Rows that are in arrays: y and weights beside X, whose parts are arrays in turn."""
 
     def __init__(self, name: str, parts: Sequence[Rowwise], sides: Sides, options: Options) -> None:
@@ -51,7 +51,7 @@ class Arrays(Reader):
         return stamp((), [part.facts() for part in self.arrays], rows, str(dtype))
 
 
-class Dense(Arrays):
+class Dense(ArrayReader):
     """Rows of an array."""
 
     def __init__(self, X: Rowwise, sides: Sides, options: Options) -> None:
@@ -66,7 +66,7 @@ class Dense(Arrays):
         return self.X.take(start, stop).astype(self.dtype, copy=False)
 
 
-class Csr(Arrays):
+class Csr(ArrayReader):
     """Rows of a sparse matrix, given by the three arrays of CSR."""
 
     sparse = True
@@ -181,7 +181,7 @@ class Restarted(Stream):
         return str(self.summary["digest"])
 
 
-class InOrder(Stream):
+class OneByOne(Stream):
     """A reader whose partitions are cheap one after another only."""
 
     kind = "compressed .npz"

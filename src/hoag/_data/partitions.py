@@ -55,9 +55,9 @@ def partitions(
     (4, 100)
 
     The numbers of .npy files, of .npz archives that are not compressed and of arrays are read where
-    they lie. Everything else is parsed once and written to a cache of blocks, from which it is read
-    again and again: `cached` says where it is and how many bytes it takes. A cache is used by later
-    runs as long as the files have their sizes and times; it may be deleted at any time.
+    they lie. Everything else is parsed once and written to a cache of partitions, from which it is
+    read again and again: `cached` says where it is and how many bytes it takes. A cache is used by
+    later runs as long as the files have their sizes and times; it may be deleted at any time.
 
     Columns of tables are encoded as the command line does it: a number that is missing becomes the
     mean, with a column beside it that says where, and text becomes a column of 0 and 1 for each
@@ -96,7 +96,7 @@ def partitions(
         How CSV files are written, where that is not found out: sep, decimal, encoding, and na, a
         list of words that stand for a missing value.
     encoding : dict
-        That of other blocks, for new rows: their columns, means and categories are used, and
+        That of other partitions, for new rows: their columns, means and categories are used, and
         standardise and columns say nothing. y may be missing then.
     """
     if rows is not None and rows < 1:

@@ -1,4 +1,4 @@
-"""Which fold a row is held out in, told partition by partition: no list of all rows is ever made.
+"""Which fold a row is held out in, by partitions: no list of all rows is ever made.
 
 Numbers of folds are scikit-learn's, row for row: KFold takes rows in their order, a K-th each, and
 StratifiedKFold does so within each class. So where a row is among all rows, or among those of its
@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Blocks of rows that folds treat alike: which folds train on them, and are judged on them.
+    """Cells of rows that folds treat alike: which folds train on them, and are judged on them.
 
     train, test   (K, B)
     """
@@ -32,12 +32,12 @@ class Patterns:
 
     @staticmethod
     def of_folds(K: int) -> Patterns:
-        """Block k is what fold k holds out, and all others train on."""
+        """Cell k is what fold k holds out, and all others train on."""
         return Patterns(~np.eye(K, dtype=bool), np.eye(K, dtype=bool))
 
 
 class FoldRule(ABC):
-    """The block of every row of a partition; a rule pickles."""
+    """The cell of every row of a partition; a rule pickles."""
 
     patterns: Patterns
 
@@ -122,7 +122,7 @@ class ByClass(FoldRule):
 
 @dataclass(frozen=True, eq=False)
 class Listed(FoldRule):
-    """Any splits, as lists of rows: the block of every row, made once, and cut into partitions."""
+    """Any splits, as lists of rows: the cell of every row, made once, and cut into partitions."""
 
     parts: list[npt.NDArray[np.int16]]
     patterns: Patterns
@@ -131,13 +131,13 @@ class Listed(FoldRule):
     def of(rows: Sequence[int], splits: Iterable[tuple[Any, Any]], K: int) -> Listed:
         n = int(np.sum(rows))
         if 2 * K > 62:
-            raise InvalidInput(f"{K} splits of rows outside of memory: at most 31 are possible.")
+            raise InvalidInput(f"{K} splits of out-of-core data: at most 31 are possible.")
         code = np.zeros(n, dtype=np.int64)
         for k, (train, test) in enumerate(splits):
             if any(np.asarray(part).dtype != bool and _repeats(part) for part in (train, test)):
                 raise InvalidInput(
-                    f"Split {k + 1} of cv draws a row more than once, which rows outside of memory "
-                    "do not take: give weights, or splits without replacement."
+                    f"Split {k + 1} of cv draws a row more than once, which out-of-core "
+                    "data do not take: give weights, or splits without replacement."
                 )
             code[train] |= 1 << k
             code[test] |= 1 << (K + k)
@@ -157,26 +157,26 @@ class Listed(FoldRule):
 class NotJudged(FoldRule):
     """Another rule, without judging a fold on rows of classes that it has not seen in training.
 
-    blocks   (B, classes): the block that rows of a class go to instead, or their own
+    cells   (B, classes): the cell that rows of a class go to instead, or their own
     """
 
     rule: FoldRule
     classes: npt.NDArray[Any]
-    blocks: Numbers
+    cells: Numbers
     patterns: Patterns
 
     @staticmethod
     def of(rule: FoldRule, classes: npt.NDArray[Any], weights: npt.NDArray[Any]) -> FoldRule:
-        """`weights`, (B, classes): of the rows of every block and class."""
+        """`weights`, (B, classes): of the rows of every cell and class."""
         train, test = rule.patterns.train, rule.patterns.test
         B = train.shape[1]
-        blocks = np.tile(np.arange(B)[:, None], (1, len(classes)))
+        cells = np.tile(np.arange(B)[:, None], (1, len(classes)))
         more_train: list[Any] = []
         more_test: list[Any] = []
         unseen = train.astype(float) @ weights == 0  # (K, classes)
         for b in range(B):
             for c in np.flatnonzero(np.any(unseen & test[:, [b]], axis=0)):
-                blocks[b, c] = B + len(more_train)
+                cells[b, c] = B + len(more_train)
                 more_train.append(train[:, b])
                 more_test.append(test[:, b] & ~unseen[:, c])
         if not more_train:
@@ -184,11 +184,11 @@ class NotJudged(FoldRule):
         patterns = Patterns(
             np.column_stack([train, *more_train]), np.column_stack([test, *more_test])
         )
-        return NotJudged(rule, classes, blocks, patterns)
+        return NotJudged(rule, classes, cells, patterns)
 
     def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
         own = self.rule.labels(partition, y)
-        other = self.blocks[own, np.searchsorted(self.classes, y)]
+        other = self.cells[own, np.searchsorted(self.classes, y)]
         return np.where(own >= 0, other, own)
 
 

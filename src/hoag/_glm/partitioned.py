@@ -2,8 +2,8 @@
 
 Whatever criteria ask of the rows of all folds is a sum over rows, so every partition is an
 `InMemoryDesign` of its own, and what is asked of all is asked of each and added (hoag._data). A
-gradient, a product with ∇²h, the losses and slopes of held-out rows, for all folds: one read of all
-partitions.
+gradient, a product with ∇²h, the losses and slopes of held-out rows, for all folds: one pass
+over the data.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class ForFolds:
 
 
 class Sample(NamedTuple):
-    """Some rows that were kept when all were read: X, y, weights, cells, and what each drew.
+    """Some rows that were kept by the first pass: X, y, weights, cells, and what each drew.
 
-    `share` is that of all rows: those that drew less are here, all of them. See hoag._glm.drawn.
+    `share` is that of all rows: those that drew less are in it, all of them. See hoag._glm.drawn.
     """
 
     X: Any
@@ -116,7 +116,7 @@ class Sample(NamedTuple):
 
 
 class CellSums(NamedTuple):
-    """What one read has told: the rows of every cell, their weights, and Σᵢ sᵢ aᵢⱼ²."""
+    """What the first pass has found: the rows of every cell, their weights, and Σᵢ sᵢ aᵢⱼ²."""
 
     counts: npt.NDArray[np.intp]
     weights: Array
@@ -139,7 +139,7 @@ class PartitionedDesign(RowwiseDesign):
     ledger: Ledger = field(default_factory=Ledger)
 
     def _total(self, ask: Any) -> Any:
-        """Σ over partitions of what each answers: one read of all."""
+        """Σ over partitions of what each answers: one pass over the data."""
         self.ledger.charge(reads=1.0)
         return self.engine.total(ForFolds(self.train, self.test, ask), self.prepare)
 
@@ -267,7 +267,7 @@ class PartitionedDesign(RowwiseDesign):
 
 
 class ReadHessian:
-    """∇²L_k v_k for all folds, with the x of each: a read for every product, for z are not kept."""
+    """∇²L_k v_k for all folds, with the x of each: a pass for every product, for z are not kept."""
 
     def __init__(self, design: PartitionedDesign, X: Array) -> None:
         self._design, self._X = design, X

@@ -38,8 +38,8 @@ def engine(
     `client`.
 
     y and the weights are brought to the blocks of X. Without a client, dask's own scheduler
-    computes blocks here, again in every round. A worker that has not answered anything for
-    `patience` seconds is given up, and its blocks are made again on others: 10, or what
+    computes blocks in this process, again in every round. A worker that has not answered anything
+    for `patience` seconds is given up, and its blocks are made again on others: 10, or what
     dask.config.set({"hoag.patience": …}) says.
 
     >>> import dask.array as da

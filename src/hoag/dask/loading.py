@@ -29,7 +29,7 @@ class Loader:
     """Who holds which partitions: `held`, by address.
 
     A block is computed by dask on the worker that gets it, handed to the holder there by reference,
-    and let go by dask: it is in memory once, and never here.
+    and let go by dask: it is in memory once, and never in this process.
     """
 
     def __init__(self, made: Recipes, cluster: Cluster) -> None:
@@ -166,7 +166,7 @@ def packed_graph(recipe: Any) -> bytes:
 
 
 def alone(graph: bytes) -> Any:
-    """A graph, computed here and now."""
+    """A graph, computed at once, in this process."""
     return dask.get(*pickle.loads(graph))
 
 

@@ -58,7 +58,7 @@ _NO_MATTER = (
 
 
 class OutOfCore(NamedTuple):
-    """Rows that are elsewhere, with their y and weights, and which of them are held out."""
+    """Out-of-core data, with y and weights, and which rows are held out."""
 
     rows: Engine
     splits: FoldRule
@@ -67,7 +67,7 @@ class OutOfCore(NamedTuple):
 class Data(NamedTuple):
     """What fit was given, as it is read: rows, their weights, splits, and the model's own.
 
-    Where the rows are elsewhere, they are `far`, and there is nothing in the others.
+    Out-of-core data are `partitions`, and there is nothing in the others.
     """
 
     X: Any
@@ -122,9 +122,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         check_given(**params)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
-            task, reads, rule = self._out_of_core_task(engine, params)
+            task, passes, rule = self._out_of_core_task(engine, params)
             data = Data(None, None, np.empty(0), (), {}, OutOfCore(engine, rule))
-            return self._tuned(task, data, {}, Cost(reads=reads))
+            return self._tuned(task, data, {}, Cost(reads=passes))
         X, y = self._read(X, y)
         if self._scoring is not None:
             self._scorer()  # a wrong name is an error before the work, not after it
@@ -137,7 +137,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _tuned(
         self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
     ) -> Self:
-        """Search, choose, fit, report; `before` is what reading the rows has cost."""
+        """Search, choose, fit, report; `before` is what the first pass has cost."""
         X, y, weights, splits, given, _ = data
         search = self._search()
         listeners = Listeners(
@@ -191,7 +191,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _out_of_core_task(
         self, engine: Engine, params: dict[str, Any]
     ) -> tuple[Task, float, FoldRule]:
-        """What is searched where rows are elsewhere, the reads that took, and who is held out."""
+        """What is searched on out-of-core data, the passes that took, and who is held out."""
         raise _in_memory(self)
 
     def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
@@ -338,8 +338,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         reader = clone(self)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
-            far: Task = reader._out_of_core_task(engine, params)[0]
-            return far
+            found: Task = reader._out_of_core_task(engine, params)[0]
+            return found
         X, y = reader._read(X, y)
         if X.shape[1] != vars(self).get("n_features_in_", X.shape[1]):
             raise InvalidInput(

@@ -33,7 +33,7 @@ class Column(ABC):
 
     nothing   y of no rows: its shape and type
     some()    (y, weights) of all rows, or of a sample where there are too many
-    seen()    the same rows with y encoded, and other weights; `weigh` sees y as it is here
+    seen()    the same rows with y encoded, and other weights; `weigh` sees y as it is before
     """
 
     @property
@@ -98,14 +98,14 @@ class ArrayColumn(Column):
         return self.y, self.weights
 
     def seen(self, encode: OfRows | None = None, weigh: Weigh | None = None) -> ArrayColumn:
-        return ArrayColumn(*Seen(encode, weigh)(self.y, self.weights))
+        return ArrayColumn(*Encoding(encode, weigh)(self.y, self.weights))
 
     def sum(self, f: Summand) -> Any:
         return f(self.y, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Encoding:
     """y and weights ↦ encoded y and other weights."""
 
     encode: OfRows | None = None
@@ -120,7 +120,7 @@ class Seen:
 class OfColumn:
     """A partition ↦ f of its y and weights, as a column has `seen` them."""
 
-    seen: tuple[Seen, ...]
+    seen: tuple[Encoding, ...]
     f: Summand
 
     def __call__(self, partition: Partition) -> Any:
@@ -142,7 +142,7 @@ class Labels(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counted:
+class LabelCounts:
     """A partition ↦ its Labels; y are told apart where they are `labels`, numbers are not."""
 
     labels: bool
@@ -167,11 +167,11 @@ class PartitionedColumn(Column):
 
     engine: Engine
     labels: list[Labels]
-    steps: tuple[Seen, ...] = ()
+    steps: tuple[Encoding, ...] = ()
 
     @staticmethod
     def of(engine: Engine, labelled: bool) -> PartitionedColumn:
-        labels: list[Labels] = engine.gathered(Counted(labelled), rows=False)
+        labels: list[Labels] = engine.gathered(LabelCounts(labelled), rows=False)
         if not any(own.rows for own in labels):
             raise InvalidInput("There are no rows.")
         first = 0
@@ -223,7 +223,7 @@ class PartitionedColumn(Column):
         return y, weights
 
     def seen(self, encode: OfRows | None = None, weigh: Weigh | None = None) -> PartitionedColumn:
-        return PartitionedColumn(self.engine, self.labels, (*self.steps, Seen(encode, weigh)))
+        return PartitionedColumn(self.engine, self.labels, (*self.steps, Encoding(encode, weigh)))
 
 
 @dataclass(frozen=True)

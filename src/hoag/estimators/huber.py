@@ -115,7 +115,7 @@ class HuberRegressorCV(Regressor, WithSettings):
         self.__dict__.pop("_engine", None)
         self._tune(X, y, sample_weight, params)
         engine = self.__dict__.pop("_engine", None)
-        if engine is not None:  # one more read of all rows
+        if engine is not None:  # one more pass over the data
             away = np.concatenate(engine.gathered(_Away(self.coef_, self.intercept_)))
             self.result_ = replace(self.result_, cost=self.result_.cost + Cost(reads=1.0))
         else:

@@ -31,7 +31,7 @@ from hoag._glm.targets import Target
 from hoag.estimators.base import Data, TunedEstimator
 from hoag.estimators.column import ArrayColumn, Column, PartitionedColumn
 from hoag.estimators.names import numbered
-from hoag.estimators.out_of_core import adopt, predicted, read, rule_of
+from hoag.estimators.out_of_core import adopt, first_pass, predicted, rule_of
 from hoag.estimators.plateaus import plateaus
 from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task
@@ -228,19 +228,19 @@ class LinearEstimator(TunedEstimator):
         reading = self._reading(column)
         stratified = self._split_by(column.nothing)[1]
         rule = rule_of(self.cv, column, stratified, params.get("groups"))
-        data = read(engine, column, reading, rule, self.standardize)
+        data = first_pass(engine, column, reading, rule, self.standardize)
         task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
-        return task, data.reads, rule
+        return task, data.passes, rule
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
-        """What `_read` keeps of the data, for rows that are elsewhere."""
+        """What `_read` keeps of the data, for partitions."""
         self.n_features_in_ = engine.features
         self.__dict__.pop("feature_names_in_", None)
         if engine.names is not None:
             self.feature_names_in_ = np.asarray(engine.names, dtype=object)
 
     def _check_out_of_core(self, params: dict[str, Any]) -> None:
-        """Refuse what needs the rows at hand."""
+        """Refuse what needs the rows in memory."""
         given = sorted(name for name, value in params.items() if value is not None)
         for wrong, asked, instead in (
             (self._closed_form(), f"cv={self.cv!r}", "give a number of folds, such as cv=5"),
@@ -251,7 +251,7 @@ class LinearEstimator(TunedEstimator):
         ):
             if wrong:
                 raise InvalidInput(
-                    f"{asked} needs the rows in memory, and these are in pieces: {instead}."
+                    f"{asked} needs the rows in memory, and this is out-of-core data: {instead}."
                 )
 
     def _from_predictor(self, z: Array) -> Array:

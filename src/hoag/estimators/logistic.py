@@ -300,8 +300,8 @@ class LogisticRegressionCV(
         super()._check_out_of_core(params)
         if self._legacy is not None:
             raise InvalidInput(
-                f"use_legacy_attributes={self._legacy} needs the rows in memory, and these are in "
-                "pieces: leave it out."
+                f"use_legacy_attributes={self._legacy} needs the rows in memory, and this is "
+                "out-of-core data: leave it out."
             )
 
     def _named(self, lam: Array) -> dict[str, Any]:

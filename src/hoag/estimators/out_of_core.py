@@ -1,4 +1,4 @@
-"""Fitting a linear model to rows that are elsewhere: in files, in partitions, on workers."""
+"""Fitting a linear model to out-of-core data: partitions in files or on workers."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units
 from hoag.problems import Ledger
 
-# So many entries of a sample are kept at hand; spaces of all folds then take 30 times as much.
+# So many entries of a sample are kept in memory; spaces of all folds then take 30 times as much.
 SAMPLE_ENTRIES = 4e6
-# Rows of so many entries are kept at hand whole: half as many again take less time than reads.
+# Rows of so many entries are kept in memory whole: half as many again take less time than passes.
 WHOLE = 1.5
 
 
 def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
-    """Where the rows of X are, if they are not in memory; None if they are.
+    """The partitions of X, if it is out-of-core data; None if it is in memory.
 
     This is the border where such data enter: a source that hoag.partitions made, or an engine,
     which have y and weights of their own; or collections of Dask.
@@ -56,7 +56,7 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
             raise InvalidInput(
-                "Rows in partitions have their y and weights with them: name them in "
+                "Partitions have their y and weights with them: name these in "
                 'hoag.partitions(..., target="...", weight="..."), and call fit(source) alone.'
             )
         return LocalEngine(X) if isinstance(X, Source) else X
@@ -76,22 +76,22 @@ def is_out_of_core(X: Any) -> bool:
 def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
     """What a score is of: X, y and the weights.
 
-    Rows in partitions have y and weights of their own, which are brought here; those that are given
-    beside X, or beside partitions in their place, are taken as they are.
+    Partitions have y and weights of their own, which are gathered; those that are given beside X,
+    or beside partitions in their place, are taken as they are.
     """
     check_given(X=X, y=y, sample_weight=sample_weight)
     own = isinstance(X, (Source, Engine))
     if y is None and not own:
         raise InvalidInput(
-            "score needs the y of these rows: call score(X, y). Only rows in partitions, of "
+            "score needs the y of these rows: call score(X, y). Only sources, as of "
             "hoag.partitions, have it with them."
         )
     if (own and y is not None) or not is_out_of_core(X):
         return X, y, sample_weight
     if own and sample_weight is not None:
         raise InvalidInput(
-            "Rows in partitions have their weights with them, and these are given for rows whose "
-            "y is not: call score(source) alone, or score(source, y, sample_weight)."
+            "Partitions have their weights with them, and these are given for rows whose y is "
+            "not: call score(source) alone, or score(source, y, sample_weight)."
         )
     engine = adopt(X, y, sample_weight)
     assert engine is not None
@@ -122,13 +122,13 @@ def _y_and_weights(partition: Any) -> tuple[Any, Array | None]:
 
 @dataclass(frozen=True, eq=False)
 class OutOfCoreData:
-    """What one read of all rows says: units, folds, and the cells of rows."""
+    """What the first pass over the data says: units, folds, and the cells of rows."""
 
     design: PartitionedDesign
     units: Units
     target: Target  # of no rows
     unseen: npt.NDArray[np.bool_]  # folds that train on no row of some class
-    reads: float
+    passes: float
     penalties: Sequence[Array | None]  # what penalties on columns weigh in each fold; None for 1
 
     def folds(self, shares: Shares) -> tuple[list[LinearModel], Callable[[], LinearModel]]:
@@ -162,14 +162,14 @@ class OutOfCoreData:
         return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.design.predictor))
 
 
-def read(
+def first_pass(
     engine: Engine,
     column: PartitionedColumn,
     reading: Reading,
     rule: FoldRule,
     standardize: bool = False,
 ) -> OutOfCoreData:
-    """All rows once: their units, how many each block has, and a sample."""
+    """One pass over the data: units, how many rows each cell has, and a sample."""
     before, target = engine.reads, reading.target(column.nothing)
     unseen = np.zeros(len(rule.patterns.train), dtype=bool)
     if target.classes is not None:
@@ -209,7 +209,7 @@ def read(
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """(number, partition) ↦ the weight of the rows of every block and class, (B, classes)."""
+    """(number, partition) ↦ the weight of the rows of every cell and class, (B, classes)."""
 
     rule: FoldRule
     classes: npt.NDArray[Any]
