@@ -191,7 +191,7 @@ def test_the_file_of_y_is_told_by_what_it_holds(frame, tmp_path):
 def test_an_encoding_that_is_none_is_refused(known, frame, tmp_path):
     X, y = frame[["a", "b"]].to_numpy(), frame["y"].to_numpy()
     for data in (csv(frame, tmp_path / "t.csv"), (X, y), [(X, y)]):
-        with pytest.raises(hoag.InvalidInput, match=r"encoding= is not that of blocks"):
+        with pytest.raises(hoag.InvalidInput, match=r"encoding= is not that of partitions"):
             hoag.partitions(data, encoding=known)
 
 

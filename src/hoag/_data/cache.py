@@ -51,17 +51,24 @@ class Cache(NamedTuple):
     bytes: int
 
 
-class Cached(Reader):
-    """The partitions of such a folder."""
+class Tallied(Reader):
+    """Partitions that a first pass has gone through: its summary, and what it says of columns."""
 
     checked = own = True
+    statistics: ColumnStatistics
+
+    def __init__(self, summary: dict[str, Any]) -> None:
+        self.summary, self.heights = summary, summary["heights"]
+        self.partitions, self.rows = len(self.heights), summary["rows"]
+        self.features, self.sparse = summary["features"], summary["sparse"]
+
+
+class Cached(Tallied):
+    """The partitions of such a folder."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
-        self.folder, self.summary = folder, manifest["summary"]
-        self.heights = self.summary["heights"]
-        self.starts = [0, *accumulate(self.heights)]
-        self.partitions, self.rows = len(self.heights), self.summary["rows"]
-        self.features, self.sparse = self.summary["features"], self.summary["sparse"]
+        super().__init__(manifest["summary"])
+        self.folder, self.starts = folder, [0, *accumulate(self.heights)]
         self.sums = {str(name): int(told) for name, (_, told) in manifest["files"].items()}
         self.nbytes = sum(int(size) for size, _ in manifest["files"].values())
         self._verified: dict[str, tuple[str, int, int]] = {}
@@ -270,18 +277,17 @@ def _name(i: int, part: str) -> str:
     return f"{i:06d}.{part}.npy"
 
 
-class Cursor(Reader):
+class Cursor(Tallied):
     """Partitions in their order as they are parsed; to go back is to begin again."""
 
-    checked = True
-
-    def __init__(self, stream: Stream, tally: Tally) -> None:
-        self.stream, self.summary, self.own = stream, tally.summary(), bool(stream.paths)
+    def __init__(self, stream: Stream) -> None:
+        tally = Tally(stream)
+        for raw in stream:
+            tally.add(raw)
+        super().__init__(tally.summary())
+        self.stream, self.own = stream, bool(stream.paths)
         stream.settled(self.summary)
         self.statistics = tally.columns(self.summary)
-        self.heights = self.summary["heights"]
-        self.partitions, self.rows = len(self.heights), self.summary["rows"]
-        self.features, self.sparse = self.summary["features"], self.summary["sparse"]
         self.nbytes = sum(path.stat().st_size for path in stream.paths) or None
         self._begin()
 

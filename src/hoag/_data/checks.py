@@ -5,7 +5,7 @@ Rows and columns are counted from 0, as in Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,19 @@ class Wrong(NamedTuple):
         """Of the i-th partition, whose first row is number `first` of all, if that is known."""
         among = "" if first is None else f" (row {first + self.row} of all)"
         return self.error(f"row {self.row} of partition {i}{among}")
+
+
+def check_partitions(found: Iterable[tuple[int, Wrong | None]]) -> None:
+    """An error for the first that is wrong, of (rows, what is wrong) of each partition."""
+    first = 0
+    for i, (rows, wrong) in enumerate(found):
+        if wrong is not None:
+            raise wrong.in_partition(i, first)
+        first += rows
+
+
+def wrong_side(y: Any, weight: Array | None) -> Wrong | None:
+    return wrong_y(y) or wrong_weight(weight)
 
 
 def check(

@@ -13,7 +13,7 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed, sized
 from hoag._data import encoding as encodings
-from hoag._data.cache import Cache, Cached, Cursor, kept
+from hoag._data.cache import Cache, Cached, Cursor, Tallied, kept
 from hoag._data.checks import check
 from hoag._data.dialect import Dialect
 from hoag._data.files import UnchangedFiles, stamp
@@ -21,7 +21,6 @@ from hoag._data.given import ReadOptions, understood
 from hoag._data.raw import Reader, Stream
 from hoag._data.source import Partition, Source
 from hoag._data.statistics import ColumnStatistics
-from hoag._data.tally import tallied
 
 
 def partitions(
@@ -136,7 +135,7 @@ class Partitions(Source):
         self._kind = found.kind if isinstance(found, Stream) else ""
         if isinstance(found, Stream):
             if cache is None or cache is False:
-                self._reader: Reader = Cursor(found, tallied(found))
+                self._reader: Reader = Cursor(found)
             else:
                 self._reader = kept(found, cache)
                 found.settled(self._reader.summary)
@@ -160,7 +159,7 @@ class Partitions(Source):
     def _first_pass(self) -> tuple[dict[str, Any], ColumnStatistics | None]:
         """What is known of all rows; those that need no cache are gone through to standardise."""
         reader = self._reader
-        if isinstance(reader, (Cached, Cursor)):
+        if isinstance(reader, Tallied):
             return reader.summary, reader.statistics
         summary = {"features": reader.features, "first": 0, "sparse": reader.sparse}
         if not self._standardise or self._asked.known is not None:

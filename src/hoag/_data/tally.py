@@ -99,14 +99,6 @@ class Tally:
         return found
 
 
-def tallied(stream: Stream) -> Tally:
-    """All of it, without keeping anything."""
-    tally = Tally(stream)
-    for raw in stream:
-        tally.add(raw)
-    return tally
-
-
 def _width(seen: int, asked: int | None) -> int:
     """How many features svmlight files have."""
     if asked is not None and seen > asked:

@@ -219,6 +219,10 @@ class InMemoryDesign(RowwiseDesign):
         self.ledger.charge(passes=0.5 * self.folds)
         return KeptHessian(self, kept)
 
+    def products(self, X: Array, V: Array) -> Array:
+        """∇²L_k v_k of all folds."""
+        return self.hessian_at(X).times(V)
+
     def diagonals(self, X: Array) -> Array:
         predictor, found = self.predictor, np.zeros((self.folds, self.predictor.size))
         W, shift = self._columns(X)

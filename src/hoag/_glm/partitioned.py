@@ -274,18 +274,7 @@ class ReadHessian:
 
     def times(self, V: Array) -> Array:
         self._design.ledger.charge(passes=1.5 * self._design.folds)
-        return np.asarray(self._design._total(Along(self._X, V)))
-
-
-@dataclass(frozen=True, eq=False)
-class Along:
-    """A partition ↦ its ∇²L_k v_k."""
-
-    X: Array
-    V: Array
-
-    def __call__(self, design: InMemoryDesign) -> Array:
-        return design.hessian_at(self.X).times(self.V)
+        return np.asarray(self._design._total(methodcaller("products", self._X, V)))
 
 
 def partitioned_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +14,6 @@ from hoag._core.numeric import Array
 from hoag._glm.design import Sums
 from hoag._glm.losses import Loss, OuterLoss
 from hoag._glm.model import LinearModel
-from hoag._glm.moments import Moments
 from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.term import DataTerm, DataTermAt
@@ -79,17 +78,13 @@ class PartitionedTerm(DataTerm):
 
     @cached_property
     def constant_gram(self) -> Array:
-        nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
-        curvature = float(self.fold.design.loss.at(nothing, nothing).ceiling[0])
         design = self.fold.design
-        every = design.moments(np.zeros(self.design.features), np.zeros(self.design.outputs))
-        none = Moments.none(self.design.features, self.design.outputs)
-        own = reduce(Moments.plus, (every[b] for b in np.flatnonzero(self.members)), none)
-        if self.design.Q is None:
-            return np.asarray(curvature * own.gram)
-        corner = np.array([[own.total]])
-        border = own.a[:, None]
-        return np.asarray(curvature * np.block([[own.gram, border], [border.T, corner]]))
+        one = (
+            design.of_targets(np.zeros(1, dtype=np.intp))
+            if design.predictor.outputs > 1
+            else design
+        )
+        return np.asarray(one.charged_to(design.ledger).hessian_of_squares[0])
 
 
 class PartitionedTermAt(DataTermAt):

@@ -12,10 +12,10 @@ import pickle
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from types import TracebackType
 from typing import Any
 
 import cloudpickle
@@ -85,7 +85,7 @@ class DaskSource(Source):
         return together([digest(self.read(i)) for i in range(self.partitions)])
 
 
-class Workers(Engine):
+class Workers(Engine, AbstractContextManager["Workers", None]):
     """Partitions in the memory of workers, one actor each; `hoag.dask.engine` makes these.
 
     with engine: …  lets go of the partitions at the end, as close() does.
@@ -123,15 +123,7 @@ class Workers(Engine):
     def close(self) -> None:
         self._end()
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _round(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import BLOCK_ENTRIES, Array
-from hoag._data.checks import Wrong, wrong_weight, wrong_y
+from hoag._data.checks import Wrong, check_partitions, wrong_side
 from hoag._data.engine import Engine
 from hoag._data.source import Partition
 
@@ -154,7 +154,7 @@ class LabelCounts:
             raise InvalidInput(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
         if weight is not None and len(weight) != len(y):
             raise InvalidInput(f"A partition of {len(y)} rows has {len(weight)} weights.")
-        wrong = wrong_y(y) or wrong_weight(weight)
+        wrong = wrong_side(y, weight)
         if wrong is not None or not self.labels:
             return Labels(len(y), y[:0], nothing, nothing, y[:0], wrong)
         classes, first, counts = np.unique(y, return_index=True, return_counts=True)
@@ -174,11 +174,7 @@ class PartitionedColumn(Column):
         labels: list[Labels] = engine.gathered(LabelCounts(labelled), rows=False)
         if not any(own.rows for own in labels):
             raise InvalidInput("There are no rows.")
-        first = 0
-        for i, own in enumerate(labels):
-            if own.wrong is not None:
-                raise own.wrong.in_partition(i, first)
-            first += own.rows
+        check_partitions((own.rows, own.wrong) for own in labels)
         return PartitionedColumn(engine, labels)
 
     @property

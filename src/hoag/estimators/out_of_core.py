@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
-from hoag._data.checks import wrong_number, wrong_weight, wrong_y
+from hoag._data.checks import check_partitions, wrong_number, wrong_side
 from hoag._data.engine import Engine, LocalEngine
 from hoag._data.source import Source
 from hoag._glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
@@ -106,11 +106,7 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
             'hoag.partitions(..., target="...") or source.like(..., target="..."), or call '
             "score(source, y)."
         )
-    first = 0
-    for i, (own_y, weight) in enumerate(kept):
-        if (wrong := wrong_y(own_y) or wrong_weight(weight)) is not None:
-            raise wrong.in_partition(i, first)
-        first += len(own_y)
+    check_partitions((len(y), wrong_side(y, weight)) for y, weight in kept)
     weighted = any(own is not None for own in weights)
     each = [np.ones(len(y)) if own is None else own for y, own in kept]
     return engine, found, np.concatenate(each) if weighted else None
