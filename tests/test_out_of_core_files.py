@@ -163,7 +163,7 @@ def test_a_file_that_changes_within_a_pass_is_told_at_its_end(frame, tmp_path):
 
 
 def test_a_file_that_changes_while_its_cache_is_written_leaves_none(frame, tmp_path, monkeypatch):
-    from hoag._data.tally import Tally
+    from hoag._data.statistics import Tally
 
     path, add = csv(frame, tmp_path / "t.csv"), Tally.add
 

@@ -37,8 +37,7 @@ from hoag._core.writing import cache_folder, locked
 from hoag._data.arrays import UNREADABLE
 from hoag._data.files import UnchangedFiles, facts
 from hoag._data.raw import Raw, Reader, Stream, Where
-from hoag._data.statistics import ColumnStatistics
-from hoag._data.tally import Tally
+from hoag._data.statistics import ColumnStatistics, Tally
 
 VERSION = "3"
 BESIDE = ".hoag-blocks"  # the folder beside the data
@@ -148,7 +147,7 @@ def place(stream: Stream, cache: Any) -> Path:
     key = hashlib.blake2b(told.encode(), digest_size=10).hexdigest()
     if asked is None:
         beside = stream.paths[0].resolve().parent
-        asked = beside / BESIDE if _writable(beside) else cache_folder() / "partitions"
+        asked = beside / BESIDE if _writable(beside) else cache_folder() / "blocks"
     with _sentences(asked):
         asked.mkdir(parents=True, exist_ok=True)
     return asked / key

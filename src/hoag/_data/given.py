@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +14,15 @@ from hoag._core.errors import InvalidInput
 from hoag._core.words import listed
 from hoag._data.arrays import InArray, OnDisk, Rowwise, members, whole
 from hoag._data.arrow import ARROW, PARQUET, SEPARATED
-from hoag._data.dialect import Dialect
 from hoag._data.encoding import check as check_encoding
 from hoag._data.files import found, suffix
 from hoag._data.matrices import Csr, Dense, Items, Joined, OneByOne, Restarted, Sides
-from hoag._data.raw import Reader, Stream
+from hoag._data.raw import Reader, ReadOptions, Stream
 from hoag._data.svmlight import SUFFIXES as SVMLIGHT
 from hoag._data.svmlight import Svmlight
 from hoag._data.tables import Tables
 
 TABLES = (*PARQUET, *ARROW, *SEPARATED)
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How data are to be read; `known` is the encoding of others that these are like."""
-
-    target: Any = None
-    weight: Any = None
-    columns: Sequence[str] | None = None
-    rows: int | None = None
-    dtype: Any = None
-    categories: Any = "auto"
-    features: int | None = None
-    dialect: Dialect = field(default_factory=Dialect)
-    known: dict[str, Any] | None = None
 
 
 def understood(data: Any, asked: ReadOptions) -> Reader | Stream:
@@ -48,7 +31,7 @@ def understood(data: Any, asked: ReadOptions) -> Reader | Stream:
         check_encoding(asked.known, table=False)
     if _are_files(data):
         return _files(found(data), asked)
-    if isinstance(data, tuple) and len(data) in (1, 2, 3) and not _is_item(data[0]):
+    if isinstance(data, tuple) and len(data) in (1, 2, 3) and not isinstance(data[0], tuple):
         return _parts(data, asked)
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         return _parts((data,), asked)
@@ -89,11 +72,10 @@ def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
         for option, name in (("target", asked.target), ("weight", asked.weight)):
             if name is not None and not isinstance(name, str):
                 raise InvalidInput(f"{option}={name!r} has to be the name of a column.")
-        return Tables(paths, asked.target, asked.weight, asked.columns, asked.categories,
-                      asked.rows, asked.dtype, asked.dialect, asked.known)  # fmt: skip
+        return Tables(paths, asked)
     if kind == "svmlight":
         _check_no_names(asked)
-        return Svmlight(paths, asked.rows, asked.dtype, asked.features, asked.known)
+        return Svmlight(paths, asked)
     if kind == "npy":
         return _parts((paths, asked.target, asked.weight), asked)
     _check_no_names(asked, ("columns",))
@@ -121,19 +103,18 @@ def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
         raise InvalidInput(
             "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
         )
-    options = (asked.rows, asked.dtype)
     if _is_path(X) or (isinstance(X, list) and all(map(_is_path, X))):
         arrays: list[Any] = [OnDisk(path, str(path)) for path in found(X)]
         sides = map(Sides, _each(y, "y", len(arrays)), _each(weight, "weight", len(arrays)))
-        return _usable([Dense(X, own, options) for X, own in zip(arrays, sides)], asked)
+        return _usable([Dense(X, own, asked) for X, own in zip(arrays, sides)], asked)
     beside = Sides(_one(y, "y"), _one(weight, "weight"))
     if not sparse.issparse(X):
-        return Dense(InArray(X, "X"), beside, options)
+        return Dense(InArray(X, "X"), beside, asked)
     X = X.tocsr()
     parts: dict[str, Rowwise] = {
         name: InArray(vars(X)[name], "X") for name in ("data", "indices", "indptr")
     }
-    return Csr(parts, X.shape, beside, options, "X")
+    return Csr(parts, X.shape, beside, asked, "X")
 
 
 def _archive(path: Path, asked: ReadOptions) -> Reader:
@@ -146,7 +127,6 @@ def _archive(path: Path, asked: ReadOptions) -> Reader:
             f"{path} has {listed(own)} and no 'y': target= names it, or gives it as an array or "
             "the path of an .npy file."
         )
-    sides, options = Sides(y, weight), (asked.rows, asked.dtype)
     if {"data", "indices", "indptr", "shape"} <= set(own):
         form = str(np.asarray(whole(own["format"])).item().decode()) if "format" in own else "csr"
         if form != "csr":
@@ -155,13 +135,13 @@ def _archive(path: Path, asked: ReadOptions) -> Reader:
                 "one by one: save X.tocsr()."
             )
         rows, d = (int(size) for size in whole(own["shape"]))
-        return Csr(own, (rows, d), sides, options, str(path))
+        return Csr(own, (rows, d), Sides(y, weight), asked, str(path))
     if "X" not in own:
         raise InvalidInput(
             f"{path} has {listed(own)} and no 'X', nor the parts of a sparse matrix: save it with "
             "np.savez(path, X=X, y=y) or scipy.sparse.save_npz."
         )
-    return Dense(own["X"], sides, options)
+    return Dense(own["X"], Sides(y, weight), asked)
 
 
 def _usable(readers: list[Reader], asked: ReadOptions) -> Reader | Stream:
@@ -172,8 +152,7 @@ def _usable(readers: list[Reader], asked: ReadOptions) -> Reader | Stream:
         raise InvalidInput(f"There are no rows in {listed(reader.paths)}.")
     if not reader.slow:
         return reader
-    names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
-    return OneByOne(reader, (names, asked.rows, str(asked.dtype)), asked.known is None)
+    return OneByOne(reader, asked)
 
 
 def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwise | None:
@@ -226,11 +205,6 @@ def _are_arrays(given: Any) -> bool:
 def _sides(data: Any) -> bool:
     """Whether paths are those of X, y and the weights, rather than of several files."""
     return isinstance(data, tuple) and len(data) in (2, 3) and _are_arrays(data)
-
-
-def _is_item(thing: Any) -> bool:
-    """Whether it is a partition, (X, y), in a tuple of partitions."""
-    return isinstance(thing, tuple)
 
 
 def _check_no_names(

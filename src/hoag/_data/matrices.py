@@ -17,19 +17,18 @@ from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._data.arrays import InArray, Rowwise, whole
 from hoag._data.files import stamp
-from hoag._data.raw import PARTITION_BYTES, Raw, Reader, Stream, Where, height, spans
-
-# How many rows a partition has, and what numbers are made.
-Options = tuple[int | None, Any]
+from hoag._data.raw import PARTITION_BYTES, Raw, Reader, ReadOptions, Stream, Where, height, spans
 
 
 class ArrayReader(Reader):
     """Rows that are in arrays: y and weights beside X, whose parts are arrays in turn."""
 
-    def __init__(self, name: str, parts: Sequence[Rowwise], sides: Sides, options: Options) -> None:
-        self.name, self.sides, self.options = name, sides, options
+    def __init__(
+        self, name: str, parts: Sequence[Rowwise], sides: Sides, asked: ReadOptions
+    ) -> None:
+        self.name, self.sides, self.asked = name, sides, asked
         self.arrays = [*parts, *sides.arrays]
-        self.dtype, self.slow = number_type(parts[0].dtype, options[1], name), parts[0].slow
+        self.dtype, self.slow = number_type(parts[0].dtype, asked.dtype, name), parts[0].slow
         self.paths = list(dict.fromkeys(part.path for part in self.arrays if part.path))
         self.nbytes = sum(part.nbytes for part in self.arrays)
 
@@ -47,19 +46,19 @@ class ArrayReader(Reader):
         return Raw(X, None, *self.sides.take(start, stop), Where(self.name, start))
 
     def fingerprint(self) -> str:
-        rows, dtype = self.options
-        return stamp((), [part.facts() for part in self.arrays], rows, str(dtype))
+        told = [part.facts() for part in self.arrays]
+        return stamp((), told, self.asked.rows, str(self.asked.dtype))
 
 
 class Dense(ArrayReader):
     """Rows of an array."""
 
-    def __init__(self, X: Rowwise, sides: Sides, options: Options) -> None:
+    def __init__(self, X: Rowwise, sides: Sides, asked: ReadOptions) -> None:
         if len(X.shape) != 2:
             raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
-        super().__init__(X.name, [X], sides, options)
+        super().__init__(X.name, [X], sides, asked)
         self.X, self.own = X, X.path is not None
-        step = height(X.shape[1], self.dtype.itemsize, options[0])
+        step = height(X.shape[1], self.dtype.itemsize, asked.rows)
         self._cut(X.shape, spans(X.shape[0], step))
 
     def take(self, start: int, stop: int) -> Any:
@@ -72,14 +71,14 @@ class Csr(ArrayReader):
     sparse = True
 
     def __init__(
-        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, options: Options,
+        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, asked: ReadOptions,
         name: str,
     ) -> None:  # fmt: skip
         self.data, self.indices = parts["data"], parts["indices"]
-        super().__init__(name, [self.data, self.indices, parts["indptr"]], sides, options)
+        super().__init__(name, [self.data, self.indices, parts["indptr"]], sides, asked)
         self.indptr = whole(parts["indptr"])
         item = self.dtype.itemsize + self.indices.dtype.itemsize
-        cuts = spans(shape[0], options[0]) if options[0] else _even(self.indptr, item)
+        cuts = spans(shape[0], asked.rows) if asked.rows else _even(self.indptr, item)
         self._cut(shape, cuts)
 
     def take(self, start: int, stop: int) -> Any:
@@ -186,12 +185,15 @@ class OneByOne(Stream):
 
     kind = "compressed .npz"
 
-    def __init__(self, reader: Reader, options: tuple[Any, ...], target: bool) -> None:
-        self.reader, self.paths, self.target, self._options = reader, reader.paths, target, options
+    def __init__(self, reader: Reader, asked: ReadOptions) -> None:
+        self.reader, self.paths, self.asked = reader, reader.paths, asked
+        self.target = asked.known is None
 
     @property
     def options(self) -> tuple[Any, ...]:
-        return self._options
+        given = (self.asked.target, self.asked.weight)
+        names = [name if isinstance(name, str) else None for name in given]
+        return names, self.asked.rows, str(self.asked.dtype)
 
     def fingerprint(self) -> str:
         return self.reader.fingerprint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,11 +12,27 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import BLOCK_ENTRIES, Array
+from hoag._data.dialect import Dialect
 from hoag._data.files import stamp
 
 # The rows of a partition have about so many bytes: 20 blocks of float64, 16 MB. Buffers above 32 MB
 # are given back to the system at every read and zeroed again by it, which halves the speed.
 PARTITION_BYTES = int(20 * 8 * BLOCK_ENTRIES)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How data are to be read; `known` is the encoding of others that these are like."""
+
+    target: Any = None
+    weight: Any = None
+    columns: Sequence[str] | None = None
+    rows: int | None = None
+    dtype: Any = None
+    categories: Any = "auto"
+    features: int | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+    known: dict[str, Any] | None = None
 
 
 class Where(NamedTuple):
@@ -88,12 +105,18 @@ class Stream(ABC):
     paths, options  from which files, and how
     gaps            numbers may be missing, as nan
     target          rows have a y: else it is nan and nobody checks it
+    names           of the columns of X, where they have such
+    widening        later partitions may have more columns
+    whole           y looks like whole numbers, and was read as any
     """
 
     kind: str
     paths: Sequence[Path] = ()
     gaps: bool = False
     target: Any = True
+    names: Sequence[str] | None = None
+    widening: bool = False
+    whole: bool = False
 
     @property
     def options(self) -> tuple[Any, ...]:
@@ -104,6 +127,14 @@ class Stream(ABC):
 
     def fingerprint(self) -> str:
         return stamp(self.paths, self.kind, *self.options)
+
+    def count(self, codes: npt.NDArray[np.int32] | None) -> None:
+        """Told of the categories of some rows, in the first pass."""
+        return
+
+    def found(self, columns: int, least: int) -> dict[str, Any]:
+        """What the first pass says beside sizes, of so many columns, numbered from `least` on."""
+        return {"features": columns, "first": 0}
 
     def settled(self, summary: dict[str, Any]) -> None:
         """A first pass has found this out; the next ones may rely on it."""

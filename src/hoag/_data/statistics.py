@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from hoag._core.errors import InvalidInput
 from hoag._core.numeric import BLOCK_ENTRIES, Array
-from hoag._data.raw import spans
+from hoag._data.checks import check
+from hoag._data.matrices import digest
+from hoag._data.raw import Raw, Stream, spans
 
 
 class MeanSquares(NamedTuple):
@@ -144,3 +148,68 @@ class ColumnStatistics:
 def _weighted(w: Array, Z: Array) -> Array:
     """Σᵢ wᵢ zᵢ for every column, w the same for all of them or not."""
     return np.asarray(w @ Z if w.ndim == 1 else (w * Z).sum(axis=0))
+
+
+class Tally:
+    """Counts of all partitions that were added; `summary` is plain data, for a file."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.statistics = ColumnStatistics(0)
+        self.heights = list[int]()
+        self.sparse: bool | None = None
+        self.weighted = False
+        self.whole = stream.whole
+        self.least = 1  # the least index of a feature, 1 if none is below
+        self.digest = hashlib.blake2b(digest_size=16)
+
+    def add(self, raw: Raw) -> None:
+        check(raw, self.stream.gaps, bool(self.stream.target), self.stream.names)
+        is_sparse = bool(sparse.issparse(raw.X))
+        self._check_alike(raw, is_sparse)
+        self.sparse = is_sparse
+        self.statistics.widened(raw.X.shape[1])
+        X = raw.X
+        if is_sparse and X.shape[1] < self.statistics.shift.size:
+            parts = (X.data, X.indices, X.indptr)
+            X = sparse.csr_matrix(parts, shape=(X.shape[0], self.statistics.shift.size))
+        if raw.y.shape[0]:
+            self.statistics.add(X, raw.weight)
+        if is_sparse and X.nnz:
+            self.least = min(self.least, int(X.indices.min()))
+        self.stream.count(raw.codes)
+        self.weighted |= raw.weight is not None
+        self.whole = self.whole and bool(np.all(raw.y == np.round(raw.y)))
+        self.heights.append(len(raw.y))
+        if not self.stream.paths:
+            self.digest.update(digest(raw).encode())
+
+    def _check_alike(self, raw: Raw, is_sparse: bool) -> None:
+        if self.sparse is None:
+            return
+        if is_sparse != self.sparse:
+            raise InvalidInput(
+                f"X in {raw.where.row(0)} is {'sparse' if is_sparse else 'dense'}, unlike the "
+                "partitions before it: make them alike."
+            )
+        d = self.statistics.shift.size
+        if raw.X.shape[1] != d and not self.stream.widening:
+            raise InvalidInput(
+                f"X has {raw.X.shape[1]} columns in {raw.where.row(0)}, and {d} before it: all "
+                "partitions need the same."
+            )
+
+    def summary(self) -> dict[str, Any]:
+        if not sum(self.heights):
+            raise InvalidInput(f"There are no rows: {self.stream.kind} gave nothing to read.")
+        return {
+            "rows": sum(self.heights), "heights": self.heights, "sparse": bool(self.sparse),
+            "weighted": self.weighted, "whole": self.whole, "digest": self.digest.hexdigest(),
+            **self.stream.found(self.statistics.shift.size, self.least),
+        }  # fmt: skip
+
+    def columns(self, summary: dict[str, Any]) -> ColumnStatistics:
+        """The statistics of the columns that X has in the end."""
+        found = ColumnStatistics.of(self.statistics.arrays()[:, summary["first"] :])
+        found.widened(summary["features"])
+        return found

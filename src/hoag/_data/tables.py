@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed, nearest
 from hoag._data.arrow import ColumnFile, Separated, need, opened
-from hoag._data.raw import Raw, Stream, Where, height, spans
+from hoag._data.raw import Raw, ReadOptions, Stream, Where, height, spans
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
 MISSING, UNKNOWN = "missing", "unknown"
@@ -24,31 +24,27 @@ class Tables(Stream):
 
     numbers, flags, levels  the columns that are used, by what they hold
     known                   the encoding of other files, whose columns and categories these have
-    whole                   the target looked like whole numbers, and was read as any
     """
 
     gaps = True
+    names: list[str]
 
-    def __init__(
-        self, paths: Sequence[Path], target: str | None, weight: str | None,
-        columns: Sequence[str] | None, categories: Any, rows: int | None, dtype: Any,
-        dialect: Any, known: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        self.paths, self.dialect, self.dtype = paths, dialect, np.dtype(dtype or np.float64)
-        self.target, self.weight = target, weight
-        self.asked = () if isinstance(categories, str) else tuple(categories)
+    def __init__(self, paths: Sequence[Path], asked: ReadOptions) -> None:
+        self.paths, self.dialect, self.dtype = paths, asked.dialect, np.dtype(asked.dtype or float)
+        self.target, self.weight, known = asked.target, asked.weight, asked.known
+        self.asked = () if isinstance(asked.categories, str) else tuple(asked.categories)
         first = self._first()
         self.kind = first.kind
         names = [str(name) for name in first.schema.names]
         if known is not None:
-            self.target = target if target in names else None
-            self.weight = weight if weight in names else None
-        elif target is None:
+            self.target = asked.target if asked.target in names else None
+            self.weight = asked.weight if asked.weight in names else None
+        elif asked.target is None:
             raise InvalidInput(
                 f"Which column is the target? Name it by target=; {first.path} has {listed(names)}."
             )
         own = [name for name in (self.target, self.weight) if name is not None]
-        used = list(columns or (name for name in names if name not in own))
+        used = list(asked.columns or (name for name in names if name not in own))
         if known is not None:
             used = [*known["numbers"], *known["flags"], *known["categories"]]
         _check_there(first, [*used, *self.asked, *own])
@@ -64,11 +60,11 @@ class Tables(Stream):
                    np.inf if name in self.asked else 1000)
             for name in used if self.kinds[name] == CATEGORY
         ]  # fmt: skip
-        self.used = [*self.numbers, *self.flags, *(levels.name for levels in self.levels)]
+        self.names = [*self.numbers, *self.flags]
+        self.used = [*self.names, *(levels.name for levels in self.levels)]
         if not self.used:
-            raise InvalidInput(f"{first.path} has no column to predict '{target}' from.")
-        self.features = len(self.numbers) + len(self.flags)
-        self.height = height(len(self.used), self.dtype.itemsize, rows)
+            raise InvalidInput(f"{first.path} has no column to predict '{asked.target}' from.")
+        self.height = height(len(self.used), self.dtype.itemsize, asked.rows)
         self.types = dict(zip(first.schema.names, first.schema.types, strict=True))
         self.whole = isinstance(first, Separated) and self.target in first.whole
 
@@ -106,6 +102,18 @@ class Tables(Stream):
             f"it out by columns=[...], or take each value for a category by categories=['{name}']."
         )
 
+    def count(self, codes: npt.NDArray[np.int32] | None) -> None:
+        for own, column in zip(self.levels, () if codes is None else codes.T, strict=True):
+            own.count(column)
+
+    def found(self, columns: int, least: int) -> dict[str, Any]:
+        return {
+            **super().found(columns, least), "numbers": self.numbers, "flags": self.flags,
+            "categories": {levels.name: list(levels.codes) for levels in self.levels},
+            "counts": {levels.name: levels.counts.tolist() for levels in self.levels},
+            "lacking": {levels.name: levels.missing for levels in self.levels},
+        }  # fmt: skip
+
     def __iter__(self) -> Iterator[Raw]:
         for path in self.paths:
             yield from self._of(opened(path, self.dialect))
@@ -120,7 +128,7 @@ class Tables(Stream):
         _check_there(file, names)
         if isinstance(file, Separated):
             file.read_as(forced)
-        for name in [*self.numbers, *self.flags]:
+        for name in self.names:
             if self._kind(file, name) == CATEGORY:
                 raise InvalidInput(
                     f"Column '{name}' holds a {self.kinds[name]} for each row of the files before, "
@@ -134,7 +142,7 @@ class Tables(Stream):
 
     def _raw(self, table: Any, where: Where) -> Raw:
         X = _interleaved(
-            [_floats(table[name], name, where) for name in (*self.numbers, *self.flags)],
+            [_floats(table[name], name, where) for name in self.names],
             table.num_rows, self.dtype)  # fmt: skip
         codes = None
         if self.levels:
