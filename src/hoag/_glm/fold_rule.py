@@ -36,6 +36,17 @@ class Patterns:
         return Patterns(~np.eye(K, dtype=bool), np.eye(K, dtype=bool))
 
 
+def cells_of(code: npt.NDArray[np.int64], terms: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """The cell of every row, −1 where nobody uses it, and which terms use a cell, (terms, B).
+
+    Bit j of a row's code says whether term j uses it.
+    """
+    codes, labels = np.unique(code, return_inverse=True)
+    used = codes > 0
+    seen = (codes[None, used] >> np.arange(terms)[:, None] & 1).astype(bool)
+    return np.ravel(labels) - int(not used[0]), seen
+
+
 class FoldRule(ABC):
     """The cell of every row of a partition; a rule pickles."""
 
@@ -141,12 +152,8 @@ class Listed(FoldRule):
                 )
             code[train] |= 1 << k
             code[test] |= 1 << (K + k)
-        codes, labels = np.unique(code, return_inverse=True)
-        seen = (codes[None, :] >> np.arange(2 * K)[:, None] & 1).astype(bool)
-        if codes[0] == 0:  # rows that nobody uses
-            seen, labels = seen[:, 1:], labels - 1
-        cuts = np.cumsum(rows)[:-1]
-        parts = np.split(np.ravel(labels).astype(np.int16), cuts)
+        labels, seen = cells_of(code, 2 * K)
+        parts = np.split(labels.astype(np.int16), np.cumsum(rows)[:-1])
         return Listed(list(parts), Patterns(seen[:K], seen[K:]))
 
     def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:

@@ -19,6 +19,7 @@ from hoag._core.numeric import Array
 from hoag._glm.chunks import At, CellRows, Chunk, Gathered
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.drawn import below, drawn
+from hoag._glm.fold_rule import cells_of
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss, OuterLoss, Squared
 from hoag._glm.losses.base import softened
@@ -459,11 +460,7 @@ def _patterns(models: Sequence[LinearModel]) -> Any:
         if np.any(inside & (term.weights != weights)):
             return None  # a row that is drawn more than once
         code |= inside.astype(np.int64) << k
-    codes = np.unique(code)
-    if codes.size > max(len(models) ** 2, 2):
+    labels, seen = cells_of(code, len(terms))
+    if np.unique(labels).size > max(len(models) ** 2, 2):
         return None  # folds drawn at random, many times, share too little
-    labels = np.searchsorted(codes, code)
-    if codes[0] == 0:  # rows that nobody uses
-        codes, labels = codes[1:], labels - 1
-    seen = (codes[None, :] >> np.arange(len(terms))[:, None] & 1).astype(bool)
     return labels, seen, weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag._core.numeric import Array
+from hoag._data.engine import Engine
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.scaled_rows import ScaledRows
@@ -58,15 +60,18 @@ def seen(X: Any, lens: Lens) -> Rows:
     return ArrayRows(X, float(lens.scale))
 
 
-# What is asked of rows ↦ the answers of every partition, in their order.
-Each = Callable[[Callable[[Rows], Any]], Iterator[Any]]
-
-
 class PartitionedRows(Rows):
-    """The rows of all partitions: every product with them is a pass over the data."""
+    """The rows of all partitions of an engine: every product with them is a pass over the data.
 
-    def __init__(self, shape: tuple[int, int], entries: int, is_sparse: bool, each: Each) -> None:
-        self.shape, self.entries, self.is_sparse, self._each = shape, entries, is_sparse, each
+    `prepare` makes designs of partitions.
+    """
+
+    def __init__(self, engine: Engine, prepare: Any, n: int, entries: int, is_sparse: bool) -> None:
+        self.engine, self.prepare = engine, prepare
+        self.shape, self.entries, self.is_sparse = (n, engine.features), entries, is_sparse
+
+    def _each(self, call: Callable[[Rows], Any]) -> Iterator[Any]:
+        return self.engine.each(OfRows(call), self.prepare)
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         first = 0
@@ -84,6 +89,16 @@ class PartitionedRows(Rows):
             found.append(A[numbers[inside] - some.start])
             places.append(inside)
         return ArrayRows(stacked(found)[np.argsort(np.concatenate(places))])
+
+
+@dataclass(frozen=True, eq=False)
+class OfRows:
+    """A partition ↦ what is asked of its rows."""
+
+    call: Callable[[Rows], Any]
+
+    def __call__(self, design: Any) -> Any:
+        return self.call(design.predictor.rows)
 
 
 def _forward(rows: Rows, v: Array) -> Array:

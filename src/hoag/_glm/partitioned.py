@@ -8,7 +8,7 @@ over the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter, methodcaller
@@ -30,7 +30,7 @@ from hoag._glm.in_memory import InMemoryDesign, RowSet
 from hoag._glm.lens import Lens
 from hoag._glm.losses import Loss, OuterLoss, Squared
 from hoag._glm.moments import Moments
-from hoag._glm.partition_rows import PartitionedRows, seen
+from hoag._glm.partition_rows import seen
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.targets import Target
 from hoag._glm.term import Predictor, picked
@@ -275,25 +275,6 @@ class ReadHessian:
     def times(self, V: Array) -> Array:
         self._design.ledger.charge(passes=1.5 * self._design.folds)
         return np.asarray(self._design._total(methodcaller("products", self._X, V)))
-
-
-def partitioned_rows(
-    engine: Engine, prepare: ToDesign, n: int, entries: int, is_sparse: bool
-) -> PartitionedRows:
-    def each(call: Callable[[Rows], Any]) -> Iterator[Any]:
-        return engine.each(OfRows(call), prepare)
-
-    return PartitionedRows((n, engine.features), entries, is_sparse, each)
-
-
-@dataclass(frozen=True, eq=False)
-class OfRows:
-    """A partition ↦ what is asked of its rows."""
-
-    call: Callable[[Rows], Any]
-
-    def __call__(self, design: InMemoryDesign) -> Any:
-        return self.call(design.predictor.rows)
 
 
 def _cells(design: InMemoryDesign) -> list[CellRows]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag._glm.lens import Lens
 from hoag._glm.make import as_penalty
 from hoag._glm.model import LinearModel
-from hoag._glm.partitioned import CellSums, PartitionedDesign, ToDesign, partitioned_rows
+from hoag._glm.partition_rows import PartitionedRows
+from hoag._glm.partitioned import CellSums, PartitionedDesign, ToDesign, labelled
 from hoag._glm.partitioned_model import (
     PartitionedFold,
     PartitionedModel,
@@ -181,19 +182,18 @@ def first_pass(
     measure = Measure(first, reading.centre, most, B, engine.names, standardize)
     known = engine.total(measure, prepare=ToCells(rule, reading.weigh, engine.features))
     unit = WEIGHT / known.about.total
-    made: list[ToDesign] = []
 
-    def rows(lens: Lens) -> Any:
-        made.append(ToDesign(rule, lens, reading.target, reading.weigh, unit))
-        return partitioned_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
+    def rows(lens: Lens) -> PartitionedRows:
+        prepare = ToDesign(rule, lens, reading.target, reading.weigh, unit)
+        return PartitionedRows(engine, prepare, known.rows, known.entries, known.is_sparse)
 
-    u, _ = units_of(known, reading.centre, rows)
+    u = units_of(known, reading.centre, rows)
     squares = u.squares + WEIGHT * ((known.about.mean - u.mean) / u.c) ** 2  # about 0
     design = PartitionedDesign(
         *(rule.patterns.train, rule.patterns.test, target.loss, target.outer),
         predictor=target.design(u.rows),
         engine=engine,
-        prepare=made[0],
+        prepare=cast(PartitionedRows, u.rows).prepare,
         known=CellSums(known.counts, unit * known.weights, squares),
         sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
@@ -213,9 +213,8 @@ class Labelled:
 
     def __call__(self, numbered: tuple[int, Any]) -> Array:
         i, partition = numbered
-        weights = partition.weights
-        weights = weights if self.weigh is None else self.weigh(partition.y, weights)
-        labels, C = self.rule.labels(i, partition.y), len(self.classes)
+        weights, labels = labelled(self.rule, self.weigh, i, partition)
+        C = len(self.classes)
         B, used = self.rule.patterns.train.shape[1], labels >= 0
         codes = labels * C + np.searchsorted(self.classes, partition.y)
         found = np.bincount(codes[used], weights[used], B * C).reshape(B, C)

@@ -6,7 +6,7 @@ where folds standardise columns, for every cell of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -244,7 +244,7 @@ def joined(parts: tuple[Sample, ...], unit: float, share: float) -> Sample:
     return whole if kept >= 1.0 else whole.smaller(min(kept, share))
 
 
-def units_of(known: RowStatistics, centre: bool, rows: Any) -> tuple[Units, Lens]:
+def units_of(known: RowStatistics, centre: bool, rows: Callable[[Lens], PartitionedRows]) -> Units:
     """As hoag.estimators.units.units has them of arrays; `rows` makes PartitionedRows of a lens."""
     check_size(known.biggest)
     total, mean, squares = known.about
@@ -270,9 +270,8 @@ def units_of(known: RowStatistics, centre: bool, rows: Any) -> tuple[Units, Lens
     lens = Lens(None, 1.0 / (c * scales))
     if centre and np.any(moved):
         lens = _lens(mean, c * scales, bool(np.any(far_off)), constant)
-    kept: PartitionedRows = rows(lens)
     squares = WEIGHT * squares / c / c
-    return Units(kept, np.empty(0), mean, c, total, squares, scales=scales), lens
+    return Units(rows(lens), np.empty(0), mean, c, total, squares, scales=scales)
 
 
 def _lens(mean: Array, c: float | Array, exact: bool, constant: npt.NDArray[np.intp]) -> Lens:
