@@ -184,7 +184,7 @@ def test_any_other_splitter_is_listed(n, cuts, seed):
         same_splits(ruled(known, y, cuts, True), known)
 
 
-def test_splits_that_rows_in_pieces_do_not_take():
+def test_splits_that_partitions_do_not_take():
     with pytest.raises(hoag.InvalidInput, match="more than once"):
         Listed.of([4, 2], [([0, 0, 1], [2])], 1)
     with pytest.raises(hoag.InvalidInput, match="at most 31"):
@@ -258,7 +258,7 @@ def readers():
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 2, 5])
-def test_a_few_pieces_are_read_ahead_and_none_is_kept(ahead):
+def test_a_few_partitions_are_read_ahead_and_none_is_kept(ahead):
     source, seen = Slow(), []
 
     def look(partition):
@@ -292,7 +292,7 @@ def workers():
 
 
 @pytest.mark.parametrize("threads", [2, 5])
-def test_pieces_computed_at_a_time_give_the_same_bits_and_are_not_kept(threads):
+def test_partitions_computed_at_a_time_give_the_same_bits_and_are_not_kept(threads):
     source, seen = Slow(), []
 
     def look(partition):

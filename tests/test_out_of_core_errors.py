@@ -118,7 +118,7 @@ def test_y_and_weights_are_in_the_partitions():
         hoag.PoissonRegressorCV().fit(cut(y=COUNTS), exposure=np.ones(N))
 
 
-def test_a_piece_needs_a_weight_for_each_row():
+def test_a_partition_needs_a_weight_for_each_row():
     source = cut(weight=np.ones(N))
     read = source.read
     source.read = lambda i, rows=True: read(i, rows)._replace(weight=np.ones(3))
@@ -174,14 +174,14 @@ def test_models_that_need_their_rows_predict_no_partitions():
         model.predict(cut(y=NUMBERS))
 
 
-def test_scores_by_a_scorer_are_of_the_pieces_own_y():
+def test_scores_by_a_scorer_are_of_the_partitions_own_y():
     model = LOGISTIC(scoring="neg_log_loss").fit(X, LABELS)
     weight = np.linspace(0.5, 2.0, N)
     known = model.score(X, LABELS, weight)
     assert model.score(cut(weight=weight)) == pytest.approx(known, rel=1e-12)
 
 
-def test_some_pieces_may_have_weights():
+def test_some_partitions_may_have_weights():
     source, model = cut(weight=np.linspace(0.5, 2.0, N)), LOGISTIC().fit(X, LABELS)
     read = source.read
     source.read = lambda i, rows=True: read(i, rows)._replace(**({"weight": None} if i else {}))

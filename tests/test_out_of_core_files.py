@@ -54,7 +54,7 @@ def cached(frame, folder, sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_flipped_bit_in_any_block_is_told(sparse, frame, tmp_path):
+def test_a_flipped_bit_in_any_partition_is_told(sparse, frame, tmp_path):
     folder = cached(frame, tmp_path, sparse).cached.path
     parts = sorted(p for p in folder.iterdir() if p.name[0].isdigit())
     assert len(parts) == 3 * 4
@@ -79,7 +79,7 @@ def test_a_bit_that_flips_between_passes_is_told(frame, tmp_path):
             hoag.RidgeCV(cv=3).fit(each)
 
 
-def test_a_verified_block_is_not_summed_again(frame, tmp_path, monkeypatch):
+def test_a_verified_partition_is_not_summed_again(frame, tmp_path, monkeypatch):
     source = cached(frame, tmp_path, sparse=False)
     passes(source)
     monkeypatch.setattr(zlib, "crc32", lambda *data: pytest.fail("was summed again"))

@@ -115,7 +115,7 @@ ONCE = {
 
 
 @pytest.mark.parametrize("case", quick(CASES, ONCE))
-def test_a_fit_to_pieces_is_the_fit_in_memory(case):
+def test_a_fit_to_partitions_is_the_fit_in_memory(case):
     estimator, kind, is_sparse, weighted = CASES[case]
     X, y, weight = data(kind)
     X = sparse.csr_array(np.where(X == 0.3, 0.0, X)) if is_sparse else X
@@ -165,7 +165,7 @@ def in_slices():
         {"binary-sparse-weights", "classes", "ridge-huber", "huber", "ordinal"},
     ),
 )
-def test_so_are_those_to_pieces_that_are_gone_through_in_slices(name):
+def test_so_are_those_to_partitions_that_are_gone_through_in_slices(name):
     if name in CASES:
         estimator, kind, is_sparse, weighted = CASES[name]
         X, y, weight = data(kind)
@@ -227,7 +227,7 @@ def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weigh
 
 
 @pytest.mark.parametrize("kind", ["binary", "number"])
-def test_pieces_of_one_row_and_one_piece(kind):
+def test_partitions_of_one_row_and_one_alone(kind):
     X, y, weight = data(kind, n=40, p=3)
     estimator = RIDGE(cv=3) if kind == "number" else LOGISTIC(cv=3)
     near, apart, _ = both(estimator, X, y, weight, cuts=range(1, 40))
@@ -268,7 +268,7 @@ def tall(kind, n=60_000, p=20):
 
 
 @pytest.mark.parametrize("kind", TALL)
-def test_tall_data_are_read_a_few_times(kind):
+def test_tall_data_take_a_few_passes(kind):
     estimator, X, y = tall(kind)
     near, apart, source = both(estimator, X, y, cuts=(1000, 20_000, 20_001, 45_000))
     agree(near, apart)

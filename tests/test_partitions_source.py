@@ -136,7 +136,7 @@ def test_several_npy_files_follow_each_other(tmp_path, rows):
         hoag.partitions(tmp_path / "X*.npy", y)
 
 
-def test_pieces_have_about_16_mb():
+def test_partitions_have_about_16_mb():
     X = np.zeros((10**6, 5))
     source = hoag.partitions((X, np.zeros(10**6)))
     assert source.read(0).X.nbytes == pytest.approx(16e6, rel=0.01)

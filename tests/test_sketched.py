@@ -1,4 +1,4 @@
-"""Many coefficients on rows that are elsewhere: what is said holds for memory, too."""
+"""Many coefficients on out-of-core data: what is said holds for memory, too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hoag.estimators import out_of_core
 
 
 @pytest.fixture(autouse=True)
-def few_at_hand(monkeypatch):
-    """A third of the rows are at hand, as of data many times as large."""
+def few_in_memory(monkeypatch):
+    """A third of the rows are in the sample, as of data many times as large."""
     monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 12000)
 
 
@@ -75,7 +75,7 @@ POSITIVE = {
 
 
 @pytest.mark.parametrize("name", quick(POSITIVE, ["counts"]))
-def test_curvature_that_has_no_bound_takes_tens_of_reads_and_not_thousands(name):
+def test_curvature_that_has_no_bound_takes_tens_of_passes_and_not_thousands(name):
     make, options, drawn = POSITIVE[name]
     X, z, rng = text(p=1100)
     y = drawn(np.exp(z / 3), rng)
@@ -127,7 +127,7 @@ FEW_COEFFICIENTS = {
 
 
 @pytest.mark.parametrize("name", FEW_COEFFICIENTS)
-def test_all_rows_at_hand_are_read_once(monkeypatch, name):
+def test_a_sample_of_all_rows_takes_one_pass(monkeypatch, name):
     monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 1e9)
     rng = np.random.default_rng(0)
     X = 3.0 + rng.normal(size=(300, 4))
@@ -141,7 +141,7 @@ def test_all_rows_at_hand_are_read_once(monkeypatch, name):
     assert told == pytest.approx(near.criterion_at(near.lam_, X, y, source.weight), rel=1e-10)
 
 
-def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
+def test_a_sample_of_all_rows_is_fitted_as_in_memory(monkeypatch):
     monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 1e9)
     X, z, rng = text(n=600, p=1100)
     y = (z + rng.logistic(size=len(z)) > 0).astype(int)
@@ -155,7 +155,7 @@ def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
 
 
 @pytest.mark.parametrize(("times", "whole"), [(1.4, True), (1.6, False)])
-def test_half_as_many_rows_again_as_a_sample_has_are_still_at_hand(monkeypatch, times, whole):
+def test_half_as_many_rows_again_as_a_sample_has_are_still_in_memory(monkeypatch, times, whole):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
     monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", X.size / times)

@@ -71,7 +71,7 @@ def read(args: argparse.Namespace, why: str) -> Data:
 
 
 class WithTarget(Source):
-    """The partitions of a source with y as the model takes it; has what is asked of X elsewhere."""
+    """The partitions of a source with y as the model takes it; has what others ask of X."""
 
     def __init__(self, source: Any, y: Any, heights: list[int]) -> None:
         self.source, self.y, self.ends = source, y, np.cumsum(heights)
