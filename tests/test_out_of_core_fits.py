@@ -362,6 +362,8 @@ def test_a_fold_of_partitions_answers_all_that_one_in_memory_does(case):
             alike(own.backward(own.forward(q)), other.backward(other.forward(q)))
         if np.isfinite(near.bound(known, q, q)):
             alike(apart.bound(found, q, q), near.bound(known, q, q), rel=1e-8)
+        if kind != "number":
+            alike(apart.outer_lipschitz(), near.outer_lipschitz(), rel=1e-8)
         some = np.array([40, 3, 119, 8])
         alike(*(model.train.design.rows.take(some).dense() for model in (apart, near)))
         before = apart.ledger.cost.reads

@@ -170,12 +170,9 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     """y or the weights for so many files: as many files, or for one an array."""
     if given is None:
         return [None] * count
-    is_files = _is_path(given) or (
-        isinstance(given, (list, tuple)) and given and all(map(_is_path, given))
-    )
     own: list[Rowwise] = (
         [OnDisk(path, str(path)) for path in found(given)]
-        if is_files and _are_arrays(given)
+        if _are_paths(given) and _are_arrays(given)
         else [InArray(given, name)]
     )
     if len(own) != count:
@@ -189,12 +186,15 @@ def _is_path(thing: Any) -> bool:
     return isinstance(thing, (str, os.PathLike))
 
 
+def _are_paths(given: Any) -> bool:
+    """Whether it is a path, or several of them."""
+    several = isinstance(given, (list, tuple)) and bool(given) and all(map(_is_path, given))
+    return several or _is_path(given)
+
+
 def _are_files(data: Any) -> bool:
     """Whether it is a path, or several of them, rather than (X, y)."""
-    if _is_path(data):
-        return True
-    several = isinstance(data, (list, tuple)) and bool(data) and all(map(_is_path, data))
-    return several and not _sides(data)
+    return _are_paths(data) and not _sides(data)
 
 
 def _are_arrays(given: Any) -> bool:
