@@ -31,6 +31,7 @@ from hoag._glm.design import RowwiseDesign
 from hoag._glm.groups import separable
 from hoag._glm.model import LinearModel
 from hoag._glm.span import Span
+from hoag.inner import InnerSolver
 from hoag.problems import Problem
 
 Index = npt.NDArray[np.intp]
@@ -267,8 +268,8 @@ class BandsApart(Apart):
             b[targets] = x[slopes:] if design.Q is not None else 0.0
         return W.ravel() if design.Q is None else np.concatenate([W.ravel(), b])
 
-    def _refit(
-        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    def _refit_near(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float, inner: InnerSolver
     ) -> tuple[Solve, Cost]:
         """Every set of targets by itself."""
         whole, (found,) = cast(LinearModel, problem), parts
