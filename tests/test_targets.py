@@ -15,8 +15,8 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag._core.result import Ask
-from hoag._criteria.apart import Apart, BandsApart
-from hoag._criteria.bands import Bands
+from hoag._criteria.ridge_folds import BandedRidge
+from hoag._criteria.separable import Separable
 
 FOLDS = KFold(4)
 
@@ -50,7 +50,7 @@ def test_bands_agree_with_conjugate_gradients_and_with_differences(targets, inte
     groups = bands(X.shape[1], free)
     A = sparse.csr_array(np.where(X > 2, X, 0.0)) if kind == "sparse" else X
     fast, slow = of(A, Y if targets > 1 else Y[:, 0], groups, intercept)
-    assert isinstance(fast, Bands)
+    assert isinstance(fast, BandedRidge)
     lam = np.array([0.5, -0.5])
     found, truth = fast.evaluate(lam, Ask(hessian=True)), slow.evaluate(lam, 1e-11)
     assert found.value == pytest.approx(truth.value, rel=1e-7)
@@ -88,7 +88,7 @@ def test_a_look_along_the_axes_is_shared_by_targets_at_the_same_penalties():
     penalties[:, 1] = penalties[:, 0]
     penalties[:, 5] = np.repeat(penalties[[0, -1], 5], [2, 6])
     criterion, _ = of(X, Y, np.unique(penalties, return_inverse=True)[1].reshape(8, 6))
-    assert isinstance(criterion, Apart)
+    assert isinstance(criterion, Separable)
     lams = [np.array([0.0, 1.0])] * 3 + [np.array([2.0, -1.0])] * 2
     places = [lam[:, None] + np.array([-6.0, -0.5, 0.0, 3.0, 9.0]) for lam in lams]
     looks, cost = criterion.axes_alike(lams, places)
@@ -111,10 +111,10 @@ def test_a_search_goes_where_it_is_led_only_if_that_is_lower(monkeypatch):
         """Both penalties are said to be best at their upper bounds, where nothing is left."""
         return [-own for own in places], hoag.Cost()
 
-    monkeypatch.setattr(BandsApart, "axes_alike", nowhere)
+    monkeypatch.setattr(Separable, "axes_alike", nowhere)
     alone = clone(model).fit(X, Y)
     assert led.criterion_ <= alone.criterion_ * (1 + 1e-4)
-    monkeypatch.setattr(BandsApart, "axes_alike", astray)
+    monkeypatch.setattr(Separable, "axes_alike", astray)
     np.testing.assert_array_equal(clone(model).fit(X, Y).lam_, alone.lam_)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         few = clone(model).set_params(max_iter=1).fit(X, Y)
@@ -135,7 +135,7 @@ def test_many_targets_are_told_in_how_many_basins_their_starts_ended():
 def test_many_targets_are_taken_some_at_a_time(monkeypatch):
     X, Y = data(7)
     whole = of(X, Y, bands())[0].evaluate([0.0, 1.0], Ask(hessian=True))
-    monkeypatch.setattr("hoag._criteria.bands.BLOCK_ENTRIES", 30)
+    monkeypatch.setattr("hoag._criteria.ridge_folds.BLOCK_ENTRIES", 30)
     some = of(X, Y, bands())[0].evaluate([0.0, 1.0], Ask(hessian=True))
     np.testing.assert_allclose(some.hessian, whole.hessian, rtol=1e-10)
 
@@ -209,7 +209,7 @@ def test_sets_of_targets_are_found_by_what_they_share():
     X, Y = data(4)
     groups = np.stack([bands(), bands() + 2, bands(), bands() + 2], axis=1)
     criterion, slow = of(X, Y, groups)
-    assert isinstance(criterion, Apart)
+    assert isinstance(criterion, Separable)
     assert [list(targets) for targets in criterion.targets] == [[0, 2], [1, 3]]
     lam = np.array([0.0, 1.0, 2.0, -1.0])
     found, truth = criterion.evaluate(lam), slow.evaluate(lam, 1e-11)
@@ -224,7 +224,7 @@ def test_targets_that_share_only_some_penalties_are_not_taken_apart():
     X, Y = data(2)
     groups = np.stack([bands(), np.repeat([0, 2], 4)], axis=1)  # the first band is one for both
     criterion, slow = of(X, Y, groups)
-    assert not isinstance(criterion, (Apart, Bands))
+    assert not isinstance(criterion, (Separable, BandedRidge))
     lam = np.array([0.0, 1.0, 2.0])
     assert criterion.evaluate(lam).value == pytest.approx(slow.evaluate(lam, 1e-10).value, rel=1e-7)
 

@@ -15,9 +15,8 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDOFF
 from hoag._core.result import Cost, Evaluation, Solve
 from hoag._criteria import galerkin
-from hoag._criteria.apart import BandsApart, by_columns
-from hoag._criteria.bands import Bands
 from hoag._criteria.base import CHEAP, Criterion
+from hoag._criteria.curvature.eigen import DECOMPOSED
 from hoag._criteria.dual import Dual
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
@@ -25,9 +24,10 @@ from hoag._criteria.implicit import Implicit
 from hoag._criteria.iterative import Iterative
 from hoag._criteria.joint import Joint
 from hoag._criteria.rescaled import Rescaled, unweighted
+from hoag._criteria.ridge_folds import BandedRidge, Spectral
+from hoag._criteria.separable import Separable, by_columns
 from hoag._criteria.shared_curvature import SharedCurvature, sample_size
 from hoag._criteria.sketched import SketchedCurvature
-from hoag._criteria.spectral import DECOMPOSED, Spectral
 from hoag._criteria.wrapped import unwrapped
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
@@ -258,8 +258,9 @@ def _with_several_penalties(
         sets = separable(models[0].groups)
         if by_columns(models[0].groups, sets):
             if len(sets) > 1:
-                return BandsApart(models, design, sets, plain, several, n_jobs)
-            return Bands(models, design, partial(plain, models), several)
+                whole = BandedRidge(models, design, plain, several)
+                return Separable(whole, models[0].groups, sets, n_jobs)
+            return BandedRidge(models, design, plain, several)
     if models[0].train.quadratic and columns * design.predictor.outputs > max(columns, FEW):
         return None
     return Joint(models, design, partial(plain, models), several)
@@ -357,7 +358,7 @@ def refitted(problem: Problem, criterion: Criterion, found: Evaluation) -> tuple
         start = np.zeros(problem.x0.size)
         scale = max(float(np.linalg.norm(counted.at(start, found.lam).h_x)), 1.0)
         return inner.solve(counted, found.lam, start, EXACT * scale), counted.cost
-    if isinstance(criterion, (Bands, BandsApart)):
+    if isinstance(criterion, (BandedRidge, Separable)):
         known = criterion.refitted(cast(LinearModel, problem), found.lam)
         if known is not None:
             return known

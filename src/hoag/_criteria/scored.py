@@ -8,6 +8,7 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
+from hoag._criteria.curvature.eigen import DECOMPOSED
 from hoag._criteria.full_fit import FullFit
 from hoag._criteria.laplace import Laplace
 from hoag._criteria.log_det import LogDet
@@ -16,7 +17,6 @@ from hoag._criteria.plan import one_would_do, with_one_penalty
 from hoag._criteria.probed import Probed
 from hoag._criteria.row_forms import Narrow
 from hoag._criteria.scores import ByDegrees, Cp, Gcv, Information, LeftOut, OfSquares, Score
-from hoag._criteria.spectral import DECOMPOSED
 from hoag._criteria.squares_fit import SquaresFit
 from hoag._glm.basis import FEW
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared

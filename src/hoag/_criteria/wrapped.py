@@ -11,8 +11,8 @@ import numpy as np
 
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import Criterion, Traits
+from hoag._criteria.separable import Separable
 
 
 class Wrapped(Criterion):
@@ -52,7 +52,9 @@ class Wrapped(Criterion):
     def traits(self) -> Traits:
         """Those of the inner one; the ∇²f of many targets is no matrix of its own."""
         known = self.inner.traits
-        return replace(known, has_hessian=known.has_hessian and not isinstance(self.inner, Apart))
+        return replace(
+            known, has_hessian=known.has_hessian and not isinstance(self.inner, Separable)
+        )
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         return self._outside(lam, self.inner.evaluate(self._inside(lam), ask, warm))

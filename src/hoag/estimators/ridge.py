@@ -16,8 +16,8 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Result
-from hoag._criteria.apart import left_out
 from hoag._criteria.leave_one_out import LeaveOneOut
+from hoag._criteria.separable import separated
 from hoag._criteria.wrapped import unwrapped
 from hoag._data.engine import Engine
 from hoag._glm.folds import FREE
@@ -118,7 +118,7 @@ class RidgeEstimator(LinearEstimator):
             outer=target.outer,
         )
 
-        criterion = left_out(loo, self.n_jobs)
+        criterion = separated(loo, self.n_jobs)
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:

@@ -22,9 +22,9 @@ from hoag._core import clock
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.folds import in_threads
+from hoag._criteria.separable import Separable
 from hoag.optimize import newton, root
 from hoag.optimize.asks import Steps, sentence
 from hoag.optimize.base import Search
@@ -55,12 +55,12 @@ class Own(Search):
 
 
 class Searches:
-    """Every set of an `Apart` searched by `own`, and what is known of all of them so far."""
+    """Every set of an `Separable` searched by `own`, and what is known of all of them so far."""
 
     batches = 10  # steps of the trace, about
 
     def __init__(
-        self, own: Own, criterion: Apart, domain: Box, budget: float | None, certificate: str
+        self, own: Own, criterion: Separable, domain: Box, budget: float | None, certificate: str
     ) -> None:
         self.own, self.criterion, self.certificate = own, criterion, certificate
         self.boxes, self.budget = criterion.boxes(domain), budget

@@ -12,8 +12,8 @@ from hoag._core.domain import Box, Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Result
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import Criterion, Traits
+from hoag._criteria.separable import Separable
 from hoag.optimize import newton, projected, quasi_newton, root
 from hoag.optimize.apart import Own, Searches
 from hoag.optimize.asks import ACCURACY, Steps, check_max_iter, sentence
@@ -93,7 +93,7 @@ class Auto(Search):
     ) -> Result:
         if not isinstance(domain, Box):
             return super().minimize(criterion, domain, lam0, on_step, certificate)
-        if isinstance(criterion, Apart):
+        if isinstance(criterion, Separable):
             own = Own(self.tol, self._evaluations, 1 if self.starts == "auto" else self.starts)
             return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
         if criterion.surrogate is not None:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria import bands, implicit, joint, probed, shared_curvature, sketched
+from hoag._criteria import implicit, joint, probed, ridge_folds, shared_curvature, sketched
 from hoag._criteria.iterative import Iterate
 from hoag._criteria.reduced import Reduced
 from hoag._criteria.secants import Secants
@@ -40,7 +40,7 @@ CLASSES: dict[str, type] = {
             joint.Warm,
             shared_curvature.Expansion,
             probed.Warm,
-            bands.Warm,
+            ridge_folds.Warm,
             Sums,
             Reduced,
             Basis,

@@ -1,0 +1,1 @@
+"""What stands for the inverse Hessian of a fit."""

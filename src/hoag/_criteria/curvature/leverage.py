@@ -1,0 +1,300 @@
+"""Ridge regression on all rows with its leverages, by a factor or by one decomposition.
+
+    G = AᵀSA + Λ,   θ = G⁻¹AᵀSy,   B = AG⁻¹,   r = y − Aθ,   h = s diag(AG⁻¹Aᵀ)
+
+    exact   a factor of G, p × p
+    dual    where columns outnumber rows, of M = I + RΛ⁻¹Rᵀ with R = √S A: √S r = M⁻¹√S y,
+            √S B = M⁻¹RΛ⁻¹, 1 − hᵢ = (M⁻¹)ᵢᵢ, which is no difference and has all its digits
+    eigen   with one penalty, RᵀR = V diag(e) Vᵀ and Z = RV, or RRᵀ = Z diag(e) Zᵀ: for every λ
+
+Rows are centred where there is an intercept, and h has sᵢ/Σs more, `share`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._criteria.base import CHEAP
+from hoag._criteria.curvature.eigen import DECOMPOSED, Eigen
+from hoag._glm.centred import CentredRows
+from hoag._glm.rows import BLOCK_ENTRIES
+from hoag._linalg.cholesky import Factor
+from hoag._linalg.operator import Inverse
+
+# So many penalties, from rounding to the largest, are tried for the least that a Gram matrix bears.
+TRIED = 32
+TINY = np.finfo(float).tiny
+
+# Rows and columns, A there, and B = AG⁻¹; all of them, some at a time.
+Blocks = Iterator[tuple[slice, slice, Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """θ (p, K), the residuals r (n, K) and 1 − h (n,)."""
+
+    theta: Callable[[], Array]
+    residual: Array
+    gap: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredFit(Fit):
+    """The same by a factor, which knows G⁻¹ and B."""
+
+    alpha: Array
+    condition: float
+    inverse: Inverse
+    blocks: Callable[[], Blocks]
+
+
+def exact(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
+    """By the factor of G; rows are gone through in blocks, and kept where they are few."""
+    n, p = rows.n, rows.p
+    factor = Factor(np.diag(alpha) + rows.gram)
+    rows.flops += p**3 / 3
+    theta = factor(rows.backward(rows.weights[:, None] * y))
+
+    def solved() -> Blocks:
+        rows.flops += 2.0 * n * p**2
+        for some, A in rows.row_blocks():
+            yield some, slice(None), A, factor(A.T).T
+
+    blocks: Callable[[], Blocks] = solved
+    if n * p <= DECOMPOSED**2:
+        kept = list(solved())
+
+        def blocks() -> Blocks:
+            return iter(kept)
+
+    leverage = rows.share.copy()
+    for some, _, A, B in blocks():
+        leverage[some] += rows.weights[some] * np.einsum("ij,ij->i", A, B)
+    gap, residual = np.maximum(1.0 - leverage, ROUNDOFF), y - rows.forward(theta)
+    return FactoredFit(lambda: theta, residual, gap, alpha, 1 / factor.pivot, factor, blocks)
+
+
+def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
+    """By the factor of M; columns are gone through in blocks, but where they are few."""
+    n, p, root = rows.n, rows.p, rows.root
+    M = rows.dual_gram / alpha[0] if np.all(alpha == alpha[0]) else rows.dual(alpha)
+    # √share is in the null space of R Rᵀ. Left at 1 beside the other eigenvalues, it would hide
+    # 1 − h in rounding; raised to their size it leaves its part of M⁻¹ as small as theirs.
+    null, raised = np.sqrt(rows.share), float(np.trace(M)) / n
+    M += raised * np.outer(null, null)
+    M[np.diag_indices(n)] += 1.0
+    factor = Factor(M)
+    inverse = factor(np.eye(n))
+    rows.flops += n**3
+    scaled = inverse @ (root * y)  # √s r
+    gap = np.maximum(np.diag(inverse) - rows.share / (1.0 + raised), TINY)
+
+    def solved() -> Blocks:
+        rows.flops += 2.0 * n**2 * p
+        for columns, R in rows.column_blocks():
+            yield slice(None), columns, R / root, (inverse @ R) / alpha[columns] / root
+
+    @cache  # made when second derivatives are asked for
+    def whole() -> tuple[Array, Array]:
+        parts = [(A, B) for _, _, A, B in solved()]
+        A, B = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+        return A, B
+
+    def blocks() -> Blocks:
+        return iter([(slice(None), slice(None), *whole())]) if n * p <= DECOMPOSED**2 else solved()
+
+    @cache
+    def theta() -> Array:
+        each = [(R.T @ scaled) / alpha[columns, None] for columns, R in rows.column_blocks()]
+        return np.concatenate(each)
+
+    def solve(b: Array) -> Array:
+        """G⁻¹b = Λ⁻¹(b − Rᵀ M⁻¹ RΛ⁻¹b) = Λ⁻¹(b − AᵀSBb), for b of shape (p, m)."""
+        A, B = whole()
+        return np.asarray((b - A.T @ (root**2 * (B @ b))) / alpha[:, None])
+
+    return FactoredFit(theta, scaled / root, gap, alpha, 1 / factor.pivot, solve, blocks)
+
+
+class Part(NamedTuple):
+    """Some rows for many α: Z and Z² there, the residuals r (m, K, L), and 1 − h (m, L)."""
+
+    some: slice
+    Z: Array
+    squares: Array
+    residual: Array
+    gap: Array
+
+
+class Spectrum(NamedTuple):
+    """One decomposition for every λ, of RᵀR or, where columns outnumber rows, of RRᵀ.
+
+        √S r = r₀ + Z diag(w) c,   1 − h = h₀ + Z² w,   c = Zᵀ√S y
+        Z = RV:                    r₀ = √S y, h₀ = 1 − share, w = −1/(e + α)
+        RRᵀ = Z diag(e) Zᵀ:        r₀ = 0, h₀ = −share α/(raised + α), w = α/(e + α)
+
+    raised   the eigenvalue that stands for the intercept, where RRᵀ is decomposed
+    """
+
+    rows: CentredRows
+    y: Array  # centred, (n, K)
+    eigen: Eigen
+    Z: Array
+    c: Array
+    raised: float = 0.0
+
+    @property
+    def wide(self) -> bool:
+        return self.rows.p > self.rows.n
+
+    def weights(self, alphas: Array) -> tuple[Array, Array]:
+        """w and dw/dλ, (r, L)."""
+        e = self.eigen.e[:, None]
+        kept = alphas / (e + alphas)
+        if self.wide:
+            return kept, kept * (1.0 - kept)
+        return -1.0 / (e + alphas), kept / (e + alphas)
+
+    def null(self, alphas: Array) -> tuple[Array, Array]:
+        """What the share of the intercept is taken off 1 − h by, and its derivative, (L,)."""
+        kept = alphas / (self.raised + alphas) if self.wide else np.ones(alphas.size)
+        return kept, kept * (1.0 - kept)
+
+    def parts(self, alphas: Array) -> Iterator[Part]:
+        """All rows, some at a time, so that what is made of them stays near the processor."""
+        w, null = self.weights(alphas)[0], self.null(alphas)[0]
+        targets, whole, least = self.c.shape[1], *self._range
+        moved = (w[:, None, :] * self.c[:, :, None]).reshape(len(w), -1)
+        height = max(1, int(BLOCK_ENTRIES / (4 * alphas.size * targets + len(w))))
+        for start in range(0, len(self.Z), height):
+            some = slice(start, min(start + height, len(self.Z)))
+            Z = self.Z[some]
+            squares = Z * Z
+            residual = (Z @ moved).reshape(len(Z), targets, -1) / self.rows.root[some, :, None]
+            if not self.wide:
+                residual += self.y[some, :, None]
+            gap = whole - self.rows.share[some, None] * null + squares @ w
+            yield Part(some, Z, squares, residual, np.maximum(gap, least))
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """What 1 − h is counted from, and the least that is told from 0."""
+        return (0.0, TINY) if self.wide else (1.0, ROUNDOFF)
+
+    @property
+    def _totals(self) -> tuple[Array, float]:
+        """Z² and the shares, summed over all rows, (r, 1) and a number."""
+        e = self.eigen.e[:, None]
+        return np.ones_like(e) if self.wide else e, float(self.rows.share.sum())
+
+    def mean_gap(self, alphas: Array) -> Array:
+        """The mean of 1 − h, (1, L)."""
+        w, null, (whole, least) = self.weights(alphas)[0], self.null(alphas)[0], self._range
+        squares, share = self._totals
+        used = np.sum(squares * w, axis=0, keepdims=True) - null * share
+        return np.asarray(np.maximum(whole + used / len(self.Z), least))
+
+    def slope(self, alphas: Array, part: Part, u: Array, v: Array, mean: bool) -> Array:
+        """Σᵢ uᵢ drᵢ/dλ + vᵢ dhᵢ/dλ of some rows, (L,); with `mean` h is that of all rows."""
+        dw, dnull = self.weights(alphas)[1], self.null(alphas)[1]
+        scaled = u / self.rows.root[part.some, :, None]
+        pulled = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(len(dw), *u.shape[1:])
+        squares, share = part.squares.T @ v, self.rows.share[part.some] @ v
+        if mean:
+            squares, share = (own * v.sum(axis=0) / len(self.Z) for own in self._totals)
+        moved = np.sum(pulled * dw[:, None, :] * self.c[:, :, None], axis=(0, 1))
+        return np.asarray(moved - np.sum(squares * dw, axis=0) + share * dnull)
+
+    def fit(self, alpha: float) -> Fit:
+        parts, q = list(self.parts(np.array([alpha]))), self.c / (self.eigen.e + alpha)[:, None]
+
+        def theta() -> Array:
+            if not self.wide:
+                return np.asarray(self.eigen.V @ q)
+            return np.concatenate([R.T @ (self.Z @ q) for _, R in self.rows.column_blocks()])
+
+        residual = np.concatenate([part.residual[:, :, 0] for part in parts])
+        return Fit(theta, residual, np.concatenate([part.gap[:, 0] for part in parts]))
+
+    def of_targets(self, rows: CentredRows, targets: npt.NDArray[np.intp]) -> Spectrum:
+        return self._replace(rows=rows, y=self.y[:, targets], c=self.c[:, targets])
+
+
+class Spectra:
+    """The decompositions of rows, by a Gram matrix, and where that loses digits by the rows.
+
+    mean   the mean of 1 − h is wanted, and not each
+    """
+
+    def __init__(self, rows: CentredRows, y: Array, mean: bool) -> None:
+        self.rows, self.y, self.mean = rows, y, mean
+
+    def at(self, alpha: float) -> Spectrum:
+        """As well decomposed as α needs it."""
+        return self.by_gram if alpha >= self.trusted_from else self.by_rows
+
+    @cached_property
+    def trusted_from(self) -> float:
+        """The least α at which the Gram matrix serves: what it loses of 1 − h is little of it.
+
+        1 − hᵢ grows with α; where columns outnumber rows it is no difference, and as right as any
+        of its parts.
+        """
+        known, e = self.by_gram, self.by_gram.eigen.e
+        for alpha in (0.0, *np.geomspace(ROUNDOFF * e[-1], e[-1], TRIED)) if e[-1] > 0 else ():
+            room = 1.0
+            if not known.wide and alpha + e[0] > 0:
+                at = np.array([alpha])
+                gaps = [known.mean_gap(at)] if self.mean else [part.gap for part in known.parts(at)]
+                room = min(float(gap.min()) for gap in gaps)
+            if known.eigen.serves(alpha, room):
+                return float(alpha)
+        return 0.0 if e[-1] == 0 else np.inf
+
+    @cached_property
+    def by_gram(self) -> Spectrum:
+        rows, y = self.rows, self.rows.root * self.y
+        n, p = rows.n, rows.p
+        if p > n:
+            K = rows.dual_gram
+            null, raised = np.sqrt(rows.share), float(np.trace(K)) / n  # see `dual`
+            known = Eigen.of_gram(K + raised * np.outer(null, null))
+            rows.flops += 9.0 * n**3
+            return Spectrum(rows, self.y, known, known.V, known.V.T @ y, raised)
+        known = Eigen.of_gram(rows.gram)
+        rows.flops += 9.0 * p**3 + 2.0 * n * p**2
+        Z = rows.forward(known.V)
+        Z *= rows.root
+        return Spectrum(rows, self.y, known, Z, Z.T @ y)
+
+    @cached_property
+    def by_rows(self) -> Spectrum:
+        rows, y = self.rows, self.rows.root * self.y
+        A = rows.scaled
+        rank = min(rows.p, rows.n - int(np.any(rows.share)))  # rows that are centred sum to 0
+        rows.flops += 30.0 * A.size * min(A.shape)
+        U, sigma, known = Eigen.of_rows(A, rank)
+        Z = U if rows.p > rows.n else U * sigma
+        return Spectrum(rows, self.y, known, Z, Z.T @ y, np.inf)
+
+    @property
+    def least(self) -> float:
+        """The least e; ∞ where there is none, or it takes too much work to find."""
+        if self.trusted_from == 0:
+            return self.by_gram.eigen.least
+        return self.by_rows.eigen.least if self.rows.n * self.rows.p**2 <= CHEAP else np.inf
+
+    def of_targets(self, rows: CentredRows, targets: npt.NDArray[np.intp]) -> Spectra:
+        """The same for some of the targets."""
+        part = Spectra(rows, self.y[:, targets], self.mean)
+        part.trusted_from, part.by_gram = self.trusted_from, self.by_gram.of_targets(rows, targets)
+        if self.trusted_from > 0:
+            part.by_rows = self.by_rows.of_targets(rows, targets)
+        return part
