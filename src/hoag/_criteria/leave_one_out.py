@@ -183,7 +183,8 @@ class LeaveOneOut(Criterion):
     @cached_property
     def least(self) -> float | None:
         """log of the least e; None where it is not known, or takes too much work to find."""
-        least = self._spectra.least if self._decomposable else np.inf
+        cheap = self.n * self.p**2 <= CHEAP
+        least = self._spectra.least(cheap) if self._decomposable else np.inf
         return float(np.log(least)) + self.penalty.shift if np.isfinite(least) else None
 
     def outer_lipschitz(self) -> tuple[float, Cost]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain
 from typing import NamedTuple
@@ -12,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from hoag._core import clock
 from hoag._core.numeric import Array
 from hoag._glm.design import RowwiseDesign
 from hoag._glm.moments import Moments
 from hoag._glm.span import Span
 from hoag._linalg import eigen
-from hoag._linalg.cholesky import Factor, factors, solved
 from hoag._linalg.operator import Inverse
 
 
@@ -67,10 +64,18 @@ class CellMoments:
     def trained(self, members: npt.NDArray[np.bool_]) -> tuple[Moments, Means]:
         """Those of training rows about their means."""
         whole = self.sum(members)
-        means = Means(np.zeros_like(whole.a), np.zeros_like(whole.y), whole.total)
-        if self.design.predictor.Q is not None:
-            means = Means(whole.a / whole.total, whole.y / whole.total, whole.total)
+        means = self.means(whole.a, whole.y, whole.total)
         return whole.about(means.a, means.y), means
+
+    def means(self, a: Array, y: Array, total: float) -> Means:
+        """From the sums of some rows."""
+        free = self.design.predictor.Q is not None
+        return Means(a / total if free else 0.0 * a, y / total if free else 0.0 * y, total)
+
+    def fold(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> FoldSquares:
+        own, means = self.trained(train)
+        held = self.sum(test).about(means.a, means.y)
+        return FoldSquares(own.gram, held.gram, own.cross, held.cross, held.squares, means)
 
     def solution(self, w: Array, means: Means) -> Array:
         """(W, b) as the model lays them out, for w, (r, T), fitted to rows about their means."""
@@ -121,109 +126,58 @@ class CellMoments:
         return cells
 
 
-@dataclass(frozen=True, eq=False)
-class FoldMoments:
-    """The moments of all folds: of training rows about their means, of held-out rows about these.
+class FoldSquares(NamedTuple):
+    """Of a fold: squares of training rows about their means, and of held-out rows about these.
 
-    Products of columns, G and V, (K, p, p), are there once, however many targets there are.
+    Products of columns, G and V, (p, p), are there once, however many targets there are.
     """
 
-    cells: CellMoments
-    means: Sequence[Means]
     G: Array
     V: Array
-    B: Array  # (K, p, T)
-    v: Array  # (K, p, T)
-    c: Array  # (K, T)
+    B: Array  # (p, T)
+    v: Array  # (p, T)
+    c: Array  # (T,)
+    means: Means
 
-    @staticmethod
-    def of(cells: CellMoments) -> FoldMoments:
-        design = cells.design
-        trained = [cells.trained(members) for members in design.train]
-        own = [moments for moments, _ in trained]
-        means = [means for _, means in trained]
-        held = [
-            cells.sum(members).about(there.a, there.y)
-            for members, there in zip(design.test, means, strict=True)
-        ]
-        return FoldMoments(
-            cells,
-            means,
-            np.stack([part.gram for part in own]),
-            np.stack([part.gram for part in held]),
-            np.stack([part.cross for part in own]),
-            np.stack([part.cross for part in held]),
-            np.stack([part.squares for part in held]),
-        )
+    def only(self, targets: npt.NDArray[np.intp]) -> FoldSquares:
+        """For some of the targets."""
+        B, v, c = self.B[:, targets], self.v[:, targets], self.c[targets]
+        return self._replace(B=B, v=v, c=c, means=self.means._replace(y=self.means.y[targets]))
 
-    def only(self, targets: npt.NDArray[np.intp], design: RowwiseDesign) -> FoldMoments:
-        """For some of the targets, and a design of these."""
-        return replace(
-            self,
-            cells=self.cells.only(targets, design),
-            means=[means._replace(y=means.y[targets]) for means in self.means],
-            B=self.B[:, :, targets],
-            v=self.v[:, :, targets],
-            c=self.c[:, targets],
-        )
-
-    def factors(self, alpha: Array, lam: Array) -> list[Factor]:
-        """Of G + diag(α), for α of shape (K, p)."""
-        M = self.G.copy()
-        np.einsum("kii->ki", M)[:] += alpha
-        self.charge(M.shape[-1] / 3.0)
-        return factors(M, lam)
-
-    def fitted(self, factors: Sequence[Factor]) -> tuple[Array, Array, Array]:
-        """W, the squared error of every fold and target, (K, T), and half its gradient along W."""
-        W = solved(factors, self.B)
+    def fitted(self, solve: Inverse) -> tuple[Array, Array, Array]:
+        """W, the squared error of every target, (T,), and half its gradient along W, (p, T)."""
+        W = solve(self.B)
         half = self.V @ W - self.v
-        self.charge(4 * W.shape[2])
-        return W, self.c + np.sum(W * (half - self.v), axis=1), half
+        return W, self.c + np.sum(W * (half - self.v), axis=0), half
 
     def along(
         self,
-        factors: Sequence[Factor],
-        W: Array,
+        solve: Inverse,
         groups: npt.NDArray[np.intp],
         changes: Array,
-        roots: Array,
-        sets: Sequence[slice] = (slice(None),),
+        root: Array,
+        sets: Sequence[slice],
     ) -> Array:
         """The squared error of sets of targets, d·r² added to α of group j alone, (sets, s, L).
 
-        With R the columns of diag(r) of group j, r of every fold in `roots`, (K, p), C = M⁻¹R, and
-        U and D as `eigen.along` has them, that is at W − CU diag(D) UᵀRᵀW: one block of
-        back-substitutions for all places of an axis, and for all targets. Changes, (s, L), that are
-        nan are not asked for.
+        With R the columns of diag(r) of group j, C = M⁻¹R, and U and D as `eigen.along` has them,
+        that is at W − CU diag(D) UᵀRᵀW: one block of back-substitutions for all places of an axis,
+        and for all targets. Changes d, (s, L), that are nan are not asked for.
         """
-        finite = np.isfinite(changes)
-        asked = {j: np.flatnonzero(groups == j) for j in np.flatnonzero(np.any(finite, axis=1))}
-        columns = np.concatenate([np.zeros(0, dtype=np.intp), *asked.values()])
-        picks = np.eye(len(groups))[:, columns]
-        ends = np.cumsum([0, *(own.size for own in asked.values())])
-        total = np.zeros((len(sets), *changes.shape))
-        total[:, ~finite] = np.nan
-        each = zip(factors, W, self.V, self.v, self.c, roots, strict=True)
-        for factor, w, V, v, c, root in each:
-            clock.check()
-            half = V @ w - v
-            g = c + np.sum(w * (half - v), axis=0)
-            C = factor(picks * root[columns])
-            VC, slopes = V @ C, C.T @ half
-            for (j, own), first, last in zip(asked.items(), ends, ends[1:], strict=False):
-                some = slice(first, last)
-                U, D = eigen.along(root[own, None] * C[own, some], changes[j])
-                y, form = U.T @ (root[own, None] * w[own]), U.T @ (C[:, some].T @ VC[:, some]) @ U
-                slope = (U.T @ slopes[some]) * y
-                for k, part in enumerate(sets):
-                    moved = (form * (y[:, part] @ y[:, part].T)) @ D
-                    moved -= 2 * slope[:, part].sum(axis=1, keepdims=True)
-                    total[k, j] += g[part].sum() + np.sum(D * moved, axis=0)
-        self.charge(2 * columns.size + 2 * len(sets) * finite.sum())
+        asked = np.flatnonzero(np.any(np.isfinite(changes), axis=1))
+        own = [np.flatnonzero(groups == j) for j in asked]
+        columns = np.concatenate([np.zeros(0, dtype=np.intp), *own])
+        total = np.full((len(sets), *changes.shape), np.nan)
+        W, g, half = self.fitted(solve)
+        C = solve(np.eye(len(groups))[:, columns] * root[columns])
+        VC, slopes = self.V @ C, C.T @ half
+        ends = np.cumsum([0, *(some.size for some in own)])
+        for j, rows, some in zip(asked, own, map(slice, ends, ends[1:]), strict=False):
+            U, D = eigen.along(root[rows, None] * C[rows, some], changes[j])
+            y, form = U.T @ (root[rows, None] * W[rows]), U.T @ (C[:, some].T @ VC[:, some]) @ U
+            slope = (U.T @ slopes[some]) * y
+            for k, part in enumerate(sets):
+                moved = (form * (y[:, part] @ y[:, part].T)) @ D
+                moved -= 2 * slope[:, part].sum(axis=1, keepdims=True)
+                total[k, j] = g[part].sum() + np.sum(D * moved, axis=0)
         return total
-
-    def charge(self, columns: float) -> None:
-        """So many products of columns with matrices of every fold, in Gram matrices."""
-        design = self.cells.design
-        design.ledger.charge(grams=columns * design.folds / (2.0 * design.n))

@@ -24,10 +24,9 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -38,15 +37,15 @@ from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
-from hoag._criteria.curvature.eigen import DECOMPOSED, GRAM_ERROR, Eigen
-from hoag._criteria.moments import CellMoments, FoldMoments, Means
+from hoag._criteria.curvature.eigen import GRAM_ERROR, Fold
+from hoag._criteria.moments import CellMoments, FoldSquares, Means
 from hoag._criteria.shared import SharedFolds, polished
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.groups import by_group, members
 from hoag._glm.in_memory import InMemoryDesign
-from hoag._glm.losses import OuterLoss, Squared
+from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Ridge
+from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import BLOCK_ENTRIES
 from hoag._linalg import eigen
 from hoag._linalg.cholesky import Factor, solved
@@ -55,43 +54,49 @@ from hoag._linalg.operator import Inverse
 Index = npt.NDArray[np.intp]
 
 
+class Fit(NamedTuple):
+    """One fold at one λ: W = M⁻¹B, (p, T), and b ↦ M⁻¹b."""
+
+    W: Array
+    solve: Inverse
+    means: Means
+
+
 class RidgeFolds(SharedFolds[RowwiseDesign]):
     """What any curvature makes of the folds: x as models lay it out, verification, the last fit."""
 
     @abstractmethod
-    def _fit(self, found: Evaluation) -> Array:
-        """x of every fold, (K, size)."""
+    def _fits(self, lam: Array) -> list[Fit]:
+        """That of every fold."""
 
     @abstractmethod
-    def _inverses(self, lam: Array) -> list[Inverse]:
-        """r ↦ ∇²₁h⁻¹r of every fold, as its model lays x out."""
-
-    @abstractmethod
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> tuple[Array, Inverse]:
-        """x of the model on all rows, and that of its ∇²₁h⁻¹."""
+    def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
+        """That of the model on all rows."""
 
     @cached_property
     def cells(self) -> CellMoments:
         return CellMoments(self.work, self.span)
 
-    @cached_property
-    def roots(self) -> Array:
-        """√w of every fold's penalties ½e^λ Σⱼ wⱼxⱼ² on columns, (K, p)."""
-        return np.sqrt(self._of_columns([cast(Ridge, own).weights for own in self.penalties]))
+    def _roots(self, penalties: Sequence[Penalty]) -> Array:
+        """√w of penalties ½e^λ Σⱼ wⱼxⱼ² on columns, (K, p)."""
+        return np.sqrt(self._of_columns([cast(Ridge, own).weights for own in penalties]))
 
     def _of_columns(self, each: Sequence[Array]) -> Array:
         """One number for every column, alike for all targets, from one for every coefficient."""
         work = self.work.predictor
         return np.stack([own[: work.slopes].reshape(work.features, -1)[:, 0] for own in each])
 
-    def _inverse(self, solve: Inverse, means: Means) -> Inverse:
-        """r ↦ ∇²₁h⁻¹r from b ↦ M⁻¹b."""
-        return lambda r: self.cells.inverse(solve, r / self.bend, means)
+    def _laid_out(self, fit: Fit) -> Array:
+        return self.cells.solution(fit.W, fit.means)
+
+    def _inverse(self, fit: Fit) -> Inverse:
+        """r ↦ ∇²₁h⁻¹r, as the model lays x out."""
+        return lambda r: self.cells.inverse(fit.solve, r / self.bend, fit.means)
 
     def _refined(
         self,
         lam: Array,
-        inverses: Sequence[Inverse],
+        fits: Sequence[Fit],
         X: Array,
         tol: float,
         deadline: float = np.inf,
@@ -101,7 +106,7 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
 
         X, the sums there, and by how much the next step would move the f of every fold.
         """
-        penalty, last, k = self._penalty(lam), np.inf, 0
+        penalty, inverses, last, k = self._penalty(lam), list(map(self._inverse, fits)), np.inf, 0
         while True:
             clock.check()
             at = self.design.sums(X)
@@ -115,87 +120,29 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
 
     def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """g and ∇₁h on the rows themselves; while f = g − ∇₁g·H⁻¹∇₁h is off by `tol`, corrected."""
-        before, X = self._ledger.cost, self._fit(found)
-        X, at, change = self._refined(found.lam, self._inverses(found.lam), X, tol, deadline)
+        before, fits = self._ledger.cost, self._fits(found.lam)
+        X, at, change = self._refined(found.lam, fits, self._start(found, fits), tol, deadline)
         error = float(np.sum(np.abs(change)))
         return self._closed(found, before, X, at, at.g + change, error, tol)
 
+    def _start(self, found: Evaluation, fits: Sequence[Fit]) -> Array:
+        """x of every fold, (K, size), as it was found."""
+        return np.stack([self._laid_out(fit) for fit in fits])
+
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
-        return found.x if found.x is not None else self._as_asked(self._fit(found)), Cost()
+        if found.x is not None:
+            return found.x, Cost()
+        return self._as_asked(self._start(found, self._fits(found.lam))), Cost()
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, by the same squares; None where the folds lack some."""
         if not self._covers(whole):
             return None
         before = self._ledger.cost
-        x, inverse = self._fit_of_all(whole, lam)
-        spent = self._ledger.cost - before
-        solve, cost = polished(whole, lam, x, inverse)
+        fit = self._fit_of_all(whole, lam)
+        x, spent = self._laid_out(fit), self._ledger.cost - before
+        solve, cost = polished(whole, lam, x, self._inverse(fit))
         return solve, cost + spent
-
-
-# ---------------------------------------------------------------- one penalty
-
-
-class HeldMoments(NamedTuple):
-    """Σᵢ s′ᵢ scale (yᵢ − ȳ − (aᵢ − ā)ᵀUq)² = scale (c − 2v·q + qᵀVq), V and v in the basis U."""
-
-    V: Array
-    v: Array
-    c: float
-    scale: float
-
-    def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
-        """The loss, its slope along dq, and the size of the numbers that it is a difference of.
-
-        q and dq of shape (r, targets, L), for L penalties; each answer of shape (L,).
-        """
-        v = self.v[:, :, None]
-        half = (self.V @ q.reshape(len(q), -1)).reshape(q.shape) - v
-        value = self.c + np.sum(q * (half - v), axis=(0, 1))
-        slope = 2 * np.sum(dq * half, axis=(0, 1))
-        return self.scale * value, self.scale * slope, np.full(value.size, self.scale * self.c)
-
-
-class HeldRows(NamedTuple):
-    """Σᵢ s′ᵢ loss′(yᵢ − ȳ, (Zq)ᵢ) with Z = (A′ − 1āᵀ)U."""
-
-    Z: Array
-    y: Array
-    weights: Array
-    outer: OuterLoss
-
-    def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
-        _, targets, many = q.shape
-        z, dz = (
-            (self.Z @ part.reshape(len(part), -1)).reshape(-1, targets, many).transpose(0, 2, 1)
-            for part in (q, dq)
-        )
-        shape = (-1, targets) if targets > 1 else (-1,)
-        y = np.repeat(self.y, many, axis=0).reshape(shape)
-        at = self.outer.at(y, z.reshape(shape))
-        value = self.weights @ at.value.reshape(-1, many)
-        slope = np.einsum("i,ilt,ilt->l", self.weights, at.slope.reshape(z.shape), dz)
-        return value, slope, np.abs(value)
-
-
-class Fold(NamedTuple):
-    """One fold decomposed: e and U, c = UᵀB, and how its held-out rows see q."""
-
-    eigen: Eigen
-    c: Array
-    means: Means
-    held: HeldMoments | HeldRows
-
-    def at(self, alphas: Array) -> tuple[Array, Array, Array]:
-        """f and df/dλ for many α, and the size of what f is a difference of."""
-        shrunk = self.eigen.e[:, None, None] + alphas
-        q = self.c[:, :, None] / shrunk
-        return self.held.at(q, -alphas * q / shrunk)
-
-    def slopes(self, alpha: float) -> Array:
-        """W = Uq."""
-        return np.asarray(self.eigen.V @ (self.c / (self.eigen.e + alpha)[:, None]))
 
 
 class Spectral(RidgeFolds):
@@ -209,25 +156,18 @@ class Spectral(RidgeFolds):
     @property
     def traits(self) -> Traits:
         # A look costs so little that no basin need be missed: q goes from 0 to c/e within 6 units.
-        one = np.zeros(1, dtype=np.intp)
-        return Traits(
-            scan_spacing=SPACING / 3, exact=True, batched=True, least=self._least, blocks=one
-        )
+        blocks = np.zeros(1, dtype=np.intp)
+        return Traits(SPACING / 3, exact=True, batched=True, least=self._least, blocks=blocks)
 
     @cached_property
     def _least(self) -> float | None:
         """log of the least e of any fold; None where to find it is too much work."""
         before = self._ledger.cost
         cheap = self.design.n * self._predictor.features**2 <= CHEAP or bool(self.span.wide)
-        found = np.inf
-        for k in range(len(self.models)):
-            clock.check()
-            served = self._fold(k, np.inf).eigen.serves(0.0)
-            if not served and not cheap:
-                return None
-            found = min(found, self._fold(k, 0.0).eigen.least)
+        known = all(cheap or fold.trusts(0.0) for fold in self._folds)
+        least = min(fold.least(cheap) for fold in self._folds) if known else np.inf
         self._owed = self._ledger.cost - before
-        return float(np.log(self.bend * found)) + self.shift if np.isfinite(found) else None
+        return float(np.log(self.bend * least)) + self.shift if np.isfinite(least) else None
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -238,18 +178,16 @@ class Spectral(RidgeFolds):
         before = self._ledger.cost - self._owed
         alphas = np.array([self._alpha(lam) for lam in lams])
         f, p, lost = np.zeros((3, alphas.size))
-        for k in range(len(self.models)):
+        for fold in self._folds:
             clock.check()
-            fold = self._fold(k, np.inf)
-            value, slope, size = fold.at(alphas)
-            error = ROUNDING * size + fold.eigen.rounding(alphas) * np.abs(value)
+            value, slope, size = fold.by_gram.at(alphas)
+            error = ROUNDING * size + fold.by_gram.eigen.rounding(alphas) * np.abs(value)
             rough = error > GRAM_ERROR * np.abs(value)
-            if np.any(rough) and self._at_hand:
-                value[rough], slope[rough], size[rough] = self._by_rows(k).at(alphas[rough])
+            if np.any(rough) and fold.has_rows:
+                value[rough], slope[rough], size[rough] = fold.by_rows.at(alphas[rough])
                 error[rough] = ROUNDING * size[rough]
             f, p, lost = f + value, p + slope, lost + error
         spent, self._owed = self._ledger.cost - before, Cost()
-        grams = spent.grams / max(len(lams), 1)
         return [
             Evaluation(
                 lam,
@@ -258,104 +196,32 @@ class Spectral(RidgeFolds):
                 f_error=float(lost[j]),
                 error=float(lost[j]) if ask.gradient else np.nan,
                 # reads are whole, and the first has asked for them
-                cost=Cost(grams=grams, reads=0.0 if j else spent.reads),
+                cost=Cost(grams=spent.grams / len(lams), reads=0.0 if j else spent.reads),
             )
             for j, lam in enumerate(lams)
         ]
 
-    def _fit(self, found: Evaluation) -> Array:
-        alpha = self._alpha(found.lam)
-        folds = [self._fold(k, alpha) for k in range(len(self.models))]
-        return np.stack([self.cells.solution(fold.slopes(alpha), fold.means) for fold in folds])
+    def _fits(self, lam: Array) -> list[Fit]:
+        return [self._fit(fold, self._alpha(lam)) for fold in self._folds]
 
-    def _inverses(self, lam: Array) -> list[Inverse]:
-        alpha = self._alpha(lam)
-        folds = [self._fold(k, alpha) for k in range(len(self.models))]
-        return [self._inverse(partial(fold.eigen.solve, alpha), fold.means) for fold in folds]
+    def _fit(self, fold: Fold, alpha: float) -> Fit:
+        clock.check()
+        known = fold.at(alpha)
+        return Fit(known.slopes(alpha), partial(known.eigen.solve, alpha), known.means)
 
-    def _covers(self, whole: LinearModel) -> bool:
-        return super()._covers(whole) and not cast(Ridge, whole.penalty).weighted
-
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> tuple[Array, Inverse]:
-        alpha = self._alpha(lam)
-        fold = self._fold(len(self.models), alpha)
-        inverse = self._inverse(partial(fold.eigen.solve, alpha), fold.means)
-        return self.cells.solution(fold.slopes(alpha), fold.means), inverse
-
-    # ---- the decompositions
+    def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
+        (root,) = self._roots([self.span.penalty(whole)])
+        every = np.ones(self.design.train.shape[1], dtype=bool)
+        return self._fit(self._fold(every, ~every, root), self._alpha(lam))
 
     @cached_property
-    def _folds(self) -> dict[tuple[int, bool], Fold]:
-        return {}
-
-    def _fold(self, k: int, alpha: float) -> Fold:
-        """Fold k as well decomposed as α needs it; the last is that of all rows."""
-        if (k, False) not in self._folds:
-            self._folds[k, False] = self._of_gram(k)
-        fold = self._folds[k, False]
-        return fold if fold.eigen.serves(alpha) or not self._at_hand else self._by_rows(k)
-
-    def _by_rows(self, k: int) -> Fold:
-        if (k, True) not in self._folds:
-            self._folds[k, True] = self._of_rows(k)
-        return self._folds[k, True]
+    def _folds(self) -> list[Fold]:
+        design, roots = self.design, self._roots(self.penalties)
+        return [self._fold(*own) for own in zip(design.train, design.test, roots, strict=True)]
 
     @property
-    def _at_hand(self) -> bool:
-        """Whether the rows themselves can be decomposed."""
-        return self.design.in_memory or self.design.n * self._predictor.features <= DECOMPOSED**2
-
-    def _cells_of(self, k: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        design = self.design
-        if k == design.folds:
-            everything = np.ones(design.train.shape[1], dtype=bool)
-            return everything, ~everything
-        return design.train[k], design.test[k]
-
-    def _of_gram(self, k: int) -> Fold:
-        train, test = self._cells_of(k)
-        own, means = self.cells.trained(train)
-        root = self._root(k)
-        known = Eigen.of_gram(own.gram / root / root[:, None])
-        known = known._replace(V=known.V / root[:, None])
-        self._ledger.charge(grams=4.5 * root.size / self.design.n)  # 9r³ operations
-        few = bool(np.any(test)) and int(self.design.counts[test].sum()) <= root.size
-        return Fold(known, known.V.T @ own.cross, means, self._held(test, means, known.V, few))
-
-    def _of_rows(self, k: int) -> Fold:
-        train, test = self._cells_of(k)
-        A, y, s = self.cells.rows(train)
-        means = Means(np.zeros(A.shape[1]), np.zeros(y.shape[1]), float(s.sum()))
-        if self._predictor.Q is not None:
-            means = Means(s @ A / means.total, s @ y / means.total, means.total)
-        scale, root = np.sqrt(s)[:, None], self._root(k)
-        U, sigma, known = Eigen.of_rows(scale * (A - means.a) / root)
-        # Dividing by a column's own root leaves errors of rounding in every singular value.
-        known = known._replace(V=known.V / root[:, None])
-        self._ledger.charge(grams=10.0)
-        c = sigma[:, None] * (U.T @ (scale * (y - means.y)))
-        return Fold(known, c, means, self._held(test, means, known.V, True))
-
-    def _root(self, k: int) -> Array:
-        """√w of every column of fold k: V is for x, not for √w·x."""
-        all_rows = k == len(self.models)
-        return np.ones(self.work.predictor.features) if all_rows else self.roots[k]
-
-    def _held(
-        self, test: npt.NDArray[np.bool_], means: Means, U: Array, by_rows: bool
-    ) -> HeldRows | HeldMoments:
-        """Held-out rows by their moments, but where these would be more numbers, or lose digits."""
-        outer = self.design.outer
-        if type(outer) is Squared and not by_rows:
-            held = self.cells.sum(test).about(means.a, means.y)
-            return HeldMoments(
-                U.T @ held.gram @ U, U.T @ held.cross, float(held.squares.sum()), outer.scale
-            )
-        A, y, s = self.cells.rows(test)
-        return HeldRows((A - means.a) @ U, y - means.y, s, outer)
-
-
-# ---------------------------------------------------------------- several penalties
+    def _fold(self) -> Callable[..., Fold]:
+        return partial(Fold, self.cells, self.design.outer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,13 +232,13 @@ class Warm:
 
 
 class Fitted(NamedTuple):
-    """W of every fold, (K, p, T), with g and ∇g along it, and x where the rows were read again."""
+    """W of every fold, (K, p, T), with g and ∇g along it, and all of x, (K, size)."""
 
     W: Array
     g: Array
     g_w: Array
     lost: float  # what rounding may have done to f
-    X: Array | None = None
+    X: Array
 
 
 class BandedRidge(RidgeFolds):
@@ -408,8 +274,9 @@ class BandedRidge(RidgeFolds):
         return np.asarray(self.models[0].groups[self.span.alike, 0])
 
     @cached_property
-    def moments(self) -> FoldMoments:
-        return FoldMoments.of(self.cells)
+    def squares(self) -> list[FoldSquares]:
+        design = self.design
+        return [self.cells.fold(*own) for own in zip(design.train, design.test, strict=True)]
 
     @property
     def outer_scale(self) -> float:
@@ -424,7 +291,7 @@ class BandedRidge(RidgeFolds):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
         before, alpha = self._ledger.cost, self.alpha(lam)
-        factors = self.moments.factors(alpha, lam)
+        factors = self._factored(alpha, lam)
         fit = self._fitted(lam, factors)
         p, error, hessian, tangents = no_gradient(lam), np.nan, None, None
         if ask.gradient:
@@ -441,26 +308,36 @@ class BandedRidge(RidgeFolds):
             p,
             f_error=fit.lost,
             error=error,
-            warm=Warm(fit.X if fit.X is not None else self._laid_out(fit.W)),
+            warm=Warm(fit.X),
             cost=self._ledger.cost - before,
             hessian=hessian,
             tangents=tangents,
             folds=fit.g,
         )
 
+    def _factored(self, alpha: Array, lam: Array) -> list[Factor]:
+        """Of M = G + diag(α) of every fold."""
+        each = zip(self.squares, alpha, strict=True)
+        return self._factors(np.stack([own.G + np.diag(a) for own, a in each]), lam)
+
+    def _charge(self, columns: float) -> None:
+        """So many products of columns with matrices of every fold, in Gram matrices."""
+        self._ledger.charge(grams=columns * self.design.folds / (2.0 * self.design.n))
+
     def _fitted(self, lam: Array, factors: Sequence[Factor]) -> Fitted:
-        """By the moments, or where these lose too many digits by the rows."""
-        known, scale = self.moments, self.outer_scale
-        W, squares, half = known.fitted(factors)
-        g = scale * squares
+        """By the squares, or where these lose too many digits by the rows."""
+        scale, fitted = self.outer_scale, map(FoldSquares.fitted, self.squares, factors)
+        W, squares, half = (np.stack(part) for part in zip(*fitted, strict=True))
+        self._charge(4 * W.shape[2])
+        g, X = scale * squares, np.stack([self._laid_out(fit) for fit in self._by(factors, W)])
         share = max(ROUNDOFF / factor.pivot for factor in factors)
-        lost = scale * ROUNDING * float(known.c.sum()) + share * float(np.abs(g).sum())
+        size = scale * sum(float(own.c.sum()) for own in self.squares)
+        lost = ROUNDING * size + share * float(np.abs(g).sum())
         if lost <= GRAM_ERROR * float(g.sum()):
-            return Fitted(W, g.sum(axis=1), 2 * scale * half, lost)
-        start, inverses = self._laid_out(W), self._by(factors)
-        X, at, change = self._refined(lam, inverses, start, 0.0, most=self.max_steps)
-        pairs = zip(at.g_x, known.means, strict=True)
-        g_w = np.stack([self.cells.reduced(r, means)[0] for r, means in pairs])
+            return Fitted(W, g.sum(axis=1), 2 * scale * half, lost, X)
+        X, at, change = self._refined(lam, self._by(factors, W), X, 0.0, most=self.max_steps)
+        each = zip(at.g_x, self.squares, strict=True)
+        g_w = np.stack([self.cells.reduced(r, own.means)[0] for r, own in each])
         lost = float(np.abs(change).sum()) + ROUNDING * float(np.abs(at.g).sum())
         return Fitted(self.cells.slopes(X), at.g, g_w, lost, X)
 
@@ -468,7 +345,7 @@ class BandedRidge(RidgeFolds):
         self, alpha: Array, factors: Sequence[Factor], W: Array, Q: Array, p: Array
     ) -> tuple[Array, list[Array] | None]:
         """∇²f, over some targets at a time; and dx/dλ of every fold, where all are one part."""
-        (folds, features, targets), s, known = W.shape, p.size, self.moments
+        (folds, features, targets), s = W.shape, p.size
         total, scale, picks = np.diag(p), self.outer_scale, members(self.groups, p.size)
         some = max(1, int(BLOCK_ENTRIES // (features * s)))
         for first in range(0, targets, some):
@@ -477,11 +354,11 @@ class BandedRidge(RidgeFolds):
             w, q = (alpha[:, :, None] * own[:, :, part] for own in (W, Q))
             pulls = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)
             t = -solved(factors, pulls)
-            Vt = (known.V @ t).reshape(-1, s)
+            Vt = np.stack([own.V @ part for own, part in zip(self.squares, t, strict=True)])
             pulled = q[:, :, :, None] * t.reshape(folds, features, -1, s)
             E = picks.T @ pulled.sum(axis=(0, 2))
-            total += 2 * scale * (t.reshape(-1, s).T @ Vt) - E - E.T
-        known.charge(4 * s * targets)
+            total += 2 * scale * (t.reshape(-1, s).T @ Vt.reshape(-1, s)) - E - E.T
+        self._charge(4 * s * targets)
         return 0.5 * (total + total.T), self._moved(t, s) if some >= targets else None
 
     def _moved(self, t: Array, s: int) -> list[Array]:
@@ -489,34 +366,38 @@ class BandedRidge(RidgeFolds):
         slopes, Q = self.span.lifted(t).reshape(len(t), -1, s), self._predictor.Q
         if Q is None:
             return list(slopes)
-        mean = np.stack([means.a for means in self.moments.means]) + self.cells.centre[0]
+        mean = np.stack([own.means.a for own in self.squares]) + self.cells.centre[0]
         level = -(mean[:, None, :] @ t).reshape(len(t), -1, s)
         return list(np.concatenate([slopes, Q.T @ level], axis=1))
 
     def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """f at every λ′ that differs in one λⱼ, exactly, (s, L)."""
-        before, lam, W = self._ledger.cost, found.lam, self.cells.slopes(found.warm.X)
-        factors = self.moments.factors(self.alpha(lam), lam)
-        changes = self._changes(lam, places)
-        squares = self.moments.along(factors, W, self.groups, changes, self.roots)
-        return self.outer_scale * squares[0], self._ledger.cost - before
+        before = self._ledger.cost
+        return self._along(self, found.lam, places, [slice(None)])[0], self._ledger.cost - before
 
-    def _changes(self, lam: Array, places: Array) -> Array:
-        """What is added to α of each group where its λ moves to other places, (s, L)."""
-        level = np.exp(lam - self.shift) / self.bend
-        return np.asarray(level[:, None] * np.expm1(places - lam[:, None]))
+    def _along(self, first: BandedRidge, lam: Array, places: Array, sets: Sequence[slice]) -> Array:
+        """The same for sets of targets, (sets, s, L), with the penalties of `first`."""
+        factors = self._factored(first.alpha(lam), lam)
+        level, roots = np.exp(lam - self.shift) / self.bend, first._roots(first.penalties)
+        changes = level[:, None] * np.expm1(places - lam[:, None])  # of α of each group
+        each = zip(self.squares, factors, roots, strict=True)
+        total = sum(own.along(M, first.groups, changes, root, sets) for own, M, root in each)
+        asked = np.isfinite(changes)
+        columns = float(np.any(asked, axis=1)[first.groups[first.groups >= 0]].sum())
+        targets = self._predictor.outputs
+        self._charge(4 * targets + 2 * columns + 2 * len(sets) * float(asked.sum()))
+        return np.asarray(self.outer_scale * total)
 
-    def _laid_out(self, W: Array) -> Array:
-        return solved([partial(self.cells.solution, means=own) for own in self.moments.means], W)
-
-    def _fit(self, found: Evaluation) -> Array:
+    def _start(self, found: Evaluation, fits: Sequence[Fit]) -> Array:
         return np.asarray(found.warm.X)
 
-    def _inverses(self, lam: Array) -> list[Inverse]:
-        return self._by(self.moments.factors(self.alpha(lam), lam))
+    def _fits(self, lam: Array) -> list[Fit]:
+        factors = self._factored(self.alpha(lam), lam)
+        return self._by(factors, [M(own.B) for own, M in zip(self.squares, factors, strict=True)])
 
-    def _by(self, factors: Sequence[Factor]) -> list[Inverse]:
-        return [self._inverse(*own) for own in zip(factors, self.moments.means, strict=True)]
+    def _by(self, factors: Sequence[Factor], W: Iterable[Array]) -> list[Fit]:
+        each = zip(W, factors, self.squares, strict=True)
+        return [Fit(w, factor, own.means) for w, factor, own in each]
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         if self._covers(whole):
@@ -526,12 +407,12 @@ class BandedRidge(RidgeFolds):
             return None
         return BandedRidge([whole], design, self._plain_of, several=False).refitted(whole, lam)
 
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> tuple[Array, Inverse]:
+    def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
         own, means = self.cells.trained(np.ones(self.design.train.shape[1], dtype=bool))
         penalty = cast(Ridge, self.span.penalty(whole))
         alpha = self._of_columns([penalty.alpha(lam)])[0] / self.bend
         (factor,) = self._factors((own.gram + np.diag(alpha))[None], lam)
-        return self.cells.solution(factor(own.cross), means), self._inverse(factor, means)
+        return Fit(factor(own.cross), factor, means)
 
     # ---- some of the targets
 
@@ -541,14 +422,14 @@ class BandedRidge(RidgeFolds):
             models, self.design.of_targets(targets), self._plain_of, several=self.several
         )
         part.span = self.span
-        part.moments = self.moments.only(targets, part.work)
-        part.cells = part.moments.cells
+        part.cells = self.cells.only(targets, part.work)
+        part.squares = [own.only(targets) for own in self.squares]
         return part
 
     @cached_property
     def least(self) -> float | None:
         """log of the least curvature in any direction; None where squares do not show it."""
-        e = eigen.eigenvalues(self.moments.G)
+        e = np.stack([eigen.eigenvalues(own.G) for own in self.squares])
         least = float(e[:, 0].min())
         if least <= ROUNDING * float(e.max()):
             return None
@@ -560,10 +441,12 @@ class BandedRidge(RidgeFolds):
         for j, lam in enumerate(lams):
             alike = np.full(part.lam0.size, lam)
             try:
-                factors = part.moments.factors(part.alpha(alike), alike)
+                factors = part._factored(part.alpha(alike), alike)
             except InnerProblemError:
                 continue  # too weak for a factor
-            values[:, j] = part.outer_scale * part.moments.fitted(factors)[1].sum(axis=0)
+            errors = [own.fitted(M)[1] for own, M in zip(part.squares, factors, strict=True)]
+            values[:, j] = part.outer_scale * np.sum(errors, axis=0)
+            part._charge(4 * targets.size)
         # with that of forming the squares, if nobody has been told of it
         return values, part._ledger.cost + (self._told - before)
 
@@ -571,16 +454,13 @@ class BandedRidge(RidgeFolds):
         self, sets: Sequence[Index], lam: Array, places: Array
     ) -> tuple[Array | None, Cost]:
         """By one factor, inverse and decomposition of the axes."""
-        first, every = self.of_targets(sets[0]), self.of_targets(np.concatenate(sets)).moments
-        ends = np.cumsum([0, *(own.size for own in sets)])
-        parts = [slice(*pair) for pair in pairwise(ends)]
+        every, ends = self.of_targets(np.concatenate(sets)), np.cumsum([own.size for own in sets])
+        parts = [slice(end - own.size, end) for own, end in zip(sets, ends, strict=True)]
         try:
-            factors = every.factors(first.alpha(lam), lam)
+            f = every._along(self.of_targets(sets[0]), lam, places, parts)
         except InnerProblemError:
             return None, Cost()
-        W, changes = every.fitted(factors)[0], first._changes(lam, places)
-        squares = every.along(factors, W, first.groups, changes, first.roots, parts)
-        return first.outer_scale * squares, every.cells.design.ledger.cost
+        return f, every._ledger.cost
 
     def joined(self, sets: Sequence[Index], parts: Sequence[Array]) -> Array:
         design = self._predictor

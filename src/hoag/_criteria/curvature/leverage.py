@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import ROUNDOFF, Array
-from hoag._criteria.base import CHEAP
-from hoag._criteria.curvature.eigen import DECOMPOSED, Eigen
+from hoag._criteria.curvature.eigen import DECOMPOSED, Decomposition, Eigen
 from hoag._glm.centred import CentredRows
 from hoag._glm.rows import BLOCK_ENTRIES
 from hoag._linalg.cholesky import Factor
@@ -124,7 +123,7 @@ def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
 
 
 class Part(NamedTuple):
-    """Some rows for many α: Z and Z² there, the residuals r (m, K, L), and 1 − h (m, L)."""
+    """Some rows for many α: Z and squares there, the residuals r (m, K, L), and 1 − h (m, L)."""
 
     some: slice
     Z: Array
@@ -136,9 +135,9 @@ class Part(NamedTuple):
 class Spectrum(NamedTuple):
     """One decomposition for every λ, of RᵀR or, where columns outnumber rows, of RRᵀ.
 
-        √S r = r₀ + Z diag(w) c,   1 − h = h₀ + Z² w,   c = Zᵀ√S y
-        Z = RV:                    r₀ = √S y, h₀ = 1 − share, w = −1/(e + α)
-        RRᵀ = Z diag(e) Zᵀ:        r₀ = 0, h₀ = −share α/(raised + α), w = α/(e + α)
+        √S r = r₀ + Z diag(w) c,   1 − h = h₀ + Z² w − share w₀,   c = Zᵀ√S y
+        Z = RV:                    r₀ = √S y, h₀ = 1, w = −1/(e + α), w₀ = 1
+        RRᵀ = Z diag(e) Zᵀ:        r₀ = 0, h₀ = 0, w = α/(e + α), w₀ = α/(raised + α)
 
     raised   the eigenvalue that stands for the intercept, where RRᵀ is decomposed
     """
@@ -155,62 +154,53 @@ class Spectrum(NamedTuple):
         return self.rows.p > self.rows.n
 
     def weights(self, alphas: Array) -> tuple[Array, Array]:
-        """w and dw/dλ, (r, L)."""
+        """w and dw/dλ, with −w₀ below, (r + 1, L)."""
         e = self.eigen.e[:, None]
         kept = alphas / (e + alphas)
-        if self.wide:
-            return kept, kept * (1.0 - kept)
-        return -1.0 / (e + alphas), kept / (e + alphas)
-
-    def null(self, alphas: Array) -> tuple[Array, Array]:
-        """What the share of the intercept is taken off 1 − h by, and its derivative, (L,)."""
-        kept = alphas / (self.raised + alphas) if self.wide else np.ones(alphas.size)
-        return kept, kept * (1.0 - kept)
+        if not self.wide:
+            ones = np.ones((1, alphas.size))
+            w, dw = -1.0 / (e + alphas), kept / (e + alphas)
+            return np.vstack([w, -ones]), np.vstack([dw, 0.0 * ones])
+        kept = np.vstack([kept, alphas / (self.raised + alphas)])
+        sign = np.append(np.ones(len(e)), -1.0)[:, None]
+        return sign * kept, sign * kept * (1.0 - kept)
 
     def parts(self, alphas: Array) -> Iterator[Part]:
         """All rows, some at a time, so that what is made of them stays near the processor."""
-        w, null = self.weights(alphas)[0], self.null(alphas)[0]
-        targets, whole, least = self.c.shape[1], *self._range
-        moved = (w[:, None, :] * self.c[:, :, None]).reshape(len(w), -1)
+        w, (n, targets) = self.weights(alphas)[0], self.y.shape
+        moved = (w[:-1, None, :] * self.c[:, :, None]).reshape(len(w) - 1, -1)
         height = max(1, int(BLOCK_ENTRIES / (4 * alphas.size * targets + len(w))))
-        for start in range(0, len(self.Z), height):
-            some = slice(start, min(start + height, len(self.Z)))
-            Z = self.Z[some]
-            squares = Z * Z
-            residual = (Z @ moved).reshape(len(Z), targets, -1) / self.rows.root[some, :, None]
+        for start in range(0, n, height):
+            some = slice(start, min(start + height, n))
+            Z, root = self.Z[some], self.rows.root[some, :, None]
+            squares = np.column_stack([Z * Z, self.rows.share[some]])
+            residual = (Z @ moved).reshape(len(Z), targets, -1) / root
             if not self.wide:
                 residual += self.y[some, :, None]
-            gap = whole - self.rows.share[some, None] * null + squares @ w
-            yield Part(some, Z, squares, residual, np.maximum(gap, least))
+            yield Part(some, Z, squares, residual, self._above_0(squares @ w))
+
+    def _above_0(self, gap: Array) -> Array:
+        """1 − h from what is added to h₀: a difference of numbers near 1, or none."""
+        return np.maximum(gap, TINY) if self.wide else np.maximum(1.0 + gap, ROUNDOFF)
 
     @property
-    def _range(self) -> tuple[float, float]:
-        """What 1 − h is counted from, and the least that is told from 0."""
-        return (0.0, TINY) if self.wide else (1.0, ROUNDOFF)
-
-    @property
-    def _totals(self) -> tuple[Array, float]:
-        """Z² and the shares, summed over all rows, (r, 1) and a number."""
-        e = self.eigen.e[:, None]
-        return np.ones_like(e) if self.wide else e, float(self.rows.share.sum())
+    def _totals(self) -> Array:
+        """The squares of all rows, summed, (r + 1, 1)."""
+        e = self.eigen.e
+        return np.append(np.ones_like(e) if self.wide else e, self.rows.share.sum())[:, None]
 
     def mean_gap(self, alphas: Array) -> Array:
         """The mean of 1 − h, (1, L)."""
-        w, null, (whole, least) = self.weights(alphas)[0], self.null(alphas)[0], self._range
-        squares, share = self._totals
-        used = np.sum(squares * w, axis=0, keepdims=True) - null * share
-        return np.asarray(np.maximum(whole + used / len(self.Z), least))
+        total = np.sum(self._totals * self.weights(alphas)[0], axis=0, keepdims=True)
+        return self._above_0(total / len(self.Z))
 
     def slope(self, alphas: Array, part: Part, u: Array, v: Array, mean: bool) -> Array:
         """Σᵢ uᵢ drᵢ/dλ + vᵢ dhᵢ/dλ of some rows, (L,); with `mean` h is that of all rows."""
-        dw, dnull = self.weights(alphas)[1], self.null(alphas)[1]
-        scaled = u / self.rows.root[part.some, :, None]
-        pulled = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(len(dw), *u.shape[1:])
-        squares, share = part.squares.T @ v, self.rows.share[part.some] @ v
-        if mean:
-            squares, share = (own * v.sum(axis=0) / len(self.Z) for own in self._totals)
-        moved = np.sum(pulled * dw[:, None, :] * self.c[:, :, None], axis=(0, 1))
-        return np.asarray(moved - np.sum(squares * dw, axis=0) + share * dnull)
+        dw, scaled = self.weights(alphas)[1], u / self.rows.root[part.some, :, None]
+        pulled = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(-1, *u.shape[1:])
+        squares = self._totals * v.sum(axis=0) / len(self.Z) if mean else part.squares.T @ v
+        moved = np.sum(pulled * dw[:-1, None, :] * self.c[:, :, None], axis=(0, 1))
+        return np.asarray(moved - np.sum(squares * dw, axis=0))
 
     def fit(self, alpha: float) -> Fit:
         parts, q = list(self.parts(np.array([alpha]))), self.c / (self.eigen.e + alpha)[:, None]
@@ -227,8 +217,8 @@ class Spectrum(NamedTuple):
         return self._replace(rows=rows, y=self.y[:, targets], c=self.c[:, targets])
 
 
-class Spectra:
-    """The decompositions of rows, by a Gram matrix, and where that loses digits by the rows.
+class Spectra(Decomposition[Spectrum]):
+    """The decompositions of all rows.
 
     mean   the mean of 1 − h is wanted, and not each
     """
@@ -236,9 +226,8 @@ class Spectra:
     def __init__(self, rows: CentredRows, y: Array, mean: bool) -> None:
         self.rows, self.y, self.mean = rows, y, mean
 
-    def at(self, alpha: float) -> Spectrum:
-        """As well decomposed as α needs it."""
-        return self.by_gram if alpha >= self.trusted_from else self.by_rows
+    def trusts(self, alpha: float) -> bool:
+        return alpha >= self.trusted_from
 
     @cached_property
     def trusted_from(self) -> float:
@@ -258,8 +247,7 @@ class Spectra:
                 return float(alpha)
         return 0.0 if e[-1] == 0 else np.inf
 
-    @cached_property
-    def by_gram(self) -> Spectrum:
+    def _of_gram(self) -> Spectrum:
         rows, y = self.rows, self.rows.root * self.y
         n, p = rows.n, rows.p
         if p > n:
@@ -274,22 +262,13 @@ class Spectra:
         Z *= rows.root
         return Spectrum(rows, self.y, known, Z, Z.T @ y)
 
-    @cached_property
-    def by_rows(self) -> Spectrum:
-        rows, y = self.rows, self.rows.root * self.y
-        A = rows.scaled
+    def _of_rows(self) -> Spectrum:
+        rows, y, A = self.rows, self.rows.root * self.y, self.rows.scaled
         rank = min(rows.p, rows.n - int(np.any(rows.share)))  # rows that are centred sum to 0
         rows.flops += 30.0 * A.size * min(A.shape)
         U, sigma, known = Eigen.of_rows(A, rank)
         Z = U if rows.p > rows.n else U * sigma
         return Spectrum(rows, self.y, known, Z, Z.T @ y, np.inf)
-
-    @property
-    def least(self) -> float:
-        """The least e; ∞ where there is none, or it takes too much work to find."""
-        if self.trusted_from == 0:
-            return self.by_gram.eigen.least
-        return self.by_rows.eigen.least if self.rows.n * self.rows.p**2 <= CHEAP else np.inf
 
     def of_targets(self, rows: CentredRows, targets: npt.NDArray[np.intp]) -> Spectra:
         """The same for some of the targets."""
