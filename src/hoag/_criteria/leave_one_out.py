@@ -27,7 +27,7 @@ every λ; see `hoag._criteria.curvature.leverage`. What that found is computed o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -50,7 +50,7 @@ from hoag._glm.losses import OuterLoss, Squared
 from hoag._glm.penalties import Ridge
 from hoag._glm.rows import Rows
 from hoag._glm.term import picked
-from hoag._linalg import eigen
+from hoag._linalg.eigen import along
 
 Index = npt.NDArray[np.intp]
 EVERY = slice(None)
@@ -197,24 +197,23 @@ class LeaveOneOut(Criterion):
     ) -> LeftOut:
         return LeftOut(self.y[some, block], self.weights[some], self.outer, residual, gap)
 
-    def _fit(self, alpha: Array, block: Any) -> Fit:
-        """The fit of some targets, by the decomposition where there is one."""
-        if self._decomposes:
-            self.centred.flops += 4.0 * self.n * min(self.n, self.p)
-            return self._spectra.at(float(alpha[0])).fit(float(alpha[0]))
-        return self._factor(alpha, block)
+    def _by_eigen(self, alpha: Array, block: slice | Index = EVERY) -> Fit:
+        """The fit of all targets by the decomposition."""
+        self.centred.flops += 4.0 * self.n * min(self.n, self.p)
+        return self._spectra.at(float(alpha[0])).fit(float(alpha[0]))
 
-    def _factor(self, alpha: Array, block: Any) -> FactoredFit:
-        """By the factor of the smaller side."""
+    def _by_factor(self, alpha: Array, block: slice | Index) -> FactoredFit:
+        """The fit of some targets by the factor of the smaller side."""
         return (dual if self._wide else exact)(self.centred, self._y[:, block], alpha)
 
-    def _fits(self, lam: Array, fit: Any = None) -> list[tuple[Any, LeftOut, slice]]:
+    def _fits(self, lam: Array, eigen: bool) -> list[tuple[Any, LeftOut, slice]]:
         """The fit of every block of targets, and what leaving out each row makes of it."""
+        fit: Callable[[Array, slice], Fit] = self._by_eigen if eigen else self._by_factor
         found, alphas = [], self.penalty.alpha(lam).reshape(self.p, -1)
         for block in self._blocks:
             clock.check()
             try:
-                own = (fit or self._fit)(alphas[:, block.start or 0], block)
+                own = fit(alphas[:, block.start or 0], block)
             except LinAlgError:
                 raise InnerProblemError(
                     "The ridge problem is singular to rounding at lam = "
@@ -232,7 +231,7 @@ class LeaveOneOut(Criterion):
         """f(λ) and its exact gradient; there is no tolerance to meet."""
         if self._decomposes:
             return self.values([lam], ask)[0]
-        fits = self._fits(lam)
+        fits = self._fits(lam, eigen=False)
         folds = np.sum([out.loss[:, 0] for _, out, _ in fits], axis=0)
         value, p, error = float(folds.sum()), no_gradient(lam), np.nan
         hessian, tangents = None, None
@@ -352,14 +351,14 @@ class LeaveOneOut(Criterion):
         if not self._one_factor:
             return None, Cost()
         lam, total = found.lam, np.full(places.shape, np.nan)
-        fit = cast(FactoredFit, self._fits(lam)[0][0])
+        fit = cast(FactoredFit, self._fits(lam, eigen=False)[0][0])
         inverse, level = fit.inverse(np.eye(self.p)), np.exp(lam - self.penalty.shift)
         for j in range(lam.size):
             asked = np.flatnonzero(np.isfinite(places[j]))
             if asked.size:
                 own = np.flatnonzero(self.groups[:, 0] == j)
                 d = level[j] * np.expm1(places[j, asked] - lam[j])
-                total[j, asked] = self._moved(fit, own, *eigen.along(inverse[np.ix_(own, own)], d))
+                total[j, asked] = self._moved(fit, own, *along(inverse[np.ix_(own, own)], d))
         asked_for = float(np.isfinite(places).sum())
         self.centred.flops += 2.0 * self.n * self.p * (asked_for + 2 * self.p) + 2.0 * self.p**3
         return total, self._spent()
@@ -375,7 +374,9 @@ class LeaveOneOut(Criterion):
             r[some] += (Z @ w).reshape(r[some].shape)
         if self.gcv:
             gap = gap.mean(axis=0, keepdims=True)
-        return np.asarray(self._left_out(r, np.maximum(gap, ROUNDOFF)).loss.sum(axis=0))
+        gap = np.maximum(gap, ROUNDOFF)
+        places = [slice(k, k + 1) for k in range(D.shape[1])]
+        return np.array([self._left_out(r[:, :, k], gap[:, k]).loss.sum() for k in places])
 
     # ---- the end
 
@@ -387,7 +388,7 @@ class LeaveOneOut(Criterion):
         """
         alpha = self._alpha(found.lam)
         exactly = self._decomposes and alpha < self._spectra.trusted_from
-        fits = self._fits(found.lam, self._fit if exactly else self._factor)
+        fits = self._fits(found.lam, exactly)
         folds = np.sum([out.loss[:, 0] for _, out, _ in fits], axis=0)
         error = ROUNDING * float(np.abs(folds).sum())
         if exactly and not self.gcv:
@@ -418,12 +419,12 @@ class LeaveOneOut(Criterion):
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:
             return found.x, Cost()
-        fits = self._fits(found.lam)
+        fits = self._fits(found.lam, self._decomposes)
         return np.concatenate([fit.theta() for fit, *_ in fits], axis=1), self._spent()
 
     def predictions(self, lam: Array) -> Array:
         """What the fit without row i predicts for row i, shape of y."""
-        errors = [out.error[:, :, 0] for _, out, _ in self._fits(lam)]
+        errors = [out.error[:, :, 0] for _, out, _ in self._fits(lam, self._decomposes)]
         predicted = self.y - np.concatenate(errors, axis=1)
         return predicted[:, 0] if self.flat else predicted
 
@@ -459,7 +460,7 @@ class LeaveOneOut(Criterion):
         for j, lam in enumerate(lams):
             alpha = np.where(free, self.penalty.floor, np.exp(lam - self.penalty.shift))
             try:
-                fit = self._factor(alpha, targets)
+                fit = self._by_factor(alpha, targets)
             except LinAlgError:
                 continue  # too weak for a factor
             for k, t in enumerate(targets.tolist()):

@@ -198,17 +198,14 @@ class Separable(Criterion):
         return [Box(domain.lower[own], domain.upper[own]) for own in self.owns]
 
 
-def separated(whole: Any, n_jobs: int | None) -> Criterion:
-    """The same with its targets one by one, where that is possible and each has factors of its own.
-
-    whole   a criterion of many targets with `groups`, which makes those of some
-    """
-    sets, whole.at_once = separable(whole.groups), n_jobs
-    if len(sets) == 1 or not by_columns(whole.groups, sets):
-        return cast(Criterion, whole)
-    each = Separable(whole, whole.groups, sets, n_jobs)
-    known = all(part.lam0.size == 1 or part.traits.has_hessian for part in each.parts)
-    return each if known else cast(Criterion, whole)
+def separated(whole: SharedTargets, groups: Index, n_jobs: int | None) -> Separable | None:
+    """The targets one by one, where that is possible and each is searched by ∇²f or in one λ."""
+    sets = separable(groups)
+    if len(sets) == 1 or not by_columns(groups, sets):
+        return None
+    found = Separable(whole, groups, sets, n_jobs)
+    known = all(part.lam0.size == 1 or part.traits.has_hessian for part in found.parts)
+    return found if known else None
 
 
 def by_columns(groups: Index, sets: Sets) -> bool:

@@ -117,8 +117,8 @@ class RidgeEstimator(LinearEstimator):
             gcv=_is(self.cv, "gcv"),
             outer=target.outer,
         )
-
-        criterion = separated(loo, self.n_jobs)
+        loo.at_once = self.n_jobs
+        criterion = separated(loo, loo.groups, self.n_jobs) or loo
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._criteria.moments import CellMoments, Means
 from hoag._glm.basis import FEW
 from hoag._glm.losses import OuterLoss, Squared
-from hoag._linalg import eigen
+from hoag._linalg import eigen as linalg
 
 # Up to so many rows or columns, whichever are fewer, ridge regression with one penalty is
 # decomposed; up to the square of it entries are held as an array.
@@ -38,14 +38,14 @@ class Eigen(NamedTuple):
 
     @staticmethod
     def of_gram(G: Array) -> Eigen:
-        e, V = eigen.eigen(G)
+        e, V = linalg.eigen(G)
         return Eigen(e, V, ROUNDOFF * float(e[-1]))
 
     @staticmethod
     def of_rows(A: Array, rank: int | None = None) -> tuple[Array, Array, Eigen]:
         """U and σ, A = U diag(σ) Vᵀ, and e = σ²; of the `rank` largest alone."""
         kept = slice(-rank if rank else None, None)
-        U, sigma, V = (part[..., kept] for part in eigen.singular(A))
+        U, sigma, V = (part[..., kept] for part in linalg.singular(A))
         return U, sigma, Eigen(sigma**2, V, 0.0)
 
     def rounding(self, alpha: Any) -> Any:
