@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag._core.result import Ask
+from hoag._criteria.base import Traits
 from hoag._criteria.ridge_folds import BandedRidge
-from hoag._criteria.separable import Separable
+from hoag._criteria.separable import Separable, separated
 
 FOLDS = KFold(4)
 
@@ -218,6 +220,56 @@ def test_sets_of_targets_are_found_by_what_they_share():
     xs = criterion.solution(found)[0]
     for ours, theirs in zip(xs, slow.verify(truth, 1e-9).x, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+class Bowls(hoag.Criterion):
+    """Σ_t ‖λ_t − centre_t‖² over some targets; x is as many numbers."""
+
+    def __init__(self, centres):
+        self.centres, self.least = centres, None
+
+    @property
+    def lam0(self):
+        return np.zeros(self.centres.size)
+
+    def _evaluate(self, lam, ask, warm):
+        d = lam - self.centres.ravel()
+        found = hoag.Evaluation(lam, float(d @ d), 2 * d, hessian=2 * np.eye(d.size), error=0.0)
+        return replace(found, x=d, f_error=0.0)
+
+    @property
+    def traits(self):
+        return Traits(has_hessian=True, exact=True, blocks=np.arange(self.lam0.size))
+
+    def of_targets(self, targets):
+        return Bowls(self.centres[targets])
+
+    def values_alike(self, targets, lams):
+        d = np.asarray(lams)[:, None] - self.centres[targets, None, :]
+        return np.sum(d**2, axis=2), hoag.Cost()
+
+    def profiles_alike(self, sets, lam, places):
+        return None, hoag.Cost()
+
+    def joined(self, sets, parts):
+        return np.concatenate(parts)
+
+
+def test_any_criteria_of_sets_of_targets_are_searched_one_by_one():
+    """All that is asked of them is what `SharedTargets` says."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(-3, 3, size=(5, 2))
+    groups = np.arange(10).reshape(5, 2).T
+    whole = Bowls(centres)
+    criterion = separated(whole, groups, None)
+    lam = rng.normal(size=10)
+    assert criterion.value(lam).value == pytest.approx(whole.value(lam).value)
+    assert criterion.evaluate(lam).grad == pytest.approx(whole.evaluate(lam).grad)
+    result = hoag.minimize(criterion, bounds=(-5.0, 5.0))
+    assert result.converged
+    np.testing.assert_allclose(result.lam, centres.ravel(), atol=1e-2)
+    np.testing.assert_allclose(result.x, result.lam - centres.ravel())
+    assert separated(whole, np.zeros((2, 5), dtype=int), None) is None  # one set
 
 
 def test_targets_that_share_only_some_penalties_are_not_taken_apart():

@@ -155,7 +155,7 @@ class Spectral(RidgeFolds):
 
     @property
     def traits(self) -> Traits:
-        # A look costs so little that no basin need be missed: q goes from 0 to c/e within 6 units.
+        # A place costs so little that no basin need be missed: q goes from 0 to c/e in 6 units.
         blocks = np.zeros(1, dtype=np.intp)
         return Traits(SPACING / 3, exact=True, batched=True, least=self._least, blocks=blocks)
 
@@ -389,7 +389,7 @@ class BandedRidge(RidgeFolds):
         return np.asarray(self.outer_scale * total)
 
     def _start(self, found: Evaluation, fits: Sequence[Fit]) -> Array:
-        return np.asarray(found.warm.X)
+        return super()._start(found, fits) if found.warm is None else np.asarray(found.warm.X)
 
     def _fits(self, lam: Array) -> list[Fit]:
         factors = self._factored(self.alpha(lam), lam)

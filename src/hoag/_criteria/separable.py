@@ -149,7 +149,7 @@ class Separable(Criterion):
 
     def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         own = tol / np.sqrt(len(self.parts))
-        each = zip(self.parts, self._evaluated(found), strict=True)
+        each = zip(self.parts, found.parts, strict=True)
         return self.joined([part.verify(piece, own, deadline) for part, piece in each])
 
     def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
@@ -159,7 +159,7 @@ class Separable(Criterion):
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         if found.x is not None:
             return found.x, Cost()
-        each = zip(self.parts, self._evaluated(found), strict=True)
+        each = zip(self.parts, found.parts, strict=True)
         return self._joined_x([part.solution(piece)[0] for part, piece in each]), Cost()
 
     def _joined_x(self, parts: Sequence[Any]) -> Any:
@@ -167,11 +167,6 @@ class Separable(Criterion):
         if not isinstance(parts[0], tuple):
             return self.whole.joined(self.targets, parts)
         return tuple(self.whole.joined(self.targets, fold) for fold in zip(*parts, strict=True))
-
-    def _evaluated(self, found: Evaluation) -> list[Evaluation]:
-        """The evaluations of all parts; those of which only f is known are made."""
-        each = zip(self.parts, found.parts, strict=True)
-        return [piece if piece.warm is not None else part.value(piece.lam) for part, piece in each]
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         """X(λ) of the model on all rows, from those of its parts."""

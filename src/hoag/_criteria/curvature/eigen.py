@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core import clock
 from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._criteria.moments import CellMoments, Means
 from hoag._glm.basis import FEW
@@ -192,11 +193,12 @@ class Fold(Decomposition[FoldAt]):
         self.has_rows = design.in_memory or entries <= DECOMPOSED**2
 
     def _of_gram(self) -> FoldAt:
+        clock.check()
         own, means = self.cells.trained(self.train)
         known = Eigen.of_gram(own.gram / self.root / self.root[:, None])
         U, design = known.V / self.root[:, None], self.cells.design
         design.ledger.charge(grams=4.5 * len(U) / design.n)  # 9r³ operations
-        few = bool(np.any(self.test)) and int(design.counts[self.test].sum()) <= len(U)
+        few = int(design.counts[self.test].sum()) <= len(U)
         held = self._held_rows(means, U) if few else self._held(means, U)
         return FoldAt(known._replace(V=U), U.T @ own.cross, means, held)
 

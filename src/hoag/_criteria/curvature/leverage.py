@@ -100,7 +100,7 @@ def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
         for columns, R in rows.column_blocks():
             yield slice(None), columns, R / root, (inverse @ R) / alpha[columns] / root
 
-    @cache  # made when second derivatives are asked for
+    @cache
     def whole() -> tuple[Array, Array]:
         parts = [(A, B) for _, _, A, B in solved()]
         A, B = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
