@@ -265,15 +265,13 @@ class LeaveOneOut(Criterion):
         for spectrum in {id(own): own for own in known}.values():
             some = np.array([own is spectrum for own in known])
             at = alphas[some]
-            mean, least = spectrum.mean_gap(at), np.ones(at.size)
-            for part in spectrum.parts(at):
-                own = mean if self.gcv else part.gap
-                out = self._left_out(part.residual, own, some=part.some)
+            gap[some] = 1.0
+            for part in spectrum.parts(at, self.gcv):
+                out = self._left_out(part.residual, part.gap, some=part.some)
                 f[some] += out.loss.sum(axis=0)
-                least = np.minimum(least, own.min(axis=0))
+                gap[some] = np.minimum(gap[some], part.gap.min(axis=0))
                 if ask.gradient:
-                    p[some] += spectrum.slope(at, part, out.u, out.v, self.gcv)
-            gap[some] = least
+                    p[some] += spectrum.slope(part, out.u, out.v)
             self.centred.flops += (8.0 if ask.gradient else 4.0) * spectrum.Z.size * at.size
             rounding = ROUNDOFF + spectrum.eigen.rounding(at)
             lost[some] = rounding * np.abs(p[some]) + ROUNDOFF * np.abs(f[some])

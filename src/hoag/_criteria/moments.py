@@ -100,8 +100,11 @@ class CellMoments:
     def inverse(self, solve: Inverse, r: Array, means: Means) -> Array:
         """∇²₁h⁻¹r, with the intercept eliminated; `solve` is that of rows about their mean."""
         w, b = self.reduced(r, means)
-        d = solve(w)
-        return self._joined(d, b / means.total - (means.a + self.centre[0]) @ d)
+        return self.tangent(solve(w), means, b / means.total)
+
+    def tangent(self, w: Array, means: Means, b: Array | float = 0.0) -> Array:
+        """A step along w, which b follows, and one along b."""
+        return self._joined(w, b - (means.a + self.centre[0]) @ w)
 
     def _joined(self, w: Array, b: Array) -> Array:
         Q = self.design.predictor.Q

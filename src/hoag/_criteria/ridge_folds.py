@@ -363,12 +363,11 @@ class BandedRidge(RidgeFolds):
 
     def _moved(self, t: Array, s: int) -> list[Array]:
         """dx/dλ of every fold as its model lays x out, (size, s), from dW/dλ, (K, p, T·s)."""
-        slopes, Q = self.span.lifted(t).reshape(len(t), -1, s), self._predictor.Q
-        if Q is None:
-            return list(slopes)
-        mean = np.stack([own.means.a for own in self.squares]) + self.cells.centre[0]
-        level = -(mean[:, None, :] @ t).reshape(len(t), -1, s)
-        return list(np.concatenate([slopes, Q.T @ level], axis=1))
+        each = zip(t.reshape(*t.shape[:2], -1, s), self.squares, strict=True)
+        return [
+            np.stack([self.cells.tangent(own[:, :, j], known.means) for j in range(s)], axis=1)
+            for own, known in each
+        ]
 
     def profile(self, found: Evaluation, places: Array) -> tuple[Array, Cost]:
         """f at every λ′ that differs in one λⱼ, exactly, (s, L)."""

@@ -31,7 +31,7 @@ class CentredRows:
         other.flops = 0.0
         return other
 
-    @property
+    @cached_property
     def root(self) -> Array:
         """√s, as a column."""
         return np.sqrt(self.weights)[:, None]

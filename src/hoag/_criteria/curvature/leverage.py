@@ -123,13 +123,17 @@ def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
 
 
 class Part(NamedTuple):
-    """Some rows for many α: Z and squares there, the residuals r (m, K, L), and 1 − h (m, L)."""
+    """Some rows for many α: Z there, the residuals r (m, K, L), 1 − h (m, L), or its mean (1, L).
+
+    dw, squares   what r and 1 − h move by with λ: see `Spectrum.slope`
+    """
 
     some: slice
     Z: Array
-    squares: Array
     residual: Array
     gap: Array
+    dw: Array
+    squares: Array | None
 
 
 class Spectrum(NamedTuple):
@@ -165,19 +169,25 @@ class Spectrum(NamedTuple):
         sign = np.append(np.ones(len(e)), -1.0)[:, None]
         return sign * kept, sign * kept * (1.0 - kept)
 
-    def parts(self, alphas: Array) -> Iterator[Part]:
-        """All rows, some at a time, so that what is made of them stays near the processor."""
-        w, (n, targets) = self.weights(alphas)[0], self.y.shape
+    def parts(self, alphas: Array, mean: bool) -> Iterator[Part]:
+        """All rows, some at a time, so that what is made of them stays near the processor.
+
+        mean   h is that of all rows
+        """
+        (w, dw), (n, targets) = self.weights(alphas), self.y.shape
         moved = (w[:-1, None, :] * self.c[:, :, None]).reshape(len(w) - 1, -1)
         height = max(1, int(BLOCK_ENTRIES / (4 * alphas.size * targets + len(w))))
+        gap, squares = self._above_0(np.sum(self._totals * w, axis=0, keepdims=True) / n), None
         for start in range(0, n, height):
             some = slice(start, min(start + height, n))
             Z, root = self.Z[some], self.rows.root[some, :, None]
-            squares = np.column_stack([Z * Z, self.rows.share[some]])
             residual = (Z @ moved).reshape(len(Z), targets, -1) / root
             if not self.wide:
                 residual += self.y[some, :, None]
-            yield Part(some, Z, squares, residual, self._above_0(squares @ w))
+            if not mean:
+                squares = np.column_stack([Z * Z, self.rows.share[some]])
+                gap = self._above_0(squares @ w)
+            yield Part(some, Z, residual, gap, dw, squares)
 
     def _above_0(self, gap: Array) -> Array:
         """1 − h from what is added to h₀: a difference of numbers near 1, or none."""
@@ -189,21 +199,19 @@ class Spectrum(NamedTuple):
         e = self.eigen.e
         return np.append(np.ones_like(e) if self.wide else e, self.rows.share.sum())[:, None]
 
-    def mean_gap(self, alphas: Array) -> Array:
-        """The mean of 1 − h, (1, L)."""
-        total = np.sum(self._totals * self.weights(alphas)[0], axis=0, keepdims=True)
-        return self._above_0(total / len(self.Z))
-
-    def slope(self, alphas: Array, part: Part, u: Array, v: Array, mean: bool) -> Array:
-        """Σᵢ uᵢ drᵢ/dλ + vᵢ dhᵢ/dλ of some rows, (L,); with `mean` h is that of all rows."""
-        dw, scaled = self.weights(alphas)[1], u / self.rows.root[part.some, :, None]
+    def slope(self, part: Part, u: Array, v: Array) -> Array:
+        """Σᵢ uᵢ drᵢ/dλ + vᵢ dhᵢ/dλ of some rows, (L,)."""
+        scaled = u / self.rows.root[part.some, :, None]
         pulled = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(-1, *u.shape[1:])
-        squares = self._totals * v.sum(axis=0) / len(self.Z) if mean else part.squares.T @ v
-        moved = np.sum(pulled * dw[:-1, None, :] * self.c[:, :, None], axis=(0, 1))
-        return np.asarray(moved - np.sum(squares * dw, axis=0))
+        moved = np.sum(pulled * part.dw[:-1, None, :] * self.c[:, :, None], axis=(0, 1))
+        squares = self._totals * v.sum(axis=0) / len(self.Z)
+        if part.squares is not None:
+            squares = part.squares.T @ v
+        return np.asarray(moved - np.sum(squares * part.dw, axis=0))
 
     def fit(self, alpha: float) -> Fit:
-        parts, q = list(self.parts(np.array([alpha]))), self.c / (self.eigen.e + alpha)[:, None]
+        parts = list(self.parts(np.array([alpha]), mean=False))
+        q = self.c / (self.eigen.e + alpha)[:, None]
 
         def theta() -> Array:
             if not self.wide:
@@ -240,9 +248,8 @@ class Spectra(Decomposition[Spectrum]):
         for alpha in (0.0, *np.geomspace(ROUNDOFF * e[-1], e[-1], TRIED)) if e[-1] > 0 else ():
             room = 1.0
             if not known.wide and alpha + e[0] > 0:
-                at = np.array([alpha])
-                gaps = [known.mean_gap(at)] if self.mean else [part.gap for part in known.parts(at)]
-                room = min(float(gap.min()) for gap in gaps)
+                parts = known.parts(np.array([alpha]), self.mean)
+                room = min(float(part.gap.min()) for part in parts)
             if known.eigen.serves(alpha, room):
                 return float(alpha)
         return 0.0 if e[-1] == 0 else np.inf
