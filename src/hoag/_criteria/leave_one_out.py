@@ -420,6 +420,10 @@ class LeaveOneOut(Criterion):
         fits = self._fits(found.lam, self._decomposes)
         return np.concatenate([fit.theta() for fit, *_ in fits], axis=1), self._spent()
 
+    def intercept(self, theta: Array) -> Array:
+        """b of the fit with these slopes, (K,); 0 where there is none."""
+        return self.share @ self.y - self.mean @ theta
+
     def predictions(self, lam: Array) -> Array:
         """What the fit without row i predicts for row i, shape of y."""
         errors = [out.error[:, :, 0] for _, out, _ in self._fits(lam, self._decomposes)]

@@ -61,26 +61,22 @@ class CellMoments:
         zeros = Moments.none(self.design.predictor.features, self.design.predictor.outputs)
         return reduce(Moments.plus, (self.of_cells[b] for b in np.flatnonzero(members)), zeros)
 
-    def trained(self, members: npt.NDArray[np.bool_]) -> tuple[Moments, Means]:
-        """Those of training rows about their means."""
-        whole = self.sum(members)
-        means = self.means(whole.a, whole.y, whole.total)
-        return whole.about(means.a, means.y), means
+    def fold(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> FoldSquares:
+        """From the cells that are trained on, and those that are held out."""
+        own = self.sum(train)
+        means = self.means(own.a, own.y, own.total)
+        own, held = (part.about(means.a, means.y) for part in (own, self.sum(test)))
+        return FoldSquares(own.gram, held.gram, own.cross, held.cross, held.squares, means)
 
     def means(self, a: Array, y: Array, total: float) -> Means:
         """From the sums of some rows."""
-        free = self.design.predictor.Q is not None
-        return Means(a / total if free else 0.0 * a, y / total if free else 0.0 * y, total)
-
-    def fold(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> FoldSquares:
-        own, means = self.trained(train)
-        held = self.sum(test).about(means.a, means.y)
-        return FoldSquares(own.gram, held.gram, own.cross, held.cross, held.squares, means)
+        if self.design.predictor.Q is None:
+            return Means(np.zeros_like(a), np.zeros_like(y), total)
+        return Means(a / total, y / total, total)
 
     def solution(self, w: Array, means: Means) -> Array:
         """(W, b) as the model lays them out, for w, (r, T), fitted to rows about their means."""
-        a, y = self.centre
-        return self._joined(w, means.y + y - (means.a + a) @ w)
+        return self.tangent(w, means, means.y + self.centre[1])
 
     def slopes(self, x: Array) -> Array:
         """w, (…, r, T), of x, (…, size)."""

@@ -354,7 +354,7 @@ class BandedRidge(RidgeFolds):
             w, q = (alpha[:, :, None] * own[:, :, part] for own in (W, Q))
             pulls = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)
             t = -solved(factors, pulls)
-            Vt = np.stack([own.V @ part for own, part in zip(self.squares, t, strict=True)])
+            Vt = np.stack([own.V @ moved for own, moved in zip(self.squares, t, strict=True)])
             pulled = q[:, :, :, None] * t.reshape(folds, features, -1, s)
             E = picks.T @ pulled.sum(axis=(0, 2))
             total += 2 * scale * (t.reshape(-1, s).T @ Vt.reshape(-1, s)) - E - E.T
@@ -379,13 +379,15 @@ class BandedRidge(RidgeFolds):
         factors = self._factored(first.alpha(lam), lam)
         level, roots = np.exp(lam - self.shift) / self.bend, first._roots(first.penalties)
         changes = level[:, None] * np.expm1(places - lam[:, None])  # of α of each group
-        each = zip(self.squares, factors, roots, strict=True)
-        total = sum(own.along(M, first.groups, changes, root, sets) for own, M, root in each)
+        total = np.zeros((len(sets), *changes.shape))
+        for own, factor, root in zip(self.squares, factors, roots, strict=True):
+            clock.check()
+            total += own.along(factor, first.groups, changes, root, sets)
         asked = np.isfinite(changes)
         columns = float(np.any(asked, axis=1)[first.groups[first.groups >= 0]].sum())
         targets = self._predictor.outputs
         self._charge(4 * targets + 2 * columns + 2 * len(sets) * float(asked.sum()))
-        return np.asarray(self.outer_scale * total)
+        return self.outer_scale * total
 
     def _start(self, found: Evaluation, fits: Sequence[Fit]) -> Array:
         return super()._start(found, fits) if found.warm is None else np.asarray(found.warm.X)
@@ -407,11 +409,11 @@ class BandedRidge(RidgeFolds):
         return BandedRidge([whole], design, self._plain_of, several=False).refitted(whole, lam)
 
     def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
-        own, means = self.cells.trained(np.ones(self.design.train.shape[1], dtype=bool))
-        penalty = cast(Ridge, self.span.penalty(whole))
+        every = np.ones(self.design.train.shape[1], dtype=bool)
+        own, penalty = self.cells.fold(every, ~every), cast(Ridge, self.span.penalty(whole))
         alpha = self._of_columns([penalty.alpha(lam)])[0] / self.bend
-        (factor,) = self._factors((own.gram + np.diag(alpha))[None], lam)
-        return Fit(factor(own.cross), factor, means)
+        (factor,) = self._factors((own.G + np.diag(alpha))[None], lam)
+        return Fit(factor(own.B), factor, own.means)
 
     # ---- some of the targets
 
@@ -452,7 +454,7 @@ class BandedRidge(RidgeFolds):
     def profiles_alike(
         self, sets: Sequence[Index], lam: Array, places: Array
     ) -> tuple[Array | None, Cost]:
-        """By one factor, inverse and decomposition of the axes."""
+        """By one factor of each fold, and one decomposition of each axis."""
         every, ends = self.of_targets(np.concatenate(sets)), np.cumsum([own.size for own in sets])
         parts = [slice(end - own.size, end) for own, end in zip(sets, ends, strict=True)]
         try:

@@ -122,8 +122,7 @@ class RidgeEstimator(LinearEstimator):
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:
-            tail = loo.share @ loo.y - loo.mean @ x
-            whole = np.concatenate([x.ravel(), np.ravel(tail)]) if intercept else x.ravel()
+            whole = np.append(x, loo.intercept(x)) if intercept else x.ravel()
             return [self._attributes(u, target, whole)]
 
         def predictions(lam: Array) -> tuple[Any, Array]:

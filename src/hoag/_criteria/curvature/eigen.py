@@ -194,13 +194,17 @@ class Fold(Decomposition[FoldAt]):
 
     def _of_gram(self) -> FoldAt:
         clock.check()
-        own, means = self.cells.trained(self.train)
-        known = Eigen.of_gram(own.gram / self.root / self.root[:, None])
-        U, design = known.V / self.root[:, None], self.cells.design
+        own, design = self.cells.fold(self.train, self.test), self.cells.design
+        known = Eigen.of_gram(own.G / self.root / self.root[:, None])
+        U = known.V / self.root[:, None]
         design.ledger.charge(grams=4.5 * len(U) / design.n)  # 9r³ operations
-        few = int(design.counts[self.test].sum()) <= len(U)
-        held = self._held_rows(means, U) if few else self._held(means, U)
-        return FoldAt(known._replace(V=U), U.T @ own.cross, means, held)
+        held: HeldRows | HeldMoments
+        if type(self.outer) is Squared and design.counts[self.test].sum() > len(U):
+            size = float(own.c.sum())
+            held = HeldMoments(U.T @ own.V @ U, U.T @ own.v, size, self.outer.scale)
+        else:  # moments would be more numbers, or do not do
+            held = self._held_rows(own.means, U)
+        return FoldAt(known._replace(V=U), U.T @ own.B, own.means, held)
 
     def _of_rows(self) -> FoldAt:
         A, y, s = self.cells.rows(self.train)
@@ -212,14 +216,6 @@ class Fold(Decomposition[FoldAt]):
         self.cells.design.ledger.charge(grams=10.0)
         c = sigma[:, None] * (Z.T @ (scale * (y - means.y)))
         return FoldAt(known._replace(V=U), c, means, self._held_rows(means, U))
-
-    def _held(self, means: Means, U: Array) -> HeldRows | HeldMoments:
-        """Held-out rows by their moments, but where these would be more numbers, or lose digits."""
-        if type(self.outer) is not Squared:
-            return self._held_rows(means, U)
-        held = self.cells.sum(self.test).about(means.a, means.y)
-        V, v, c = U.T @ held.gram @ U, U.T @ held.cross, float(held.squares.sum())
-        return HeldMoments(V, v, c, self.outer.scale)
 
     def _held_rows(self, means: Means, U: Array) -> HeldRows:
         A, y, s = self.cells.rows(self.test)
