@@ -42,9 +42,10 @@ from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation
 from hoag._criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.curvature.eigen import DECOMPOSED, Eigen
-from hoag._criteria.curvature.leverage import FactoredFit, Fit, Spectra, dual, exact
+from hoag._criteria.curvature.leverage import FactoredLeverages, Leverages, Spectra, dual, exact
 from hoag._glm.basis import FEW
 from hoag._glm.centred import CentredRows
+from hoag._glm.chunks import At
 from hoag._glm.groups import by_group, members
 from hoag._glm.losses import OuterLoss, Squared
 from hoag._glm.penalties import Ridge
@@ -66,7 +67,7 @@ LEVERAGE = (
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class RowsLeftOut:
     """Rows left out of L fits: e = r/(1 − h), for r (m, K, L) and 1 − h (m, L) or (1, L)."""
 
     y: Array  # (m, K)
@@ -80,23 +81,20 @@ class LeftOut:
         return np.asarray(self.residual / self.gap[:, None, :])
 
     @cached_property
-    def _at(self) -> Any:
-        _, K, L = self.residual.shape
+    def _at(self) -> At:
         z = (self.y[:, :, None] - self.error).transpose(0, 2, 1)
-        shape = (-1, K) if K > 1 else (-1,)
-        return self.outer.at(np.repeat(self.y, L, axis=0).reshape(shape), z.reshape(shape))
+        return At(self.outer, self.y[:, 0] if self.y.shape[1] == 1 else self.y, z)
 
     @cached_property
     def loss(self) -> Array:
         """sᵢ loss(yᵢ, yᵢ − eᵢ), (m, L)."""
-        return np.asarray(self.weights[:, None] * self._at.value.reshape(len(self.y), -1))
+        return self.weights[:, None] * self._at.value
 
     @cached_property
     def u(self) -> Array:
         """∂f/∂r, (m, K, L); the prediction is y − e."""
-        m, K, L = self.residual.shape
-        slope = self._at.slope.reshape(m, L, K).transpose(0, 2, 1)
-        return np.asarray(-self.weights[:, None, None] * slope / self.gap[:, None, :])
+        slope = self._at.slope.transpose(0, 2, 1)
+        return -self.weights[:, None, None] * slope / self.gap[:, None, :]
 
     @cached_property
     def v(self) -> Array:
@@ -105,8 +103,7 @@ class LeftOut:
 
     def curved(self) -> Array:
         """∂²f/∂e², (m, K), at one fit: these losses have no mixed derivatives."""
-        ones = np.ones(self.y.shape if self.y.shape[1] > 1 else len(self.y))
-        return np.asarray(self.weights[:, None] * self._at.curve(ones).reshape(self.y.shape))
+        return self.weights[:, None] * self._at.curve(np.ones_like(self.y)[:, None])[:, 0]
 
 
 class LeaveOneOut(Criterion):
@@ -194,21 +191,21 @@ class LeaveOneOut(Criterion):
 
     def _left_out(
         self, residual: Array, gap: Array, block: slice = EVERY, some: slice = EVERY
-    ) -> LeftOut:
-        return LeftOut(self.y[some, block], self.weights[some], self.outer, residual, gap)
+    ) -> RowsLeftOut:
+        return RowsLeftOut(self.y[some, block], self.weights[some], self.outer, residual, gap)
 
-    def _by_eigen(self, alpha: Array, block: slice | Index = EVERY) -> Fit:
+    def _by_eigen(self, alpha: Array, block: slice | Index = EVERY) -> Leverages:
         """The fit of all targets by the decomposition."""
         self.centred.flops += 4.0 * self.n * min(self.n, self.p)
         return self._spectra.at(float(alpha[0])).fit(float(alpha[0]))
 
-    def _by_factor(self, alpha: Array, block: slice | Index) -> FactoredFit:
+    def _by_factor(self, alpha: Array, block: slice | Index) -> FactoredLeverages:
         """The fit of some targets by the factor of the smaller side."""
         return (dual if self._wide else exact)(self.centred, self._y[:, block], alpha)
 
-    def _fits(self, lam: Array, eigen: bool) -> list[tuple[Any, LeftOut, slice]]:
+    def _fits(self, lam: Array, eigen: bool) -> list[tuple[Any, RowsLeftOut, slice]]:
         """The fit of every block of targets, and what leaving out each row makes of it."""
-        fit: Callable[[Array, slice], Fit] = self._by_eigen if eigen else self._by_factor
+        fit: Callable[[Array, slice], Leverages] = self._by_eigen if eigen else self._by_factor
         found, alphas = [], self.penalty.alpha(lam).reshape(self.p, -1)
         for block in self._blocks:
             clock.check()
@@ -223,7 +220,7 @@ class LeaveOneOut(Criterion):
             found.append((own, out, block))
         return found
 
-    def _gap(self, fit: Fit) -> Array:
+    def _gap(self, fit: Leverages) -> Array:
         """1 − h of every row, or the mean of all, (n, 1)."""
         return np.full((self.n, 1), fit.gap.mean()) if self.gcv else fit.gap[:, None]
 
@@ -294,12 +291,12 @@ class LeaveOneOut(Criterion):
             return {"f_error": ROUNDING * abs(value)}
         return {"f_error": np.inf, "note": LEVERAGE}
 
-    def _v(self, out: LeftOut) -> Array:
+    def _v(self, out: RowsLeftOut) -> Array:
         """∂f/∂h at one fit, (n,): of the mean h, each row has its part."""
         v = out.v[:, 0]
         return np.full(v.size, v.mean()) if self.gcv else v
 
-    def _slopes(self, fit: FactoredFit, out: LeftOut) -> Array:
+    def _slopes(self, fit: FactoredLeverages, out: RowsLeftOut) -> Array:
         """∂f/∂λⱼ by coefficients, (p, K); what all targets share is given to the first."""
         theta, u, sv = fit.theta(), out.u[:, :, 0], self.weights * self._v(out)
         Bu, squares = np.zeros_like(theta), np.zeros(self.p)
@@ -311,7 +308,7 @@ class LeaveOneOut(Criterion):
         parts[:, 0] -= fit.alpha * squares
         return np.asarray(parts)
 
-    def _hessian(self, fit: FactoredFit, out: LeftOut, p: Array) -> tuple[Array, Array]:
+    def _hessian(self, fit: FactoredLeverages, out: RowsLeftOut, p: Array) -> tuple[Array, Array]:
         """∇²f, (s, s), and ∂θ/∂λ, (p, K, s)."""
         s, size = p.size, self.p
         self.centred.flops += 2.0 * self.n * size**2
@@ -337,7 +334,7 @@ class LeaveOneOut(Criterion):
         total += 2 * picks.T @ shared @ picks
         return 0.5 * (total + total.T) + np.diag(p), t.reshape(size, -1, s)
 
-    def _eta(self, fit: FactoredFit, picks: Array) -> Array:
+    def _eta(self, fit: FactoredLeverages, picks: Array) -> Array:
         """∂h/∂λ of every row, (n, s); of all of them the mean for GCV."""
         found = np.zeros((self.n, picks.shape[1]))
         for some, _, _, B in fit.blocks():
@@ -349,7 +346,7 @@ class LeaveOneOut(Criterion):
         if not self._one_factor:
             return None, Cost()
         lam, total = found.lam, np.full(places.shape, np.nan)
-        fit = cast(FactoredFit, self._fits(lam, eigen=False)[0][0])
+        fit = cast(FactoredLeverages, self._fits(lam, eigen=False)[0][0])
         inverse, level = fit.inverse(np.eye(self.p)), np.exp(lam - self.penalty.shift)
         for j in range(lam.size):
             asked = np.flatnonzero(np.isfinite(places[j]))
@@ -361,7 +358,7 @@ class LeaveOneOut(Criterion):
         self.centred.flops += 2.0 * self.n * self.p * (asked_for + 2 * self.p) + 2.0 * self.p**3
         return total, self._spent()
 
-    def _moved(self, fit: FactoredFit, own: Index, U: Array, D: Array) -> Array:
+    def _moved(self, fit: FactoredLeverages, own: Index, U: Array, D: Array) -> Array:
         """f where AG⁻¹Aᵀ is less by BU diag(D) UᵀBᵀ, B for columns `own`; D (rank, L)."""
         gap = np.repeat(fit.gap[:, None], D.shape[1], axis=1)
         r = np.repeat(fit.residual[:, :, None], D.shape[1], axis=2)

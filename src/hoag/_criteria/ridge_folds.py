@@ -54,7 +54,7 @@ from hoag._linalg.operator import Inverse
 Index = npt.NDArray[np.intp]
 
 
-class Fit(NamedTuple):
+class FoldFit(NamedTuple):
     """One fold at one λ: W = M⁻¹B, (p, T), and b ↦ M⁻¹b."""
 
     W: Array
@@ -66,11 +66,11 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
     """What any curvature makes of the folds: x as models lay it out, verification, the last fit."""
 
     @abstractmethod
-    def _fits(self, lam: Array) -> list[Fit]:
+    def _fits(self, lam: Array) -> list[FoldFit]:
         """That of every fold."""
 
     @abstractmethod
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
+    def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
         """That of the model on all rows."""
 
     @cached_property
@@ -86,17 +86,17 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
         work = self.work.predictor
         return np.stack([own[: work.slopes].reshape(work.features, -1)[:, 0] for own in each])
 
-    def _laid_out(self, fit: Fit) -> Array:
+    def _laid_out(self, fit: FoldFit) -> Array:
         return self.cells.solution(fit.W, fit.means)
 
-    def _inverse(self, fit: Fit) -> Inverse:
+    def _inverse(self, fit: FoldFit) -> Inverse:
         """r ↦ ∇²₁h⁻¹r, as the model lays x out."""
         return lambda r: self.cells.inverse(fit.solve, r / self.bend, fit.means)
 
     def _refined(
         self,
         lam: Array,
-        fits: Sequence[Fit],
+        fits: Sequence[FoldFit],
         X: Array,
         tol: float,
         deadline: float = np.inf,
@@ -125,7 +125,7 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
         error = float(np.sum(np.abs(change)))
         return self._closed(found, before, X, at, at.g + change, error, tol)
 
-    def _start(self, found: Evaluation, fits: Sequence[Fit]) -> Array:
+    def _start(self, found: Evaluation, fits: Sequence[FoldFit]) -> Array:
         """x of every fold, (K, size), as it was found."""
         return np.stack([self._laid_out(fit) for fit in fits])
 
@@ -201,15 +201,15 @@ class Spectral(RidgeFolds):
             for j, lam in enumerate(lams)
         ]
 
-    def _fits(self, lam: Array) -> list[Fit]:
+    def _fits(self, lam: Array) -> list[FoldFit]:
         return [self._fit(fold, self._alpha(lam)) for fold in self._folds]
 
-    def _fit(self, fold: Fold, alpha: float) -> Fit:
+    def _fit(self, fold: Fold, alpha: float) -> FoldFit:
         clock.check()
         known = fold.at(alpha)
-        return Fit(known.slopes(alpha), partial(known.eigen.solve, alpha), known.means)
+        return FoldFit(known.slopes(alpha), partial(known.eigen.solve, alpha), known.means)
 
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
+    def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
         (root,) = self._roots([self.span.penalty(whole)])
         every = np.ones(self.design.train.shape[1], dtype=bool)
         return self._fit(self._fold(every, ~every, root), self._alpha(lam))
@@ -225,13 +225,13 @@ class Spectral(RidgeFolds):
 
 
 @dataclass(frozen=True, eq=False)
-class Warm:
+class BandedWarm:
     """x of every fold, (K, size)."""
 
     X: Array
 
 
-class Fitted(NamedTuple):
+class BandedFit(NamedTuple):
     """W of every fold, (K, p, T), with g and ∇g along it, and all of x, (K, size)."""
 
     W: Array
@@ -289,7 +289,7 @@ class BandedRidge(RidgeFolds):
         """What is added to the diagonal of every fold's G, (K, p)."""
         return self._of_columns([cast(Ridge, own).alpha(lam) for own in self.penalties]) / self.bend
 
-    def _evaluate(self, lam: Array, ask: Ask, warm: Warm | None) -> Evaluation:
+    def _evaluate(self, lam: Array, ask: Ask, warm: BandedWarm | None) -> Evaluation:
         before, alpha = self._ledger.cost, self.alpha(lam)
         factors = self._factored(alpha, lam)
         fit = self._fitted(lam, factors)
@@ -308,7 +308,7 @@ class BandedRidge(RidgeFolds):
             p,
             f_error=fit.lost,
             error=error,
-            warm=Warm(fit.X),
+            warm=BandedWarm(fit.X),
             cost=self._ledger.cost - before,
             hessian=hessian,
             tangents=tangents,
@@ -324,7 +324,7 @@ class BandedRidge(RidgeFolds):
         """So many products of columns with matrices of every fold, in Gram matrices."""
         self._ledger.charge(grams=columns * self.design.folds / (2.0 * self.design.n))
 
-    def _fitted(self, lam: Array, factors: Sequence[Factor]) -> Fitted:
+    def _fitted(self, lam: Array, factors: Sequence[Factor]) -> BandedFit:
         """By the squares, or where these lose too many digits by the rows."""
         scale, fitted = self.outer_scale, map(FoldSquares.fitted, self.squares, factors)
         W, squares, half = (np.stack(part) for part in zip(*fitted, strict=True))
@@ -334,12 +334,12 @@ class BandedRidge(RidgeFolds):
         size = scale * sum(float(own.c.sum()) for own in self.squares)
         lost = ROUNDING * size + share * float(np.abs(g).sum())
         if lost <= GRAM_ERROR * float(g.sum()):
-            return Fitted(W, g.sum(axis=1), 2 * scale * half, lost, X)
+            return BandedFit(W, g.sum(axis=1), 2 * scale * half, lost, X)
         X, at, change = self._refined(lam, self._by(factors, W), X, 0.0, most=self.max_steps)
         each = zip(at.g_x, self.squares, strict=True)
         g_w = np.stack([self.cells.reduced(r, own.means)[0] for r, own in each])
         lost = float(np.abs(change).sum()) + ROUNDING * float(np.abs(at.g).sum())
-        return Fitted(self.cells.slopes(X), at.g, g_w, lost, X)
+        return BandedFit(self.cells.slopes(X), at.g, g_w, lost, X)
 
     def _hessian(
         self, alpha: Array, factors: Sequence[Factor], W: Array, Q: Array, p: Array
@@ -389,16 +389,16 @@ class BandedRidge(RidgeFolds):
         self._charge(4 * targets + 2 * columns + 2 * len(sets) * float(asked.sum()))
         return self.outer_scale * total
 
-    def _start(self, found: Evaluation, fits: Sequence[Fit]) -> Array:
+    def _start(self, found: Evaluation, fits: Sequence[FoldFit]) -> Array:
         return super()._start(found, fits) if found.warm is None else np.asarray(found.warm.X)
 
-    def _fits(self, lam: Array) -> list[Fit]:
+    def _fits(self, lam: Array) -> list[FoldFit]:
         factors = self._factored(self.alpha(lam), lam)
         return self._by(factors, [M(own.B) for own, M in zip(self.squares, factors, strict=True)])
 
-    def _by(self, factors: Sequence[Factor], W: Iterable[Array]) -> list[Fit]:
+    def _by(self, factors: Sequence[Factor], W: Iterable[Array]) -> list[FoldFit]:
         each = zip(W, factors, self.squares, strict=True)
-        return [Fit(w, factor, own.means) for w, factor, own in each]
+        return [FoldFit(w, factor, own.means) for w, factor, own in each]
 
     def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
         if self._covers(whole):
@@ -408,12 +408,12 @@ class BandedRidge(RidgeFolds):
             return None
         return BandedRidge([whole], design, self._plain_of, several=False).refitted(whole, lam)
 
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> Fit:
+    def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
         every = np.ones(self.design.train.shape[1], dtype=bool)
         own, penalty = self.cells.fold(every, ~every), cast(Ridge, self.span.penalty(whole))
         alpha = self._of_columns([penalty.alpha(lam)])[0] / self.bend
         (factor,) = self._factors((own.G + np.diag(alpha))[None], lam)
-        return Fit(factor(own.B), factor, own.means)
+        return FoldFit(factor(own.B), factor, own.means)
 
     # ---- some of the targets
 

@@ -40,7 +40,7 @@ CLASSES: dict[str, type] = {
             joint.Warm,
             shared_curvature.Expansion,
             probed.Warm,
-            ridge_folds.Warm,
+            ridge_folds.BandedWarm,
             Sums,
             Reduced,
             Basis,

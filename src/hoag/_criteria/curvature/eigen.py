@@ -20,6 +20,7 @@ from hoag._core import clock
 from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._criteria.moments import CellMoments, Means
 from hoag._glm.basis import FEW
+from hoag._glm.chunks import At
 from hoag._glm.losses import OuterLoss, Squared
 from hoag._linalg import eigen as linalg
 
@@ -142,16 +143,10 @@ class HeldRows(NamedTuple):
     outer: OuterLoss
 
     def at(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
-        _, targets, many = q.shape
-        z, dz = (
-            (self.Z @ part.reshape(len(part), -1)).reshape(-1, targets, many).transpose(0, 2, 1)
-            for part in (q, dq)
-        )
-        shape = (-1, targets) if targets > 1 else (-1,)
-        at = self.outer.at(np.repeat(self.y, many, axis=0).reshape(shape), z.reshape(shape))
-        value = self.weights @ at.value.reshape(-1, many)
-        slope = np.einsum("i,ilt,ilt->l", self.weights, at.slope.reshape(z.shape), dz)
-        return value, slope, np.abs(value)
+        z, dz = (np.tensordot(self.Z, part, 1).transpose(0, 2, 1) for part in (q, dq))
+        at = At(self.outer, self.y[:, 0] if self.y.shape[1] == 1 else self.y, z)
+        value = self.weights @ at.value
+        return value, np.einsum("i,ilt,ilt->l", self.weights, at.slope, dz), np.abs(value)
 
 
 class FoldAt(NamedTuple):

@@ -36,7 +36,7 @@ Blocks = Iterator[tuple[slice, slice, Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Leverages:
     """θ (p, K), the residuals r (n, K) and 1 − h (n,)."""
 
     theta: Callable[[], Array]
@@ -45,7 +45,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class FactoredFit(Fit):
+class FactoredLeverages(Leverages):
     """The same by a factor, which knows G⁻¹ and B."""
 
     alpha: Array
@@ -54,7 +54,7 @@ class FactoredFit(Fit):
     blocks: Callable[[], Blocks]
 
 
-def exact(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
+def exact(rows: CentredRows, y: Array, alpha: Array) -> FactoredLeverages:
     """By the factor of G; rows are gone through in blocks, and kept where they are few."""
     n, p = rows.n, rows.p
     factor = Factor(np.diag(alpha) + rows.gram)
@@ -77,10 +77,10 @@ def exact(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
     for some, _, A, B in blocks():
         leverage[some] += rows.weights[some] * np.einsum("ij,ij->i", A, B)
     gap, residual = np.maximum(1.0 - leverage, ROUNDOFF), y - rows.forward(theta)
-    return FactoredFit(lambda: theta, residual, gap, alpha, 1 / factor.pivot, factor, blocks)
+    return FactoredLeverages(lambda: theta, residual, gap, alpha, 1 / factor.pivot, factor, blocks)
 
 
-def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
+def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredLeverages:
     """By the factor of M; columns are gone through in blocks, but where they are few."""
     n, p, root = rows.n, rows.p, rows.root
     M = rows.dual_gram / alpha[0] if np.all(alpha == alpha[0]) else rows.dual(alpha)
@@ -119,10 +119,10 @@ def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredFit:
         A, B = whole()
         return np.asarray((b - A.T @ (root**2 * (B @ b))) / alpha[:, None])
 
-    return FactoredFit(theta, scaled / root, gap, alpha, 1 / factor.pivot, solve, blocks)
+    return FactoredLeverages(theta, scaled / root, gap, alpha, 1 / factor.pivot, solve, blocks)
 
 
-class Part(NamedTuple):
+class SpectrumRows(NamedTuple):
     """Some rows for many α: Z there, the residuals r (m, K, L), 1 − h (m, L), or its mean (1, L).
 
     dw, squares   what r and 1 − h move by with λ: see `Spectrum.slope`
@@ -169,7 +169,7 @@ class Spectrum(NamedTuple):
         sign = np.append(np.ones(len(e)), -1.0)[:, None]
         return sign * kept, sign * kept * (1.0 - kept)
 
-    def parts(self, alphas: Array, mean: bool) -> Iterator[Part]:
+    def parts(self, alphas: Array, mean: bool) -> Iterator[SpectrumRows]:
         """All rows, some at a time, so that what is made of them stays near the processor.
 
         mean   h is that of all rows
@@ -187,7 +187,7 @@ class Spectrum(NamedTuple):
             if not mean:
                 squares = np.column_stack([Z * Z, self.rows.share[some]])
                 gap = self._above_0(squares @ w)
-            yield Part(some, Z, residual, gap, dw, squares)
+            yield SpectrumRows(some, Z, residual, gap, dw, squares)
 
     def _above_0(self, gap: Array) -> Array:
         """1 − h from what is added to h₀: a difference of numbers near 1, or none."""
@@ -199,7 +199,7 @@ class Spectrum(NamedTuple):
         e = self.eigen.e
         return np.append(np.ones_like(e) if self.wide else e, self.rows.share.sum())[:, None]
 
-    def slope(self, part: Part, u: Array, v: Array) -> Array:
+    def slope(self, part: SpectrumRows, u: Array, v: Array) -> Array:
         """Σᵢ uᵢ drᵢ/dλ + vᵢ dhᵢ/dλ of some rows, (L,)."""
         scaled = u / self.rows.root[part.some, :, None]
         pulled = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(-1, *u.shape[1:])
@@ -209,7 +209,7 @@ class Spectrum(NamedTuple):
             squares = part.squares.T @ v
         return np.asarray(moved - np.sum(squares * part.dw, axis=0))
 
-    def fit(self, alpha: float) -> Fit:
+    def fit(self, alpha: float) -> Leverages:
         parts = list(self.parts(np.array([alpha]), mean=False))
         q = self.c / (self.eigen.e + alpha)[:, None]
 
@@ -219,7 +219,7 @@ class Spectrum(NamedTuple):
             return np.concatenate([R.T @ (self.Z @ q) for _, R in self.rows.column_blocks()])
 
         residual = np.concatenate([part.residual[:, :, 0] for part in parts])
-        return Fit(theta, residual, np.concatenate([part.gap[:, 0] for part in parts]))
+        return Leverages(theta, residual, np.concatenate([part.gap[:, 0] for part in parts]))
 
     def of_targets(self, rows: CentredRows, targets: npt.NDArray[np.intp]) -> Spectrum:
         return self._replace(rows=rows, y=self.y[:, targets], c=self.c[:, targets])
