@@ -24,7 +24,7 @@ from hoag._criteria.implicit import Implicit
 from hoag._criteria.iterative import Iterative
 from hoag._criteria.joint import Joint
 from hoag._criteria.rescaled import Rescaled, unweighted
-from hoag._criteria.ridge_folds import BandedRidge, Spectral
+from hoag._criteria.ridge_folds import BandedRidge, BandedTargets, Spectral
 from hoag._criteria.separable import Separable, by_columns
 from hoag._criteria.shared_curvature import SharedCurvature, sample_size
 from hoag._criteria.sketched import SketchedCurvature
@@ -258,9 +258,9 @@ def _with_several_penalties(
         sets = separable(models[0].groups)
         if by_columns(models[0].groups, sets):
             if len(sets) > 1:
-                whole = BandedRidge(models, design, plain, several)
+                whole = BandedTargets(models, design, plain, several)
                 return Separable(whole, models[0].groups, sets, n_jobs)
-            return BandedRidge(models, design, plain, several)
+            return BandedRidge(models, design, partial(plain, models), several)
     if models[0].train.quadratic and columns * design.predictor.outputs > max(columns, FEW):
         return None
     return Joint(models, design, partial(plain, models), several)

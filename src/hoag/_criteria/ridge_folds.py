@@ -242,25 +242,9 @@ class BandedFit(NamedTuple):
 
 
 class BandedRidge(RidgeFolds):
-    """The folds of ridge regression with penalties for groups of columns, alike for all targets.
-
-    It also makes the criteria of some of its targets, whose penalties may be theirs alone; they
-    share the squares of columns, and factors where they are at the same λ (`SharedTargets`).
-
-    plain    makes another criterion of the same f for some models
-    """
+    """The folds of ridge regression with penalties for groups of columns, alike for all targets."""
 
     max_steps = 10  # of refinement in an evaluation, each of which gains some digits
-
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        design: RowwiseDesign,
-        plain: Callable[[Sequence[LinearModel]], Criterion],
-        several: bool = True,
-    ) -> None:
-        super().__init__(models, design, partial(plain, models), several)
-        self._plain_of, self._told = plain, Cost()
 
     @property
     def traits(self) -> Traits:
@@ -406,7 +390,7 @@ class BandedRidge(RidgeFolds):
         design = InMemoryDesign.of([whole])
         if design is None:
             return None
-        return BandedRidge([whole], design, self._plain_of, several=False).refitted(whole, lam)
+        return BandedRidge([whole], design, self._plain, several=False).refitted(whole, lam)
 
     def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
         every = np.ones(self.design.train.shape[1], dtype=bool)
@@ -415,30 +399,48 @@ class BandedRidge(RidgeFolds):
         (factor,) = self._factors((own.G + np.diag(alpha))[None], lam)
         return FoldFit(factor(own.B), factor, own.means)
 
-    # ---- some of the targets
+
+class BandedTargets:
+    """Ridge regressions of many targets, whose penalties are theirs alone: see `SharedTargets`.
+
+    The squares of columns are formed once for all, and factors where λ are the same.
+
+    plain   makes another criterion of the same f for some models
+    """
+
+    def __init__(
+        self,
+        models: Sequence[LinearModel],
+        design: RowwiseDesign,
+        plain: Callable[[Sequence[LinearModel]], Criterion],
+        several: bool = True,
+    ) -> None:
+        self._plain, self._told = plain, Cost()
+        # It has the squares of all, and is never evaluated: penalties need not be alike.
+        self._whole = BandedRidge(models, design, partial(plain, models), several)
 
     def of_targets(self, targets: Index) -> BandedRidge:
-        models = [model.of_targets(targets) for model in self.models]
-        part = BandedRidge(
-            models, self.design.of_targets(targets), self._plain_of, several=self.several
-        )
-        part.span = self.span
-        part.cells = self.cells.only(targets, part.work)
-        part.squares = [own.only(targets) for own in self.squares]
+        whole = self._whole
+        models = [model.of_targets(targets) for model in whole.models]
+        design, plain = whole.design.of_targets(targets), partial(self._plain, models)
+        part = BandedRidge(models, design, plain, whole.several)
+        part.span = whole.span
+        part.cells = whole.cells.only(targets, part.work)
+        part.squares = [own.only(targets) for own in whole.squares]
         return part
 
     @cached_property
     def least(self) -> float | None:
         """log of the least curvature in any direction; None where squares do not show it."""
-        e = np.stack([eigen.eigenvalues(own.G) for own in self.squares])
+        e = np.stack([eigen.eigenvalues(own.G) for own in self._whole.squares])
         least = float(e[:, 0].min())
         if least <= ROUNDING * float(e.max()):
             return None
-        return float(np.log(self.bend * least)) + self.shift
+        return float(np.log(self._whole.bend * least)) + self._whole.shift
 
     def values_alike(self, targets: Index, lams: Sequence[float]) -> tuple[Array, Cost]:
         part, values = self.of_targets(targets), np.full((targets.size, len(lams)), np.inf)
-        before, self._told = self._told, self._ledger.cost
+        before, self._told = self._told, self._whole.design.ledger.cost
         for j, lam in enumerate(lams):
             alike = np.full(part.lam0.size, lam)
             try:
@@ -464,7 +466,7 @@ class BandedRidge(RidgeFolds):
         return f, every._ledger.cost
 
     def joined(self, sets: Sequence[Index], parts: Sequence[Array]) -> Array:
-        design = self._predictor
+        design = self._whole.design.predictor
         W, b = np.zeros((design.features, design.outputs)), np.zeros(design.outputs)
         for targets, x in zip(sets, parts, strict=True):
             slopes = design.features * targets.size
