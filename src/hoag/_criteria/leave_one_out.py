@@ -313,12 +313,12 @@ class LeaveOneOut(Criterion):
         s, size = p.size, self.p
         self.centred.flops += 2.0 * self.n * size**2
         alpha, picks = fit.alpha, members(self.groups[:, 0], s)
-        pulled = alpha[:, None] * fit.theta()
+        penalised = alpha[:, None] * fit.theta()
         # t[:, k, j] = ∂θ/∂λⱼ of target k
-        t = -fit.inverse((pulled[:, :, None] * picks[:, None, :]).reshape(size, -1))
+        t = -fit.inverse((penalised[:, :, None] * picks[:, None, :]).reshape(size, -1))
         u, e, gap, eta = out.u[:, :, 0], out.error[:, :, 0], out.gap[:, 0], self._eta(fit, picks)
         sv, curved = self.weights * self._v(out), out.curved()
-        total, N, z = np.zeros((s, s)), np.zeros((size, size)), np.zeros_like(pulled)
+        total, N, z = np.zeros((s, s)), np.zeros((size, size)), np.zeros_like(penalised)
         for some, _, A, B in fit.blocks():
             N += (B * sv[some, None]).T @ B
             z += B.T @ u[some]

@@ -12,7 +12,7 @@ rows are read once; the matrices of a training part are those of all rows less t
 What stands for M⁻¹ is
 
     Spectral      with one penalty, G = U diag(e) Uᵀ, which is M⁻¹ for every λ: W = Uq with
-                  q = c/(e + α), dq/dλ = −αc/(e + α)². The whole box can be looked over, and
+                  q = c/(e + α), dq/dλ = −αc/(e + α)². The whole box can be scanned, and
                   held-out rows may be judged by any loss.
     BandedRidge   with several, a Cholesky factor of every fold, which serves all targets
 
@@ -280,9 +280,9 @@ class BandedRidge(RidgeFolds):
         p, error, hessian, tangents = no_gradient(lam), np.nan, None, None
         if ask.gradient:
             Q = solved(factors, fit.g_w)
-            pulls = np.sum(alpha[:, :, None] * fit.W * Q, axis=(0, 2))
-            p = -by_group(self.groups, pulls, lam.size)
-            error = fit.lost + ROUNDING * float(np.abs(pulls).sum())
+            slopes = -np.sum(alpha[:, :, None] * fit.W * Q, axis=(0, 2))
+            p = by_group(self.groups, slopes, lam.size)
+            error = fit.lost + ROUNDING * float(np.abs(slopes).sum())
             if ask.hessian:
                 hessian, t = self._hessian(alpha, factors, fit.W, Q, p)
                 tangents = None if t is None else self._as_asked(t)
@@ -336,11 +336,11 @@ class BandedRidge(RidgeFolds):
             clock.check()
             part = slice(first, first + some)
             w, q = (alpha[:, :, None] * own[:, :, part] for own in (W, Q))
-            pulls = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)
-            t = -solved(factors, pulls)
+            columns = (w[:, :, :, None] * picks[:, None, :]).reshape(folds, features, -1)
+            t = -solved(factors, columns)
             Vt = np.stack([own.V @ moved for own, moved in zip(self.squares, t, strict=True)])
-            pulled = q[:, :, :, None] * t.reshape(folds, features, -1, s)
-            E = picks.T @ pulled.sum(axis=(0, 2))
+            Et = q[:, :, :, None] * t.reshape(folds, features, -1, s)
+            E = picks.T @ Et.sum(axis=(0, 2))
             total += 2 * scale * (t.reshape(-1, s).T @ Vt.reshape(-1, s)) - E - E.T
         self._charge(4 * s * targets)
         return 0.5 * (total + total.T), self._moved(t, s) if some >= targets else None
@@ -415,7 +415,7 @@ class BandedTargets:
         plain: Callable[[Sequence[LinearModel]], Criterion],
         several: bool = True,
     ) -> None:
-        self._plain, self._told = plain, Cost()
+        self._plain, self._reported = plain, Cost()
         # It has the squares of all, and is never evaluated: penalties need not be alike.
         self._whole = BandedRidge(models, design, partial(plain, models), several)
 
@@ -440,7 +440,7 @@ class BandedTargets:
 
     def values_alike(self, targets: Index, lams: Sequence[float]) -> tuple[Array, Cost]:
         part, values = self.of_targets(targets), np.full((targets.size, len(lams)), np.inf)
-        before, self._told = self._told, self._whole.design.ledger.cost
+        before, self._reported = self._reported, self._whole.design.ledger.cost
         for j, lam in enumerate(lams):
             alike = np.full(part.lam0.size, lam)
             try:
@@ -450,8 +450,8 @@ class BandedTargets:
             errors = [own.fitted(M)[1] for own, M in zip(part.squares, factors, strict=True)]
             values[:, j] = part.outer_scale * np.sum(errors, axis=0)
             part._charge(4 * targets.size)
-        # with that of forming the squares, if nobody has been told of it
-        return values, part._ledger.cost + (self._told - before)
+        # with that of forming the squares, if it was not reported yet
+        return values, part._ledger.cost + (self._reported - before)
 
     def profiles_alike(
         self, sets: Sequence[Index], lam: Array, places: Array

@@ -119,10 +119,10 @@ class Separable(Criterion):
         cost, own = Cost(), [self._own_groups(t) for t in range(len(lams))]
         for some in _alike(zip(own, lams, places, strict=True)):
             sets, first = [self.targets[t] for t in some], some[0]
-            looks, spent = self.whole.profiles_alike(sets, lams[first], places[first])
+            profiles, spent = self.whole.profiles_alike(sets, lams[first], places[first])
             cost = cost + spent
             for k, t in enumerate(some):
-                values[t] = None if looks is None else looks[k]
+                values[t] = None if profiles is None else profiles[k]
         return values, cost
 
     def _own_groups(self, t: int) -> Index:

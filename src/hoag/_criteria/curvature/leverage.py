@@ -202,8 +202,8 @@ class Spectrum(NamedTuple):
     def slope(self, part: SpectrumRows, u: Array, v: Array) -> Array:
         """Σᵢ uᵢ drᵢ/dλ + vᵢ dhᵢ/dλ of some rows, (L,)."""
         scaled = u / self.rows.root[part.some, :, None]
-        pulled = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(-1, *u.shape[1:])
-        moved = np.sum(pulled * part.dw[:-1, None, :] * self.c[:, :, None], axis=(0, 1))
+        Zu = (part.Z.T @ scaled.reshape(len(u), -1)).reshape(-1, *u.shape[1:])
+        moved = np.sum(Zu * part.dw[:-1, None, :] * self.c[:, :, None], axis=(0, 1))
         squares = self._totals * v.sum(axis=0) / len(self.Z)
         if part.squares is not None:
             squares = part.squares.T @ v
