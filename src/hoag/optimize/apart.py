@@ -55,7 +55,7 @@ class Own(Search):
 
 
 class Searches:
-    """Every set of an `Separable` searched by `own`, and what is known of all of them so far."""
+    """Every set of a `Separable` searched by `own`, and what is known of all of them so far."""
 
     batches = 10  # steps of the trace, about
 
