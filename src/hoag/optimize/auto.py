@@ -155,8 +155,9 @@ class Auto(Search):
         """What was found, or where it began, should the search have gone astray."""
         status = found.status
         if found.value > before.value:
-            begun = criterion.evaluate(start, Ask(self.tol * before.value))
-            known = criterion.verify(begun, self.tol * before.value)
+            eps = self.tol * abs(before.value)
+            begun = criterion.evaluate(start, Ask(eps))
+            known = criterion.verify(begun, eps)
             if known.value < found.value:
                 far = known.value < found.value - self.tol * abs(found.value)
                 reason = "left_behind" if far else status.reason

@@ -21,7 +21,7 @@ from threading import Lock
 from typing import Any, NoReturn
 
 from hoag._core.errors import InvalidInput
-from hoag._core.result import Result
+from hoag._core.result import Result, Status
 from hoag._core.writing import destination, write_atomically
 from hoag.optimize import storage
 from hoag.optimize.fingerprint import Fingerprint, difference
@@ -146,9 +146,11 @@ class Checkpoint:
         if not self._known:
             self.write(time.perf_counter())
 
-    @property
-    def goes_on(self) -> str:
-        return f"The same again with checkpoint='{self.path}' goes on from here."
+    def interruption(self, so_far: str) -> Status:
+        """Of a run that Ctrl-C has ended."""
+        told = f"Interrupted {so_far}: this is the best so far."
+        again = f"The same again with checkpoint='{self.path}' goes on from here."
+        return Status("interrupted", f"{told} {again}")
 
     @property
     def was_read(self) -> str:

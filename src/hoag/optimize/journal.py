@@ -63,16 +63,26 @@ class Journal:
 
 
 class Record:
-    """The journal of a run while it is written, with what its answers cost.
+    """The journal of a run while it is written, with what its answers cost, and the clock.
 
-    replay  the journal of an earlier run, whose answers are taken in place of computing them
-    before  the result of a search that came before: its cost and its seconds count
+    replay       the journal of an earlier run, whose answers are taken in place of computing them
+    before       the result of a search that came before: its cost and its seconds count
+    time_budget  seconds for all of it
     """
 
-    def __init__(self, replay: Journal | None, before: Result | None) -> None:
+    def __init__(
+        self,
+        replay: Journal | None = None,
+        before: Result | None = None,
+        time_budget: float | None = None,
+    ) -> None:
         self.entries: list[JournalEntry] = []
         self.replay = replay
         self.cost = Cost() if before is None else before.cost
+        self.budget = np.inf if time_budget is None else time_budget
+        if before is not None:
+            self.budget = max(self.budget, before.seconds)
+        self.longest = 0.0  # seconds of an evaluation: what is set aside for verification
         self.stop: Status | None = None
         self._issued: WeakValueDictionary[int, Evaluation] = WeakValueDictionary()
         self._at_stop: dict[int, Evaluation] = {}  # what the search held when it was stopped
@@ -86,6 +96,20 @@ class Record:
         if self.replay is not None:
             return self._earlier
         return self._earlier + time.perf_counter() - self._start
+
+    def deadline(self, late: bool = False) -> float:
+        """When the time budget is over; `late`: for what must be done, a little later."""
+        more = max(0.2 * self.budget, 0.5) if late else 0.0
+        return time.perf_counter() + self.budget + more - self.seconds
+
+    @property
+    def late(self) -> bool:
+        """Whether the budget is used, but for what it takes to compute the loss once more."""
+        return self.seconds + self.longest >= self.budget
+
+    def out_of_time(self, so_far: str, but: str = "") -> Status:
+        budget = f" of {self.budget:g} s" if np.isfinite(self.budget) else ""
+        return Status("time_budget", f"Stopped {so_far}: the time budget{budget} is used{but}.")
 
     # ---- answers, computed or from the journal
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -79,17 +78,13 @@ class Run:
             self._slot = self._checkpoint.slot()
         self.criterion, self.on_step = criterion, on_step
         self.certificate, self.accuracy = certificate, ACCURACY
-        if time_budget is not None and before is not None:
-            time_budget = max(time_budget, before.seconds)
-        self.time_budget = time_budget
         self.trace: list[Step] = []
-        self.record = Record(replay, before)
+        self.record = Record(replay, before, time_budget)
         self.verification = Verification(self)
         self.best: Evaluation  # whole evaluations of steps of the trace
         self.last: Evaluation
         self._open: tuple[Ask, Evaluation] | None = None  # a step that is not in the trace yet
         self._vain: tuple[Evaluation | None, int] = (None, 0)
-        self._longest = 0.0  # seconds of an evaluation: what is set aside for verification
 
     @property
     def cost(self) -> Cost:
@@ -137,7 +132,8 @@ class Run:
             if not isinstance(error, KeyboardInterrupt) or not self.trace:
                 raise
             slot.checkpoint.interrupted = True
-            return self.verification.unverified(self._interrupted, with_x=True)
+            why = slot.checkpoint.interruption(self._so_far)
+            return self.verification.unverified(why, with_x=True)
         slot.keep(self.record.to_go_on_from if result.status.reason in OPEN else result)
         return result
 
@@ -148,11 +144,11 @@ class Run:
         except Stopped as stop:
             status = stop.status
         except clock.TimeUp:
-            if self.time_budget is None:  # the deadline is somebody else's
+            if self.record.budget == np.inf:  # the deadline is somebody else's
                 raise
             raise InvalidInput(
-                f"time_budget={self.time_budget:g} s is not enough to compute the loss once, where "
-                "the search begins: give more time, or fewer rows."
+                f"time_budget={self.record.budget:g} s is not enough to compute the loss once, "
+                "where the search begins: give more time, or fewer rows."
             ) from None
         except InnerProblemError as error:
             if not self.trace:
@@ -170,7 +166,7 @@ class Run:
         """The result of a search that has ended so."""
         unverified = self.verification.unverified
         try:
-            with clock.until(self.deadline(late=True)):
+            with clock.until(self.record.deadline(late=True)):
                 return self.verification.result(status)
         except clock.TimeUp:
             why = f"{status} There was no time to compute its loss once more."
@@ -192,13 +188,8 @@ class Run:
             attach(error, self.verification.unverified(why))
 
     @property
-    def _interrupted(self) -> Status:
-        assert self._checkpoint is not None
-        return Status(
-            "interrupted",
-            f"Interrupted after step {len(self.trace)}: this is the best so far. "
-            f"{self._checkpoint.goes_on}",
-        )
+    def _so_far(self) -> str:
+        return f"after step {len(self.trace)}"
 
     def _searched(self, steps: Steps) -> Status:
         """Every ask of the search answered, until it ends or is stopped."""
@@ -206,7 +197,7 @@ class Run:
         try:
             while True:
                 asked = steps.send(answer)
-                with clock.until(self.deadline(late=not self.trace)):
+                with clock.until(record.deadline(late=not self.trace)):
                     answer = self._answer(asked)
                 self._save()
         except StopIteration as end:
@@ -215,9 +206,7 @@ class Run:
             return status if record.stop is None or status.converged else record.stop
         except clock.TimeUp:
             if self.trace and record.stop is None:
-                budget = "" if self.time_budget is None else f" of {self.time_budget:g} s"
-                why = f"Stopped after step {len(self.trace)}: the time budget{budget} is used."
-                record.end(Status("time_budget", why))
+                record.end(record.out_of_time(self._so_far))
             if record.stop is not None:
                 raise Stopped(record.stop) from None
             raise
@@ -234,20 +223,6 @@ class Run:
             entries = self.record.answered()
             if self._slot is not None and self.record.replay is None and self._slot.due(entries):
                 self._slot.keep(self.record.to_go_on_from)
-
-    # ---- the clock
-
-    def deadline(self, late: bool) -> float:
-        """When the time budget is over; `late`: for what must be done, a little later."""
-        if self.time_budget is None:
-            return np.inf
-        more = max(0.2 * self.time_budget, 0.5) if late else 0.0
-        return time.perf_counter() + self.time_budget + more - self.seconds
-
-    @property
-    def late(self) -> bool:
-        """Whether the budget is used, but for what it takes to compute the loss once more."""
-        return self.time_budget is not None and self.seconds + self._longest >= self.time_budget
 
     # ---- answers
 
@@ -277,7 +252,7 @@ class Run:
     def _several(self, asked: Sequence[Evaluate | Profile]) -> list[Evaluation]:
         before = self.seconds
         known = self._together(asked)
-        self._longest = max(self._longest, self.seconds - before)
+        self.record.longest = max(self.record.longest, self.seconds - before)
         found = []
         for k, one in enumerate(asked):
             self._check_going()
@@ -330,7 +305,7 @@ class Run:
             self._refuse_again(lam)
         before = self.seconds
         found = self.record.evaluation("evaluate", lambda: known or self.computed(asked), lam, ask)
-        self._longest = max(self._longest, self.seconds - before)
+        self.record.longest = max(self.record.longest, self.seconds - before)
         if ask.whole:
             self._count_vain(found)
         if not ask.free:
@@ -385,16 +360,14 @@ class Run:
 
     def _look_around(self, step: Step) -> None:
         """Whether Ctrl-C, the callback or the clock stops the search after this step."""
-        if self._checkpoint is not None and self._checkpoint.interrupted:
-            self.record.end(self._interrupted)
+        record, checkpoint = self.record, self._checkpoint
+        if checkpoint is not None and checkpoint.interrupted:
+            record.end(checkpoint.interruption(self._so_far))
         elif told_to_stop(self.on_step, step):
-            self.record.end(Status("callback", f"Stopped by the callback after step {step.k}."))
-        elif self.late:
-            why = (
-                f"Stopped after step {step.k}: the time budget of {self.time_budget:g} s is used, "
-                "but for what it takes to compute the loss once more."
-            )
-            self.record.end(Status("time_budget", why))
+            record.end(Status("callback", f"Stopped by the callback {self._so_far}."))
+        elif record.late:
+            but = ", but for what it takes to compute the loss once more"
+            record.end(record.out_of_time(self._so_far, but))
 
 
 def _shown(lam: Array) -> str:

@@ -10,7 +10,6 @@ two steps keeps what was found, and the others at the best λ that is the same f
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from hoag.optimize import newton, root
 from hoag.optimize.asks import Steps, sentence
 from hoag.optimize.base import Search
 from hoag.optimize.checkpoint import Checkpoint, Slot, current
+from hoag.optimize.journal import Record
 from hoag.optimize.run import OnStep, Run, attach, told_to_stop
 
 
@@ -70,30 +70,30 @@ class SeparableSearch:
     ) -> None:
         self.search, self.certificate = search, certificate
         self.criterion = cast(Separable, criterion)
-        self.boxes, self.budget = self.criterion.boxes(domain), budget
-        self.start, self.trace = time.perf_counter(), list[Step]()
-        self.found, self.cost = self._at_shared()
+        self.boxes, self.trace = self.criterion.boxes(domain), list[Step]()
+        self.record = Record(time_budget=budget)
+        self.found = self._at_shared()
         self.leads: dict[int, Array] = {}
         self.ended: dict[int, Result] = {}
 
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.start
+    def _spend(self, *costs: Cost) -> None:
+        self.record.cost = sum(costs, self.record.cost)
 
-    def _at_shared(self) -> tuple[list[Evaluation], Cost]:
+    def _at_shared(self) -> list[Evaluation]:
         """Each set at the best λ that is the same for all its penalties; f is known there."""
         low = min(float(box.lower.min()) for box in self.boxes)
         high = max(float(box.upper.max()) for box in self.boxes)
         count = int(np.ceil((high - low) / (SPACING / 3))) + 1
         places = np.linspace(low, high, count)
         values, cost = self.criterion.alike([float(t) for t in places])
+        self._spend(cost)
         found = []
         for box, own in zip(self.boxes, values, strict=True):
             inside = (box.lower.min() <= places) & (places <= box.upper.max())
             best = int(np.argmin(np.where(inside | ~np.any(inside), own, np.inf)))
             lam = box.project(np.full(box.size, places[best]))
             found.append(Evaluation(lam, float(own[best]), no_gradient(lam)))
-        return found, cost
+        return found
 
     def run(self, on_step: OnStep | None) -> Result:
         checkpoint = current()
@@ -105,7 +105,7 @@ class SeparableSearch:
             first = checkpoint is not None and not checkpoint.interrupted
             if checkpoint is not None and first and isinstance(error, KeyboardInterrupt):
                 checkpoint.interrupted = True
-                return self.result(self._interrupted(checkpoint))
+                return self.result(checkpoint.interruption(self._so_far))
             if self.ended:
                 why = f"Interrupted by {type(error).__name__} {self._so_far}."
                 attach(error, self._made(Status("interrupted", why)))
@@ -113,35 +113,23 @@ class SeparableSearch:
 
     def _run(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> Status:
         """Part of them after part, until all are searched or something stops that."""
-        many = len(self.found)
+        many, record = len(self.found), self.record
         self._scan_along()
         for some in np.array_split(np.arange(many), min(many, self.batches)):
-            before = self.seconds
+            before = record.seconds
             try:
-                with clock.until(self._deadline):
+                with clock.until(record.deadline()):
                     self._search([int(t) for t in some])
             except clock.TimeUp:
-                return Status("time_budget", f"Stopped {self._so_far}: the time budget is used.")
-            last = self.seconds - before
+                return record.out_of_time(self._so_far)
+            record.longest = record.seconds - before
             if checkpoint is not None and checkpoint.interrupted:
-                return self._interrupted(checkpoint)
+                return checkpoint.interruption(self._so_far)
             if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
                 return Status("callback", f"Stopped by the callback {self._so_far}.")
-            late = self.budget is not None and self.seconds + last > self.budget
-            if late and len(self.ended) < many:
-                why = f"Stopped {self._so_far}: the time budget of {self.budget:g} s is used."
-                return Status("time_budget", why)
+            if record.late and len(self.ended) < many:
+                return record.out_of_time(self._so_far)
         return self._status()
-
-    @property
-    def _deadline(self) -> float:
-        if self.budget is None:
-            return np.inf
-        return time.perf_counter() + self.budget - self.seconds
-
-    def _interrupted(self, checkpoint: Checkpoint) -> Status:
-        told = f"Interrupted {self._so_far}: this is the best so far. {checkpoint.goes_on}"
-        return Status("interrupted", told)
 
     @property
     def _so_far(self) -> str:
@@ -150,13 +138,13 @@ class SeparableSearch:
     def _search(self, some: Sequence[int]) -> None:
         """Search some sets to their end; a step of the trace."""
         checkpoint = current()
-        places = [None if checkpoint is None else checkpoint.slot() for _ in some]
-        results = in_threads(self._one, zip(some, places), self.criterion.n_jobs)
+        slots = [None if checkpoint is None else checkpoint.slot() for _ in some]
+        results = in_threads(self._one, zip(some, slots), self.criterion.n_jobs)
         for t, result in zip(some, results, strict=True):
             self.ended[t], self.found[t] = result, result.evaluation
-            self.cost = self.cost + result.cost
+            self._spend(result.cost)
         now = replace(self.criterion.joined(self.found), cost=Cost())
-        step = Step(len(self.trace) + 1, 0.0, now, self.cost, self.seconds)
+        step = Step(len(self.trace) + 1, 0.0, now, self.record.cost, self.record.seconds)
         self.trace.append(replace(step, evaluation=now.light()))
 
     def _scan_along(self) -> None:
@@ -167,7 +155,7 @@ class SeparableSearch:
         """
         places = [newton.scan_places(box) for box in self.boxes]
         values, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
-        self.cost = self.cost + cost
+        self._spend(cost)
         for t, (now, there, along) in enumerate(zip(self.found, places, values, strict=True)):
             if along is None:
                 continue
@@ -192,12 +180,12 @@ class SeparableSearch:
             if t not in self.ended:
                 begun = part.evaluate(self.found[t].lam, Ask())
                 self.found[t] = part.verify(begun, self.search.tol * abs(begun.value))
-                self.cost = self.cost + begun.cost + self.found[t].cost
+                self._spend(begun.cost, self.found[t].cost)
         return self._made(status)
 
     def _made(self, status: Status) -> Result:
         now = self.criterion.joined(self.found)
-        return Result(now, status, tuple(self.trace), self.cost, self.seconds)
+        return Result(now, status, tuple(self.trace), self.record.cost, self.record.seconds)
 
     def _status(self) -> Status:
         """That of all sets: converged where all of them are."""

@@ -35,7 +35,7 @@ class Verification:
         """f by its definition at the λ of an evaluation."""
         key, run = found.lam.tobytes(), self.run
         if key not in self._known:
-            tol, deadline = run.accuracy * abs(found.value), run.deadline(late=False)
+            tol, deadline = run.accuracy * abs(found.value), run.record.deadline()
             self._known[key] = run.record.evaluation(
                 "verify", lambda: run.criterion.verify(found, tol, deadline)
             )
@@ -55,7 +55,7 @@ class Verification:
         for other in self._promising():
             share = own if run.criterion.traits.exact else run.accuracy
             lower = known.value - known.f_error - share * abs(known.value)
-            if run.late or not other.highest < lower:
+            if run.record.late or not other.highest < lower:
                 break
             rival = self.verified(self._whole(other))
             known = min(rival, known, key=lambda found: found.highest)
@@ -124,7 +124,7 @@ class Verification:
             return found, ""
         if run.certificate == "auto":
             last, total = run.trace[-1].evaluation.cost, run.cost
-            late = run.time_budget is not None and run.seconds >= run.time_budget
+            late = run.seconds >= run.record.budget
             # Exact solves leave the factor of the λ that was just verified.
             expensive = last.passes + last.grams > SHARE * (total.passes + total.grams)
             if late or (expensive and not run.criterion.traits.exact):
