@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import registry
+from sklearn.datasets import load_breast_cancer
 
 import hoag
 
@@ -82,14 +83,18 @@ def test_imports_point_one_way():
     assert not wrong
 
 
-def walked() -> list[tuple[str, str]]:
-    """The (file, function) of the walk in design.md, in its order."""
-    text = DESIGN.split("## One fit, from array to result")[1].split("\n## ")[0]
+WALKS = {"sparse": "## One fit, from array to result", "dense": "### The same on few dense columns"}
+
+
+def walked(kind: str) -> list[tuple[str, str]]:
+    """The (file, function) of a walk in design.md, in its order."""
+    text = DESIGN.split(f"\n{WALKS[kind]}\n")[1].split("\n#")[0]
     return re.findall(r"^    ([a-z_/]+\.py) +([A-Za-z_.]+)", text, flags=re.MULTILINE)
 
 
-def test_a_default_fit_goes_the_way_of_the_walk():
-    A, y = registry.text()
+@pytest.mark.parametrize("kind", WALKS)
+def test_a_default_fit_goes_the_way_of_the_walk(kind):
+    A, y = registry.text() if kind == "sparse" else load_breast_cancer(return_X_y=True)
     hoag.LogisticRegressionCV().fit(A, y)  # so that nothing is imported while we look
     called: dict[tuple[str, str], None] = {}
 
@@ -104,8 +109,8 @@ def test_a_default_fit_goes_the_way_of_the_walk():
         hoag.LogisticRegressionCV().fit(A, y)
     finally:
         sys.setprofile(None)
-    wanted = walked()
-    assert len(wanted) > 20
+    wanted = walked(kind)
+    assert len(wanted) > {"sparse": 20, "dense": 10}[kind]
     assert [step for step in called if step in wanted] == wanted
 
 
