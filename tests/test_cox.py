@@ -94,9 +94,9 @@ def test_derivatives_in_the_scores(ties, strata, size):
     here, up, down = sets.at(z), sets.at(z + h * u), sets.at(z - h * u)
     close = {"rtol": 1e-5, "atol": 1e-7}
     np.testing.assert_allclose(here.slope @ u, (up.value - down.value) / (2 * h), rtol=1e-5)
-    np.testing.assert_allclose(here.curve(u), (up.slope - down.slope) / (2 * h), **close)
-    np.testing.assert_allclose(here.third(u, V), (up.curve(V) - down.curve(V)) / (2 * h), **close)
-    np.testing.assert_allclose(here.curve(V)[:, 1], here.curve(V[:, 1]), atol=1e-13)
+    np.testing.assert_allclose(here.hvp(u), (up.slope - down.slope) / (2 * h), **close)
+    np.testing.assert_allclose(here.third(u, V), (up.hvp(V) - down.hvp(V)) / (2 * h), **close)
+    np.testing.assert_allclose(here.hvp(V)[:, 1], here.hvp(V[:, 1]), atol=1e-13)
     np.testing.assert_allclose(here.third(u, V)[:, 1], here.third(u, V[:, 1]), atol=1e-13)
 
 
@@ -116,7 +116,7 @@ def test_scores_far_apart_are_summed_as_their_logs_would(ties):
     at = sets_of(y, np.zeros(40, int), weights, ties).at(z)
     assert np.all(np.isfinite(at.slope))
     assert abs(at.slope.sum()) < 1e-10
-    assert np.all(np.isfinite(at.curve(np.ones((40, 2)))))
+    assert np.all(np.isfinite(at.hvp(np.ones((40, 2)))))
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -148,7 +148,7 @@ def test_no_rows_and_no_events_are_nothing():
         y = np.column_stack([np.arange(5.0), np.zeros(5)])
         at = sets_of(y, np.zeros(5, int), weights, "efron").at(np.ones(5))
         assert at.value == 0.0
-        np.testing.assert_array_equal(at.curve(np.ones(5)), 0.0)
+        np.testing.assert_array_equal(at.hvp(np.ones(5)), 0.0)
 
 
 # ---- problems

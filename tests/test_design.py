@@ -83,6 +83,51 @@ def test_imports_point_one_way():
     assert not wrong
 
 
+# What factors, decomposes or solves: in SciPy's names, and as attributes of numpy.linalg.
+FACTORISATIONS = {
+    *("cholesky", "cholesky_banded", "cho_factor", "cho_solve", "cho_solve_banded", "dpotrf"),
+    *("dpotrs", "dgetrf", "dgetrs", "dtrtrs", "dgejsv", "ldl", "lu", "lu_factor", "lu_solve"),
+    *("solve", "solve_triangular", "solve_banded", "solveh_banded", "solve_toeplitz", "inv"),
+    *("pinv", "pinvh", "lstsq", "eig", "eigh", "eigvals", "eigvalsh", "eigh_tridiagonal"),
+    *("qr", "rq", "svd", "svdvals", "orth", "null_space", "slogdet", "det", "matrix_rank"),
+    *("cond", "tensorsolve", "spsolve", "splu", "spilu", "factorized", "eigsh", "eigs", "svds"),
+    *("lobpcg", "cg", "minres", "gmres", "lsmr", "lsqr"),
+}
+# Where they still stand outside of _linalg.
+ELSEWHERE = {
+    *("_criteria/apart.py", "_criteria/bands.py", "_criteria/decomposed.py"),
+    *("_criteria/leave_one_out.py", "_criteria/left_out_bends.py"),
+    *("_criteria/left_out_fits.py", "_criteria/spectral.py", "optimize/newton.py"),
+}
+# Other packages' arrays, and pictures.
+FOREIGN = ("_linalg/", "jax/", "torch/", "own/", "plot/")
+
+
+def factorisations(path: Path) -> list[str]:
+    """Names imported from scipy.linalg and its like, and attributes of np.linalg, by line."""
+    found = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and "linalg" in (node.module or ""):
+            ours = str(node.module).startswith("hoag")
+            found += [a.name for a in node.names if a.name in FACTORISATIONS and not ours]
+        elif isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.endswith("linalg")]
+        elif isinstance(node, ast.Attribute) and node.attr in FACTORISATIONS:
+            value = node.value
+            found += [node.attr] * (getattr(value, "attr", getattr(value, "id", "")) == "linalg")
+    return found
+
+
+def test_factorisations_are_only_in_linalg():
+    found = {
+        file: names
+        for file, path in FILES.items()
+        if not file.startswith(FOREIGN) and (names := factorisations(path))
+    }
+    assert not {file: names for file, names in found.items() if file not in ELSEWHERE}
+    assert set(found) == ELSEWHERE  # what has moved is no exception any more
+
+
 WALKS = {"sparse": "## One fit, from array to result", "dense": "### The same on few dense columns"}
 
 

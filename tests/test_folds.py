@@ -116,7 +116,7 @@ def test_an_outer_loss_has_the_slope_of_its_value_and_curvature_under_its_ceilin
             approx_fprime(row, value, 1e-7), np.atleast_1d(at.slope[i]), atol=1e-5
         )
         curvature = np.linalg.norm(approx_fprime(row, slope, 1e-6), 2)
-        assert curvature <= at.ceiling[i] + 1e-4
+        assert curvature <= at.curvature_bound[i] + 1e-4
         if loss.lipschitz is not None:
             assert np.linalg.norm(at.slope[i]) <= loss.lipschitz
 

@@ -133,8 +133,8 @@ def test_inside_the_space_h_and_g_are_those_of_the_problem(case):
     K, s = space.outputs, problem.train.weights
     units = np.eye(K) if K > 1 else [1.0]
     shape, at = (s.size, K) if K > 1 else s.size, inside.train.loss
-    traces = [at.curve(np.broadcast_to(e, shape)) @ np.atleast_1d(e) if K > 1
-              else at.curve(np.ones(shape)) for e in units]  # fmt: skip
+    traces = [at.hvp(np.broadcast_to(e, shape)) @ np.atleast_1d(e) if K > 1
+              else at.hvp(np.ones(shape)) for e in units]  # fmt: skip
     assert inside.train.mean_curvature == pytest.approx(s @ np.mean(traces, axis=0) / s.sum())
 
 

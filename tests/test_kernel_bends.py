@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
 from hoag import Ask, models
+from hoag._glm.kernel import FeatureWidths, SharedWidth
 from hoag._glm.losses import Huber, Squared
-from hoag._glm.widths import FeatureWidths, SharedWidth
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(60, 3))
@@ -48,7 +48,7 @@ def test_the_second_derivatives_of_a_kernel_are_those_of_its_first(kind):
 
     K = kernel(np.exp(lam))
     q_and_Kq = q, widths.transposed.applied(K.T, q)
-    found = widths.bends(K, q_and_Kq, (x, widths.applied(K, x)), np.exp(lam))
+    found = widths.second(K, q_and_Kq, (x, widths.applied(K, x)), np.exp(lam))
     steps = h * np.eye(widths.size)
     expected = [(slopes(lam + step) - slopes(lam - step)) / (2 * h) for step in steps]
     np.testing.assert_allclose(found, expected, atol=1e-8)

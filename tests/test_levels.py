@@ -117,7 +117,7 @@ def test_one_loss_for_each_output_is_as_many_models():
     rng = np.random.default_rng(7)
     A, y = rng.normal(size=(50, 3)), rng.choice([-1.0, 1.0], size=(50, 2))
     lam, splits = np.array([0.3]), [(np.arange(30), np.arange(30, 50))]
-    both = Target(y, *[losses.EachOutput(losses.SquaredHinge())] * 2, 2, np.eye(2))
+    both = Target(y, *[losses.SquaredHinge()] * 2, 2, np.eye(2))
     rows = hoag.glm.ArrayRows(A)
     (whole,) = hoag._glm.folds.linear_folds(rows, both, splits, np.ones(50))
     found, truth = hoag.plan(whole).evaluate(lam, 1e-10), 0.0

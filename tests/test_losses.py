@@ -68,25 +68,25 @@ def test_derivatives_of_all_orders_are_differences(name):
 
     along = (at.slope * u).reshape(N, -1).sum(axis=1)
     np.testing.assert_allclose(difference(lambda a: a.value), along, atol=1e-7, rtol=1e-6)
-    np.testing.assert_allclose(difference(lambda a: a.slope), at.curve(u), atol=1e-7, rtol=1e-6)
-    np.testing.assert_allclose(
-        difference(lambda a: a.curve(v)), at.third(u, v), atol=1e-6, rtol=1e-5
-    )
+    np.testing.assert_allclose(difference(lambda a: a.slope), at.hvp(u), atol=1e-7, rtol=1e-6)
+    np.testing.assert_allclose(difference(lambda a: a.hvp(v)), at.third(u, v), atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", [*SCALAR, *PAIRS])
 def test_forms_grams_and_ceilings_are_of_the_same_matrices(name):
     loss, y, z = _case(name)
     at, K = loss.at(y, z), 1 if z.ndim == 1 else z.shape[1]
-    units = [at.curve(np.broadcast_to(e, z.shape) if K > 1 else np.ones(N)) for e in np.eye(K)]
+    units = [at.hvp(np.broadcast_to(e, z.shape) if K > 1 else np.ones(N)) for e in np.eye(K)]
     C = np.stack(units, axis=-1).reshape(N, K, K)
     np.testing.assert_allclose(C, C.transpose(0, 2, 1), atol=1e-12)
     V, Z, s = RNG.normal(size=(K, 3)), RNG.normal(size=(N * K, 3)), RNG.uniform(1, 2, N)
-    np.testing.assert_allclose(at.forms(V), np.einsum("am,nab,bm->nm", V, C, V), atol=1e-10)
+    np.testing.assert_allclose(
+        at.quadratic_forms(V), np.einsum("am,nab,bm->nm", V, C, V), atol=1e-10
+    )
     Zi = Z.reshape(N, K, 3)
     np.testing.assert_allclose(at.gram(Z, s), np.einsum("n,nam,nab,nbl->ml", s, Zi, C, Zi))
     largest = np.linalg.eigvalsh(C)[:, -1]
-    assert np.all(at.ceiling >= largest - 1e-10 * np.abs(largest))
+    assert np.all(at.curvature_bound >= largest - 1e-10 * np.abs(largest))
 
 
 @pytest.mark.parametrize("name", [n for n in SCALAR if np.isfinite(SCALAR[n][0].self_concordance)])
@@ -94,7 +94,7 @@ def test_curvature_changes_no_faster_than_the_constant_says(name):
     loss, y, z = _case(name)
     at = loss.at(y, z)
     ones = np.ones(N)
-    slack = loss.self_concordance * at.curve(ones) * (1 + 1e-9) + 1e-15
+    slack = loss.self_concordance * at.hvp(ones) * (1 + 1e-9) + 1e-15
     assert np.all(np.abs(at.third(ones, ones)) <= slack)
 
 
@@ -114,7 +114,7 @@ def test_means_too_large_to_square_are_finite(name):
     loss, y, _ = _case(name)
     for far in (1e4, -1e4):
         at = loss.at(y, np.full(N, far))
-        for part in (at.value, at.slope, at.ceiling, at.jerk):
+        for part in (at.value, at.slope, at.curvature_bound, at.third_derivative):
             assert np.all(np.isfinite(part))
 
 
@@ -152,7 +152,7 @@ def test_hubers_loss_at_its_best_spread_is_scikit_learns_objective():
 def test_an_offset_is_added_to_z():
     loss, y, z = _case("poisson")
     o = RNG.normal(size=N)
-    both = losses.Offset(loss).at(losses.offset.with_offset(y, o), z)
+    both = losses.Offset(loss).at(np.column_stack([y, o]), z)
     np.testing.assert_array_equal(both.slope, loss.at(y, z + o).slope)
 
 
@@ -165,3 +165,28 @@ def test_losses_of_rows_that_are_all_but_certain_have_all_their_digits(name):
         other = np.exp(-margin) / (1 + 2 * np.exp(-margin))
         value = np.log1p(2 * np.exp(-margin)) if name == "multinomial" else 6 * other**2
         assert at.value[0] == pytest.approx(value, rel=1e-12)
+
+
+def test_a_loss_of_several_outputs_is_their_sum_and_the_old_name_of_a_derivative_still_works():
+    with pytest.warns(DeprecationWarning, match="third_derivative"):
+
+        class Cubes(losses.ScalarLoss):
+            convex = False
+
+            def value(self, y, z):
+                return (z - y) ** 3
+
+            def slope(self, y, z):
+                return 3 * (z - y) ** 2
+
+            def curvature(self, y, z):
+                return 6 * (z - y)
+
+            def jerk(self, y, z):
+                return np.full(z.shape, 6.0)
+
+    y, z = RNG.normal(size=(2, N, 3))
+    at, each = Cubes().at(y, z), [Cubes().at(y[:, k], z[:, k]) for k in range(3)]
+    np.testing.assert_allclose(at.value, sum(one.value for one in each))
+    np.testing.assert_array_equal(at.third(z, y), 6 * z * y)
+    np.testing.assert_allclose(at.curvature_bound, np.max(6 * (z - y), axis=1))

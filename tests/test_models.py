@@ -128,7 +128,7 @@ def test_margins_of_ten_thousand_are_safe():
         at = losses.Logistic().at(y, far)
         np.testing.assert_allclose(at.value, np.maximum(-y * far, 0))
         assert np.all(np.isfinite(at.slope))
-        assert np.all(at.ceiling >= 0)
+        assert np.all(at.curvature_bound >= 0)
     at = losses.Multinomial().at(np.array([0, 1]), np.array([[1e4, -1e4, 0], [1e4, -1e4, 0]]))
     np.testing.assert_allclose(at.value, [0, 2e4])
     assert np.all(np.isfinite(at.slope))
@@ -176,8 +176,8 @@ def test_confident_rows_keep_their_curvature():
     wanted = [float(a * (Decimal(b) - mean)) for a, b in zip(p, v, strict=True)]
     trace = float(sum(a * (1 - a) for a in p))
     at = losses.Multinomial().at(np.array([0]), np.array([z]))
-    np.testing.assert_allclose(at.curve(np.array([v]))[0], wanted, rtol=1e-12)
-    assert at.ceiling[0] == pytest.approx(trace, rel=1e-12)
+    np.testing.assert_allclose(at.hvp(np.array([v]))[0], wanted, rtol=1e-12)
+    assert at.curvature_bound[0] == pytest.approx(trace, rel=1e-12)
 
 
 def test_kernel_ridge_does_not_care_where_the_origin_is():

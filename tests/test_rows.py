@@ -138,7 +138,7 @@ def test_gram_is_the_sum_of_its_rows(loss, n, K, m, scale, zeros, seed):
     s = rng.uniform(0.1, 2, n) * (rng.random(n) < (0.5 if zeros else 1.0))
     Z, at = rng.normal(size=(n * K, m)), loss.at(y, z)
     wanted = np.zeros((m, m))
-    second = [at.curve(np.broadcast_to(unit if K > 1 else 1.0, z.shape)) for unit in np.eye(K)]
+    second = [at.hvp(np.broadcast_to(unit if K > 1 else 1.0, z.shape)) for unit in np.eye(K)]
     for i, Z_i in enumerate(Z.reshape(n, K, m)):
         H = np.stack([np.atleast_1d(column[i]) for column in second], axis=1)
         wanted += s[i] * Z_i.T @ H @ Z_i
@@ -152,7 +152,7 @@ def test_extreme_margins():
         np.testing.assert_allclose(at.value, np.logaddexp(0, -margin), rtol=1e-14)
         np.testing.assert_allclose(at.slope, -y * expit(-margin), rtol=1e-14, atol=1e-320)
         ceiling = expit(margin) * expit(-margin)
-        np.testing.assert_allclose(at.ceiling, ceiling, rtol=1e-14, atol=1e-320)
+        np.testing.assert_allclose(at.curvature_bound, ceiling, rtol=1e-14, atol=1e-320)
         assert np.all(np.isfinite(at.gram(np.ones((10, 2)), np.ones(10))))
     Z = np.stack([z, 0 * z, -z / 2], axis=1)
     for y in (np.zeros(10, int), np.full(10, 2)):

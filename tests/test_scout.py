@@ -109,13 +109,13 @@ def test_coarse_work_is_written_in_units_of_the_whole():
     problem = models.kernel_ridge(*rows(n))
     coarse = problem.sample(m)
     assert coarse.ledger is problem.ledger
-    kernel = coarse.kernel(np.array([0.1]))
-    solve = kernel.inverse(1.0)
+    kernels = coarse.kernels(np.array([0.1]))
+    solve = kernels.inverse(1.0)
     cost = problem.ledger.cost
     assert cost.kernels == pytest.approx((m / n) ** 2)
     assert cost.passes == pytest.approx((m / n) ** 3 * n / 6)
     solve(coarse.b)
-    kernel.test_product(kernel.K_test, coarse.x0)
+    kernels.test.product(coarse.x0)
     spent = problem.ledger.cost - cost
     assert spent == Cost(
         passes=pytest.approx((m / n) ** 2),

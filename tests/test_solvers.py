@@ -214,3 +214,31 @@ def test_an_inner_problem_that_diverges_is_an_error():
 
     with pytest.raises(hoag.InnerProblemError, match="diverges at lam"):
         hoag.minimize(Unbounded())
+
+
+def test_one_line_search_for_many_problems_at_once():
+    """φ_k(t) = √(1 + (x_k + t d_k)²) with steps that are right, too long, up, and not judged."""
+    x = np.array([1.0, 1.0, 1.0, 1.0])
+    d = np.array([-1.0, -40.0, 1e-3, 5.0])
+    slope = np.array([-1.0, -40.0, -1e-3, np.inf]) / np.sqrt(2)
+    seen = []
+
+    def along(t):
+        seen.append(t.copy())
+        z = x + t * d
+        return np.hypot(1, z), lambda: z / np.hypot(1, z) * d
+
+    t = inner.line_search(along, np.hypot(1, x), slope, noise=1e-14)
+    np.testing.assert_array_equal(t[[0, 2, 3]], [1, 0, 1])
+    assert abs(x[1] + t[1] * d[1]) < 1 <= abs(x[1] + 2 * t[1] * d[1])
+    np.testing.assert_array_equal(seen[-1], t)
+
+
+def test_where_h_is_level_slopes_decide():
+    """h = 1e12 + ½x²: no value tells one x from another, and the minimum is found all the same."""
+    point = lambda x, lam: SimpleNamespace(  # noqa: E731
+        h=1e12 + 0.5 * float(x @ x), h_x=x, hessian=np.eye(x.size), strong_convexity=None
+    )
+    problem = SimpleNamespace(at=point, softened=lambda: None)
+    found = inner.Newton(linear.Cholesky()).solve(problem, np.zeros(1), np.full(3, 0.1), 1e-9)
+    assert (found.reason, found.iterations) == ("tolerance", 1)

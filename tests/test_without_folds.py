@@ -54,7 +54,7 @@ class Gamma(ScalarLoss):
     def curvature(self, y, z):
         return y * np.exp(-z)
 
-    def jerk(self, y, z):
+    def third_derivative(self, y, z):
         return -y * np.exp(-z)
 
 

@@ -98,28 +98,66 @@ class Newton:
     def _line_search(
         self, problem: Points, lam: Array, x: Array, point: Point, d: Array
     ) -> tuple[Array, Point | None]:
-        slope = float(point.h_x @ d)
-        # Differences of h below this are noise.
-        noise = self.rounding * abs(point.h)
-        t = 1.0
-        while t > ROUNDOFF:
-            clock.check()
-            trial = x + t * d
-            trial_point = problem.at(trial, lam)
-            told = -t * slope > noise
-            if told and trial_point.h <= point.h + SUFFICIENT * t * slope:
-                return trial, trial_point
-            # Where h is level, values lose more digits than there are to tell, and the slope at the
-            # end decides: the approximate Wolfe conditions of Hager and Zhang (2005).
-            if abs(trial_point.h - point.h) <= EXACT**0.5 * abs(point.h):
-                ahead = float(trial_point.h_x @ d)
-                smaller = np.linalg.norm(trial_point.h_x) <= FALLEN * np.linalg.norm(point.h_x)
-                if smaller or (ahead if told else abs(ahead)) <= -0.5 * slope:
-                    return trial, trial_point
-            if not told:
-                return x, None
-            t /= 2
-        return x, None
+        there = point
+
+        def along(t: Array) -> tuple[Array, Callable[[], Array]]:
+            nonlocal there
+            there = problem.at(x + t[0] * d, lam) if t[0] else point
+            return np.array([there.h]), ahead
+
+        def ahead() -> Array:
+            smaller = np.linalg.norm(there.h_x) <= FALLEN * np.linalg.norm(point.h_x)
+            return np.array([0.0 if smaller else float(there.h_x @ d)])
+
+        h, slope = np.array([point.h]), np.array([float(point.h_x @ d)])
+        t = line_search(along, h, slope, self.rounding * np.abs(h), ROUNDOFF)[0]
+        return (x + t * d, there) if t > 0 else (x, None)
+
+
+# φ(t), and φ′(t) where it is asked for.
+Along = Callable[[Array], tuple[Array, Callable[[], Array]]]
+
+
+def line_search(
+    along: Along, h: Array, slope: Array, noise: Array | float = 0.0, least: float = ROUNDING
+) -> Array:
+    """t_k, halved from 1 until φ_k(t) ≤ φ_k(0) + c t φ_k′(0), for K problems at once.
+
+    Where φ is level, values lose more digits than there are to tell (losses of rows that are all
+    but certain are differences of large numbers), and the slope at the end decides: the approximate
+    Wolfe conditions of Hager and Zhang (2005), φ′(t) ≤ −½φ′(0).
+
+    Parameters
+    ----------
+    along : function
+        t, (K,) ↦ φ(t), (K,), and a function without arguments for φ′(t), (K,). The last call is
+        at the t that are returned.
+    h, slope : arrays of shape (K,)
+        φ(0) and φ′(0) < 0; a slope of ∞ takes the whole step as it is.
+    noise : array or float
+        Promised changes of φ below this are judged by |φ′(t)| alone, and never shortened.
+    least : float
+        Shorter steps are none.
+
+    Returns
+    -------
+    array of shape (K,)
+        0 where no step is short enough.
+    """
+    t, given = np.ones_like(h), slope == np.inf
+    while True:
+        clock.check()
+        value, ahead = along(t)
+        told = given | (-t * slope >= noise)
+        good = told & (value <= h + SUFFICIENT * t * slope)
+        level = np.abs(value - h) <= EXACT**0.5 * np.abs(h)
+        if np.any(level & ~good):
+            end = ahead()
+            good |= level & (np.where(told, end, np.abs(end)) <= 0.5 * np.abs(slope))
+        bad = ~good & (t > 0)
+        if not np.any(bad):
+            return t
+        t = np.where(bad, np.where(told & (t >= least), t / 2, 0.0), t)
 
 
 def _further(

@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError
 from hoag._core import clock
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Solve
+from hoag._linalg.cg import ConjugateGradients
 from hoag._linalg.operator import Shifted, as_hessian
 
 # A preconditioner looks at A and returns the product v ↦ M⁻¹v.
@@ -55,41 +56,29 @@ class CG:
                 scale = float(q0 @ b) / energy
                 if np.linalg.norm(b - scale * Aq0) < np.linalg.norm(b):
                     q, r = scale * q0, b - scale * Aq0
-        precondition = self.preconditioner(A) if self.preconditioner else None
-        floor = ROUNDING * float(np.linalg.norm(b))  # no computed residual is below that
-        target = max(tol, floor)
-        size = float(np.linalg.norm(r))
+        rounding = ROUNDING * float(np.linalg.norm(b))  # no computed residual is below that
+        target, size = max(tol, rounding), float(np.linalg.norm(r))
         if not np.isfinite(size):
             return Solve(q, size, 0, "not_finite", r=-r)
-        z = precondition(r) if precondition else r
-        rho, d = float(r @ z), z.copy()
+        precondition = self.preconditioner(A) if self.preconditioner else None
+        at = ConjugateGradients(lambda v: A @ v, precondition, r, q)
         for k in range(self.max_iter + 1):
+            size = float(np.linalg.norm(at.r))
+            reason = "tolerance" if size <= tol else "precision"
             if size <= target:
-                return Solve(q, size, k, "tolerance" if size <= tol else "precision", r=-r)
+                return Solve(at.x, size, k, reason, r=-at.r)
             if k == self.max_iter:
                 break
             clock.check()
-            Ad = A @ d
-            curvature = float(d @ Ad)
-            if not np.isfinite(curvature):
-                return Solve(q, size, k, "not_finite", r=-r)
-            if not curvature > 0:
+            if at.rho == 0.0:  # below the smallest number, or M⁻¹ is none
+                return Solve(at.x, size, k, "stalled", r=-at.r)
+            if not at.step():
                 # A singular but consistent system ends here too, once only rounding is left.
-                rounding = size <= np.sqrt(ROUNDOFF) * float(np.linalg.norm(b))
-                return Solve(q, size, k, "precision" if rounding else "indefinite", r=-r)
-            step = rho / curvature
-            with np.errstate(over="ignore", invalid="ignore"):
-                ahead, rest = q + step * d, r - step * Ad
-                size = float(np.linalg.norm(rest))
-            if not np.isfinite(size + float(np.abs(ahead).max())):
-                return Solve(q, float(np.linalg.norm(r)), k, "not_finite", r=-r)
-            q, r = ahead, rest
-            z = precondition(r) if precondition else r
-            rho, before = float(r @ z), rho
-            if before == 0.0:  # below the smallest number, or M⁻¹ is none
-                return Solve(q, size, k + 1, "stalled", r=-r)
-            d = z + (rho / before) * d
-        return Solve(q, size, self.max_iter, "max_iter", r=-r)
+                alike = size <= np.sqrt(ROUNDOFF) * float(np.linalg.norm(b))
+                flat = "precision" if alike else "indefinite"
+                reason = flat if at.curvature <= 0 else "not_finite"
+                return Solve(at.x, size, k, reason, r=-at.r)
+        return Solve(at.x, size, self.max_iter, "max_iter", r=-at.r)
 
 
 class Cholesky:

@@ -17,6 +17,8 @@ from sklearn.utils.validation import _get_feature_names
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
+from hoag._linalg.orthogonal import independent
+from hoag._linalg.symmetric import eigenvectors
 from hoag.estimators.loadings import LEVEL, FromFeatures
 from hoag.estimators.sharing import Quadratics, Structure, dense
 
@@ -134,7 +136,7 @@ def _standardised(rows: Array, names: Sequence[str]) -> Array:
             f"have in common is the {LEVEL} already, so leave it out."
         )
     Z = Z / spread
-    if Z.shape[1] and np.linalg.matrix_rank(Z) < Z.shape[1]:
+    if Z.shape[1] and not independent(Z):
         raise InvalidInput(
             "Some columns of the side information of from_features follow from the others: leave "
             "them out, or each of several would have any share of one effect."
@@ -176,7 +178,7 @@ def _semidefinite(S: Any, size: int, j: int) -> Any:
     whole = dense(S)
     if not np.all(np.isfinite(whole)):
         raise InvalidInput(f"The matrix of form {j} has entries that are no finite numbers.")
-    e, V = np.linalg.eigh(whole)
+    e, V = eigenvectors(whole)
     least, most = float(e[0]), float(e[-1])
     symmetric = np.allclose(whole, whole.T, rtol=0, atol=ROUNDING * max(most, 0.0))
     if not (symmetric and most > 0 and least >= -(ROUNDING**0.5) * most):

@@ -28,6 +28,7 @@ from hoag._core.result import Ask, Cost, Evaluation, Result
 from hoag._criteria.base import Criterion
 from hoag._glm.penalties import Penalty, QuadraticForm
 from hoag._glm.rows import Rows
+from hoag._linalg.symmetric import eigenvalues
 from hoag.optimize.asks import Journal
 from hoag.optimize.base import Search
 from hoag.optimize.run import Run
@@ -238,7 +239,7 @@ def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int 
     mu = at.strong_convexity
     if mu is not None:
         wrong["strong_convexity exceeds the least curvature"] = max(
-            mu / max(float(np.linalg.eigvalsh(S)[0]), 1e-300) - 1, 0.0
+            mu / max(float(eigenvalues(S)[0]), 1e-300) - 1, 0.0
         )
     try:
         u = at.prox(x, 0.7)

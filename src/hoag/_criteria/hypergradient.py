@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._criteria.log_det import Expansion
 from hoag._criteria.row_forms import RowForms
@@ -27,8 +26,9 @@ from hoag._glm.losses import LossAt, Multinomial
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, RidgeAt
 from hoag._glm.term import DataTerm
-from hoag._linalg.cholesky import Factor, named, solved
+from hoag._linalg.cholesky import Factor, singular_hessian, solved
 from hoag._linalg.operator import Inverse
+from hoag._linalg.symmetric import eigenvectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class RowsAtFit:
     @cached_property
     def C(self) -> Array:
         """s ∂²loss/∂z², (n, outputs, outputs)."""
-        columns = [self._weighted(self.at.curve(self.shaped(unit))) for unit in self._units]
+        columns = [self._weighted(self.at.hvp(self.shaped(unit))) for unit in self._units]
         return np.stack(columns, axis=2)
 
     def third(self, u: Array, v: Array) -> Array:
@@ -321,9 +321,7 @@ def positive_definite(H: Array, lam: Array) -> Factor:
     try:
         return Factor(H)
     except np.linalg.LinAlgError:
-        raise InnerProblemError(
-            f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
-        ) from None
+        raise singular_hessian(lam) from None
 
 
 class Adjoint(NamedTuple):
@@ -391,7 +389,7 @@ class Axis:
     @staticmethod
     def of(x: Array, inverse: Inverse, F: Array) -> Axis:
         C = inverse(F)
-        e, V = np.linalg.eigh(F.T @ C)
+        e, V = eigenvectors(F.T @ C)
         return Axis(x, e, C @ V, V.T @ (F.T @ x))
 
     def _shares(self, c: Array) -> Array:

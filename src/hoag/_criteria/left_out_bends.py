@@ -72,7 +72,7 @@ class LeftOut:
             moved /= self.gap[some][:, None, None]
             at, weights = self._judged(some, self.y[some] - e[some]), self.weights[some]
             # These losses have no mixed derivatives: one number for each row and target.
-            curved = at.curve(_flat(np.ones(e[some].shape))).reshape(len(A), -1)
+            curved = at.hvp(_flat(np.ones(e[some].shape))).reshape(len(A), -1)
             bent = (weights[:, None] * curved)[:, :, None] * moved
             total += moved.reshape(-1, s).T @ bent.reshape(-1, s)
             cross = np.einsum("ik,ikj,il->jl", u[some], moved, eta[some], optimize=True)

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
-from hoag._glm.penalties import Penalty, Ridge
-from hoag._glm.quadratic import Quadratic, above_rounding, ranges
+from hoag._glm.penalties import Penalty, QuadraticPenalty, Ridge
+from hoag._linalg.cholesky import Factor
+from hoag._linalg.symmetric import above_rounding, eigenvalues, eigenvectors, ranges
 
 
 class Expansion(NamedTuple):
@@ -43,7 +43,7 @@ class LogDet:
             self.shift = penalty.shift
             counts = np.bincount(penalty.groups[penalty.groups >= 0], minlength=penalty.n_lam)
             self.parts = [_Groups(counts)]
-        elif isinstance(penalty, Quadratic):
+        elif isinstance(penalty, QuadraticPenalty):
             self.shift, terms = penalty.shift, penalty.terms
             if penalty.aside is None and penalty.fixed is not None:
                 # A part of the prior that λ does not scale.
@@ -144,11 +144,10 @@ class _Factored(_Part):
         S = _graded(self._S, weights)
         whole = np.sum([w * own for w, own in zip(weights, S, strict=True)], axis=0)
         scale = 1.0 / np.sqrt(np.diag(whole))
-        factor = cho_factor(scale[:, None] * whole * scale, lower=True)
-        value = 2 * float(np.sum(np.log(np.diag(factor[0])) - np.log(scale))) + self.rank * top
+        solve = Factor(scale[:, None] * whole * scale)
+        value = solve.log_det - 2 * float(np.sum(np.log(scale))) + self.rank * top
         turned = [
-            w * cho_solve(factor, scale[:, None] * own * scale)
-            for w, own in zip(weights, S, strict=True)
+            w * solve(scale[:, None] * own * scale) for w, own in zip(weights, S, strict=True)
         ]
         grad = np.array([float(np.trace(M)) for M in turned])
         pairs = np.array([[float(np.sum(M * N.T)) for N in turned] for M in turned])
@@ -172,11 +171,11 @@ def _graded(matrices: Sequence[Array], weights: Array) -> list[Array]:
         if len(lead) == len(left):
             return S
         alike = np.sum([S[j][there, there] / norms[j] for j in lead], axis=0)
-        rank = int(np.sum(above_rounding(np.linalg.eigvalsh(alike))))
+        rank = int(np.sum(above_rounding(eigenvalues(alike))))
         if rank == size - first:
             return S
         whole = np.sum([weights[j] / most * S[j][there, there] for j in lead], axis=0)
-        V = np.linalg.eigh(whole)[1][:, ::-1]
+        V = eigenvectors(whole)[1][:, ::-1]
         for j, own in enumerate(S):
             own[:, there] = own[:, there] @ V
             own[there] = V.T @ own[there]

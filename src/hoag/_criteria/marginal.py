@@ -36,7 +36,7 @@ from hoag._criteria.hypergradient import Fit, Partials, axes
 from hoag._criteria.log_det import Expansion, LogDet
 from hoag._criteria.risks import Risk
 from hoag._glm.groups import by_group
-from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.quadratic import Quadratic
 from hoag._glm.term import Predictor
 from hoag._linalg.cholesky import factors
@@ -76,7 +76,7 @@ class MarginalLikelihood(Risk):
     free: int
     unit: float | None
     least: float
-    penalty: Penalty
+    penalty: QuadraticPenalty
     predictor: Predictor
     constant: bool
 
@@ -183,7 +183,6 @@ class MarginalLikelihood(Risk):
     def _of_all(self) -> tuple[Quadratic, LogDet] | None:
         """The penalty of what all classes have in common, where something else holds that too."""
         penalty = self.penalty
-        assert isinstance(penalty, Quadratic)
         if penalty.aside is None or penalty.aside.alike == 1 or penalty.fixed is None:
             return None
         K, slopes = penalty.aside.alike, self.predictor.slopes

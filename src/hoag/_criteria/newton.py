@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from hoag._core import clock
 from hoag._core.errors import InnerProblemError
-from hoag._core.numeric import EXACT, ROUNDING, SUFFICIENT, Array
+from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._criteria.curvature.base import Curvature, Expense
 from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.penalties import Penalty, QuadraticForm
-from hoag._linalg.cholesky import conjugate, named, solved
+from hoag._linalg.cg import conjugate
+from hoag._linalg.cholesky import named, solved
 from hoag._linalg.operator import Inverse
-from hoag.inner import Continued
+from hoag.inner import Continued, line_search
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,35 +248,28 @@ class FoldedNewton:
     ) -> tuple[Array, Sums, Array, int]:
         """x_k + t_k d_k with h lower by a share of what its slope promises; the sums and h there.
 
-        And how many t were tried.
-
-        Where h is level, values lose more digits than there are to tell (losses of rows that are
-        all but certain are differences of large numbers), and the slope at the end decides: the
-        approximate Wolfe conditions of Hager and Zhang (2005). A slope of ∞ takes the step as it
-        is. Where no step is short enough, x stays.
+        And how many t were tried. Where no step is short enough, x stays.
         """
-        t, curved, tried = np.ones(len(X)), self._fuses, 0
-        while True:
-            clock.check()
-            trial, tried = X + t[:, None] * d, tried + 1
-            there = self.design.sums(trial, curved=curved)
-            h_there = there.value + penalty.value(trial)
-            fallen = h_there <= h + SUFFICIENT * t * slope
-            ahead = np.sum((there.gradient + penalty.apply(trial)) * d, axis=1)
-            level = np.abs(h_there - h) <= EXACT**0.5 * np.abs(h)
-            bad = ~(fallen | (level & (ahead <= 0.5 * np.abs(slope)))) & (t > 0)
-            if not np.any(bad):
-                break
-            curved = False  # shorter steps need no matrices but the last
-            t = np.where(bad, np.where(t < ROUNDING, 0.0, t / 2), t)
-        if not curved and self._fuses:
-            there = self.design.sums(trial, curved=True)
-        if not np.all(np.isfinite(h_there)):
+        tried: list[tuple[State, Array]] = []
+
+        def along(t: Array) -> tuple[Array, Callable[[], Array]]:
+            # Shorter steps need no matrices but the last.
+            trial, curved = X + t[:, None] * d, self._fuses and not tried
+            at = self.design.sums(trial, curved=curved)
+            value = at.value + penalty.value(trial)
+            tried.append((State(trial, at), value))
+            return value, lambda: np.sum((at.gradient + penalty.apply(trial)) * d, axis=1)
+
+        line_search(along, h, slope)
+        there, value = tried[-1]
+        if self._fuses and len(tried) > 1:
+            there = self.begun(there.X)
+        if not np.all(np.isfinite(value)):
             raise InnerProblemError(
                 f"The inner loss is not finite at {named(lam)}: rescale the data (features of "
                 "size 1)."
             )
-        return trial, there, h_there, tried
+        return there.X, there.at, value, len(tried)
 
     @property
     def _worth(self) -> float:

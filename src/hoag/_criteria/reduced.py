@@ -186,6 +186,6 @@ def _solved(basis: Basis, lam: Array, c: Array, steps: int) -> Reduced:
     elif solve.inverse is not None:
         t = solve.inverse(right)
     p = float(point.g_x @ t)
-    slope, bend = point.train.slope.ravel(), point.train.bend(t).ravel()
+    slope, bend = point.train.slope.ravel(), point.train.row_hvp(t).ravel()
     curvature = point.train.mean_curvature if basis.precondition is not None else np.nan
     return Reduced(basis, lam, point.x, t, p, point.g, slope, bend, curvature)

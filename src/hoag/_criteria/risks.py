@@ -16,6 +16,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._criteria.hypergradient import Fit, Partials, RowsAtFit, axes
 from hoag._glm.losses import OuterLoss
+from hoag._linalg.general import solve_rows
 
 
 class Risk(ABC):
@@ -132,7 +133,7 @@ class ApproximateLeaveOneOut(Risk):
         judged = self.outer.at(term.y, z)
         slope = term.weights[:, None] * judged.slope.reshape(w.shape)
         C, V = rows.C, rows.V
-        turned = _solved(_identity(C) - V @ C, _times(V, slope))
+        turned = solve_rows(_identity(C) - V @ C, _times(V, slope))
         pull = slope + _times(C, turned)
         by_V = pull[:, :, None] * w[:, None, :]
         by_V = 0.5 * (by_V + by_V.transpose(0, 2, 1))
@@ -150,7 +151,7 @@ class ApproximateLeaveOneOut(Risk):
 
 def _steps(rows: RowsAtFit) -> tuple[Array, Array]:
     """w and Vw of every row, (n, outputs)."""
-    w = _solved(_identity(rows.C) - rows.C @ rows.V, rows.slope)
+    w = solve_rows(_identity(rows.C) - rows.C @ rows.V, rows.slope)
     return w, _times(rows.V, w)
 
 
@@ -284,10 +285,3 @@ def _identity(C: Array) -> Array:
 
 def _times(M: Array, v: Array) -> Array:
     return np.asarray(np.einsum("iab,ib->ia", M, v))
-
-
-def _solved(M: Array, b: Array) -> Array:
-    """M⁻¹b row by row."""
-    if M.shape[1] == 1:
-        return np.asarray(b / M[:, :, 0])
-    return np.asarray(np.linalg.solve(M, b[:, :, None])[:, :, 0])

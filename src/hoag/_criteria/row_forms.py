@@ -109,7 +109,7 @@ class _Given:
     def __init__(self, D: Array) -> None:
         self._D = D
 
-    def curve(self, v: Array) -> Array:
+    def hvp(self, v: Array) -> Array:
         return self._D * v if v.ndim == 1 else np.asarray(np.einsum("iab,ib->ia", self._D, v))
 
 

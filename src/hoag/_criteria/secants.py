@@ -16,6 +16,7 @@ import numpy as np
 from hoag._core.numeric import EXACT, Array
 from hoag._criteria.reduced import MOST
 from hoag._glm.penalties import QuadraticForm
+from hoag._linalg.symmetric import eigenvectors
 
 KEPT = MOST // 2  # pairs of a step and what all rows said of it
 SPANNED = EXACT**0.5  # what of a pair others have said already but for this share is no news
@@ -77,7 +78,7 @@ def _inverse(V: Array, Y: Array) -> Array:
     found, told = np.zeros_like(G), np.flatnonzero(np.diag(G) > 0)
     sizes = np.sqrt(np.diag(G)[told])
     G = G[np.ix_(told, told)] / np.outer(sizes, sizes)
-    e, U = np.linalg.eigh((G + G.T) / 2)
+    e, U = eigenvectors((G + G.T) / 2)
     kept = e > SPANNED
     U = U[:, kept] / sizes[:, None]
     found[np.ix_(told, told)] = (U / e[kept]) @ U.T

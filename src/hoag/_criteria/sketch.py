@@ -12,19 +12,19 @@ its whole matrix, solved by conjugate gradients, left 0.8 of the error where the
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, lobpcg
 
 from hoag._core.numeric import EXACT, Array
 from hoag._criteria.reduced import MOST
 from hoag._criteria.secants import Preconditioner
 from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.penalties import QuadraticForm
+from hoag._linalg.cholesky import Factor
+from hoag._linalg.general import solve
+from hoag._linalg.symmetric import largest
 
 DIRECTIONS = MOST  # of the sample's curvature
 ROUNDS = MOST // 3  # of products with all of them by which they are found
@@ -48,7 +48,7 @@ class Sketch(Preconditioner):
         border = self._times(bends, np.eye(self._size, self._size - self._slopes, -self._slopes))
         corner = border[self._slopes :]  # ∇²L of the intercepts
         self._corner = corner + EXACT * max(float(np.trace(corner)), 1.0) * np.eye(len(corner))
-        self._mean = np.linalg.solve(self._corner, border[: self._slopes].T).T
+        self._mean = solve(self._corner, border[: self._slopes].T).T
         diagonal = whole.diagonals(x[None])[0][: self._slopes].reshape(-1, design.outputs)
         curvature = diagonal.sum(axis=0) / max(float(np.sum(few.squares)), np.finfo(float).tiny)
         D = np.outer(squares, curvature).ravel()
@@ -84,12 +84,9 @@ class Sketch(Preconditioner):
             return np.asarray(self._reduced(bent.T).T / root)
 
         size = len(root)
-        matrix = LinearOperator((size, size), matvec=product, matmat=product, dtype=float)
         start = np.random.default_rng(0).normal(size=(size, DIRECTIONS))
         start[:, :1] = root
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # roughly is enough
-            e, U = lobpcg(matrix, start, tol=1e-2, maxiter=ROUNDS)
+        e, U = largest(product, start, 1e-2, ROUNDS)
         # A sample of n rows of independent columns has eigenvalues up to here by chance.
         above = e > (1.0 + np.sqrt(size / max(n, 1))) ** 2
         return root * U[:, above], e[above] - 1.0
@@ -107,6 +104,6 @@ class Sketch(Preconditioner):
         for k, share in enumerate(self._share if self._gain.size else ()):
             WA = self._W / A[k][:, None]
             small = np.diag(1.0 / (share * self._gain)) + self._W.T @ WA
-            D[k] -= WA @ cho_solve(cho_factor(small), WA.T @ own[k])
-        levels = np.linalg.solve(self._corner, R[:, self._slopes :].T).T / self._share[:, None]
+            D[k] -= WA @ Factor(small)(WA.T @ own[k])
+        levels = solve(self._corner, R[:, self._slopes :].T).T / self._share[:, None]
         return np.concatenate([D, levels - D @ self._mean], axis=1)

@@ -27,10 +27,10 @@ from hoag._glm.basis import FEW
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Ridge
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import QuadraticPenalty
 from hoag._glm.span import narrowed
 from hoag._glm.term import DataTerm
+from hoag._linalg.general import solve
 
 WORDS = ("alo", "gcv", "aic", "bic", "sure", "reml")
 
@@ -115,6 +115,7 @@ def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
     train, design = problem.train, problem.train.design
     wide = FoldedFits.of_rows(problem, HeldOut())  # for its basis alone
     penalty = wide.penalties[0]
+    assert isinstance(penalty, QuadraticPenalty)
     scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
     if scale is None and design.outputs > 1:
         raise InvalidInput(
@@ -122,7 +123,7 @@ def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
             "one by one."
         )
     n, rank, weight = int(np.sum(train.weights > 0)), LogDet(penalty).rank, train.total_weight
-    aside = penalty.aside if isinstance(penalty, Quadratic) else None
+    aside = penalty.aside
     free = penalty.size - rank - (0 if aside is None else aside.settled)
     if scale is None and not free < n:
         raise InvalidInput(
@@ -194,7 +195,7 @@ def _spread(problem: LinearModel, risk: Analytic) -> float:
     All penalties are alike, and at least a share of 1e-5 of the data's mean curvature.
     """
     penalty, criterion = problem.penalty, of_one_fit(problem, risk)
-    assert isinstance(penalty, (Ridge, Quadratic))
+    assert isinstance(penalty, QuadraticPenalty)
     curvature = float(np.mean(problem.train.at(np.array(problem.x0)).diagonal))
     weakest = penalty.shift + float(np.log(curvature or 1.0)) + np.log(EXACT) / 2
 
@@ -249,11 +250,11 @@ def _downhill(loss: Loss, y: Array, z: Array) -> Array:
     """A Newton step for every row, halved until the loss is no higher; like z."""
     at, rows, K = loss.at(y, z), len(z), z.size // len(z)
     units = [np.tile(unit, (rows, 1)).reshape(z.shape) for unit in np.eye(K)]
-    C = np.stack([at.curve(unit).reshape(rows, K) for unit in units], axis=2)
+    C = np.stack([at.hvp(unit).reshape(rows, K) for unit in units], axis=2)
     trace = np.trace(C, axis1=1, axis2=2) + np.finfo(float).tiny
     C = C / trace[:, None, None] + ROUNDOFF**0.5 * np.eye(K)
     slope = at.slope.reshape(rows, K, 1) / trace[:, None, None]
-    step = -np.linalg.solve(C, slope)[:, :, 0]
+    step = -solve(C, slope)[:, :, 0]
     step, t = np.where(np.isfinite(step), step, 0.0), np.ones((rows, 1))
     while np.any(t > 0):
         there = loss.at(y, z + (t * step).reshape(z.shape)).value

@@ -12,10 +12,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
 from hoag._glm.rows import Rows
+from hoag._linalg.orthogonal import orthonormal
+from hoag._linalg.symmetric import eigenvectors
 
 # Up to so many columns a Gram matrix that serves for every λ is affordable.
 FEW = 1000
@@ -26,7 +27,7 @@ Precondition = Callable[[Array, float, float], Array]
 
 def gram_inverse(rows: Rows, weights: Array) -> Precondition:
     """(κ AᵀSA + αI)⁻¹ for every κ and α, by one eigendecomposition: for few, dense columns."""
-    values, vectors = eigh(rows.gram(weights))
+    values, vectors = eigenvectors(rows.gram(weights))
     values = np.maximum(values, 0.0)[:, None]
     return partial(_by_eigenvectors, values, vectors)
 
@@ -195,7 +196,7 @@ class Basis:
         inner = np.column_stack([vectors[k:], np.eye(m - k)[:, -kept:]])
         turn = np.zeros((m, k + inner.shape[1]))
         turn[:k, :k] = np.eye(k)
-        turn[k:, k:] = np.linalg.qr(inner)[0]
+        turn[k:, k:] = orthonormal(inner)[0]
         return self.turned(turn), turn
 
 

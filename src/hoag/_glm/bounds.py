@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.numeric import ROUNDING, Array
+from hoag._linalg.symmetric import eigenvalues
 from hoag.linear import CG
 
 # Past so many unpenalised coefficients (an intercept for each class, say) no bound is tried.
@@ -159,7 +160,7 @@ def _curvature_floor(point: Any) -> _Floor | None:
         captured = C.T @ W + W.T @ omega  # CᵀW + WᵀC − WᵀBW, with BW = C − Ω
         lost = omega.T @ (omega / alpha[:, None])
         S = E - 0.5 * (captured + captured.T) - lost
-        schur = float(np.linalg.eigvalsh(S)[0])
+        schur = float(eigenvalues(S)[0])
         if schur > float(np.trace(lost)) + ROUNDING * float(np.trace(E)):
             problem.schur_guess = W
             return _Schur(alpha, W, omega, schur, (penalised, unpenalised))

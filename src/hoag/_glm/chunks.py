@@ -67,10 +67,10 @@ class At:
     @property
     def curvature(self) -> Array:
         """∂²loss/∂z² for one output, (m, K)."""
-        return self.curve(np.ones(self.shape))[:, :, 0]
+        return self.hvp(np.ones(self.shape))[:, :, 0]
 
-    def curve(self, v: Array) -> Array:
-        return np.asarray(self._at.curve(self._flat(v)).reshape(self.shape))
+    def hvp(self, v: Array) -> Array:
+        return np.asarray(self._at.hvp(self._flat(v)).reshape(self.shape))
 
     def column(self, k: int) -> Any:
         """The loss as at the z of one fold."""

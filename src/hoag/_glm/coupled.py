@@ -15,8 +15,7 @@ from hoag._core.numeric import Array
 from hoag._glm.design import FoldedDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.rows import Rows
-from hoag._glm.scores import AtScores
-from hoag._glm.term import DataTerm, Predictor
+from hoag._glm.term import DataTerm, Predictor, ScoresTerm
 from hoag.problems import Ledger
 
 
@@ -92,7 +91,7 @@ class CoupledDesign(FoldedDesign):
         self.ledger.charge(passes=float(K), held_out=0.5 * K)
         hvp, hessian = np.empty((K, 0)), np.empty(0)
         if T is not None:
-            slopes += [at.curve(t) for at, t in zip(fits, self.scores(T).T, strict=True)]
+            slopes += [at.hvp(t) for at, t in zip(fits, self.scores(T).T, strict=True)]
             self.ledger.charge(passes=float(K))
         both = self.gathered(np.stack(slopes, axis=1))
         if T is not None:
@@ -108,13 +107,13 @@ class CoupledDesign(FoldedDesign):
             hessian,
         )
 
-    def _at(self, terms: Sequence[DataTerm], Z: Array) -> list[AtScores]:
+    def _at(self, terms: Sequence[DataTerm], Z: Array) -> list[ScoresTerm]:
         """The terms of all folds, each at its own z."""
         return [term.at_scores(z) for term, z in zip(terms, Z.T, strict=True)]
 
-    def _hessian(self, at: AtScores) -> Array:
+    def _hessian(self, at: ScoresTerm) -> Array:
         if self.dual:
-            return at.curve(np.eye(self.n))
+            return at.hvp(np.eye(self.n))
         self.ledger.charge(grams=at.grams)
         return at.hessian(self.predictor)
 
@@ -138,7 +137,7 @@ class CoupledDesign(FoldedDesign):
         fits, judges = self._at(self.train, Z), self._at(self.test, Z)
         for k in range(K):
             V = self.scores(T[k].T)
-            total += V.T @ (judges[k].curve(V) - fits[k].third(U[:, k], V))
+            total += V.T @ (judges[k].hvp(V) - fits[k].third(U[:, k], V))
         self.ledger.charge(passes=K * (1.0 + 0.5 * s))
         return total
 
@@ -146,11 +145,11 @@ class CoupledDesign(FoldedDesign):
 class CoupledHessian:
     """∇²L_k v_k for all folds."""
 
-    def __init__(self, design: CoupledDesign, fits: Sequence[AtScores]) -> None:
+    def __init__(self, design: CoupledDesign, fits: Sequence[ScoresTerm]) -> None:
         self._design, self._fits = design, fits
 
     def times(self, V: Array) -> Array:
         design = self._design
-        curved = [at.curve(z) for at, z in zip(self._fits, design.scores(V).T, strict=True)]
+        curved = [at.hvp(z) for at, z in zip(self._fits, design.scores(V).T, strict=True)]
         design.ledger.charge(passes=float(design.folds))
         return design.gathered(np.stack(curved, axis=1))

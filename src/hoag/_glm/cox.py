@@ -22,19 +22,17 @@ import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
+from hoag._glm.losses import Loss
 from hoag._glm.risk_sets import RiskSets, RiskSetsAt
-from hoag._glm.term import Charge, DataTerm, DataTermAt, Design, Images
+from hoag._glm.term import Charge, DataTerm, Design
 
 # A sign and its risk sets: L, or what rows add to it.
 Parts = Sequence[tuple[float, RiskSets]]
 
 
-class PartialLikelihood:
+class PartialLikelihood(Loss):
     """What stands in for a loss of single rows, which there is none of."""
 
-    self_concordance = float("inf")  # no rigorous bound
-    lipschitz = None
-    convex = True
     dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> Any:
@@ -66,27 +64,30 @@ class RiskTerm(DataTerm):
         self.parts = parts
 
     def seen_by(self, design: Design) -> DataTerm:
-        if isinstance(design, Images):
+        if not design.touches:
             raise InvalidInput(
                 "Cox regression is not solved for in a small space: use hoag.Implicit."
             )
         loss = cast(PartialLikelihood, self.loss)
         return RiskTerm(design, loss, self.y, self.weights, self.charge, self.parts)
 
-    def at(self, x: Array) -> RiskTermAt:
-        return RiskTermAt(self, x.copy())
-
     def at_scores(self, z: Array) -> Compared:
-        return Compared([(sign, sets.at(z)) for sign, sets in self.parts])
+        rows = self.design.rows
+        filled = rows.shape[0] * rows.shape[1] / max(rows.entries, 1)
+        return Compared([(sign, sets.at(z)) for sign, sets in self.parts], filled)
 
 
 class Compared:
-    """Σ ± L at one z, as hoag._glm.scores.AtScores has it."""
+    """Σ ± L at one z: a ScoresTerm of one output.
 
-    def __init__(self, parts: Sequence[tuple[float, RiskSetsAt]]) -> None:
-        self._parts = parts
+    passes   of `diagonal`, as much work as a pass over rows without zeros
+    """
 
-    @property
+    def __init__(self, parts: Sequence[tuple[float, RiskSetsAt]], passes: float) -> None:
+        self._parts, self.passes = parts, passes
+        self.grams = sum(1.0 + at.sets.d.size / max(at.sets.n, 1) for _, at in parts)
+
+    @cached_property
     def value(self) -> float:
         return sum(sign * at.value for sign, at in self._parts)
 
@@ -94,83 +95,31 @@ class Compared:
     def slope(self) -> Array:
         return _added([sign * at.slope for sign, at in self._parts])
 
-    @property
-    def ceiling(self) -> Array:
-        """w with −diag(w) ⪯ ∂²L/∂z² ⪯ diag(w)."""
+    @cached_property
+    def curvature_bound(self) -> Array:
         return np.asarray(np.max([at.weights for _, at in self._parts], axis=0))
 
-    def curve(self, v: Array) -> Array:
-        return _added([sign * at.curve(v) for sign, at in self._parts])
+    def hvp(self, v: Array) -> Array:
+        return _added([sign * at.hvp(v) for sign, at in self._parts])
 
     def third(self, u: Array, v: Array) -> Array:
         return _added([sign * at.third(u, v) for sign, at in self._parts])
 
     @property
-    def grams(self) -> float:
-        return sum(1.0 + at.sets.d.size / max(at.sets.n, 1) for _, at in self._parts)
+    def mean_curvature(self) -> float:
+        bounds = self.curvature_bound
+        return float(bounds.sum() / max(int(np.sum(bounds > 0)), 1))
 
     def hessian(self, design: Any) -> Array:
         """Aᵀdiag(w)A − MᵀM, with M = √d∘ΠA."""
-        found = []
-        for sign, at in self._parts:
-            M = at.means(design.rows)
-            found.append(sign * (design.gram(at.weights) - M.T @ M))
-        return _added(found)
+        each = [(sign, at.weights, at.means(design.rows)) for sign, at in self._parts]
+        return _added([sign * (design.gram(w) - M.T @ M) for sign, w, M in each])
 
     def diagonal(self, design: Any) -> Array:
-        """Of that matrix."""
-        found = []
-        for sign, at in self._parts:
-            squares = design.rows.squared_backward(at.weights)
-            found.append(sign * (squares - np.sum(at.means(design.rows) ** 2, axis=0)))
-        return _added(found)
-
-
-class RiskTermAt(DataTermAt):
-    """The term at one x."""
-
-    term: RiskTerm
-
-    @cached_property
-    def loss(self) -> Any:
-        return self.term.at_scores(self.term.predict(self.x))
-
-    @cached_property
-    def value(self) -> float:
-        return float(self.loss.value)
-
-    @cached_property
-    def slope(self) -> Array:
-        return np.asarray(self.loss.slope)
-
-    def bend(self, v: Array) -> Array:
-        """∂²L/∂z² A v."""
-        return np.asarray(self.loss.curve(self.term.forward(v)))
-
-    @cached_property
-    def hessian(self) -> Array:
-        self.term.charge(0.0, self.loss.grams)
-        return np.asarray(self.loss.hessian(self.term.design))
-
-    @cached_property
-    def diagonal(self) -> Array:
-        """The diagonal of ∇²; as much work as a pass over rows without zeros."""
-        rows = self.term.design.rows
-        self.term.charge(rows.shape[0] * rows.shape[1] / max(rows.entries, 1))
-        return np.asarray(self.loss.diagonal(self.term.design))
-
-    @property
-    def mean_curvature(self) -> float:
-        return float(self.loss.ceiling.sum() / max(int(np.sum(self.loss.ceiling > 0)), 1))
-
-    @cached_property
-    def curvature_trace(self) -> float:
-        """Σᵢ wᵢ ‖aᵢ‖² ≥ ‖∇²‖."""
-        return float(np.sum(self.loss.ceiling * self.term.squared_norms))
+        each = [(sign, at.weights, at.means(design.rows)) for sign, at in self._parts]
+        squares = design.rows.squared_backward
+        return _added([sign * (squares(w) - np.sum(M**2, axis=0)) for sign, w, M in each])
 
 
 def _added(parts: Sequence[Array]) -> Array:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return np.asarray(np.sum(parts, axis=0))

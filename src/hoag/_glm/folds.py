@@ -15,7 +15,7 @@ from hoag._glm import make as makers
 from hoag._glm import make_levels as levels
 from hoag._glm.groups import Penalties
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.penalties import Penalty
 from hoag._glm.rows import Rows
 from hoag._glm.spreads import Standard
 from hoag._glm.survival import cox_target
@@ -126,7 +126,7 @@ def linear_folds(
     models: list[LinearModel] = []
     n, whole = rows.shape[0], target.design(rows)
     plain = makers.as_penalty(penalties, whole, shift)
-    free = isinstance(plain, Ridge) and bool(np.any(plain.groups[: whole.slopes] < 0))
+    free = plain.groups is not None and bool(np.any(plain.groups[: whole.slopes] < 0))
     splits = list(splits)
     own_weights = _penalty_weights(rows, whole, splits, standard)
     for train, test in splits:
@@ -154,9 +154,7 @@ def linear_folds(
                 test_term.design = train_term.design  # so that predictions are computed once
         else:
             train_term, test_term = terms
-        penalty = plain
-        if isinstance(plain, Ridge):
-            penalty = Ridge(plain.groups, floor, shift, own_weights[len(models)])
+        penalty = plain.of_fold(floor, own_weights[len(models)])
         models.append(LinearModel(train_term, test_term, penalty, ledger))
     if not models:
         raise InvalidInput("cv gives no split of the rows.")

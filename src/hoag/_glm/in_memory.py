@@ -202,7 +202,7 @@ class InMemoryDesign(RowwiseDesign):
                 g[held] += np.einsum("ik,ik->k", chunk.test, value)
                 found.append((chunk.test, slope, K + held))
             if T is not None:
-                found.append((chunk.train, at.curve(z[:, K:])[:, used], 2 * K + used))
+                found.append((chunk.train, at.hvp(z[:, K:])[:, used], 2 * K + used))
             gathered.add(chunk.A, *found)
             if anew:
                 self._add_hessian(hessian, chunk.A, chunk.train, at, used)
@@ -280,7 +280,7 @@ class InMemoryDesign(RowwiseDesign):
         at, judge = self.loss.at(chunk.y, z), self.outer.at(chunk.y, z)
 
         def bend(v: Array) -> Array:
-            return np.asarray((test * judge.curve(v).T - train * at.third(u, v).T).T)
+            return np.asarray((test * judge.hvp(v).T - train * at.third(u, v).T).T)
 
         if flat:
             Z = Z[:, :, 0]
@@ -344,7 +344,7 @@ class InMemoryDesign(RowwiseDesign):
             rows = predictor.on(ArrayRows(A))
             each = zip(columns, weights.T, strict=True)
             return np.stack([rows.hessian(at.column(k), own) for k, own in each])
-        curves = [at.curve(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
+        curves = [at.hvp(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
         pairs = [(c, d) for c in range(K) for d in range(c + 1)]
         D = weights[:, :, None] * np.stack([curves[c][:, :, d] for c, d in pairs], axis=2)
         E = A if predictor.Q is None else np.column_stack([A, np.ones(m)])
@@ -440,7 +440,7 @@ class KeptHessian:
         total = Gathered(design.predictor, design.folds, design._lens)
         for chunk, at in self._kept:
             z = design._scores(chunk.A, W, shift)
-            total.add(chunk.A, (chunk.train, at.curve(z)[:, chunk.trained], chunk.trained))
+            total.add(chunk.A, (chunk.train, at.hvp(z)[:, chunk.trained], chunk.trained))
         design.ledger.charge(passes=float(design.folds))
         return total.flat
 

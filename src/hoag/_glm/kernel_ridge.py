@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
+from scipy.linalg import LinAlgError
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
-from hoag._glm.kernel import Kernel
-from hoag._glm.kernel_bends import bends
+from hoag._glm.kernel import (
+    FeatureWidths,
+    Kernel,
+    SharedWidth,
+    Widths,
+    columns,
+    exp_of_symmetric,
+)
 from hoag._glm.losses import OuterLoss, OuterLossAt, Squared
-from hoag._glm.widths import FeatureWidths, SharedWidth, Widths
-from hoag._linalg.operator import Hessian, Inverse
+from hoag._linalg.cholesky import Factor, Inverse
+from hoag._linalg.operator import Hessian
+from hoag._linalg.orthogonal import norm
+from hoag._linalg.symmetric import eigenvectors
 from hoag.problems import Facts, Ledger, Problem
 
 
@@ -62,8 +72,8 @@ class KernelRidgeProblem(Problem):
             # Distances do not change when both move; far from the origin their computation cancels.
             centre = A.mean(axis=0)
             A, A_test = A - centre, A_test - centre
-        kind: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
-        self.widths, self.test_widths = kind(A, A), kind(A_test, A)
+        of: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
+        self.kind, self.widths, self.test_widths = widths, of(A, A), of(A_test, A)
         self.A, self.A_test, self.y, self.weights = A, A_test, y, weights
         self.root_weights = np.sqrt(weights)
         self.b = self.root_weights * y
@@ -74,7 +84,11 @@ class KernelRidgeProblem(Problem):
         self.test_share = self.share * y_test.size / n
         self.x0 = np.zeros(n)
         self.lam0 = np.append(np.full(self.widths.size, -np.log(features)), 0.0)
-        self._last: tuple[Array, Kernel] | None = None
+        self._last: tuple[Array, Kernels] | None = None
+
+    @property
+    def root_test(self) -> Array:
+        return np.sqrt(self.test_weights)
 
     def at(self, x: Array, lam: Array) -> KernelRidgePoint:
         return KernelRidgePoint(self, x, lam)
@@ -83,8 +97,8 @@ class KernelRidgeProblem(Problem):
     def facts(self) -> Facts:
         n = self.x0.size
         # ∇²f takes a product with K for each pair of widths, a factor n/6 of them.
-        bends = self.widths.size**2 <= n
-        return Facts(n, n, n, quadratic=True, sparse=False, formed=True, has_hessian=bends)
+        affordable = self.widths.size**2 <= n
+        return Facts(n, n, n, quadratic=True, sparse=False, formed=True, has_hessian=affordable)
 
     @property
     def sample_of(self) -> int:
@@ -113,7 +127,7 @@ class KernelRidgeProblem(Problem):
             weights=self.weights[train],
             test_weights=kept * scale,
             unit=self.sample_of**2 / self.share,
-            widths="shared" if isinstance(self.widths, SharedWidth) else "per-feature",
+            widths=self.kind,
             outer=self.outer,
             shift=self.shift,
             ledger=self.ledger,
@@ -125,22 +139,43 @@ class KernelRidgeProblem(Problem):
         for gamma, some in groupby(lams, key=lambda lam: tuple(lam[:-1])):
             clock.check()
             ridges = np.array([lam[-1] for lam in some])
-            kernel = self.kernel(np.exp(np.array(gamma) - self.shift[0]))
-            found.append(kernel.values(np.exp(ridges - self.shift[1])))
+            kernels = self.kernels(np.exp(np.array(gamma) - self.shift[0]))
+            found.append(kernels.values(np.exp(ridges - self.shift[1])))
         return np.concatenate(found)
 
     def width_and_ridge(self, lam: Array) -> tuple[Array, float]:
         """γ and α in the units of the rows given."""
         return np.exp(lam[:-1] - self.shift[0]), float(np.exp(lam[-1] - self.shift[1]))
 
-    def kernel(self, gamma: Array) -> Kernel:
-        """The matrices at one γ; the last is remembered."""
+    def kernels(self, gamma: Array) -> Kernels:
+        """The matrices at one γ; the last are remembered."""
         if self._last is None or not np.array_equal(self._last[0], gamma):
-            self._last = (gamma, Kernel(self, gamma))
+            self._last = (gamma, Kernels(self, gamma))
         return self._last[1]
 
     def outer_hessian(self, point: KernelRidgePoint, q: Array, inverse: Inverse) -> Array:
-        return bends(point, q, inverse)
+        """∇²f, shape (s, s), at x = X and its adjoint q.
+
+            fᵢⱼ = żᵢᵀ∇²loss żⱼ + Eᵢⱼ + Eⱼᵢ + ∇lossᵀK′ᵢⱼx − qᵀHᵢⱼx
+            tⱼ = dx/dλⱼ = −H⁻¹Hⱼx,  żⱼ = K′tⱼ + K′ⱼx,  Eᵢⱼ = (∇lossᵀK′ᵢ − qᵀHᵢ)tⱼ
+
+        Indices are derivatives in λ, and H = K + αI. Beside the factor at hand this takes a solve
+        and a few products for each width, and a product for each pair of widths.
+        """
+        train, test = point.kernels.train, point.kernels.test
+        x, ridge, slope = point.x, point.alpha * point.x, point.outer_slope
+        t = -inverse(np.column_stack([point.width_slopes, ridge]))
+        moved = test.product(t)
+        moved[:, :-1] += point.test_slopes
+        curved = np.column_stack([self.test_weights * point.outer.hvp(z) for z in moved.T])
+        adjoint, back = (q, train.applied(q)), (slope, test.applied_back(slope))
+        widths = test.slopes_back(back[1]) - train.slopes(adjoint[1])
+        half = np.column_stack([widths, -point.alpha * q]).T @ t + 0.5 * moved.T @ curved
+        found = half + half.T
+        found[:-1, :-1] += test.second(back, (x, point.test_applied))
+        found[:-1, :-1] -= train.second(adjoint, (x, point.applied))
+        found[-1, -1] -= q @ ridge
+        return np.asarray(found)
 
     def dual_coef(self, x: Array) -> Array:
         """The coefficients that scikit-learn's KernelRidge would hold."""
@@ -155,33 +190,31 @@ class KernelRidgeProblem(Problem):
         The squared loss has no global constant; this one holds where the residual of the held-out
         rows is at most that of x = 0.
         """
-        root = np.sqrt(self.test_weights)
-        K_test = self.kernel(self.width_and_ridge(self.lam0)[0]).K_test
+        test = self.kernels(self.width_and_ridge(self.lam0)[0]).test
         self.ledger.charge(held_out=self.test_share)
-        start = np.ones(min(K_test.shape))
-        norm = svds(root[:, None] * K_test, k=1, return_singular_vectors=False, v0=start)[0]
-        return float(2 * norm * np.linalg.norm(root * self.y_test))
+        size = norm(self.root_test[:, None] * test.K)
+        return float(2 * size * np.linalg.norm(self.root_test * self.y_test))
 
     def bound(self, point: KernelRidgePoint, q: Array, r: Array) -> float:
         """bound ≥ ‖p − ∇f‖ from residuals alone, since h is quadratic in x and loss″ ≤ 2.
 
         With d = ‖∇₁h‖/α ≥ ‖x − X‖ and ‖q − q*‖ ≤ (‖r‖ + 2‖√s′K′‖² d)/α.
         """
-        kernel, alpha = point.kernel, point.alpha
+        train, test, alpha = point.kernels.train, point.kernels.test, point.alpha
         x_size, q_size = np.linalg.norm(point.x), np.linalg.norm(q)
-        scale = kernel.norm + alpha
-        residual = np.linalg.norm(np.sqrt(self.test_weights) * point.outer.slope) / 2
+        scale = train.norm + alpha
+        residual = np.linalg.norm(self.root_test * point.outer.slope) / 2
         h_noise = ROUNDING * (scale * x_size + np.linalg.norm(self.b))
-        q_noise = ROUNDING * (scale * q_size + kernel.test_norm * residual)
+        q_noise = ROUNDING * (scale * q_size + test.norm * residual)
         d = (np.linalg.norm(point.h_x) + h_noise) / alpha
-        test_norm, slope_norm = kernel.test_norm, kernel.test_slope_norm
+        test_norm, slope_norm = test.norm, test.slope_norm
         q_error = (np.linalg.norm(r) + q_noise + 2 * test_norm**2 * d) / alpha
         cross_x = np.linalg.norm(point.width_slopes)
-        width = kernel.slope_norm * d * q_size + (cross_x + kernel.slope_norm * d) * q_error
+        width = train.slope_norm * d * q_size + (cross_x + train.slope_norm * d) * q_error
         ridge = alpha * (d * q_size + (x_size + d) * q_error)
-        outer_x = np.linalg.norm(np.sqrt(self.test_weights)[:, None] * point.test_slopes)
+        outer_x = np.linalg.norm(self.root_test[:, None] * point.test_slopes)
         direct = 2 * d * (outer_x * test_norm + slope_norm * (residual + test_norm * d))
-        sizes = kernel.slope_scale * (q_size + 2 * test_norm * residual)
+        sizes = train.slope_scale * (q_size + 2 * test_norm * residual)
         rounding = ROUNDING * x_size * (sizes + q_size * alpha)
         return float(np.hypot(width + direct, ridge) + rounding)
 
@@ -192,6 +225,67 @@ def sampled(weights: Array, rows: int, seed: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(seed).permutation(weighted)[:rows])
 
 
+class Kernels:
+    """K between training rows and K′ to the held-out ones at one γ, scaled by √s."""
+
+    def __init__(self, problem: KernelRidgeProblem, gamma: Array) -> None:
+        self._problem, self._gamma = problem, gamma
+        self._factor: tuple[float, Inverse] | None = None
+        w = problem.root_weights
+        K = exp_of_symmetric(problem.widths.exponent(gamma))
+        K *= w[:, None]
+        K *= w
+        self._spend = partial(self._charge, "passes", problem.share)
+        self._spend(0.0, 1.0)
+        self.train = Kernel(K, problem.widths, gamma, self._spend)
+
+    def _charge(self, column: str, share: float, products: float, kernels: float = 0.0) -> None:
+        self._problem.ledger.charge(kernels=share * kernels, **{column: share * products})
+
+    @cached_property
+    def test(self) -> Kernel:
+        problem = self._problem
+        spend = partial(self._charge, "held_out", problem.test_share)
+        spend(0.0, 1.0)
+        K = problem.test_widths.exponent(self._gamma)
+        np.exp(K, out=K)
+        K *= problem.root_weights
+        return Kernel(K, problem.test_widths, self._gamma, spend, problem.root_test[:, None])
+
+    def inverse(self, alpha: float) -> Inverse:
+        """b ↦ (K + αI)⁻¹b by a Cholesky factor, n/6 passes; the last is remembered."""
+        K = self.train.K
+        if self._factor is None or self._factor[0] != alpha:
+            self._spend(len(K) / 6)
+            ridged = K.copy()
+            np.einsum("ii->i", ridged)[:] += alpha
+            self._factor = (alpha, Factor(ridged))
+        inverse = self._factor[1]
+
+        def solve(b: Array) -> Array:
+            self._spend(columns(b))
+            return np.asarray(inverse(b))
+
+        return solve
+
+    def values(self, alphas: Array) -> Array:
+        """g at the solutions for many ridges.
+
+        By one decomposition K = U diag(e) Uᵀ, which takes the 9n³ operations of 27 factors.
+        """
+        problem, K, X = self._problem, self.train.K, None
+        if alphas.size < 27:
+            with suppress(LinAlgError):  # of a ridge below rounding
+                X = np.stack([self.inverse(float(alpha))(problem.b) for alpha in alphas], axis=1)
+        if X is None:
+            e, U = eigenvectors(K)
+            X = U @ ((U.T @ problem.b)[:, None] / (np.maximum(e, 0.0)[:, None] + alphas))
+            self._spend(4.5 * len(K) + alphas.size)
+        z = self.test.product(X)
+        losses = problem.outer.at(np.repeat(problem.y_test, alphas.size), z.ravel()).value
+        return np.asarray(problem.test_weights @ losses.reshape(z.shape))
+
+
 class KernelRidgePoint:
     """h and g of kernel ridge regression at one (x, λ)."""
 
@@ -200,12 +294,12 @@ class KernelRidgePoint:
         self.gamma, self.alpha = problem.width_and_ridge(lam)
 
     @cached_property
-    def kernel(self) -> Kernel:
-        return self.problem.kernel(self.gamma)
+    def kernels(self) -> Kernels:
+        return self.problem.kernels(self.gamma)
 
     @cached_property
     def _Hx(self) -> Array:
-        return self.kernel.product(self.kernel.K, self.x) + self.alpha * self.x
+        return self.kernels.train.product(self.x) + self.alpha * self.x
 
     @cached_property
     def h(self) -> float:
@@ -221,12 +315,12 @@ class KernelRidgePoint:
 
     @cached_property
     def applied(self) -> Array:
-        return self.kernel.applied(self.x)
+        return self.kernels.train.applied(self.x)
 
     @cached_property
     def width_slopes(self) -> Array:
         """∂∇₁h/∂ log γⱼ = (dK/d log γⱼ) x, shape (n, widths)."""
-        return self.problem.widths.slopes(self.applied, self.gamma)
+        return self.kernels.train.slopes(self.applied)
 
     @cached_property
     def cross(self) -> LinearOperator:
@@ -234,17 +328,16 @@ class KernelRidgePoint:
 
     @cached_property
     def outer(self) -> OuterLossAt:
-        kernel, problem = self.kernel, self.problem
-        return problem.outer.at(problem.y_test, kernel.test_product(kernel.K_test, self.x))
+        return self.problem.outer.at(self.problem.y_test, self.kernels.test.product(self.x))
 
     @cached_property
     def test_applied(self) -> Array:
-        return self.kernel.test_applied(self.x)
+        return self.kernels.test.applied(self.x)
 
     @cached_property
     def test_slopes(self) -> Array:
         """(dK′/d log γⱼ) x, shape (held out, widths)."""
-        return self.problem.test_widths.slopes(self.test_applied, self.gamma)
+        return self.kernels.test.slopes(self.test_applied)
 
     @cached_property
     def g(self) -> float:
@@ -256,7 +349,7 @@ class KernelRidgePoint:
 
     @cached_property
     def g_x(self) -> Array:
-        return self.kernel.test_product(self.kernel.K_test.T, self.outer_slope)
+        return self.kernels.test.backward(self.outer_slope)
 
     @cached_property
     def g_lam(self) -> Array:
@@ -274,13 +367,13 @@ class KernelHessian(Hessian):
 
     def __init__(self, point: KernelRidgePoint) -> None:
         super().__init__(point.x.size)
-        self._kernel, self._alpha = point.kernel, point.alpha
+        self._kernels, self._alpha = point.kernels, point.alpha
 
     def product(self, v: Array) -> Array:
-        return self._kernel.product(self._kernel.K, v) + self._alpha * v
+        return self._kernels.train.product(v) + self._alpha * v
 
     def diagonal(self) -> Array:
-        return np.asarray(np.diag(self._kernel.K) + self._alpha)
+        return np.asarray(np.diag(self._kernels.train.K) + self._alpha)
 
-    def factor(self) -> Callable[[Array], Array]:
-        return self._kernel.inverse(self._alpha)
+    def factor(self) -> Inverse:
+        return self._kernels.inverse(self._alpha)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm import bounds
 from hoag._glm.basis import Basis, Precondition
 from hoag._glm.losses.base import one_loss
-from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, RidgeAt, cross_operator
-from hoag._glm.term import DataTerm, DataTermAt, Images
-from hoag._linalg.operator import Hessian, Inverse, factored
+from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, cross_operator
+from hoag._glm.term import DataTerm, DataTermAt, Images, RowSum
+from hoag._linalg.cholesky import Factor
+from hoag._linalg.operator import Hessian, Inverse
+from hoag._linalg.orthogonal import norm
 from hoag.problems import Facts, Ledger, Problem
 
 
@@ -90,7 +92,6 @@ class LinearModel(Problem):
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> LinearModel:
         """A ridge regression of some of the targets, with the λ that reach them, in their order."""
-        assert isinstance(self.penalty, Ridge)
         design = self.train.design.of_targets(targets)
         apart = self.test.design is not self.train.design
         judged = self.test.design.of_targets(targets) if apart else design
@@ -98,28 +99,28 @@ class LinearModel(Problem):
         return LinearModel(
             self.train.of_targets(targets, design),
             self.test.of_targets(targets, judged),
-            self.penalty.of_targets(self.groups, targets, intercepts),
+            cast(Ridge, self.penalty).of_targets(self.groups, targets, intercepts),
             self.ledger,
         )
 
     @property
     def groups(self) -> npt.NDArray[np.intp]:
         """The group of every slope, (features, outputs)."""
-        assert isinstance(self.penalty, Ridge)
-        design = self.train.design
-        return self.penalty.groups[: design.slopes].reshape(design.features, design.outputs)
+        design, groups = self.train.design, cast(Ridge, self.penalty).groups
+        return groups[: design.slopes].reshape(design.features, design.outputs)
 
     def bound(self, point: Any, q: Array, r: Array) -> float:
-        return bounds.linear_model(point, q, r) if isinstance(point.penalty, RidgeAt) else np.inf
+        return np.inf if point.penalty.alpha is None else bounds.linear_model(point, q, r)
 
     def floor(self, point: Any) -> Array | None:
         """The penalties; and where there is none, about, the curvature of the data.
 
         For an intercept that of all rows, for a slope the mean over columns: no pass over the rows.
         """
-        if not isinstance(self.penalty, Ridge):
+        if point.penalty.alpha is None:
             return super().floor(point)
-        floor, free, slopes = point.penalty.alpha.copy(), self.penalty.unpenalised, self.groups.size
+        floor, slopes = point.penalty.alpha.copy(), self.train.design.slopes
+        free = cast(Ridge, self.penalty).unpenalised
         if free.size:
             train = point.train
             floor[free[free < slopes]] = train.curvature_trace / slopes
@@ -136,8 +137,6 @@ class LinearModel(Problem):
             )
         test, design = self.test, self.test.design
         counted = test.weights > 0  # other rows are only there for the training term
-        if min(design.n, design.size) < 2:
-            return slope * test.frobenius * float(np.linalg.norm(test.weights))
 
         def forward(v: Array) -> Array:
             return (test.forward(np.ravel(v)).T * counted).T.ravel()
@@ -148,9 +147,8 @@ class LinearModel(Problem):
 
         shape = (design.n * design.width, design.size)
         matrix = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
-        start = np.ones(min(shape))
-        norm = float(svds(matrix, k=1, return_singular_vectors=False, v0=start)[0])
-        return slope * norm * float(np.linalg.norm(test.weights))
+        size = test.frobenius if min(design.n, design.size) < 2 else norm(matrix)
+        return slope * size * float(np.linalg.norm(test.weights))
 
 
 class LinearPoint:
@@ -168,7 +166,7 @@ class LinearPoint:
     def test(self) -> DataTermAt:
         at = self.problem.test.at(self.x)
         if self.problem.judged_alike:
-            at.loss = self.train.loss
+            at.scores = RowSum(self.train.loss, self.problem.test.weights)
         return at
 
     @cached_property
@@ -215,7 +213,7 @@ class LinearHessian(Hessian):
         self._at, self._penalty = at, penalty
 
     def product(self, v: Array) -> Array:
-        return self._at.curve(v) + self._penalty.product(self._at.x, v)
+        return self._at.hvp(v) + self._penalty.product(self._at.x, v)
 
     def diagonal(self) -> Array:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ² + Sⱼⱼ, for half a pass."""
@@ -229,7 +227,7 @@ class LinearHessian(Hessian):
     @cached_property
     def _factor(self) -> Inverse:
         term, penalty, K = self._at.term, self._penalty, self._at.term.design.width
-        if not (term.quadratic and term.design.touches and isinstance(penalty, RidgeAt)):
+        if penalty.alpha is None or not (term.quadratic and term.design.touches):
             return self._charged(self.matrix())
         # One matrix for every λ, and x is (features, K) with a row of intercepts: no target mixes
         # with another, and those with the same penalties share a factor.
@@ -249,7 +247,7 @@ class LinearHessian(Hessian):
         if term.design.touches:
             share = 1.0 / (2.0 * max(term.design.rows.entries * term.design.features, 1))
         term.charge(0.0, share * p**3 / 3)
-        inverse = factored(matrix)
+        inverse = Factor(matrix)
 
         def solve(b: Array) -> Array:
             term.charge(0.0, share * 2 * p**2 * (1 if b.ndim == 1 else b.shape[1]))

@@ -59,7 +59,7 @@ class PartitionedTerm(DataTerm):
     @cached_property
     def constant_gram(self) -> Array:
         nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
-        curvature = float(self.fold.design.loss.at(nothing, nothing).ceiling[0])
+        curvature = float(self.fold.design.loss.at(nothing, nothing).curvature_bound[0])
         design = self.fold.design
         every = design.moments(np.zeros(self.design.features), np.zeros(self.design.outputs))
         none = Moments.none(self.design.features, self.design.outputs)
@@ -86,7 +86,7 @@ class PartitionedTermAt(DataTermAt):
         at = self.term.fold.at(self.x)
         return np.asarray((at.g_x if self.term.judged else at.gradient)[0])
 
-    def curve(self, v: Array) -> Array:
+    def hvp(self, v: Array) -> Array:
         return np.asarray(self._fit.hessian_at(self.x[None]).times(v[None])[0])
 
     @cached_property

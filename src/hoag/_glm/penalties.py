@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from scipy.sparse.linalg import LinearOperator
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.groups import by_group, first_places, members
+from hoag._linalg.symmetric import root
+
+Index = npt.NDArray[np.intp]
 
 
 class Penalty(ABC):
@@ -30,9 +34,22 @@ class Penalty(ABC):
 
     size: int
     n_lam: int
+    # The number of the λ of every coefficient, −1 for none, where each has one; None elsewhere.
+    groups: Index | None = None
 
     @abstractmethod
     def at(self, lam: Array) -> PenaltyAt: ...
+
+    def of_fold(self, floor: float, weights: Array | None) -> Penalty:
+        """That of one fold, with what it adds to coefficients that no λ reaches, and its weights.
+
+        Only penalties by groups know of such.
+        """
+        return self
+
+    def of_all(self, folds: Sequence[Any]) -> Penalty:
+        """One for the x of all folds, from that of each."""
+        return self
 
     def isotropic(self, slopes: int) -> bool:
         """Whether it is e^λ ½‖·‖² on the first `slopes` coefficients and λ reaches no other.
@@ -59,6 +76,7 @@ class PenaltyAt(ABC):
     """
 
     strong_convexity: float | None = None
+    alpha: Array | None = None  # S = diag(α), where it is diagonal
 
     @abstractmethod
     def value(self, x: Array) -> float: ...
@@ -138,7 +156,7 @@ class QuadraticForm(PenaltyAt):
         return np.diag(self.matrix(x.size))
 
     def add_to(self, matrix: Array, x: Array) -> None:
-        matrix += self.matrix(x.size)
+        matrix[...] = self.added(matrix[None])[0]
 
     def added(self, H: Array) -> Array:
         """H_k + S of every fold, (K, size, size)."""
@@ -156,12 +174,8 @@ class QuadraticForm(PenaltyAt):
 
     def roots(self, size: int, k: int = 0) -> list[Array]:
         """F_j of shape (size, rank) with Sⱼ = F_jF_jᵀ in fold k, for every j."""
-        found = []
-        for E in np.moveaxis(self.columns(np.eye(size)), -1, 0) / self.strengths[:, None, None]:
-            e, V = np.linalg.eigh(E)
-            kept = e > ROUNDING * max(float(e[-1]), 0.0)
-            found.append(V[:, kept] * np.sqrt(e[kept]))
-        return found
+        each = np.moveaxis(self.columns(np.eye(size)), -1, 0) / self.strengths[:, None, None]
+        return [root(S) for S in each]
 
     def traces(self, N: Array) -> Array:
         """tr(EⱼN) for every j, (s,), with N symmetric, (size, size)."""
@@ -171,6 +185,55 @@ class QuadraticForm(PenaltyAt):
         """tr(EⱼMEₖN) for every j and k, (s, s), with M and N symmetric."""
         each = self.columns(M), self.columns(N)
         return np.asarray(np.einsum("aij,iak->jk", *each, optimize=True))
+
+
+class Aside(NamedTuple):
+    """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
+
+    settled  how many directions it settles that neither data nor other penalties say anything of
+    alike    the number of outputs whose common part, which no data show, it holds; 1 for none
+    """
+
+    settled: int = 0
+    alike: int = 1
+
+
+class Block:
+    """½ x[some]ᵀ S x[some]."""
+
+    def __init__(self, some: slice, S: Any) -> None:
+        self.some, self.S = some, S
+
+    @staticmethod
+    def of(term: Any, size: int, j: int) -> Block:
+        some, S = term if isinstance(term, tuple) else (slice(None), term)
+        length = len(range(*some.indices(size)))
+        S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
+        if S.shape not in ((length,), (length, length)):
+            raise InvalidInput(
+                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
+                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
+            )
+        return Block(some, S)
+
+    @property
+    def is_diagonal(self) -> bool:
+        return len(self.S.shape) == 1
+
+    def product(self, v: Array) -> Array:
+        """S v, in the places of v that it concerns; v may be one vector, or one in each row."""
+        part = v[..., self.some]
+        return np.asarray(self.S * part if self.is_diagonal else (self.S @ part.T).T)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return np.asarray(self.S if self.is_diagonal else self.S.diagonal())
+
+    @cached_property
+    def dense(self) -> Array:
+        if self.is_diagonal:
+            return np.diag(self.S)
+        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
 
 
 class QuadraticPenalty(Penalty):
@@ -184,9 +247,29 @@ class QuadraticPenalty(Penalty):
     """
 
     shift: float = 0.0
+    aside: Aside | None = None
 
     @abstractmethod
     def at(self, lam: Array) -> QuadraticForm: ...
+
+    @cached_property
+    def terms(self) -> Sequence[Block]:
+        """Sⱼ for every j: here what the columns of the identity show of it."""
+        each = self._unit.columns(np.eye(self.size))
+        return [Block(slice(None), S) for S in np.moveaxis(each, -1, 0)]
+
+    @cached_property
+    def fixed(self) -> Block | None:
+        """S₀, which no λ scales; None where there is none."""
+        S = self._unit.matrix(self.size)
+        rest = S - np.sum([term.dense for term in self.terms], axis=0)
+        some = bool(np.max(np.abs(rest)) > ROUNDING * np.max(np.abs(S)))
+        return Block(slice(None), rest) if some else None
+
+    @property
+    def _unit(self) -> QuadraticForm:
+        """Where every exp(λⱼ) is 1."""
+        return self.at(np.full(self.n_lam, self.shift))
 
 
 class Ridge(QuadraticPenalty):
@@ -203,9 +286,11 @@ class Ridge(QuadraticPenalty):
     array([2., 2., 5., 0.])
     """
 
+    groups: Index
+
     def __init__(
         self,
-        groups: npt.NDArray[np.intp],
+        groups: Index,
         floor: float = 0.0,
         shift: float = 0.0,
         weights: Array | None = None,
@@ -225,16 +310,16 @@ class Ridge(QuadraticPenalty):
         """Whether one λ reaches the first `slopes` coefficients and no other, weighted or not."""
         return bool(np.all(self.groups[:slopes] == 0) and np.all(self.groups[slopes:] < 0))
 
-    @staticmethod
-    def of_folds(ridges: Sequence[Ridge]) -> Ridge:
-        """One for all folds, which may weigh their coefficients each in its own way."""
-        first = ridges[0]
-        if not any(ridge.weighted for ridge in ridges):
-            return first
-        weights = np.stack([ridge.weights for ridge in ridges])
-        return Ridge(first.groups, first.floor, first.shift, weights)
+    def of_fold(self, floor: float, weights: Array | None) -> Ridge:
+        return Ridge(self.groups, floor, self.shift, weights)
 
-    def with_groups(self, groups: npt.NDArray[np.intp]) -> Ridge:
+    def of_all(self, folds: Sequence[Ridge]) -> Ridge:
+        """They may weigh their coefficients each in its own way."""
+        if not any(ridge.weighted for ridge in folds):
+            return self
+        return Ridge(self.groups, self.floor, self.shift, np.stack([own.weights for own in folds]))
+
+    def with_groups(self, groups: Index) -> Ridge:
         """The same coefficients, shared by other groups."""
         return Ridge(groups, self.floor, self.shift, self.weights if self.weighted else None)
 
@@ -256,9 +341,7 @@ class Ridge(QuadraticPenalty):
             alpha = alpha * self.weights
         return np.where(self.groups >= 0, alpha, self.floor)
 
-    def of_targets(
-        self, groups: npt.NDArray[np.intp], targets: npt.NDArray[np.intp], intercepts: int
-    ) -> Ridge:
+    def of_targets(self, groups: Index, targets: Index, intercepts: int) -> Ridge:
         """On the slopes of some targets alone, with the λ that reach them, in their order.
 
         `groups` are those of all slopes, (features, targets).
@@ -278,6 +361,8 @@ class Ridge(QuadraticPenalty):
 
 class RidgeAt(QuadraticForm):
     """S is diagonal: `alpha`, (size,), or (K, size) where folds weigh their coefficients."""
+
+    alpha: Array
 
     def __init__(self, penalty: Ridge, lam: Array) -> None:
         self.penalty, self.alpha = penalty, penalty.alpha(lam)
@@ -299,9 +384,6 @@ class RidgeAt(QuadraticForm):
 
     def matrix(self, size: int) -> Array:
         return np.diag(self._first)
-
-    def add_to(self, matrix: Array, x: Array) -> None:
-        matrix.flat[:: self.alpha.size + 1] += self.alpha
 
     def added(self, H: Array) -> Array:
         H = H.copy()
@@ -352,7 +434,4 @@ def cross_operator(at: PenaltyAt, x: Array, n_lam: int) -> LinearOperator:
 
 def of_folds(penalties: Sequence[Penalty]) -> QuadraticPenalty:
     """One penalty for the x of all folds, from that of each."""
-    ridges = [penalty for penalty in penalties if isinstance(penalty, Ridge)]
-    first = Ridge.of_folds(ridges) if ridges else penalties[0]
-    assert isinstance(first, QuadraticPenalty)
-    return first
+    return cast(QuadraticPenalty, penalties[0].of_all(penalties))

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import ROUNDING, Array
-from hoag._glm.penalties import QuadraticForm, QuadraticPenalty
-
-
-class Aside(NamedTuple):
-    """What a fixed ½xᵀS₀x is for, where it says nothing of x that anybody believes.
-
-    settled  how many directions it settles that neither data nor other penalties say anything of
-    alike    the number of outputs whose common part, which no data show, it holds; 1 for none
-    """
-
-    settled: int = 0
-    alike: int = 1
+from hoag._core.numeric import Array
+from hoag._glm.penalties import Aside, Block, QuadraticForm, QuadraticPenalty
+from hoag._linalg.symmetric import root
 
 
 class Quadratic(QuadraticPenalty):
@@ -53,49 +41,11 @@ class Quadratic(QuadraticPenalty):
         if not terms:
             raise InvalidInput("There is no term, and so no hyperparameter to tune.")
         self.size, self.n_lam, self.shift, self.aside = size, len(terms), shift, aside
-        self.terms = [_Block.of(term, size, j) for j, term in enumerate(terms)]
-        self.fixed = None if fixed is None else _Block.of(fixed, size, -1)
+        self.terms = [Block.of(term, size, j) for j, term in enumerate(terms)]
+        self.fixed = None if fixed is None else Block.of(fixed, size, -1)
 
     def at(self, lam: Array) -> QuadraticAt:
         return QuadraticAt(self, np.exp(lam - self.shift))
-
-
-class _Block:
-    """½ x[some]ᵀ S x[some]."""
-
-    def __init__(self, some: slice, S: Any) -> None:
-        self.some, self.S = some, S
-
-    @staticmethod
-    def of(term: Any, size: int, j: int) -> _Block:
-        some, S = term if isinstance(term, tuple) else (slice(None), term)
-        length = len(range(*some.indices(size)))
-        S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
-        if S.shape not in ((length,), (length, length)):
-            raise InvalidInput(
-                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
-                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
-            )
-        return _Block(some, S)
-
-    @property
-    def is_diagonal(self) -> bool:
-        return len(self.S.shape) == 1
-
-    def product(self, v: Array) -> Array:
-        """S v, in the places of v that it concerns; v may be one vector, or one in each row."""
-        part = v[..., self.some]
-        return np.asarray(self.S * part if self.is_diagonal else (self.S @ part.T).T)
-
-    @cached_property
-    def diagonal(self) -> Array:
-        return np.asarray(self.S if self.is_diagonal else self.S.diagonal())
-
-    @cached_property
-    def dense(self) -> Array:
-        if self.is_diagonal:
-            return np.diag(self.S)
-        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
 
 
 class QuadraticAt(QuadraticForm):
@@ -133,9 +83,6 @@ class QuadraticAt(QuadraticForm):
             total[block.some] += a * block.diagonal
         return total
 
-    def add_to(self, matrix: Array, x: Array) -> None:
-        matrix += self.matrix(x.size)
-
     def vjp(self, X: Array, Q: Array) -> Array:
         each = zip(self.strengths, self._terms, strict=True)
         return np.array([a * float(np.sum(Q[..., b.some] * b.product(X))) for a, b in each])
@@ -143,10 +90,9 @@ class QuadraticAt(QuadraticForm):
     def roots(self, size: int, k: int = 0) -> list[Array]:
         found = []
         for term in self._terms:
-            e, V = np.linalg.eigh(term.dense)
-            kept = e > ROUNDING * max(float(e[-1]), 0.0)
-            F = np.zeros((size, int(kept.sum())))
-            F[term.some] = V[:, kept] * np.sqrt(e[kept])
+            own = root(term.dense)
+            F = np.zeros((size, own.shape[1]))
+            F[term.some] = own
             found.append(F)
         return found
 
@@ -165,17 +111,3 @@ class QuadraticAt(QuadraticForm):
         first = np.cumsum([0, *(len(term.diagonal) for term in terms[:-1])])
         sums = np.add.reduceat(np.add.reduceat(left * right.T, first, axis=0), first, axis=1)
         return np.outer(self.strengths, self.strengths) * sums
-
-
-def above_rounding(e: Array) -> npt.NDArray[np.bool_]:
-    """Which eigenvalues of a positive semidefinite matrix, in their order, are not zero."""
-    return np.asarray(e > e.size * ROUNDING * max(float(e[-1]), 0.0)) if e.size else e > 0
-
-
-def ranges(matrices: Sequence[Array]) -> tuple[Array, Array]:
-    """Orthonormal bases of what some of these semidefinite matrices reach, and of the rest."""
-    # Weights that no eigenvalues of different matrices are likely to balance.
-    each = [(1 + 1 / (2 + j)) * S / (np.trace(S) or 1.0) for j, S in enumerate(matrices)]
-    e, V = np.linalg.eigh(np.sum(each, axis=0))
-    kept = above_rounding(e)
-    return V[:, kept], V[:, ~kept]

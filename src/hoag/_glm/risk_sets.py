@@ -150,7 +150,7 @@ class RiskSetsAt:
         """w for every row: ∇²L ⪯ diag(w)."""
         return self._placed(self.w)
 
-    def curve(self, v: Array) -> Array:
+    def hvp(self, v: Array) -> Array:
         """∇²L v."""
         v = v[self.sets.rows]
         return self._placed(_times(self.w, v) - self.spread(_times(self.sets.d, self.mean(v))))

@@ -27,12 +27,7 @@ class ScaledRows(Rows):
     """
 
     def __init__(self, rows: Rows, scale: Array) -> None:
-        self.rows: Rows
-        self.scale: Array
-        if isinstance(rows, ScaledRows):
-            self.rows, self.scale = rows.rows, rows.scale * scale
-        else:
-            self.rows, self.scale = rows, scale
+        self.rows, self.scale = rows, scale
         self.shape, self.entries, self.is_sparse = rows.shape, rows.entries, rows.is_sparse
 
     @property

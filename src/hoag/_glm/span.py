@@ -21,6 +21,7 @@ from hoag._glm.design import FoldedDesign
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import ArrayRows, Rows
+from hoag._linalg.orthogonal import orthonormal
 
 Index = npt.NDArray[np.intp]
 D = TypeVar("D", bound=FoldedDesign)
@@ -50,7 +51,7 @@ class Span:
         kept = np.setdiff1d(kept, np.concatenate(groups))
         written = [A[:, kept]]
         for own in groups:
-            U, R = np.linalg.qr(A[:, own].T)
+            U, R = orthonormal(A[:, own].T)
             wide.append((own, U))
             written.append(R.T)
         design.ledger.charge(grams=2.0 * sum(own.size for own in groups) / A.shape[1])
@@ -75,10 +76,9 @@ class Span:
 
     def penalty(self, model: LinearModel) -> Penalty:
         """That of a model, for x as it is laid out in this basis."""
-        own = model.penalty
         if not self.wide:
-            return own
-        assert isinstance(own, Ridge)
+            return model.penalty
+        own = cast(Ridge, model.penalty)
         assert not own.weighted  # such columns are of other scales in every fold
         others = own.groups[model.train.design.slopes :]
         groups = np.append(model.groups[self.alike].ravel(), others)
@@ -107,7 +107,7 @@ class Span:
 
 def wide_groups(model: LinearModel, n: int) -> list[Index]:
     """The columns of each group of more than n that are penalised alike, output by output."""
-    if model.train.design.features <= n or not isinstance(model.penalty, Ridge):
+    if model.train.design.features <= n or model.penalty.groups is None:
         return []
     kinds, which, counts = np.unique(model.groups, axis=0, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((counts > n) & np.all(kinds >= 0, axis=1))

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import null_space
 from sklearn.utils import check_array
 
 from hoag._core.errors import InvalidInput, check_given
@@ -23,10 +22,10 @@ from hoag._glm.losses import (
     OuterLoss,
     Squared,
 )
-from hoag._glm.losses.offset import with_offset
 from hoag._glm.losses.ordinal import cuts
 from hoag._glm.rows import Rows
 from hoag._glm.term import Predictor
+from hoag._linalg.orthogonal import summing_to_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,7 @@ class Target:
     @property
     def offset(self) -> Any:
         """What is added to z beside A x."""
-        return self.y[:, 1] if isinstance(self.loss, Offset) else 0.0
+        return self.loss.offset(self.y)
 
     def missing(self, weights: Array) -> npt.NDArray[Any]:
         """The classes that have no row of positive weight."""
@@ -103,7 +102,7 @@ def multiclass(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target
     K = len(classes)
     if K < 2:
         raise InvalidInput("The multinomial model needs at least two classes; y has one.")
-    basis = null_space(np.ones((1, K))) if intercept else None
+    basis = summing_to_zero(K) if intercept else None
     return Target(_codes(y, classes, name), Multinomial(), Multinomial(), K, basis, classes)
 
 
@@ -130,7 +129,7 @@ def positive_mean(
         raise InvalidInput(f"offset has {shift.size} numbers; there are {y.size} rows.")
     fits = Offset(loss)
     judges = fits if outer is loss else Offset(cast(Loss, outer))
-    return Target(with_offset(y, shift), fits, judges, 1, basis)
+    return Target(np.column_stack([y, shift]), fits, judges, 1, basis)
 
 
 def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") -> Target:

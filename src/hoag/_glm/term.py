@@ -13,7 +13,6 @@ from hoag._core.numeric import Array
 from hoag._glm.losses import Loss, LossAt, OuterLoss
 from hoag._glm.losses.base import softened
 from hoag._glm.rows import Rows
-from hoag._glm.scores import AtScores, RowByRow
 
 # Called with the number of passes that some work cost, and of Gram matrices.
 Charge = Callable[..., None]
@@ -115,29 +114,28 @@ class Predictor:
 
     def hessian(self, at: LossAt, weights: Array) -> Array:
         """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
-        if self.width == 1:
-            return self.gram(weights * at.curve(np.ones(self.n)))
-        if self.spread is not None:
-            return self._spread_hessian(at, weights, self.spread)
-        K, width = self.outputs, self.features + (self.Q is not None)
-        whole = np.empty((width, K, width, K))
-        for k, unit in enumerate(np.eye(K)):
-            column = weights[:, None] * at.curve(np.tile(unit, (self.n, 1)))
-            for l in range(k + 1):  # noqa: E741
-                whole[:, k, :, l] = whole[:, l, :, k] = self.gram(column[:, l])
-        return np.asarray(self.in_order(whole[None])[0])
+        p, K, width, Q = self.features, self.outputs, self.width, self.Q
+        column = weights if width == 1 else weights[:, None]
 
-    def _spread_hessian(self, at: LossAt, weights: Array, spread: Array) -> Array:
-        """The same for slopes that all columns of z share: one Gram matrix and its border."""
-        (along,), column = spread, weights[:, None]
-        bent = column * at.curve(np.tile(along, (self.n, 1)))
-        inner = self.rows.gram(bent @ along)
-        if self.Q is None:
-            return inner
-        levels = [np.sum(column * at.curve(np.tile(q, (self.n, 1))), axis=0) for q in self.Q.T]
-        border = self.rows.backward(bent @ self.Q)
-        corner = self.Q.T @ np.stack(levels, axis=1)
-        return np.block([[inner, border], [border.T, corner]])
+        def curved(u: Array) -> Array:
+            """s ∂²loss/∂z² u, (n, width)."""
+            rows = np.broadcast_to(u, (self.n, width))
+            return np.asarray(column * at.hvp(rows if width > 1 else rows[:, 0])).reshape(
+                rows.shape
+            )
+
+        M = np.eye(K) if self.spread is None else self.spread
+        along, inner = [curved(m) for m in M], np.empty((p, K, p, K))
+        for k in range(K):
+            for l in range(k + 1):  # noqa: E741
+                inner[:, k, :, l] = inner[:, l, :, k] = self.rows.gram(along[k] @ M[l])
+        whole = inner.reshape(self.slopes, self.slopes)
+        if Q is None:
+            return whole
+        border = np.stack([self.rows.backward(d @ Q) for d in along], axis=1)
+        border = border.reshape(self.slopes, Q.shape[1])
+        corner = Q.T @ np.stack([curved(q).sum(axis=0) for q in Q.T], axis=1)
+        return np.block([[whole, border], [border.T, corner]])
 
     def in_order(self, whole: Array) -> Array:
         """∇² in the order of x, (m, size, size), from m of shape (width, K, width, K).
@@ -158,11 +156,11 @@ class Predictor:
         """Σᵢ sᵢ lossᵢ″ aᵢⱼ²."""
         column = weights[:, None]
         along = np.eye(self.width) if self.spread is None else self.spread.T
-        curvature = column * at.forms(along)
+        curvature = column * at.quadratic_forms(along)
         diagonal = self.rows.squared_backward(curvature).ravel()
         if self.Q is None:
             return diagonal
-        return np.concatenate([diagonal, np.sum(column * at.forms(self.Q), axis=0)])
+        return np.concatenate([diagonal, np.sum(column * at.quadratic_forms(self.Q), axis=0)])
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "last": None}
@@ -191,6 +189,89 @@ class Images:
 
     def diagonal(self, at: LossAt, weights: Array) -> Array:
         return np.diag(self.hessian(at, weights))
+
+
+class ScoresTerm(Protocol):
+    """A data term at one z = design(x), as a function of z. Directions are like z.
+
+    Of one output v may be (n, m), for m directions.
+
+    grams    what `hessian` costs, in those of the design
+    passes   what `diagonal` costs
+    """
+
+    grams: float
+    passes: float
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def slope(self) -> Array: ...
+    @property
+    def curvature_bound(self) -> Array:
+        """w, (n,), with −diag(w) ⪯ ∂²L/∂z² ⪯ diag(w)."""
+
+    @property
+    def mean_curvature(self) -> float:
+        """The mean of ∂²L/∂z² over rows and columns of z, for weights of mean 1."""
+
+    def hvp(self, v: Array) -> Array:
+        """∂²L/∂z² v."""
+
+    def third(self, u: Array, v: Array) -> Array:
+        """d/dt ∂²L/∂z²(z + tu) v; u is one direction."""
+
+    def hessian(self, design: Any) -> Array:
+        """Aᵀ ∂²L/∂z² A, dense, the intercept included."""
+
+    def diagonal(self, design: Any) -> Array:
+        """Of that matrix."""
+
+
+class RowSum:
+    """L = Σᵢ sᵢ loss(yᵢ, zᵢ)."""
+
+    grams, passes = 1.0, 0.5
+
+    def __init__(self, loss: LossAt, weights: Array) -> None:
+        self.loss, self._weights = loss, weights
+
+    def _weighted(self, v: Array) -> Array:
+        return np.asarray((v.T * self._weights).T)
+
+    @property
+    def value(self) -> float:
+        return float(np.sum(self._weights * self.loss.value))
+
+    @cached_property
+    def slope(self) -> Array:
+        return self._weighted(self.loss.slope)
+
+    @property
+    def curvature_bound(self) -> Array:
+        return self._weights * self.loss.curvature_bound
+
+    @property
+    def mean_curvature(self) -> float:
+        width = self.slope[0].size
+        forms = self.loss.quadratic_forms(np.eye(width)) @ np.full(width, 1.0 / width)
+        return float(self._weights @ forms / self._weights.sum())
+
+    def hvp(self, v: Array) -> Array:
+        if v.ndim == self.slope.ndim:
+            return self._weighted(self.loss.hvp(v))
+        return np.asarray((self._weighted(self.loss.hvp(np.ones(len(v)))) * v.T).T)
+
+    def third(self, u: Array, v: Array) -> Array:
+        if v.ndim == self.slope.ndim:
+            return self._weighted(self.loss.third(u, v))
+        return np.asarray((self._weighted(self.loss.third(u, np.ones(len(v)))) * v.T).T)
+
+    def hessian(self, design: Any) -> Array:
+        return np.asarray(design.hessian(self.loss, self._weights))
+
+    def diagonal(self, design: Any) -> Array:
+        return np.asarray(design.diagonal(self.loss, self._weights))
 
 
 def picked(y: npt.NDArray[Any], targets: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
@@ -222,7 +303,6 @@ class DataTerm:
     ) -> None:
         self.design, self.loss, self.y, self.charge = design, loss, y, charge
         self.weights = np.ones(design.n) if weights is None else weights
-        self.row_weights = self.weights if design.width == 1 else self.weights[:, None]
 
     def seen_by(self, design: Design) -> DataTerm:
         """The same rows and loss with another way from x to z."""
@@ -242,9 +322,9 @@ class DataTerm:
     def at(self, x: Array) -> DataTermAt:
         return DataTermAt(self, x.copy())  # the caller may change his x; later results must not
 
-    def at_scores(self, z: Array) -> AtScores:
-        """The term as a function of z, for one output; nothing is charged."""
-        return RowByRow(cast(LossAt, self.loss.at(self.y, z)), self.weights)
+    def at_scores(self, z: Array) -> ScoresTerm:
+        """The term as a function of z; nothing is charged."""
+        return RowSum(cast(LossAt, self.loss.at(self.y, z)), self.weights)
 
     def predict(self, x: Array) -> Array:
         """z at x, which the other term of these rows may have computed already."""
@@ -293,10 +373,10 @@ class DataTerm:
         """∇² of a loss of constant curvature for one output: it depends neither on x nor on λ."""
         self._spend_gram()
         nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
-        curvature = float(cast(Loss, self.loss).at(nothing, nothing).ceiling[0])
+        curvature = float(cast(Loss, self.loss).at(nothing, nothing).curvature_bound[0])
         return np.asarray(self.design.gram(curvature * self.weights))
 
-    def _spend_gram(self, grams: int = 1) -> None:
+    def _spend_gram(self, grams: float = 1.0) -> None:
         """AᵀDA over the rows, one for each pair of outputs."""
         if self.design.touches:
             self.charge(0.0, grams)
@@ -320,50 +400,53 @@ class DataTermAt:
         self.term, self.x = term, x
 
     @cached_property
+    def scores(self) -> Any:
+        """The term as a function of z, a ScoresTerm."""
+        return self.term.at_scores(self.term.predict(self.x))
+
+    @property
     def loss(self) -> LossAt:
-        term = self.term
-        return cast(LossAt, term.loss.at(term.y, term.predict(self.x)))
+        """That of the rows, where each has one."""
+        return cast(LossAt, self.scores.loss)
 
     @cached_property
     def value(self) -> float:
-        return float(np.sum(self.term.weights * self.loss.value))
+        return float(self.scores.value)
 
-    @cached_property
+    @property
     def slope(self) -> Array:
-        return self.term.row_weights * self.loss.slope
+        return np.asarray(self.scores.slope)
 
     @cached_property
     def gradient(self) -> Array:
         return self.term.backward(self.slope)
 
-    def curve(self, v: Array) -> Array:
-        """∇² v = Aᵀ (s · loss″ · A v)."""
-        return self.term.backward(self.bend(v))
+    def hvp(self, v: Array) -> Array:
+        """∇² v = Aᵀ ∂²L/∂z² A v."""
+        return self.term.backward(self.row_hvp(v))
 
-    def bend(self, v: Array) -> Array:
-        """s · loss″ · A v."""
-        return self.term.row_weights * self.loss.curve(self.term.forward(v))
+    def row_hvp(self, v: Array) -> Array:
+        """∂²L/∂z² A v, like z."""
+        return np.asarray(self.scores.hvp(self.term.forward(v)))
 
     @cached_property
     def hessian(self) -> Array:
         """∇², dense."""
-        self.term._spend_gram(self.term.design.grams)
-        return np.asarray(self.term.design.hessian(self.loss, self.term.weights))
+        self.term._spend_gram(self.scores.grams * self.term.design.grams)
+        return np.asarray(self.scores.hessian(self.term.design))
 
     @cached_property
     def diagonal(self) -> Array:
-        """The diagonal of ∇²; half a pass."""
-        self.term._spend(0.5)
-        return np.asarray(self.term.design.diagonal(self.loss, self.term.weights))
+        """The diagonal of ∇²."""
+        self.term._spend(self.scores.passes)
+        return np.asarray(self.scores.diagonal(self.term.design))
 
     @property
     def mean_curvature(self) -> float:
         """The mean of loss″ over rows and columns of z."""
-        width, weights = self.term.design.width, self.term.weights
-        forms = self.loss.forms(np.eye(width)) @ np.full(width, 1.0 / width)
-        return float(weights @ forms / weights.sum())
+        return float(self.scores.mean_curvature)
 
     @cached_property
     def curvature_trace(self) -> float:
         """Σᵢ sᵢ ‖lossᵢ″‖ ‖aᵢ‖² ≥ ‖∇²‖."""
-        return float(np.sum(self.term.weights * self.loss.ceiling * self.term.squared_norms))
+        return float(np.sum(self.scores.curvature_bound * self.term.squared_norms))

@@ -1,4 +1,4 @@
-"""Cholesky factors of the matrices of all folds."""
+"""Cholesky factors of one matrix, or of those of all folds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, ROUNDING, Array
-from hoag._linalg.operator import Inverse
+
+Inverse = Callable[[Array], Array]
 
 
 class Factor:
     """b ↦ M⁻¹b by a Cholesky factor, which is as exact whatever the scales of M's columns are.
 
-    M is overwritten above its diagonal.
+    M is dense and symmetric, and overwritten above its diagonal; LinAlgError where it is not
+    positive definite. By LAPACK itself: for a dozen coefficients SciPy's own checks take longer
+    than the factor.
 
     pivot   the least of its squared pivots beside the diagonal of M, at most 1: about the inverse
             of M's condition once its columns are brought to one scale
@@ -59,9 +62,7 @@ def factors(M: Array, lam: Array) -> list[Factor]:
     try:
         return [Factor(own) for own in M]
     except LinAlgError:
-        raise InnerProblemError(
-            f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
-        ) from None
+        raise singular_hessian(lam) from None
 
 
 def solved(inverses: Sequence[Inverse], R: Array) -> Array:
@@ -69,28 +70,11 @@ def solved(inverses: Sequence[Inverse], R: Array) -> Array:
     return np.stack([inverse(r) for inverse, r in zip(inverses, R, strict=True)])
 
 
-def conjugate(
-    product: Callable[[Array], Array],
-    precondition: Callable[[Array], Array],
-    B: Array,
-    tol: float,
-    most: int,
-) -> tuple[Array, int]:
-    """M_k⁻¹b_k for all folds by conjugate gradients to `tol`, relatively; and how many products."""
-    X, R = np.zeros_like(B), B
-    Z = precondition(R)
-    D, size = Z, np.sum(R * Z, axis=1)
-    first = size
-    for k in range(most):
-        if np.all(size <= tol**2 * first):
-            return X, k
-        MD = product(D)
-        t = size / np.maximum(np.sum(D * MD, axis=1), np.finfo(float).tiny)
-        X, R = X + t[:, None] * D, R - t[:, None] * MD
-        Z, before = precondition(R), size
-        size = np.sum(R * Z, axis=1)
-        D = Z + (size / np.maximum(before, np.finfo(float).tiny))[:, None] * D
-    return X, most
+def singular_hessian(lam: Array) -> InnerProblemError:
+    """What is said where no factor of ∇²₁h can be had."""
+    return InnerProblemError(
+        f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
+    )
 
 
 def named(lam: Array) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-
-Inverse = Callable[[Array], Array]
+from hoag._linalg.cholesky import Factor
+from hoag._linalg.cholesky import Inverse as Inverse
 
 
 class Hessian(LinearOperator):  # type: ignore[misc]
@@ -53,7 +50,7 @@ class Hessian(LinearOperator):  # type: ignore[misc]
 
     @cached_property
     def _factor(self) -> Inverse:
-        return factored(self.matrix())
+        return Factor(self.matrix())
 
 
 class Given(Hessian):
@@ -107,14 +104,3 @@ class Shifted(Hessian):
 
 def as_hessian(A: Any) -> Hessian:
     return A if isinstance(A, Hessian) else Given(A)
-
-
-def factored(matrix: Array) -> Inverse:
-    """b ↦ A⁻¹b by a Cholesky factor of a dense symmetric matrix, which is overwritten.
-
-    By LAPACK itself: for a dozen coefficients SciPy's own checks take longer than the factor.
-    """
-    factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        raise LinAlgError("The matrix is not positive definite.")
-    return lambda b: np.asarray(dpotrs(factor, b, lower=1)[0])

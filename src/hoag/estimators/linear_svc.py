@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
-from hoag._glm.losses import EachOutput, Loss, SquaredHinge
+from hoag._glm.losses import Loss, SquaredHinge
 from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
@@ -155,7 +155,7 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
 def _signs(y: npt.NDArray[Any], classes: npt.NDArray[Any], intercept: bool) -> Target:
     """1 for the class, or for each class, and −1 for the others."""
     signs, several = np.where(y[:, None] == classes, 1.0, -1.0), len(classes) > 2
-    loss: Loss = EachOutput(SquaredHinge()) if several else SquaredHinge()
+    loss: Loss = SquaredHinge()
     outputs = len(classes) if several else 1
     basis = np.eye(outputs) if intercept else None
     return Target(signs if several else signs[:, 1], loss, loss, outputs, basis)

@@ -18,10 +18,11 @@ from hoag._core.numeric import Array
 from hoag._criteria.without_folds import _loss
 from hoag._glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
 from hoag._glm.model import LinearModel
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import QuadraticPenalty
 from hoag._glm.targets import Target
 from hoag._glm.term import DataTermAt
 from hoag._linalg.cholesky import factors
+from hoag._linalg.symmetric import rank
 from hoag.estimators.units import WEIGHT, Units
 
 
@@ -71,8 +72,8 @@ class Posterior:
         F = inverse @ G
         shares, twice = np.diag(F).copy(), np.einsum("ij,ji->i", F, F)
         penalty = whole.penalty
-        assert isinstance(penalty, Quadratic)
-        ranks = [np.linalg.matrix_rank(term.dense, hermitian=True) for term in penalty.terms]
+        assert isinstance(penalty, QuadraticPenalty)
+        ranks = [rank(term.dense) for term in penalty.terms]
         left = np.asarray(ranks) - penalty.at(lam).traces(inverse)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))

@@ -26,9 +26,10 @@ from hoag._criteria.base import Criterion
 from hoag._glm.folds import FREE
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.losses import Multinomial
-from hoag._glm.penalties import Penalty
-from hoag._glm.quadratic import Aside, Quadratic, above_rounding, ranges
+from hoag._glm.penalties import Aside, Penalty
+from hoag._glm.quadratic import Quadratic
 from hoag._glm.targets import Target
+from hoag._linalg.symmetric import above_rounding, eigenvalues, eigenvectors, ranges
 from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies
 
 
@@ -215,7 +216,7 @@ class Forms(Shares):
         """V and d with Sⱼ = V diag(d) Vᵀ and d > 0, for every j."""
         found = []
         for _, S in self._given.forms:
-            d, V = np.linalg.eigh(dense(S))
+            d, V = eigenvectors(dense(S))
             kept = above_rounding(d)
             found.append((V[:, kept], d[kept]))
         return found
@@ -225,7 +226,7 @@ class Forms(Shares):
         found = []
         for (some, _), (V, d) in zip(self._given.forms, self._roots, strict=True):
             unit = V / np.sqrt(d)
-            mu = np.linalg.eigvalsh(unit.T @ self._grams[some.start, some.stop] @ unit)
+            mu = eigenvalues(unit.T @ self._grams[some.start, some.stop] @ unit)
             mu = mu[mu > ROUNDING * max(float(mu[-1]), 0.0)] if mu.size else mu
             mu = mu if mu.size else np.full(1, self._curvature * WEIGHT)  # columns of zeros
             found.append((mu.sum(), mu.mean(), mu.min()))

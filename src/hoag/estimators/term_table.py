@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc, ndtr, stdtr
 
 from hoag._core.numeric import ROUNDING, Array
+from hoag._linalg.symmetric import eigenvectors
 from hoag.estimators.posterior import Posterior
 
 
@@ -151,9 +152,9 @@ def tested(
     coef: Array, covariance: Array, gram: Array, degrees: float, left: float, estimated: bool
 ) -> tuple[float, float]:
     """The statistic and its p-value; `gram` is BᵀB of the term's centred columns."""
-    e, V = np.linalg.eigh(gram)
+    e, V = eigenvectors(gram)
     R = np.sqrt(np.maximum(e, 0.0))[:, None] * V.T
-    d, U = np.linalg.eigh(R @ covariance @ R.T)
+    d, U = eigenvectors(R @ covariance @ R.T)
     seen = int(np.sum(d > ROUNDING * max(d[-1], 0.0)))
     rank = int(np.clip(np.rint(degrees), 1, max(seen, 1)))
     along = U[:, -rank:].T @ (R @ coef)

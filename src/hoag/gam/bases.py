@@ -21,6 +21,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
+from hoag._linalg.orthogonal import principal
+from hoag._linalg.symmetric import eigenvectors, rank
 
 Values = list[npt.NDArray[Any]]
 
@@ -66,8 +68,7 @@ class Basis:
         if not self.forms:
             return False
         whole = np.sum([form.S / np.trace(form.S) for form in self.forms], axis=0)
-        e = np.linalg.eigvalsh(whole)
-        return int(np.sum(e > ROUNDING**0.5 * e[-1])) >= self.size - int(self.centred)
+        return rank(whole, ROUNDING**0.5) >= self.size - int(self.centred)
 
     @property
     def names(self) -> list[str]:
@@ -390,13 +391,12 @@ def _roughness(spline: BSpline, recipe: Recipe, size: int) -> Array:
 
 def _rest(S: Array, name: str, constants: bool = False) -> tuple[Form, ...]:
     """UUᵀ with U what S leaves free, but for constants; none where there is nothing."""
-    e, V = np.linalg.eigh(S)
+    e, V = eigenvectors(S)
     U = V[:, e <= ROUNDING**0.5 * e[-1]]
     if not constants:
         one = np.ones(len(S)) / np.sqrt(len(S))
         U = U - np.outer(one, one @ U)
-    left, sizes, _ = np.linalg.svd(U, full_matrices=False)
-    U = left[:, sizes > 0.5]
+    U = principal(U, 0.5)
     return (Form(name, U @ U.T, False),) if U.shape[1] else ()
 
 

@@ -15,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dgetrf, dgetrs
 
-from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._criteria.curvature.base import Curvature, Expense
 from hoag._glm.design import FoldedDesign
 from hoag._glm.penalties import Penalty, QuadraticForm, Ridge
-from hoag._linalg.cholesky import named
-from hoag._linalg.operator import Inverse, factored
+from hoag._linalg.cholesky import Factor, singular_hessian
+from hoag._linalg.general import LU
+from hoag._linalg.operator import Inverse
 
 Index = npt.NDArray[np.intp]
 
@@ -35,19 +34,15 @@ class WoodburyInverse:
         self._A, self._C, self._free, self._F = A, C, free, A[:, free]
         self._share = 1.0 / S
         self._share[free] = 0.0
-        self._lu, self._pivots, failed = dgetrf(np.eye(len(K)) + C @ K, overwrite_a=1)
         try:
-            if failed:
-                raise LinAlgError("The matrix is singular.")
+            self._inner = LU(np.eye(len(K)) + C @ K)
             left = self._F.T @ self._W(self._F) + np.diag(S[free])
-            self._eliminated = factored(0.5 * (left + left.T))
+            self._eliminated = Factor(0.5 * (left + left.T))
         except LinAlgError:
-            raise InnerProblemError(
-                f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
-            ) from None
+            raise singular_hessian(lam) from None
 
     def _W(self, v: Array) -> Array:
-        return np.asarray(dgetrs(self._lu, self._pivots, self._C @ v)[0])
+        return self._inner(self._C @ v)
 
     def __call__(self, b: Array) -> Array:
         scaled = (b.T * self._share).T

@@ -1,26 +1,15 @@
-"""Pointwise losses, one file each; what a loss has to offer is in `base`."""
+"""Losses by what they are of: residuals, positive means, classes, two numbers of a row."""
 
 from hoag._glm.losses.base import Loss, LossAt, OuterLoss, OuterLossAt, ScalarLoss
-from hoag._glm.losses.brier import Brier, MultinomialBrier
-from hoag._glm.losses.each_output import EachOutput
-from hoag._glm.losses.gamma import Gamma
-from hoag._glm.losses.huber import ConcomitantHuber, Huber
-from hoag._glm.losses.inverse_gaussian import InverseGaussian
-from hoag._glm.losses.log_link import LogLink
-from hoag._glm.losses.logistic import Logistic
-from hoag._glm.losses.multinomial import Multinomial
-from hoag._glm.losses.offset import Offset
+from hoag._glm.losses.classes import Brier, Logistic, Multinomial, MultinomialBrier
+from hoag._glm.losses.log_link import Gamma, InverseGaussian, LogLink, Offset, Poisson, Tweedie
 from hoag._glm.losses.ordinal import Ordinal
-from hoag._glm.losses.poisson import Poisson
-from hoag._glm.losses.quantile import SmoothQuantile
-from hoag._glm.losses.squared import Squared
-from hoag._glm.losses.squared_hinge import SquaredHinge
-from hoag._glm.losses.tweedie import Tweedie
+from hoag._glm.losses.pairs import ConcomitantHuber
+from hoag._glm.losses.residuals import Huber, SmoothQuantile, Squared, SquaredHinge
 
 __all__ = [
     "Brier",
     "ConcomitantHuber",
-    "EachOutput",
     "Gamma",
     "Huber",
     "InverseGaussian",

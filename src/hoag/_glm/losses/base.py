@@ -1,35 +1,23 @@
-"""Pointwise losses: loss(yᵢ, zᵢ) for all rows at once, with what its first two derivatives need.
+"""Losses: loss(yᵢ, zᵢ) for all rows at once, with what its first three derivatives need.
 
 `loss.at(y, z)` returns an object that has, for z of shape (n,) or (n, K):
 
-    value      loss(yᵢ, zᵢ)                          (n,)
-    slope      ∂loss/∂z                              like z
-    curve(v)   ∂²loss/∂z² · v, row by row            like z
-    forms(V)   vᵀ ∂²loss/∂z² v for the columns v      (n, columns of V)
-    gram(Z, s) Σᵢ sᵢ Zᵢᵀ ∂²lossᵢ/∂z² Zᵢ              (m, m), Z of shape (n·K, m), Zᵢ its K rows
-    third(u, v)  d/dt ∂²loss/∂z²(z + tu) · v         like z
-    ceiling    the largest eigenvalue of ∂²loss/∂z²  (n,), or a bound on it
-
-and the loss itself has, for the certificate,
-
-    self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; 0 for a quadratic, ∞
-                       where none is known: there is no rigorous bound then
-    lipschitz          a bound on ‖slope‖, or None
-
-and for criteria that count degrees of freedom
-
-    dispersion         1 where it is −log of a likelihood without a scale of its own, as for
-                       classes and counts; None where the scale is estimated, as for squares
-
-and, where it may fit a model, `convex`: whether ∂²loss/∂z² is never negative.
+    value                 loss(yᵢ, zᵢ)                          (n,)
+    slope                 ∂loss/∂z                              like z
+    hvp(v)                ∂²loss/∂z² · v, row by row            like z
+    quadratic_forms(V)    vᵀ ∂²loss/∂z² v for the columns v      (n, columns of V)
+    gram(Z, s)            Σᵢ sᵢ Zᵢᵀ ∂²lossᵢ/∂z² Zᵢ              (m, m) for Z, (n·K, m)
+    third(u, v)           d/dt ∂²loss/∂z²(z + tu) · v           like z
+    curvature_bound       the largest eigenvalue of ∂²loss/∂z²  (n,), or a bound on it
 
 A loss that only judges held-out rows (Brier, Huber) may bend either way, and has no more than
-value, slope, curve and ceiling; its ceiling is a bound on the norm of ∂²loss/∂z² that holds
-everywhere, which is what a self_concordance of 0 says.
+value, slope, hvp and curvature_bound, which is a bound on the norm of ∂²loss/∂z² that holds
+everywhere: that is what a self_concordance of 0 says.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Protocol
@@ -46,13 +34,13 @@ class OuterLossAt(Protocol):
     @property
     def slope(self) -> Array: ...
     @property
-    def ceiling(self) -> Array: ...
-    def curve(self, v: Array) -> Array: ...
+    def curvature_bound(self) -> Array: ...
+    def hvp(self, v: Array) -> Array: ...
 
 
 class LossAt(OuterLossAt, Protocol):
     def third(self, u: Array, v: Array) -> Array: ...
-    def forms(self, V: Array) -> Array: ...
+    def quadratic_forms(self, V: Array) -> Array: ...
     def gram(self, Z: Array, s: Array) -> Array: ...
 
 
@@ -66,21 +54,44 @@ class OuterLoss(Protocol):
     def at(self, y: npt.NDArray[Any], z: Array) -> OuterLossAt: ...
 
 
-class Loss(OuterLoss, Protocol):
-    """What may fit a model; `convex` says whether ∂²loss/∂z² is never negative."""
+class Loss(ABC):
+    """What may fit a model, and judge it.
 
-    @property
-    def convex(self) -> bool: ...
-    @property
-    def dispersion(self) -> float | None: ...
+    self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; 0 for a quadratic, ∞
+                       where none is known: there is no rigorous bound then
+    lipschitz          a bound on ‖slope‖, or None
+    convex             whether ∂²loss/∂z² is never negative
+    dispersion         1 where it is −log of a likelihood without a scale of its own, as for
+                       classes and counts; None where the scale is estimated, as for squares
+    """
+
+    self_concordance: float = float("inf")
+    lipschitz: float | None = None
+    convex: bool = True
+    dispersion: float | None = None
+
+    @abstractmethod
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
 
+    def offset(self, y: npt.NDArray[Any]) -> Any:
+        """What is added to z beside A x."""
+        return 0.0
 
-class ScalarLoss(ABC):
+    @property
+    def softer(self) -> Loss | None:
+        """The same loss, some times as wide where it bends; its minima lead to those of this.
+
+        Solvers go by it where Newton's steps from where they began lead nowhere; None: no need.
+        """
+        return None
+
+
+class ScalarLoss(Loss):
     """A loss of one number z, by its value and first two derivatives; all else follows.
 
     This is what to derive from for a loss of one's own: three formulas, elementwise in y and z,
     and the two constants of the certificate. Where `curvature` may be negative, say convex = False.
+    Of several outputs, y and z of shape (n, K), it is the sum.
 
     >>> import hoag
     >>> import numpy as np
@@ -97,18 +108,17 @@ class ScalarLoss(ABC):
     True
     """
 
-    self_concordance: float = float("inf")  # not known: no rigorous bound
-    lipschitz: float | None = None
-    convex: bool = True
-    dispersion: float | None = None
+    # Of |curvature| wherever y and z are, for a loss that only judges; None: as it is.
+    bound: float | None = None
 
-    @property
-    def softer(self) -> ScalarLoss | None:
-        """The same loss, some times as wide where it bends; its minima lead to those of this.
-
-        Solvers go by it where Newton's steps from where they began lead nowhere; None: no need.
-        """
-        return None
+    def __init_subclass__(cls) -> None:
+        if "jerk" in vars(cls):
+            warnings.warn(
+                f"{cls.__name__}.jerk is now third_derivative; the old name goes in version 0.4.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            cls.third_derivative = vars(cls)["jerk"]  # type: ignore[method-assign]
 
     @abstractmethod
     def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...
@@ -117,8 +127,8 @@ class ScalarLoss(ABC):
     @abstractmethod
     def curvature(self, y: npt.NDArray[Any], z: Array) -> Array: ...
 
-    def jerk(self, y: npt.NDArray[Any], z: Array) -> Array:
-        """The third derivative; where there is no formula, by differences of the second."""
+    def third_derivative(self, y: npt.NDArray[Any], z: Array) -> Array:
+        """Where there is no formula, by differences of the second."""
         h = ROUNDOFF ** (1 / 3) * np.maximum(1.0, np.abs(z))
         return np.asarray((self.curvature(y, z + h) - self.curvature(y, z - h)) / (2 * h))
 
@@ -126,9 +136,9 @@ class ScalarLoss(ABC):
         return _ScalarAt(self, y, z)
 
 
-def softened(loss: OuterLoss) -> ScalarLoss | None:
+def softened(loss: OuterLoss) -> Loss | None:
     """The softer loss that leads to this one, where there is one."""
-    return loss.softer if isinstance(loss, ScalarLoss) else None
+    return loss.softer if isinstance(loss, Loss) else None
 
 
 def one_loss(loss: OuterLoss, outer: OuterLoss) -> bool:
@@ -136,31 +146,47 @@ def one_loss(loss: OuterLoss, outer: OuterLoss) -> bool:
     return type(loss) is type(outer) and vars(loss) == vars(outer)
 
 
-class DiagonalAt:
-    """What a loss of one number z has when `ceiling` is its curvature, `jerk` its derivative."""
+class SeparableAt:
+    """What a loss has that is a sum over outputs, of which none mixes with another.
 
-    ceiling: Any
-    jerk: Any
+    each                     the loss of every output, like z
+    curvature, third_derivative   its second and third derivative in z, like z
+    """
+
+    each: Any
+    curvature: Any
+    third_derivative: Any
+
+    @cached_property
+    def value(self) -> Array:
+        return np.asarray(self.each if self.each.ndim == 1 else self.each.sum(axis=1))
+
+    @property
+    def curvature_bound(self) -> Array:
+        return np.asarray(
+            self.curvature if self.curvature.ndim == 1 else self.curvature.max(axis=1)
+        )
+
+    def hvp(self, v: Array) -> Array:
+        return np.asarray(self.curvature * v)
 
     def third(self, u: Array, v: Array) -> Array:
-        return np.asarray(self.jerk * u * v)
+        return np.asarray(self.third_derivative * u * v)
 
-    def curve(self, v: Array) -> Array:
-        return np.asarray(self.ceiling * v)
-
-    def forms(self, V: Array) -> Array:
-        return np.asarray(self.ceiling[:, None] * V[0] ** 2)
+    def quadratic_forms(self, V: Array) -> Array:
+        return np.asarray(self.curvature.reshape(-1, len(V)) @ V**2)
 
     def gram(self, Z: Array, s: Array) -> Array:
-        return np.asarray(Z.T @ ((s * self.ceiling)[:, None] * Z))
+        d = (self.curvature.T * s).T.ravel()
+        return np.asarray(Z.T @ (d[:, None] * Z))
 
 
-class _ScalarAt(DiagonalAt):
+class _ScalarAt(SeparableAt):
     def __init__(self, loss: ScalarLoss, y: npt.NDArray[Any], z: Array) -> None:
         self._loss, self._y, self._z = loss, y, z
 
     @cached_property
-    def value(self) -> Array:
+    def each(self) -> Array:
         return self._loss.value(self._y, self._z)
 
     @cached_property
@@ -168,9 +194,14 @@ class _ScalarAt(DiagonalAt):
         return self._loss.slope(self._y, self._z)
 
     @cached_property
-    def ceiling(self) -> Array:
+    def curvature(self) -> Array:
         return self._loss.curvature(self._y, self._z)
 
     @cached_property
-    def jerk(self) -> Array:
-        return self._loss.jerk(self._y, self._z)
+    def third_derivative(self) -> Array:
+        return self._loss.third_derivative(self._y, self._z)
+
+    @property
+    def curvature_bound(self) -> Array:
+        bound = self._loss.bound
+        return super().curvature_bound if bound is None else np.full(len(self._y), bound)

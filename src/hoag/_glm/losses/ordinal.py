@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from hoag._core.numeric import Array
-from hoag._glm.losses.base import LossAt
+from hoag._glm.losses.base import Loss, LossAt
 from hoag._glm.losses.pairs import NOWHERE, PairAt
 
 
-class Ordinal:
+class Ordinal(Loss):
     """−log P(y) with P(y > k) = σ(z_k + c_k), for classes 0 … K and columns k = 0 … K − 1 of z.
 
     z_k is one number aᵢᵀw for all k, plus a level of its own; `cuts` are the constants c_k where
@@ -27,9 +27,6 @@ class Ordinal:
     convex; where t ≥ s there is no such model.
     """
 
-    self_concordance = float("inf")
-    lipschitz = None
-    convex = True
     dispersion = 1.0
 
     def __init__(self, cuts: Array) -> None:
@@ -99,7 +96,7 @@ class _OrdinalAt(PairAt):
         return np.stack([above + between, below - between], axis=1)
 
     @cached_property
-    def pair_curve(self) -> Array:
+    def pair_hessian(self) -> Array:
         above = np.where(self.first, 0.0, expit(self.s) * expit(-self.s))
         below = np.where(self.top, 0.0, expit(self.t) * expit(-self.t))
         between = self._between[1]

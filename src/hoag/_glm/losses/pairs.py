@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.numeric import Array
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._glm.losses.base import Loss, LossAt
 
 # What a loss is where it is not defined: no step of Newton's method is taken there.
 NOWHERE = float(np.finfo(float).max / np.finfo(np.float32).max)
@@ -37,7 +39,7 @@ class PairAt(ABC):
 
     @property
     @abstractmethod
-    def pair_curve(self) -> Array:
+    def pair_hessian(self) -> Array:
         """The second derivatives, (n, 2, 2)."""
 
     @property
@@ -55,24 +57,96 @@ class PairAt(ABC):
     def slope(self) -> Array:
         return self._placed(self.pair_slope)
 
-    def curve(self, v: Array) -> Array:
-        return self._placed(np.einsum("nab,nb->na", self.pair_curve, v[self._rows, self.columns]))
+    def hvp(self, v: Array) -> Array:
+        return self._placed(np.einsum("nab,nb->na", self.pair_hessian, v[self._rows, self.columns]))
 
     def third(self, u: Array, v: Array) -> Array:
         at = (self._rows, self.columns)
         return self._placed(np.einsum("nabc,nb,nc->na", self.pair_third, u[at], v[at]))
 
-    def forms(self, V: Array) -> Array:
+    def quadratic_forms(self, V: Array) -> Array:
         own = V[self.columns]  # (n, 2, columns of V)
-        return np.asarray(np.einsum("nam,nab,nbm->nm", own, self.pair_curve, own))
+        return np.asarray(np.einsum("nam,nab,nbm->nm", own, self.pair_hessian, own))
 
     def gram(self, Z: Array, s: Array) -> Array:
         own = Z.reshape(*self.z.shape, -1)[self._rows, self.columns]
-        bent = np.einsum("n,nab,nbm->nam", s, self.pair_curve, own)
+        bent = np.einsum("n,nab,nbm->nam", s, self.pair_hessian, own)
         m = own.shape[-1]
         return np.asarray(own.reshape(-1, m).T @ bent.reshape(-1, m))
 
     @cached_property
-    def ceiling(self) -> Array:
-        (a, b), (_, c) = self.pair_curve.transpose(1, 2, 0)
+    def curvature_bound(self) -> Array:
+        (a, b), (_, c) = self.pair_hessian.transpose(1, 2, 0)
         return np.asarray(0.5 * (a + c) + np.hypot(0.5 * (a - c), b))
+
+
+# κ of a fitted spread, as a share of what it is counted from: it moves σ by its square.
+LEAST = ROUNDOFF**0.25
+
+
+class ConcomitantHuber(Loss):
+    """½(σ + σ H(r/σ) + κ²/σ), r = z₀ − y and σ = z₁ + start: Huber's loss with the spread in it.
+
+    H(u) is u² up to |u| = δ and 2δ|u| − δ² beyond. The spread σ of the residuals is fitted with the
+    coefficients, so that scaling y scales both; that is scikit-learn's HuberRegressor. Convex in
+    both; where σ ≤ 0 there is no such model. κ, a small share of `start`, keeps σ above 0 where
+    most residuals vanish.
+    """
+
+    def __init__(self, delta: float, start: float = 1.0, scale: float = 0.5) -> None:
+        self.delta, self.start, self.scale = delta, start, scale
+        self.least = LEAST * start
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
+        return _ConcomitantAt(self, y, z)
+
+
+class _ConcomitantAt(PairAt):
+    def __init__(self, loss: ConcomitantHuber, y: npt.NDArray[Any], z: Array) -> None:
+        super().__init__(z, np.tile(np.arange(2), (len(z), 1)))
+        self.delta, self.scale = loss.delta, loss.scale
+        self.residual, sigma = z[:, 0] - y, z[:, 1] + loss.start
+        self.exists = sigma > 0
+        self.sigma = np.where(self.exists, sigma, 1.0)
+        self.far = np.abs(self.residual) > self.delta * self.sigma
+        self.kept = (loss.least / self.sigma) ** 2
+
+    @cached_property
+    def value(self) -> Array:
+        r, sigma, d = np.abs(self.residual), self.sigma, self.delta
+        near = sigma + r**2 / sigma
+        far = sigma * (1 - d**2) + 2 * d * r
+        value = np.where(self.far, far, near) + self.kept * sigma
+        return np.where(self.exists, self.scale * value, NOWHERE)
+
+    @cached_property
+    def pair_slope(self) -> Array:
+        u, d = self.residual / self.sigma, self.delta
+        by_z = 2 * np.clip(u, -d, d)
+        by_sigma = np.where(self.far, 1 - d**2, 1 - u**2) - self.kept
+        by_sigma = np.where(self.exists, by_sigma, -(NOWHERE**0.5))  # no gradient is small there
+        return np.asarray(self.scale * np.stack([by_z, by_sigma], axis=1))
+
+    @cached_property
+    def pair_hessian(self) -> Array:
+        u = self.residual / self.sigma
+        bend = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
+        v = np.stack([np.ones_like(u), -u], axis=1)
+        whole = bend[:, None, None] * v[:, :, None] * v[:, None, :]
+        whole[:, 1, 1] += 2 * self.scale * self.kept / self.sigma
+        return np.asarray(whole)
+
+    @cached_property
+    def pair_third(self) -> Array:
+        u = self.residual / self.sigma
+        bend = np.where(self.far, 0.0, -2 * self.scale / self.sigma**2)
+        whole = np.zeros((u.size, 2, 2, 2))
+        for places, own in (
+            (((0, 0, 1), (0, 1, 0), (1, 0, 0)), 1.0),
+            (((0, 1, 1), (1, 0, 1), (1, 1, 0)), -2 * u),
+            (((1, 1, 1),), 3 * u**2),
+        ):
+            for place in places:
+                whole[(slice(None), *place)] = bend * own
+        whole[:, 1, 1, 1] -= 6 * self.scale * self.kept / self.sigma**2
+        return whole

@@ -1,4 +1,4 @@
-"""The multinomial loss of several classes."""
+"""Losses of classes: logistic, multinomial, and the squared errors of their probabilities."""
 
 from __future__ import annotations
 
@@ -9,16 +9,57 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
-from hoag._glm.losses.base import LossAt
+from hoag._glm.losses.base import Loss, LossAt, OuterLossAt, SeparableAt
 
 
-class Multinomial:
+class Logistic(Loss):
+    """ψ(m) = log(1 + e^(−m)) at the margin m = y z, with y = ±1."""
+
+    self_concordance = 1.0
+    lipschitz = 1.0
+    dispersion = 1.0
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
+        return _LogisticAt(y, z)
+
+
+class _LogisticAt(SeparableAt):
+    def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
+        self.y, self.margin = y, y * z
+
+    @cached_property
+    def _odds(self) -> Array:
+        """e^(−|m|), from which all else follows without overflow or cancellation."""
+        return np.exp(-np.abs(self.margin))
+
+    @cached_property
+    def each(self) -> Array:
+        return np.log1p(self._odds) - np.minimum(self.margin, 0.0)
+
+    @cached_property
+    def _wrong(self) -> Array:
+        """The probability given to the other class."""
+        return np.where(self.margin > 0, self._odds, 1.0) / (1.0 + self._odds)
+
+    @cached_property
+    def slope(self) -> Array:
+        return -self.y * self._wrong
+
+    @cached_property
+    def curvature(self) -> Array:
+        return self._odds / (1.0 + self._odds) ** 2
+
+    @cached_property
+    def third_derivative(self) -> Array:
+        return np.asarray(self.y * self.curvature * (2.0 * self._wrong - 1.0))
+
+
+class Multinomial(Loss):
     """ψ(y, z) = log Σ_c e^(z_c) − z_y, with y the number of the class."""
 
     # |d/dt log vᵀ∇²ψv| ≤ max_c u_c − min_c u_c ≤ √2‖u‖ along z + tu; both are attained.
     self_concordance = float(np.sqrt(2.0))
     lipschitz = float(np.sqrt(2.0))
-    convex = True
     dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
@@ -66,7 +107,7 @@ class _MultinomialAt:
         return np.asarray(np.argmax(self.z, axis=1)[:, None])
 
     @cached_property
-    def ceiling(self) -> Array:
+    def curvature_bound(self) -> Array:
         # diag(p) − ppᵀ has norm at most ½ and at most its trace Σ p(1 − p), where 1 − p of the
         # likeliest class is the sum of the others: a confident row keeps its tiny curvature.
         rest = self._p.copy()
@@ -75,7 +116,7 @@ class _MultinomialAt:
         trace = top * rest.sum(axis=1) + np.sum(rest * (1.0 - rest), axis=1)
         return np.asarray(np.minimum(0.5, trace))
 
-    def curve(self, v: Array) -> Array:
+    def hvp(self, v: Array) -> Array:
         # (diag(p) − ppᵀ) ignores a common shift of v; the likeliest class is moved to 0, so that
         # p·v is a sum of small terms and nothing cancels.
         v = v - np.take_along_axis(v, self._top, axis=1)
@@ -83,11 +124,11 @@ class _MultinomialAt:
         return np.asarray(pv - self._p * pv.sum(axis=1, keepdims=True))
 
     def third(self, u: Array, v: Array) -> Array:
-        dp = self.curve(u)
+        dp = self.hvp(u)
         pv, dpv = (np.sum(part * v, axis=1, keepdims=True) for part in (self._p, dp))
         return np.asarray(dp * (v - pv) - self._p * dpv)
 
-    def forms(self, V: Array) -> Array:
+    def quadratic_forms(self, V: Array) -> Array:
         return np.asarray(self._p @ V**2 - (self._p @ V) ** 2)
 
     def gram(self, Z: Array, s: Array) -> Array:
@@ -95,3 +136,52 @@ class _MultinomialAt:
         spZ = (s[:, None] * self._p).ravel()[:, None] * Z
         mean = (spZ.T.reshape(-1, K) @ np.ones(K)).reshape(-1, n)  # s Σ_k p_k Z_k, (m, n)
         return np.asarray(Z.T @ spZ - (mean / np.where(s > 0, s, 1.0)) @ mean.T)
+
+
+class Brier:
+    """(1 − P(y))² for two classes, y = ±1, for judging alone.
+
+    With ψ the loss that fits, that is ‖ψ′‖², for ψ′ = P − [y]:
+
+        value = ‖ψ′‖²,   slope = 2ψ″ψ′,   hvp(v) = 2(ψ‴[v]ψ′ + ψ″ψ″v)
+    """
+
+    self_concordance = 0.0
+    lipschitz = 8.0 / 27.0  # 2w²(1 − w) of the probability w of the other class, largest at w = ⅔
+    # |w²(1 − w)(4 − 6w)| is at most 0.1541, near w = 0.39.
+    bound = 0.1542
+    fits: Loss = Logistic()
+
+    def at(self, y: npt.NDArray[Any], z: Array) -> OuterLossAt:
+        return _BrierAt(self.fits.at(y, z), self.bound)
+
+
+class MultinomialBrier(Brier):
+    """Σ_c (P(c) − [c = y])², with y the number of the class; twice `Brier` for two classes."""
+
+    lipschitz = float(np.sqrt(2.0))  # 2‖J‖‖d‖ with J = diag(p) − ppᵀ of norm ≤ ½ and ‖d‖ ≤ √2
+    # 2‖JJ‖ + 2‖Σ d_c ∇²p_c‖ ≤ ½ + 2(0.72 + 0.5), by ∇²p_c = p_c((e_c − p)(e_c − p)ᵀ − J).
+    bound = 3.0
+    fits = Multinomial()
+
+
+class _BrierAt:
+    def __init__(self, at: LossAt, bound: float) -> None:
+        self._at, self._bound = at, bound
+
+    @cached_property
+    def value(self) -> Array:
+        squares = self._at.slope**2
+        return squares if squares.ndim == 1 else np.asarray(squares.sum(axis=1))
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(2.0 * self._at.hvp(self._at.slope))
+
+    @property
+    def curvature_bound(self) -> Array:
+        return np.full(len(self._at.slope), self._bound)
+
+    def hvp(self, v: Array) -> Array:
+        at = self._at
+        return np.asarray(2.0 * (at.third(v, at.slope) + at.hvp(at.hvp(v))))
