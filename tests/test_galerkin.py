@@ -15,7 +15,7 @@ from hoag._core.result import Ask, Cost
 from hoag._criteria import reduced
 from hoag._criteria.galerkin import Galerkin
 from hoag._glm import losses
-from hoag._glm.basis import Basis, diagonal_inverse, gram_inverse, preconditioner
+from hoag._glm.basis import Subspace, diagonal_inverse, gram_inverse, preconditioner
 from hoag._glm.folds import linear_folds
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import Target, binary, multiclass, regression
@@ -147,7 +147,7 @@ def test_inside_the_space_h_and_g_are_those_of_the_problem(case):
 @settings(max_examples=30, deadline=None)
 def test_only_what_is_new_is_added(new, scale, case, seed):
     (problem, *_), pre = make(*case)
-    rng, space = np.random.default_rng(seed), Basis(problem, 6, pre)
+    rng, space = np.random.default_rng(seed), Subspace(problem, 6, pre)
     rows, size = problem.train.design.rows, space.stored.shape[0]
 
     def images(stored):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from quick import quick
@@ -129,3 +131,15 @@ def test_small_factors_are_made_by_one_thread():
         hoag.KernelRidgeCV(cv=3, callback=look).fit(A, Y)
         assert threads() == before
     assert set(seen) == {1}
+
+
+def test_the_kernel_of_another_width_is_let_go_at_once():
+    """Matrices of n × n numbers do not wait for the garbage collector."""
+    problem, lam = folds("shared")[0], np.zeros(2)
+    for t in (0.0, 1.0):
+        point = problem.at(problem.x0, lam + t)
+        assert np.isfinite(point.h + point.g)
+        last = weakref.ref(point.kernels)
+        del point
+    problem.at(problem.x0, lam - 1.0).kernels  # noqa: B018
+    assert last() is None

@@ -17,7 +17,7 @@ from hoag import InvalidInput, glm, testing
 from hoag._criteria.rescaled import Rescaled
 from hoag._glm.folds import linear_folds
 from hoag._glm.scaled_rows import ScaledRows
-from hoag._glm.spreads import Standard, spreads
+from hoag._glm.spreads import FoldSpreads, spreads
 from hoag._glm.targets import binary, regression
 from hoag.estimators.block_spreads import Spreads
 
@@ -368,7 +368,7 @@ def weighted_models(name, X, y, penalties="shared", cv=None):
     rows = glm.ArrayRows(X)
     cv = list(KFold(4).split(X)) if cv is None else cv
     target = binary(y > 0, None, True) if name == "logistic" else regression(y, True)
-    standard = Standard(np.ones(len(y)), 1.0, np.ones(X.shape[1]))
+    standard = FoldSpreads(np.ones(len(y)), 1.0, np.ones(X.shape[1]))
     return linear_folds(rows, target, cv, np.ones(len(y)), penalties, standard=standard)
 
 
@@ -482,7 +482,7 @@ def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
     rows, scales = glm.ArrayRows(FORMS[form](X)), StandardScaler().fit(X, None, weights).scale_
     np.testing.assert_allclose(known.of_all, scales, rtol=1e-9)
     constant = np.ones(4) if absorbed else 1 / scales
-    expected = Standard(weights, 1.0, constant).penalties(ScaledRows(rows, 1 / scales), drawn)
+    expected = FoldSpreads(weights, 1.0, constant).penalties(ScaledRows(rows, 1 / scales), drawn)
     np.testing.assert_allclose(known.penalties(train, absorbed), expected, rtol=1e-7)
 
 

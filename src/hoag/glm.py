@@ -10,8 +10,14 @@ from hoag._criteria.hypergradient import Fit, Partials
 from hoag._criteria.risks import HeldOut, Risk
 from hoag._glm.losses import ScalarLoss
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalty, PenaltyAt, QuadraticForm, QuadraticPenalty, Ridge
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import (
+    Penalty,
+    PenaltyAt,
+    Quadratic,
+    QuadraticForm,
+    QuadraticPenalty,
+    Ridge,
+)
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.targets import Target
 

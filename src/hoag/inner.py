@@ -158,16 +158,16 @@ def line_search(
     while True:
         clock.check()
         value, ahead = along(t)
-        told = given | (-t * slope >= noise)
-        good = told & (value <= h + SUFFICIENT * t * slope)
+        visible = given | (-t * slope >= noise)
+        good = visible & (value <= h + SUFFICIENT * t * slope)
         level = np.abs(value - h) <= EXACT**0.5 * np.abs(h)
         if np.any(level & ~good):
             end = ahead()
-            good |= level & (np.where(told, end, np.abs(end)) <= 0.5 * np.abs(slope))
+            good |= level & (np.where(visible, end, np.abs(end)) <= 0.5 * np.abs(slope))
         bad = ~good & (t > 0)
         if not np.any(bad):
             return t
-        t = np.where(bad, np.where(told & (t >= least), t / 2, 0.0), t)
+        t = np.where(bad, np.where(visible & (t >= least), t / 2, 0.0), t)
 
 
 def _further(

@@ -10,8 +10,16 @@ What they are made of is in `hoag.glm`: losses, rows, penalties.
 """
 
 from hoag._glm.folds import folds
-from hoag._glm.make import cox, kernel_ridge, linear, logistic, multinomial, ridge
-from hoag._glm.make_levels import huber, ordinal
+from hoag._glm.make import (
+    cox,
+    huber,
+    kernel_ridge,
+    linear,
+    logistic,
+    multinomial,
+    ordinal,
+    ridge,
+)
 
 __all__ = [
     "cox",

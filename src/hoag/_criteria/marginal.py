@@ -36,8 +36,7 @@ from hoag._criteria.hypergradient import Fit, Partials, axes
 from hoag._criteria.log_det import Expansion, LogDet
 from hoag._criteria.risks import Risk
 from hoag._glm.groups import by_group
-from hoag._glm.penalties import QuadraticPenalty, Ridge
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import Quadratic, QuadraticPenalty, Ridge
 from hoag._glm.term import Predictor
 from hoag._linalg.cholesky import factors
 

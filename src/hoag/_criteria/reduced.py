@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.numeric import ROUNDING, Array
-from hoag._glm.basis import Basis, Precondition
+from hoag._glm.basis import Precondition, Subspace
 from hoag._glm.model import LinearModel
 from hoag.inner import Newton
 from hoag.linear import Cholesky
@@ -50,7 +50,7 @@ class Reduced:
     complete  nothing is left outside the basis
     """
 
-    basis: Basis
+    basis: Subspace
     lam: Array
     c: Array
     t: Array
@@ -70,7 +70,7 @@ class Reduced:
 
     @staticmethod
     def begun(model: LinearModel, lam: Array, precondition: Precondition | None) -> Reduced:
-        basis = Basis(model, MOST, precondition)
+        basis = Subspace(model, MOST, precondition)
         return _solved(basis, lam, np.zeros(basis.filled), STEPS_MOVED)
 
     @property
@@ -174,7 +174,7 @@ class Reduced:
         return _solved(basis, self.lam, c, STEPS_LAST)
 
 
-def _solved(basis: Basis, lam: Array, c: Array, steps: int) -> Reduced:
+def _solved(basis: Subspace, lam: Array, c: Array, steps: int) -> Reduced:
     """Some Newton steps from c, the tangent by the last factor, g and its slope."""
     model = basis.model.restricted(basis, c.size)
     factor = Cholesky()

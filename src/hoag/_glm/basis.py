@@ -62,7 +62,7 @@ def setup_passes(rows: Rows, outputs: int) -> float:
     return (features / 2 if features <= FEW else 0.5) / outputs
 
 
-class Basis:
+class Subspace:
     """V, Z = A V and Z′ = A′V, column after column; the first of them are the intercepts.
 
     Columns are flat, of n·K numbers for K outputs. Without a preconditioner all vⱼ are Aᵀwⱼ, and
@@ -147,7 +147,7 @@ class Basis:
 
     def joined(
         self, stored: Array, z: Array, z_test: Array, filled: int, norm: float | None = None
-    ) -> Basis | None:
+    ) -> Subspace | None:
         """The basis with one more vector v, orthonormal to the `filled` that are there.
 
         None if there is nothing new, or only rounding: where Aᵀw cancels, w is no longer a picture
@@ -179,9 +179,9 @@ class Basis:
         basis.filled = filled + 1
         return basis
 
-    def turned(self, turn: Array) -> Basis:
+    def turned(self, turn: Array) -> Subspace:
         """A copy whose columns are these times `turn`, an orthonormal basis of what is kept."""
-        basis = Basis(self.model, self.size - self.intercepts, self.precondition)
+        basis = Subspace(self.model, self.size - self.intercepts, self.precondition)
         old, new = turn.shape
         basis.stored[:, :new] = self.stored[:, :old] @ turn
         basis.Z[:, :new] = self.Z[:, :old] @ turn
@@ -190,7 +190,7 @@ class Basis:
         basis.filled = new
         return basis
 
-    def compressed(self, vectors: Array, kept: int) -> tuple[Basis, Array]:
+    def compressed(self, vectors: Array, kept: int) -> tuple[Subspace, Array]:
         """The basis of some combinations of the columns and of the last `kept`, and the turn."""
         k, m = self.intercepts, vectors.shape[0]
         inner = np.column_stack([vectors[k:], np.eye(m - k)[:, -kept:]])
@@ -206,6 +206,6 @@ class Direction(NamedTuple):
     Its own, and that of the preconditioner, in which residuals shrink evenly.
     """
 
-    basis: Basis
+    basis: Subspace
     norm: float
     energy: float

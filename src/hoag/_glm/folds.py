@@ -12,15 +12,13 @@ from sklearn.model_selection import check_cv
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._glm import make as makers
-from hoag._glm import make_levels as levels
 from hoag._glm.groups import Penalties
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty
 from hoag._glm.rows import Rows
-from hoag._glm.spreads import Standard
-from hoag._glm.survival import cox_target
-from hoag._glm.targets import Target, binary, labels, multiclass, ordered, regression, robust
-from hoag._glm.term import DataTerm, Predictor
+from hoag._glm.spreads import FoldSpreads
+from hoag._glm.targets import Target
+from hoag._glm.term import Predictor
 from hoag.problems import Charger, Ledger, Problem
 
 Splits = Iterable[tuple[Any, Any]]
@@ -62,18 +60,15 @@ def folds(
     check_given(y=y)
     y = np.asarray(y)
     rows = makers.as_rows(A, "A")
-    classifier = make in (makers.logistic, makers.multinomial, levels.ordinal)
     weights = makers.row_weights(sample_weight, rows.shape[0], "sample_weight")
     if rows.shape[0] != len(y):
         raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
-    if make is makers.cox:
-        target = _target(make, y, options)
-        by_event = target.y["event"].astype(np.intp)
-        splits = check_cv(cv, by_event, classifier=True).split(by_event, by_event, groups)
-        return list(linear_folds(rows, target, splits, weights, **options))
-    splits = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
-    if make in (makers.ridge, makers.linear, levels.huber) or classifier:
-        target = _target(make, y, options)
+    if make in makers.READERS:
+        reader, names = makers.READERS[make]
+        target = reader(y, **{name: options.pop(name) for name in names if name in options})(y)
+        shown = target.y["event"].astype(np.intp) if make is makers.cox else y
+        classes = target.classes is not None or make is makers.cox
+        splits = check_cv(cv, shown, classifier=classes).split(np.zeros(len(y)), shown, groups)
         return list(linear_folds(rows, target, splits, weights, **options))
     if isinstance(A, Rows):
         raise InvalidInput(f"{make} needs an array or a sparse matrix, not {type(A).__name__}.")
@@ -87,26 +82,8 @@ def folds(
             **unit,
             **options,
         )
-        for train, test in splits
+        for train, test in check_cv(cv, y).split(np.zeros(len(y)), y, groups)
     ]
-
-
-def _target(make: Any, y: Any, options: dict[str, Any]) -> Target:
-    """y as the model reads it; takes out of the options what says how."""
-    if make is makers.cox:
-        return cox_target(y, options.pop("strata", None), options.pop("ties", "breslow"))
-    if make is levels.ordinal:
-        return ordered(y, options.pop("classes", None))
-    intercept = options.pop("intercept", False)
-    if make is makers.ridge:
-        return regression(y, intercept)
-    if make is levels.huber:
-        return robust(y, options.pop("delta", 1.35), float(np.std(y)) or 1.0, intercept)
-    if make is makers.linear:
-        loss, outer = options.pop("loss"), options.pop("outer", None)
-        return makers.as_target(loss, outer, y, intercept, options.pop("offset", None))
-    encode = binary if make is makers.logistic else multiclass
-    return encode(y, labels(y, options.pop("classes", None)), intercept)
 
 
 def linear_folds(
@@ -116,7 +93,7 @@ def linear_folds(
     weights: Array,
     penalties: Penalties | Penalty = "shared",
     shift: float = 0.0,
-    standard: Standard | None = None,
+    standard: FoldSpreads | None = None,
 ) -> list[LinearModel]:
     """The folds of a linear model on one matrix.
 
@@ -145,24 +122,16 @@ def linear_folds(
             floor = FREE * float(inside.sum())
         alone = len(splits) == 1 and bool(np.any(outside > 0))
         passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
-        own = target.design(rows)
-        terms = target.terms(own, inside, outside, passes, held_out)
-        if terms is None:
-            train_term = _term(rows, target, target.loss, inside, passes, alone)
-            test_term = _term(rows, target, target.outer, outside, held_out, alone)
-            if not alone:
-                test_term.design = train_term.design  # so that predictions are computed once
-        else:
-            train_term, test_term = terms
+        terms = target.terms(rows, (inside, passes), (outside, held_out), alone)
         penalty = plain.of_fold(floor, own_weights[len(models)])
-        models.append(LinearModel(train_term, test_term, penalty, ledger))
+        models.append(LinearModel(*terms, penalty, ledger))
     if not models:
         raise InvalidInput("cv gives no split of the rows.")
     return models
 
 
 def _penalty_weights(
-    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: Standard | None
+    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: FoldSpreads | None
 ) -> Sequence[Array | None]:
     """What the penalty of every coefficient weighs in each fold; None for 1."""
     if standard is None:
@@ -182,17 +151,6 @@ def of_slopes(columns: Array | None, design: Predictor) -> Array | None:
         return None
     levels = np.ones(design.size - design.slopes)
     return np.concatenate([np.repeat(columns, design.outputs), levels])
-
-
-def _term(
-    rows: Rows, target: Target, loss: Any, weights: Array, charge: Charger, alone: bool
-) -> DataTerm:
-    """One term of a split: on all rows, which folds share, or on its own where it is alone."""
-    y = target.y
-    if alone:
-        kept = np.flatnonzero(weights > 0)
-        rows, y, weights = rows.take(kept), y[kept], weights[kept]
-    return DataTerm(target.design(rows), loss, y, weights, charge)
 
 
 def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:

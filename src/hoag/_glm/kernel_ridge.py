@@ -235,17 +235,14 @@ class Kernels:
         K = exp_of_symmetric(problem.widths.exponent(gamma))
         K *= w[:, None]
         K *= w
-        self._spend = partial(self._charge, "passes", problem.share)
+        self._spend = partial(_charged, problem.ledger, "passes", problem.share)
         self._spend(0.0, 1.0)
         self.train = Kernel(K, problem.widths, gamma, self._spend)
-
-    def _charge(self, column: str, share: float, products: float, kernels: float = 0.0) -> None:
-        self._problem.ledger.charge(kernels=share * kernels, **{column: share * products})
 
     @cached_property
     def test(self) -> Kernel:
         problem = self._problem
-        spend = partial(self._charge, "held_out", problem.test_share)
+        spend = partial(_charged, problem.ledger, "held_out", problem.test_share)
         spend(0.0, 1.0)
         K = problem.test_widths.exponent(self._gamma)
         np.exp(K, out=K)
@@ -284,6 +281,12 @@ class Kernels:
         z = self.test.product(X)
         losses = problem.outer.at(np.repeat(problem.y_test, alphas.size), z.ravel()).value
         return np.asarray(problem.test_weights @ losses.reshape(z.shape))
+
+
+def _charged(
+    ledger: Ledger, column: str, share: float, products: float, kernels: float = 0.0
+) -> None:
+    ledger.charge(kernels=share * kernels, **{column: share * products})
 
 
 class KernelRidgePoint:

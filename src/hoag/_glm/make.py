@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -10,22 +12,24 @@ from sklearn.utils import check_array
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
+from hoag._glm.cox import cox_target, records
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.kernel_ridge import KernelRidgeProblem
-from hoag._glm.losses import LogLink
+from hoag._glm.losses import LogLink, Ordinal
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.rows import ArrayRows, Rows
-from hoag._glm.survival import cox_target, records
 from hoag._glm.targets import (
     Target,
     binary,
-    flat,
     labels,
     multiclass,
     numbers,
+    ordered,
+    plain,
     positive_mean,
     regression,
+    robust,
 )
 from hoag._glm.term import DataTerm, Predictor
 from hoag.problems import Charger, Ledger
@@ -62,13 +66,8 @@ def logistic(
     >>> problem.lam0.size
     30
     """
-    classes = labels(y, classes)
-    return hold_out(
-        (A, binary(y, classes, intercept), sample_weight),
-        (A_test, binary(y_test, classes, intercept, "y_test"), test_weight),
-        penalties,
-        unit,
-    )
+    train, test = _both(_signs(y, classes, intercept), y, y_test)
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def multinomial(
@@ -96,13 +95,8 @@ def multinomial(
     >>> problem.lam0.size, problem.x0.size
     (3, 12)
     """
-    classes = labels(y, classes)
-    return hold_out(
-        (A, multiclass(y, classes, intercept), sample_weight),
-        (A_test, multiclass(y_test, classes, intercept, "y_test"), test_weight),
-        penalties,
-        unit,
-    )
+    train, test = _both(_codes(y, classes, intercept), y, y_test)
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def ridge(
@@ -129,7 +123,7 @@ def ridge(
     >>> print(f"{hoag.minimize(problem).lam[0]:.2f}")
     -3.21
     """
-    train, test = regression(y, intercept), regression(y_test, intercept, "y_test")
+    train, test = _both(_numbers(y, intercept), y, y_test)
     if train.y.shape[1:] != test.y.shape[1:]:
         raise InvalidInput(f"y has shape {train.y.shape} but y_test {test.y.shape}: other targets.")
     return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
@@ -275,22 +269,129 @@ def linear(
     >>> problem.x0.size
     11
     """
-    train = as_target(loss, outer, y, intercept, offset)
-    test = as_target(loss, outer, y_test, intercept, test_offset, "y_test")
+    train = _by_loss(y, loss, outer, intercept, offset)(y)
+    test = _by_loss(y, loss, outer, intercept, test_offset)(y_test, name="y_test")
     if type(train.loss) is not type(test.loss):
         raise InvalidInput("Give both offset and test_offset, or none.")
     return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
-def as_target(
-    loss: Any, outer: Any, y: Any, intercept: bool, offset: Any = None, name: str = "y"
-) -> Target:
+def ordinal(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    penalties: Penalties | Penalty = "shared",
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    classes: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = −Σᵢ sᵢ log P(yᵢ) + ½ Σⱼ exp(λ[group(j)]) wⱼ²,  P(y > k) = σ(aᵢᵀw + level_k).
+
+    The classes are in the order of their values, three or more; x holds w and then one level for
+    each threshold between two of them, counted from what the shares of the classes give
+    (`problem.train.loss.cuts`). Arguments as in `logistic`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> grades = (y > 100) + 1 * (y > 200)
+    >>> problem = hoag.models.ordinal(X[:300], grades[:300], X[300:], grades[300:])
+    >>> problem.x0.size  # ten slopes, two thresholds
+    12
+    """
+    train, test = _both(_ordered(y, classes), y, y_test)
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+
+
+def huber(
+    A: Any,
+    y: Any,
+    A_test: Any,
+    y_test: Any,
+    *,
+    delta: float = 1.35,
+    penalties: Penalties | Penalty = "shared",
+    intercept: bool = False,
+    sample_weight: Any = None,
+    test_weight: Any = None,
+    unit: float | None = None,
+) -> LinearModel:
+    """h = ½ Σᵢ sᵢ (σ + σ H(rᵢ/σ)) + ½ Σⱼ exp(λ[group(j)]) wⱼ²,  rᵢ = aᵢᵀw − yᵢ.
+
+    H(u) is u² up to |u| = delta and linear beyond; the spread σ is fitted, too, and last in x,
+    counted from the spread of y. exp(λ) is the alpha of scikit-learn's HuberRegressor, delta its
+    epsilon. Arguments as in `logistic`.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.huber(X[:300], y[:300], X[300:], y[300:], intercept=True)
+    >>> problem.x0.size  # ten slopes, an intercept, the spread
+    12
+    """
+    train, test = _both(_robust(y, delta, intercept), y, y_test)
+    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+
+
+# y and the options of a model ↦ how y is read, held-out y too: y, name ↦ Target.
+Reader = Callable[..., Target]
+
+
+def _signs(y: Any, classes: Any = None, intercept: bool = False) -> Reader:
+    return partial(binary, classes=labels(y, classes), intercept=intercept)
+
+
+def _codes(y: Any, classes: Any = None, intercept: bool = False) -> Reader:
+    return partial(multiclass, classes=labels(y, classes), intercept=intercept)
+
+
+def _numbers(y: Any, intercept: bool = False) -> Reader:
+    return partial(regression, intercept=intercept)
+
+
+def _ordered(y: Any, classes: Any = None) -> Reader:
+    classes = labels(y, classes)
+    loss = cast(Ordinal, ordered(y, classes).loss)
+    return partial(ordered, classes=classes, like=loss.cuts)
+
+
+def _robust(y: Any, delta: float = 1.35, intercept: bool = False) -> Reader:
+    start = float(np.std(numbers(y, "y"))) or 1.0
+    return partial(robust, delta=delta, start=start, intercept=intercept)
+
+
+def _events(y: Any, strata: Any = None, ties: str = "breslow") -> Reader:
+    return partial(cox_target, strata=strata, ties=ties)
+
+
+def _by_loss(
+    y: Any, loss: Any, outer: Any = None, intercept: bool = False, offset: Any = None
+) -> Reader:
     outer = loss if outer is None else outer
     if isinstance(loss, LogLink):
-        return positive_mean(y, loss, outer, intercept, offset, name)
+        return partial(positive_mean, loss=loss, outer=outer, intercept=intercept, offset=offset)
     if offset is not None:
         raise InvalidInput("An offset is for losses of positive means: subtract it from y instead.")
-    return Target(flat(y, name), loss, outer, 1, np.eye(1) if intercept else None)
+    return partial(plain, loss=loss, outer=outer, intercept=intercept)
+
+
+# How each model reads y, and which of its options say so.
+READERS: dict[Any, tuple[Callable[..., Reader], tuple[str, ...]]] = {
+    logistic: (_signs, ("classes", "intercept")),
+    multinomial: (_codes, ("classes", "intercept")),
+    ridge: (_numbers, ("intercept",)),
+    linear: (_by_loss, ("loss", "outer", "intercept", "offset")),
+    ordinal: (_ordered, ("classes",)),
+    huber: (_robust, ("delta", "intercept")),
+    cox: (_events, ("strata", "ties")),
+}
+
+
+def _both(read: Reader, y: Any, y_test: Any) -> tuple[Target, Target]:
+    return read(y), read(y_test, name="y_test")
 
 
 def hold_out(

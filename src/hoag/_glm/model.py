@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm import bounds
-from hoag._glm.basis import Basis, Precondition
+from hoag._glm.basis import Precondition, Subspace
 from hoag._glm.losses.base import one_loss
 from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, cross_operator
 from hoag._glm.term import DataTerm, DataTermAt, Images, RowSum
@@ -76,7 +76,7 @@ class LinearModel(Problem):
         """Whether one λ penalises all coefficients alike."""
         return self.penalty.isotropic(self.train.design.slopes)
 
-    def restricted(self, basis: Basis, m: int) -> LinearModel:
+    def restricted(self, basis: Subspace, m: int) -> LinearModel:
         """The same model for x = Σ cⱼvⱼ, j < m: with Z = AV and Z′ = A′V in place of A and A′."""
         k = basis.intercepts
         train = Images(basis.Z[:, :m], basis.outputs)
@@ -232,13 +232,16 @@ class LinearHessian(Hessian):
         # One matrix for every λ, and x is (features, K) with a row of intercepts: no target mixes
         # with another, and those with the same penalties share a factor.
         columns = penalty.alpha.reshape(-1, K).T
-        if K == 1 or np.all(columns == columns[0]):
+        if np.all(columns == columns[0]):
             solve = self._charged(_with_diagonal(term.constant_gram, columns[0]))
-            return lambda b: solve(b.reshape(-1, K)).ravel() if K > 1 else solve(b)
+            return lambda b: solve(b.reshape(-1, K)).ravel()
         solves = [self._charged(_with_diagonal(term.constant_gram, c)) for c in columns]
-        return lambda b: np.stack(
-            [solve(c) for solve, c in zip(solves, b.reshape(-1, K).T, strict=True)], axis=1
-        ).ravel()
+
+        def each(b: Array) -> Array:
+            parts = zip(solves, b.reshape(-1, K).T, strict=True)
+            return np.stack([solve(own) for solve, own in parts], axis=1).ravel()
+
+        return each
 
     def _charged(self, matrix: Array) -> Inverse:
         """b ↦ matrix⁻¹b, the factor counted by its operations beside those of a Gram matrix."""
@@ -256,7 +259,7 @@ class LinearHessian(Hessian):
         return solve
 
 
-def by_gram(bend: Precondition, hessian: LinearHessian) -> Inverse:
+def by_gram(precondition: Precondition, hessian: LinearHessian) -> Inverse:
     """v ↦ (κ AᵀSA + αI)⁻¹v for the coefficients, κ the mean curvature of the loss; for one penalty.
 
     A preconditioner for conjugate gradients, once AᵀSA is decomposed; see hoag._glm.basis.
@@ -266,7 +269,7 @@ def by_gram(bend: Precondition, hessian: LinearHessian) -> Inverse:
     intercept = kappa * float(at.term.weights.sum())
 
     def product(v: Array) -> Array:
-        inner = bend(v[:slopes].reshape(-1, outputs), kappa, float(alpha[0])).ravel()
+        inner = precondition(v[:slopes].reshape(-1, outputs), kappa, float(alpha[0])).ravel()
         return np.concatenate([inner, v[slopes:] / (intercept + alpha[slopes:])])
 
     return product

@@ -18,7 +18,7 @@ from hoag._glm.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Standard:
+class FoldSpreads:
     """By which rows columns are standardised, in units of those rows.
 
     weights   of every row, (n,): those that were given, without what classes weigh

@@ -24,8 +24,11 @@ from hoag._glm.losses import (
 )
 from hoag._glm.losses.ordinal import cuts
 from hoag._glm.rows import Rows
-from hoag._glm.term import Predictor
+from hoag._glm.term import Charge, DataTerm, Predictor
 from hoag._linalg.orthogonal import summing_to_zero
+
+# The weights of the rows of a split, and where what they cost is written.
+Part = tuple[Array, Charge]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +73,19 @@ class Target:
         """Which rows belong to one of these classes."""
         return np.asarray(np.isin(np.asarray(self.classes), some)[self._codes])
 
-    def terms(self, design: Any, inside: Array, outside: Array, passes: Any, held_out: Any) -> Any:
-        """The data terms of h and g for the weights of a split; None: a loss for each row."""
-        return None
+    def terms(self, rows: Rows, train: Part, test: Part, alone: bool) -> tuple[DataTerm, DataTerm]:
+        """The data terms of h and g for a split, on rows that other splits share, or on their own.
+
+        Where they share their rows, predictions are computed once.
+        """
+        design, found = self.design(rows), []
+        for loss, (weights, charge) in ((self.loss, train), (self.outer, test)):
+            y, own = self.y, design
+            if alone:
+                kept = np.flatnonzero(weights > 0)
+                y, weights, own = y[kept], weights[kept], self.design(rows.take(kept))
+            found.append(DataTerm(own, loss, y, weights, charge))
+        return found[0], found[1]
 
     @property
     def _codes(self) -> npt.NDArray[np.intp]:
@@ -112,6 +125,11 @@ def regression(y: Any, intercept: bool, name: str = "y") -> Target:
     outputs = 1 if y.ndim == 1 else y.shape[1]
     basis = np.eye(outputs) if intercept else None
     return Target(y, Squared(0.5), Squared(1.0), outputs, basis)
+
+
+def plain(y: Any, loss: Loss, outer: OuterLoss, intercept: bool, name: str = "y") -> Target:
+    """One number for each row, as a loss of somebody's own takes it."""
+    return Target(flat(y, name), loss, outer, 1, np.eye(1) if intercept else None)
 
 
 def positive_mean(

@@ -53,7 +53,7 @@ class Hessian(LinearOperator):  # type: ignore[misc]
         return Factor(self.matrix())
 
 
-class Given(Hessian):
+class GivenHessian(Hessian):
     """A Hessian that a user gave: an array, a sparse matrix or an operator.
 
     This is the border: what else it offers (`diagonal`, `cholesky`) is found out here.
@@ -103,4 +103,4 @@ class Shifted(Hessian):
 
 
 def as_hessian(A: Any) -> Hessian:
-    return A if isinstance(A, Hessian) else Given(A)
+    return A if isinstance(A, Hessian) else GivenHessian(A)

@@ -14,7 +14,7 @@ import numpy as np
 
 def losses(seen: list[Any], data: Any, weights: Any, splits: Any) -> tuple[Any, Any, Any]:
     """For each fold with an event: the weight of its events, its loss, and that of one risk."""
-    from hoag._glm.survival import cox_target
+    from hoag._glm.cox import cox_target
 
     target = cox_target(data.y, data.given.get("strata"))
     parts = []

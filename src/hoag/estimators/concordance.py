@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._glm.survival import records
+from hoag._glm.cox import records
 
 
 def concordance(y: Any, risk: Any, sample_weight: Any = None, strata: Any = None) -> float:

@@ -13,9 +13,9 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag._data.engine import Engine
+from hoag._glm.cox import cox_target, records
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.risk_sets import TIES
-from hoag._glm.survival import cox_target, records
 from hoag._glm.targets import Target
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.callbacks import with_callbacks

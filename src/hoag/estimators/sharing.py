@@ -26,8 +26,7 @@ from hoag._criteria.base import Criterion
 from hoag._glm.folds import FREE
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.losses import Multinomial
-from hoag._glm.penalties import Aside, Penalty
-from hoag._glm.quadratic import Quadratic
+from hoag._glm.penalties import Aside, Penalty, Quadratic
 from hoag._glm.targets import Target
 from hoag._linalg.symmetric import above_rounding, eigenvalues, eigenvectors, ranges
 from hoag.estimators.units import WEIGHT, Units, auto_box, column_energies, group_energies

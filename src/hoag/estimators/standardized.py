@@ -16,7 +16,7 @@ import numpy as np
 from hoag._core.numeric import Array
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.scaled_rows import ScaledRows
-from hoag._glm.spreads import Standard, spreads
+from hoag._glm.spreads import FoldSpreads, spreads
 from hoag.estimators.units import WEIGHT, Units
 
 
@@ -43,5 +43,5 @@ def standardized(u: Units, weights: Array, absorbed: bool) -> Units:
         squares=squares / c / c,
         c=c,
         scales=u.c * d,
-        standard=Standard(weights, unit, constant),
+        standard=FoldSpreads(weights, unit, constant),
     )

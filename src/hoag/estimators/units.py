@@ -28,7 +28,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.lens import Lens
 from hoag._glm.rows import ArrayRows, Rows
-from hoag._glm.spreads import Standard
+from hoag._glm.spreads import FoldSpreads
 from hoag.estimators.columns import far_from_zero, is_constant, sparse_columns
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
@@ -58,7 +58,7 @@ class Units:
     y_scale: float = 1.0
     loss_shift: float = 0.0  # what the units of the loss add to λ
     scales: float | Array = 1.0  # what each column of X is divided by, beside c
-    standard: Standard | None = None  # how folds standardise columns, where they do
+    standard: FoldSpreads | None = None  # how folds standardise columns, where they do
     owned: bool = False  # whether A′ is a copy of X that nobody else has
 
     @property

@@ -26,7 +26,7 @@ from hoag._criteria import bands, implicit, newton, shared_curvature, sketched
 from hoag._criteria.iterative import Iterate
 from hoag._criteria.reduced import Reduced
 from hoag._criteria.secants import Secants
-from hoag._glm.basis import Basis
+from hoag._glm.basis import Subspace
 from hoag._glm.design import Sums
 from hoag.optimize.asks import Entry
 
@@ -42,7 +42,7 @@ CLASSES: dict[str, type] = {
             bands.Warm,
             Sums,
             Reduced,
-            Basis,
+            Subspace,
         ),
         *(sketched.Sampled, sketched.Local, Iterate, Secants),
     )

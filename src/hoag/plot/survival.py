@@ -62,7 +62,7 @@ class SurvivalDisplay:
         ax: Any = None,
     ) -> SurvivalDisplay:
         """Draw how long rows last by the risk that a fitted CoxRegressionCV gives them."""
-        from hoag._glm.survival import records
+        from hoag._glm.cox import records
         from hoag.estimators import CoxRegressionCV
 
         risk = style.rows(estimator, CoxRegressionCV, X, y).predict(X)

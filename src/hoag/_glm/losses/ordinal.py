@@ -13,6 +13,9 @@ from hoag._core.numeric import Array
 from hoag._glm.losses.base import Loss, LossAt
 from hoag._glm.losses.pairs import NOWHERE, PairAt
 
+# s, t and s − t as functions of the pair (s, t).
+DIRECTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
+
 
 class Ordinal(Loss):
     """−log P(y) with P(y > k) = σ(z_k + c_k), for classes 0 … K and columns k = 0 … K − 1 of z.
@@ -78,42 +81,30 @@ class _OrdinalAt(PairAt):
         return np.asarray(above + below + np.minimum(between, NOWHERE))
 
     @cached_property
-    def _between(self) -> tuple[Array, Array, Array]:
-        """The derivatives of −log(1 − e^(−d)) at d = s − t."""
+    def _orders(self) -> Array:
+        """The first three derivatives of the terms in s, in t and in d = s − t, (3, n, 3)."""
+        (at, under), (over, below) = ((expit(v), expit(-v)) for v in (self.s, self.t))
         d = np.maximum(self.gap, np.finfo(float).tiny ** 0.25)
         e = np.exp(-d)
-        inverse = 1 / -np.expm1(-d)  # 1/(1 − e^(−d))
-        first, second = -e * inverse, e * inverse**2
-        third = -e * (1 + e) * inverse**3
-        first, second, third = (np.where(self.inside, own, 0.0) for own in (first, second, third))
-        return first, second, third
+        share = 1 / -np.expm1(-d)  # 1/(1 − e^(−d))
+        first = [-under, at * under, at * under * (under - at)]
+        last = [over, over * below, over * below * (below - over)]
+        between = [-e * share, e * share**2, -e * (1 + e) * share**3]
+        there = np.stack([~self.first, ~self.top, self.inside], axis=1)
+        return np.where(there, np.stack([first, last, between], axis=2), 0.0)
 
     @cached_property
     def pair_slope(self) -> Array:
-        above = np.where(self.first, 0.0, -expit(-self.s))
-        below = np.where(self.top, 0.0, expit(self.t))
-        between = self._between[0]
-        return np.stack([above + between, below - between], axis=1)
+        return np.asarray(self._orders[0] @ DIRECTIONS)
 
     @cached_property
     def pair_hessian(self) -> Array:
-        above = np.where(self.first, 0.0, expit(self.s) * expit(-self.s))
-        below = np.where(self.top, 0.0, expit(self.t) * expit(-self.t))
-        between = self._between[1]
-        rows = [[above + between, -between], [-between, below + between]]
-        return np.stack([np.stack(row, axis=1) for row in rows], axis=1)
+        return np.asarray(np.einsum("nk,ka,kb->nab", self._orders[1], DIRECTIONS, DIRECTIONS))
 
     @cached_property
     def pair_third(self) -> Array:
-        at, under = expit(self.s), expit(-self.s)
-        above = np.where(self.first, 0.0, at * under * (under - at))
-        at, under = expit(self.t), expit(-self.t)
-        below = np.where(self.top, 0.0, at * under * (under - at))
-        signs = np.array([1.0, -1.0])
-        signs = signs[:, None, None] * signs[:, None] * signs
-        whole = self._between[2][:, None, None, None] * signs
-        whole[:, 0, 0, 0] += above
-        whole[:, 1, 1, 1] += below
+        D = DIRECTIONS
+        whole = np.einsum("nk,ka,kb,kc->nabc", self._orders[2], D, D, D, optimize=True)
         return np.asarray(whole)
 
 

@@ -6,7 +6,6 @@ ones a symmetric 2×2×2 tensor: what `PairAt` needs are these, and all else fol
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -20,32 +19,24 @@ from hoag._glm.losses.base import Loss, LossAt
 NOWHERE = float(np.finfo(float).max / np.finfo(np.float32).max)
 
 
-class PairAt(ABC):
-    """At z of shape (n, K), with the two columns of each row, (n, 2)."""
+class PairAt:
+    """At z of shape (n, K), with the two columns of each row, (n, 2).
+
+    value          (n,)
+    pair_slope     ∂/∂u and ∂/∂v, (n, 2)
+    pair_hessian   the second derivatives, (n, 2, 2)
+    pair_third     the third derivatives, (n, 2, 2, 2)
+    """
+
+    value: Any
+    pair_slope: Any
+    pair_hessian: Any
+    pair_third: Any
 
     def __init__(self, z: Array, columns: npt.NDArray[np.intp]) -> None:
         self.z, self.columns = z, columns
         self._rows = np.arange(len(z))[:, None]
         self.pair = z[self._rows, columns]
-
-    @property
-    @abstractmethod
-    def value(self) -> Array: ...
-
-    @property
-    @abstractmethod
-    def pair_slope(self) -> Array:
-        """∂/∂u and ∂/∂v, (n, 2)."""
-
-    @property
-    @abstractmethod
-    def pair_hessian(self) -> Array:
-        """The second derivatives, (n, 2, 2)."""
-
-    @property
-    @abstractmethod
-    def pair_third(self) -> Array:
-        """The third derivatives, (n, 2, 2, 2)."""
 
     def _placed(self, pairs: Array) -> Array:
         """Two numbers a row in the columns that they belong to, (n, K)."""
@@ -70,9 +61,9 @@ class PairAt(ABC):
 
     def gram(self, Z: Array, s: Array) -> Array:
         own = Z.reshape(*self.z.shape, -1)[self._rows, self.columns]
-        bent = np.einsum("n,nab,nbm->nam", s, self.pair_hessian, own)
+        times = np.einsum("n,nab,nbm->nam", s, self.pair_hessian, own)
         m = own.shape[-1]
-        return np.asarray(own.reshape(-1, m).T @ bent.reshape(-1, m))
+        return np.asarray(own.reshape(-1, m).T @ times.reshape(-1, m))
 
     @cached_property
     def curvature_bound(self) -> Array:
@@ -130,23 +121,18 @@ class _ConcomitantAt(PairAt):
     @cached_property
     def pair_hessian(self) -> Array:
         u = self.residual / self.sigma
-        bend = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
+        curved = np.where(self.far, 0.0, 2 * self.scale / self.sigma)
         v = np.stack([np.ones_like(u), -u], axis=1)
-        whole = bend[:, None, None] * v[:, :, None] * v[:, None, :]
+        whole = curved[:, None, None] * v[:, :, None] * v[:, None, :]
         whole[:, 1, 1] += 2 * self.scale * self.kept / self.sigma
         return np.asarray(whole)
 
     @cached_property
     def pair_third(self) -> Array:
         u = self.residual / self.sigma
-        bend = np.where(self.far, 0.0, -2 * self.scale / self.sigma**2)
-        whole = np.zeros((u.size, 2, 2, 2))
-        for places, own in (
-            (((0, 0, 1), (0, 1, 0), (1, 0, 0)), 1.0),
-            (((0, 1, 1), (1, 0, 1), (1, 1, 0)), -2 * u),
-            (((1, 1, 1),), 3 * u**2),
-        ):
-            for place in places:
-                whole[(slice(None), *place)] = bend * own
+        curved = np.where(self.far, 0.0, -2 * self.scale / self.sigma**2)
+        v, e = np.stack([np.ones_like(u), -u], axis=1), np.array([0.0, 1.0])
+        last = np.einsum("n,na,nb,c->nabc", curved, v, v, e)
+        whole = last + last.transpose(0, 1, 3, 2) + last.transpose(0, 3, 1, 2)
         whole[:, 1, 1, 1] -= 6 * self.scale * self.kept / self.sigma**2
-        return whole
+        return np.asarray(whole)
