@@ -39,7 +39,7 @@ import hoag
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV, datasets, models
 from hoag._core.numeric import Array
 from hoag._core.result import Result
-from hoag._criteria.plan import plan
+from hoag._criteria.select import plan
 from hoag.optimize import Adaptive, Auto, Grid, Hoag
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -308,7 +308,7 @@ reduced = partial(Constant, "_criteria.reduced", problems=LOOKS)
 implicit = partial(Constant, "_criteria.implicit")
 survey = partial(Constant, "optimize.survey", problems=SURVEY)
 paper = partial(Constant, "optimize.hoag.Hoag", problems=PAPER)
-size = partial(Constant, "_criteria.plan")
+size = partial(Constant, "_criteria.select")
 box = partial(Constant, "estimators.units")
 kernel = partial(Constant, "estimators.kernel", problems=SURVEY[:2])
 around = partial(Constant, "estimators.interval", problems=("kernel", "groups", "widths"))
@@ -362,7 +362,7 @@ CONSTANTS = (
     Constant("_criteria.fits", "ROUGH", "how f moves when a scan ends", ("cancer", "unscaled")),
     size("DIRECT", "coefficients for a factor", ("groups", "more groups", "ridge")),
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),
-    size("REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
+    Constant("_criteria.base", "REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
     Constant(
         "_criteria.unrolled.GradientDescent",
         "POWER_ITERATIONS",

@@ -37,7 +37,7 @@ from hoag._core.domain import Box
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
-from hoag._criteria.plan import plan
+from hoag._criteria.select import plan
 from hoag.optimize import Auto
 
 # Reading the text takes half a minute: once is enough, also for paper.cases.

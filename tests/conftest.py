@@ -58,15 +58,15 @@ def elsewhere(monkeypatch):
 
     As of data of which a sample alone is kept at hand, and without a search on that first.
     """
-    from hoag._criteria import plan
+    from hoag._criteria import select
     from hoag._glm.partitioned import PartitionedDesign
 
-    planned = plan._elsewhere
+    built = select.built
 
-    def unrehearsed(*given):
-        found = planned(*given)
+    def unrehearsed(table, asked):
+        found = built(table, asked)
         found.surrogate = None
         return found
 
     monkeypatch.setattr(PartitionedDesign, "whole", False)
-    monkeypatch.setattr(plan, "_elsewhere", unrehearsed)
+    monkeypatch.setattr(select, "built", unrehearsed)

@@ -288,7 +288,7 @@ def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_cells():
 def test_where_factors_are_too_dear_conjugate_gradients_find_the_same(monkeypatch):
     folds = problems(WIDE, n=40, p=180)
     exact = hoag.minimize(folds, bounds=(-3.0, 12.0))
-    monkeypatch.setattr("hoag._criteria.plan.FEW", 0)
+    monkeypatch.setattr("hoag._criteria.select.FEW", 0)
     criterion = hoag.plan(problems(WIDE, n=40, p=180))
     assert isinstance(criterion, hoag.Sum)
     assert isinstance(criterion.criteria[0], hoag.Implicit)

@@ -60,7 +60,7 @@ def test_no_collaborator_is_probed():
 LAYERS = (
     *("_core", "_linalg", "problems", "_data", "datasets", "linear", "_kinks", "inner", "_glm"),
     *("_criteria", "optimize", "own", "_minimize", "jax", "torch", "gam", "estimators"),
-    "cli",
+    *("_explain", "cli"),
 )
 
 
@@ -126,6 +126,71 @@ def test_factorisations_are_only_in_linalg():
     }
     assert not {file: names for file, names in found.items() if file not in ELSEWHERE}
     assert set(found) == ELSEWHERE  # what has moved is no exception any more
+
+
+# ---- one file chooses
+
+SELECT = "_criteria/select.py"
+# What is affordable: whoever compares a size with one of them chooses by it.
+AFFORDABLE = {"FEW", "DIRECT", "DIRECT_WIDE", "CHEAP", "DECOMPOSED", "SAMPLE", "sample_size"}
+# Files that compare sizes, and classes of criteria that are asked for, beside `select`'s.
+COMPARING = {
+    "_criteria/fits.py",
+    "_criteria/leave_one_out.py",
+    "_criteria/left_out_fits.py",
+    "_criteria/spectral.py",
+}
+ASKING = {
+    ("_criteria/folds.py", "Criterion"),  # what may be added
+    ("_criteria/shared_curvature.py", "CellCurvature"),  # asserted
+    ("_criteria/sketched.py", "Sampled"),  # a warm start of that name
+    ("_criteria/wrapped.py", "Apart"),
+    ("_criteria/wrapped.py", "Wrapped"),
+}
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def in_criteria() -> list[tuple[str, ast.Module]]:
+    return [(f, parsed(path)) for f, path in FILES.items() if f.startswith("_criteria/")]
+
+
+def subclasses(names: set[str]) -> set[str]:
+    """These classes and all that derive from them, by name, in the files of criteria."""
+    classes = [
+        n for _, tree in in_criteria() for n in ast.walk(tree) if isinstance(n, ast.ClassDef)
+    ]
+    while True:
+        more = {c.name for c in classes if set().union(*map(names_in, c.bases)) & names}
+        if more <= names:
+            return names
+        names = names | more
+
+
+def test_only_one_file_compares_sizes_to_choose():
+    comparing = {
+        file
+        for file, tree in in_criteria()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and names_in(node) & AFFORDABLE
+    }
+    assert SELECT in comparing
+    assert comparing - {SELECT} <= COMPARING
+
+
+def test_no_other_file_asks_which_criterion_or_curvature_there_is():
+    kinds = subclasses({"Criterion", "Preconditioner"})
+    assert {"Spectral", "FoldedFits", "SharedCurvature", "Sketch", "Rescaled"} <= kinds
+    asking = {
+        (file, name)
+        for file, tree in in_criteria()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and names_in(node.func) == {"isinstance"}
+        for name in names_in(node.args[1]) & kinds
+    }
+    assert {each for each in asking if each[0] != SELECT} <= ASKING
 
 
 WALKS = {"sparse": "## One fit, from array to result", "dense": "### The same on few dense columns"}

@@ -564,7 +564,7 @@ def test_a_network_is_tuned_to_a_value_that_is_true(solver):
     value, x = solved(problem, found.evaluation.lam, found.evaluation.x)
     assert found.value == pytest.approx(value, rel=1e-3)
     assert np.linalg.eigvalsh(problem.at(x, found.evaluation.lam).hessian.matrix())[0] > 0
-    first = hoag.Implicit(problem, *hoag._criteria.plan.solvers(problem)).evaluate(
+    first = hoag.Implicit(problem, *hoag._criteria.select.solvers(problem)).evaluate(
         problem.lam0, 1e-6
     )
     assert found.value <= first.value

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 import registry
 from scipy import sparse
+from sklearn.datasets import load_diabetes, make_classification
 
+import hoag
 from hoag import inner, linear, models
 from hoag._core.result import Ask, Cost
 from hoag._criteria import galerkin
+from hoag._criteria.affine import Affine, Loads
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
@@ -155,3 +158,57 @@ def test_a_certificate_where_the_penalty_is_below_rounding_is_infinite():
     criterion = Galerkin(Implicit(models.ridge(A[:2], y[:2], A[2:], y[2:])))
     found = criterion.evaluate(np.array([-5.0]), 1e-6)
     assert criterion.certify(found, bound=True).bound > 0
+
+
+def signed(rows, columns):
+    A, y = make_classification(rows, columns, n_informative=3, n_redundant=0, random_state=0)
+    return A, 2.0 * y - 1.0
+
+
+def levels(rows, columns):
+    """Targets of their own penalties."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(rows, columns))
+    return A, A @ rng.normal(size=(columns, 2)) + rng.normal(size=(rows, 2))
+
+
+# What all folds are put into, the problem, and how far apart two columns' penalties are.
+KINDS = {
+    "Spectral": (models.ridge, load_diabetes(return_X_y=True), None),
+    "Bands": (models.ridge, load_diabetes(return_X_y=True), np.arange(10) % 2),
+    "BandsApart": (models.ridge, levels(50, 4), np.tile([0, 1], (4, 1))),
+    "FoldedFits": (models.logistic, signed(60, 5), None),
+    "SharedCurvature": (models.logistic, signed(6300, 60), None),
+    "Galerkin": (models.logistic, signed(600, 700), None),
+    "Implicit": (models.logistic, signed(60, 5), "by steps"),
+}
+
+
+def hessian(point):
+    return np.stack([point.hessian @ row for row in np.eye(point.h_x.size)])
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_criterion_refits_and_counts_it(kind, wrapped):
+    make, (A, y), penalties = KINDS[kind]
+    by_steps = isinstance(penalties, str)
+    options = {} if by_steps or penalties is None else {"penalties": penalties}
+    inside = hoag.plan(models.folds(make, A, y, cv=3, **options), by_steps=by_steps)
+    parts = inside.criteria if isinstance(inside, Sum) else [inside]
+    assert type(parts[0]).__name__ == kind
+    lam, whole = np.full(inside.lam0.size, 0.5), make(A, y, A[:1], y[:1], **options)
+    criterion, at = inside, lam
+    if wrapped:  # λ = α/2
+        Z, most = 0.5 * np.eye(lam.size), np.full(lam.size, 9.0)
+        criterion, at = Affine(inside, Loads(Z, -most, most)), 2 * lam
+    found = criterion.verify(criterion.evaluate(at, 1e-3), 1e-3)
+    before = whole.ledger.cost
+    solve, cost = criterion.refit(whole, found, 1e-3)
+    spent = whole.ledger.cost - before
+    point = whole.at(solve.x, lam)
+    left = np.linalg.norm(point.h_x), point.h_x @ np.linalg.solve(hessian(point), point.h_x)
+    assert left[0] <= 1.001e-3 or left[1] <= 0.11e-6 * point.h
+    assert cost.passes >= spent.passes > 0
+    if kind not in ("Spectral", "Bands", "BandsApart"):  # whose matrices are the folds' own
+        assert cost == spent

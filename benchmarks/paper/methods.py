@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hoag._criteria.implicit import Implicit
-from hoag._criteria.plan import plan
+from hoag._criteria.select import plan
 from hoag._criteria.unrolled import Unrolled
 from hoag.optimize import TPE, Adaptive, Auto, Bayes, Grid, Hoag, Random
 from hoag.schedules import Cubic, Exact, Exponential, Quadratic, Schedule

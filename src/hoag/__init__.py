@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from hoag._criteria.base import Traits as Traits
     from hoag._criteria.folds import Sum as Sum
     from hoag._criteria.implicit import Implicit as Implicit
-    from hoag._criteria.plan import plan as plan
+    from hoag._criteria.select import plan as plan
     from hoag._criteria.unrolled import Unrolled as Unrolled
     from hoag._criteria.without_folds import without_folds as without_folds
     from hoag._data.blocks import blocks as blocks
     from hoag._data.memory import MemoryPlan as MemoryPlan
     from hoag._data.memory import plan_memory as plan_memory
+    from hoag._explain import explain as explain
     from hoag._minimize import minimize as minimize
     from hoag.estimators import CoxRegressionCV as CoxRegressionCV
     from hoag.estimators import GAMClassifierCV as GAMClassifierCV
@@ -77,7 +78,7 @@ _HOMES = {
     "hoag._criteria.base": "Criterion Traits",
     "hoag._criteria.folds": "Sum",
     "hoag._criteria.implicit": "Implicit",
-    "hoag._criteria.plan": "plan",
+    "hoag._criteria.select": "plan",
     "hoag._criteria.without_folds": "without_folds",
     "hoag._criteria.unrolled": "Unrolled",
     "hoag._data.blocks": "blocks",
@@ -88,6 +89,7 @@ _HOMES = {
         "PoissonRegressorCV QuantileRegressorCV RidgeCV RidgeClassifierCV "
         "TweedieRegressorCV"
     ),
+    "hoag._explain": "explain",
     "hoag._minimize": "minimize",
     "hoag.own.implicit": "implicit",
     "hoag.own.plain": "problem",

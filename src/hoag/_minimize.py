@@ -14,7 +14,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag._criteria.base import Criterion
-from hoag._criteria.plan import plan
+from hoag._criteria.select import plan
 from hoag.domains import adopt
 from hoag.optimize import Auto, Search
 from hoag.optimize.checkpoint import kept, told

@@ -52,7 +52,7 @@ class Point(Protocol):
 
 @dataclass(frozen=True)
 class Facts:
-    """What `hoag._criteria.plan` chooses solvers by.
+    """What `hoag._criteria.select` chooses solvers by.
 
     size       the number of coefficients
     side       the size of the matrix that a factor is of: `size`, or less where outputs share one

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from hoag._glm.design import RowwiseDesign
 from hoag._glm.groups import separable
 from hoag._glm.model import LinearModel
 from hoag._glm.span import Span
+from hoag.problems import Problem
 
 Index = npt.NDArray[np.intp]
 # Targets that share no λ with the others, and their λ.
@@ -264,18 +265,18 @@ class BandsApart(Apart):
             b[targets] = x[slopes:] if design.Q is not None else 0.0
         return W.ravel() if design.Q is None else np.concatenate([W.ravel(), b])
 
-    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
-        """X(λ) of the model on all rows, from those of its parts."""
-        solves, cost = [], Cost()
-        for part, targets, own in zip(self.parts, self.targets, self.owns, strict=True):
-            known = part.refitted(whole.of_targets(targets), lam[own])
-            if known is None:
-                return None
-            solves.append(known[0])
-            cost = cost + known[1]
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """Every set of targets by itself."""
+        whole, (found,) = cast(LinearModel, problem), parts
+        each = zip(self.parts, self.targets, found.parts, strict=True)
+        known = [p._refit(whole.of_targets(targets), [own], tol) for p, targets, own in each]
+        solves = [solve for solve, _ in known]
         x = self._of_all([solve.x for solve in solves])
         residual = float(np.linalg.norm([solve.residual for solve in solves]))
-        return Solve(x, residual, max(solve.iterations for solve in solves), "precision"), cost
+        last = Solve(x, residual, max(solve.iterations for solve in solves), "precision")
+        return last, sum((cost for _, cost in known), Cost())
 
 
 class LeftOutApart(Apart):

@@ -38,6 +38,7 @@ from hoag._glm.penalties import Ridge
 from hoag._glm.rows import BLOCK_ENTRIES
 from hoag._glm.span import Span
 from hoag._linalg.cholesky import Factor, factors, solved
+from hoag.problems import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,13 +323,16 @@ class Bands(SharedFolds[RowwiseDesign]):
         X, at, left = self._refined(found.lam, factors, found.warm.X, tol, deadline)
         return self._closed(found, before, X, at, at.g, left, tol)
 
-    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
-        """X(λ) of the model on all rows, by their squares; None where they share too little."""
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """By the squares of all rows."""
+        whole, lam = cast(LinearModel, problem), parts[0].lam
         if not self._covers(whole):
             design = InMemoryDesign.of([whole])
             if design is None:
-                return None
-            return Bands([whole], design, self._plain, several=False).refitted(whole, lam)
+                return super()._refit(problem, parts, tol)
+            return Bands([whole], design, self._plain, several=False)._refit(whole, parts, tol)
         before, sums = self._ledger.cost, self.squares.sums
         own, mean, level = sums.trained(np.ones(self.design.train.shape[1], dtype=bool))
         penalty = cast(Ridge, self.span.penalty(whole))

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
-from hoag._core.result import Ask, Cost, Evaluation
-from hoag.problems import Problem, checked_lam
+from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag.inner import InnerSolver
+from hoag.problems import Counted, Problem, checked_lam
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:
 # to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
@@ -33,6 +34,11 @@ SAMPLE = 20
 
 def sample_size(coefficients: int) -> int:
     return SAMPLE * max(coefficients, 100)
+
+
+# The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
+# scikit-learn's default asks for; by factors the last digits cost nothing.
+REFIT_TOL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +86,27 @@ class Traits:
     alike: Array | None = None
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """How f is computed, and why, in words: as `hoag._criteria.select` chose it.
+
+    data   what the problems are made of
+    name   the criterion and its solvers
+    why    what decided
+    work   what one evaluation takes
+    """
+
+    data: str
+    name: str
+    why: str
+    work: str
+
+    def over(self, inside: Chosen) -> Chosen:
+        """The same, of a criterion that is made of others."""
+        why = " ".join(said for said in (self.why, inside.why) if said)
+        return Chosen(self.data, f"{self.name}: {inside.name}", why, self.work or inside.work)
+
+
 class Criterion(ABC):
     """f(λ), its approximate gradient p, and how wrong both are.
 
@@ -102,6 +129,8 @@ class Criterion(ABC):
     # Makes a criterion whose minimum is about that of this one, for a share of its price: where a
     # search had better begin. None where there is no such way.
     surrogate: Callable[[], Criterion] | None = None
+    # Who chose it, and why; None where somebody made it.
+    chosen: Chosen | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
 
@@ -196,6 +225,39 @@ class Criterion(ABC):
         """The x of an evaluation, which may be made only when it is asked for, and its cost."""
         return found.x, Cost()
 
+    def refit(self, problem: Problem, found: Evaluation, tol: float) -> tuple[Solve, Cost]:
+        """X(λ) of the problem on all rows, at the λ that was found on parts of them; and its cost.
+
+        ‖∇₁h‖ ≤ tol, from what the parts have found; but by factors, where these are cheap, from 0
+        and to rounding, so that what is left of the parts' errors does not show.
+        """
+        from hoag._criteria.select import in_memory  # which knows all criteria
+
+        return self._refit(in_memory(problem), [self.rebind(found)], tol)
+
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """The same from one evaluation, or those of all parts of a sum; on rows in memory if any.
+
+        Their `warm` is None where they are another criterion's.
+        """
+        from hoag._criteria.select import by_factors, solvers  # which knows all criteria
+
+        inner = solvers(problem)[0]
+        if not by_factors(problem):
+            return self._refit_near(problem, parts, tol, inner)
+        counted, lam, start = Counted(problem), parts[0].lam, np.zeros(problem.x0.size)
+        scale = max(float(np.linalg.norm(counted.at(start, lam).h_x)), 1.0)
+        return inner.solve(counted, lam, start, EXACT * scale), counted.cost
+
+    def _refit_near(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float, inner: InnerSolver
+    ) -> tuple[Solve, Cost]:
+        """The same where factors are expensive: from the mean of the parts' solutions."""
+        counted = Counted(problem)
+        return inner.solve(counted, parts[0].lam, mean_solution(parts), tol), counted.cost
+
     def rebind(self, found: Evaluation) -> Evaluation:
         """An evaluation that comes from a file, its `warm` with what it had of the problem's own.
 
@@ -232,3 +294,9 @@ def unsolved(decrement: float, size: float) -> float:
 
 def no_gradient(lam: Array) -> Array:
     return np.full(lam.size, np.nan)
+
+
+def mean_solution(parts: Sequence[Evaluation]) -> Array:
+    """The mean of all x that some evaluations have: one of each, or one of every fold."""
+    each = [part.x if isinstance(part.x, tuple) else (part.x,) for part in parts]
+    return np.asarray(np.mean([x for own in each for x in own], axis=0))

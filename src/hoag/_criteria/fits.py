@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,15 @@ from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
-from hoag._criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient, unsolved
+from hoag._criteria.base import (
+    CHEAP,
+    SPACING,
+    Criterion,
+    Traits,
+    mean_solution,
+    no_gradient,
+    unsolved,
+)
 from hoag._criteria.curvature.base import Curvature
 from hoag._criteria.curvature.exact import Exact
 from hoag._criteria.hypergradient import Adjoint, Fit, Partials, hypergradient
@@ -39,7 +47,7 @@ from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._glm.squares import SquaresDesign
 from hoag._glm.term import DataTerm, Predictor
 from hoag._linalg.cholesky import solved
-from hoag.problems import Problem
+from hoag.problems import Counted, Problem
 
 # A scan over the box ends where the next step would move f by this share of itself.
 ROUGH = 1e-3
@@ -324,19 +332,22 @@ class FoldedFits(SharedFolds[FoldedDesign]):
             raise InvalidInput("A criterion of one fit has no bounded slope: give C a number.")
         return super().outer_lipschitz()
 
-    def refitted(self, whole: LinearModel, lam: Array, warm: State, tol: float) -> Solve | None:
-        """X(λ) on all rows, in the same way; None where the folds share too little."""
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """In the same way, where the rows of the model are the folds'."""
+        whole, lam, counted = cast(LinearModel, problem), parts[0].lam, Counted(problem)
         design = self.design.like([whole])
         if design is None:
-            return None
+            return super()._refit(problem, parts, tol)
         alone = FoldedFits([whole], design, self._plain, False, self.curvature)
         if design.rows == self.design.rows:
             alone.span = self.span
-        found = alone.value(lam, warm=alone.begun(self.start(warm)))
+        found = alone.value(lam, warm=alone.begun(mean_solution(parts)))
         x = alone.solution(found)[0]
         residual = float(np.linalg.norm(whole.at(x, lam).h_x))
-        steps = self.newton.max_steps
-        return Solve(x, residual, steps, "precision" if found.converged else "stalled")
+        steps, reason = self.newton.max_steps, "precision" if found.converged else "stalled"
+        return Solve(x, residual, steps, reason), counted.cost
 
     # ---- one fit
 

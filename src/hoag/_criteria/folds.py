@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Cost, Evaluation
+from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import Criterion, Traits
 from hoag.problems import Problem
 
@@ -120,6 +120,13 @@ class Sum(Criterion):
         """The x of every part."""
         parts = [part.solution(own) for part, own in zip(self.criteria, found.parts, strict=True)]
         return tuple(x for x, _ in parts), sum((cost for _, cost in parts), Cost())
+
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """As the criterion that is added has it, from what all that were added have found."""
+        (found,) = parts
+        return self.criteria[0]._refit(problem, found.parts, tol)
 
     def rebind(self, found: Evaluation) -> Evaluation:
         for part, own in zip(self.criteria, found.parts):

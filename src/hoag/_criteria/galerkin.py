@@ -26,7 +26,7 @@ from hoag._glm.basis import Precondition
 from hoag._glm.model import LinearModel
 from hoag.inner import InnerSolver
 from hoag.linear import Cholesky
-from hoag.problems import Counted
+from hoag.problems import Counted, Problem
 
 T = TypeVar("T")
 
@@ -164,6 +164,15 @@ class Galerkin(Criterion):
             return replace(found, cost=Cost())
         known = self.implicit.certify(replace(self._outside(found), error=np.nan), bound)
         return replace(known, cost=counted.cost)
+
+    def _refit_near(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float, inner: InnerSolver
+    ) -> tuple[Solve, Cost]:
+        """In a space that begins with the solutions of the folds."""
+        counted, bend = Counted(problem), self.precondition
+        inner = inner if bend is None else self.implicit.inner
+        model, like = cast(LinearModel, problem), [part.warm for part in parts]
+        return fit(model, parts[0].lam, tol, inner, like, bend), counted.cost
 
     def _outside(self, found: Evaluation) -> Evaluation:
         """The same evaluation with its x in the place of the space."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
+from hoag.problems import Counted, Problem
 
 # A pass is slow where it leaves more than this share of the error.
 SLOW = 0.3
@@ -249,15 +250,25 @@ class Iterative(SharedFolds[RowwiseDesign]):
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         return found.x if found.x is not None else self._x(found.warm.iterate), Cost()
 
-    def refitted(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
-        """X(λ) on all rows, from where the passes for all folds have brought it: ‖∇₁h‖ ≤ tol.
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """From where the passes for all folds have brought it; by a solver where they get nowhere.
 
         A pass may be expensive: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will
-        do too. None where passes get nowhere.
+        do too.
         """
-        now, design = warm.iterate, self.design.like([whole])
-        if now is None or design is None:
+        (found,), counted = parts, Counted(problem)
+        solve = self._continued(cast(LinearModel, problem), found.lam, found.warm, tol)
+        if solve is None:
+            solve = super()._refit(problem, parts, tol)[0]
+        return solve, counted.cost
+
+    def _continued(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
+        design = self.design.like([whole])
+        if warm is None or warm.iterate is None or design is None:
             return None
+        now = warm.iterate
         penalty, secants = of_folds([whole.penalty]).at(lam), now.secants.last
         x, preconditioner = (now.X + now.D)[-1:], self._preconditioner(warm).last
         before: tuple[Array, Array] | None = None

@@ -6,19 +6,21 @@ A ridge penalty ½e^λ Σⱼ wⱼxⱼ² treats all directions of x′ = √w·x 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from hoag._core.numeric import Array
-from hoag._core.result import Cost, Evaluation
+from hoag._core.result import Cost, Evaluation, Solve
 from hoag._criteria.base import Criterion
 from hoag._criteria.wrapped import Wrapped
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
 from hoag._glm.scaled_rows import ScaledRows
 from hoag._glm.term import Predictor
+from hoag.problems import Problem
 
 
 class Rescaled(Wrapped):
@@ -48,6 +50,14 @@ class Rescaled(Wrapped):
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         x, cost = super().solution(found)
         return self.scale * x, cost
+
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """By what would be chosen for this problem alone: folds have other columns."""
+        from hoag._criteria.select import plan  # which knows all criteria
+
+        return plan(problem)._refit(problem, [replace(part, warm=None) for part in parts], tol)
 
 
 def unweighted(model: LinearModel) -> tuple[LinearModel, Array]:

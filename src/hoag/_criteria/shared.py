@@ -94,10 +94,6 @@ class SharedFolds(Criterion, Generic[D]):
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         return found.x if found.x is not None else self._as_asked(self._each(found.warm.X)), Cost()
 
-    def start(self, warm: Any) -> Array:
-        """Where the fit on all rows may start: the mean of the folds' solutions."""
-        return np.asarray(np.mean(self._each(warm.X), axis=0))
-
     def _each(self, X: Array) -> list[Array]:
         """The x of every fold as its model lays it out."""
         return list(X)

@@ -12,6 +12,7 @@ say what f is all over the box, for no pass:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,9 +28,9 @@ from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
 from hoag._criteria.newton import State
 from hoag._criteria.secants import Preconditioner
 from hoag._glm.design import RowwiseDesign, Sums
-from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._linalg.cholesky import Factor, factors, solved
+from hoag.problems import Problem
 
 
 class CellCurvature(Preconditioner):
@@ -244,7 +245,10 @@ class SharedCurvature(Iterative):
             return super().solution(found)
         return self.direct.solution(replace(found, warm=found.warm.direct))
 
-    def refitted(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
-        if warm.direct is None:
-            return super().refitted(whole, lam, warm, tol)
-        return self.direct.refitted(whole, lam, warm.direct, tol)
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        warm: Expansion | None = parts[0].warm
+        if warm is None or warm.direct is None:
+            return super()._refit(problem, parts, tol)
+        return self.direct._refit(problem, parts, tol)

@@ -40,6 +40,7 @@ from hoag._glm.design import RowwiseDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
+from hoag.problems import Problem
 
 # Up to so many rows or columns, whichever are fewer, ridge regression with one penalty is
 # decomposed; up to the square of it entries are held as an array.
@@ -155,10 +156,13 @@ class Spectral(SharedFolds[RowwiseDesign]):
         alpha = self._alpha(found.lam)
         return self._as_asked(np.stack([self._x(f, alpha) for f in self._all(alpha)])), Cost()
 
-    def refitted(self, whole: LinearModel, lam: Array) -> tuple[Solve, Cost] | None:
-        """X(λ) of the model on all rows, by the same matrices; None where the folds lack some."""
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        """By the same matrices, where the folds have all rows of the model."""
+        whole, lam = cast(LinearModel, problem), parts[0].lam
         if not self._covers(whole) or cast(Ridge, whole.penalty).weighted:
-            return None
+            return super()._refit(problem, parts, tol)
         alpha = self._alpha(lam)
         fold = self._fold(len(self.models), alpha)
         inverse = partial(self._inverse, fold, alpha)

@@ -8,10 +8,10 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
+from hoag._criteria.facts import OneFit, one_would_do, with_one_penalty
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.log_det import LogDet
 from hoag._criteria.marginal import MarginalLikelihood
-from hoag._criteria.plan import one_would_do, with_one_penalty
 from hoag._criteria.risks import (
     Analytic,
     ApproximateLeaveOneOut,
@@ -22,13 +22,11 @@ from hoag._criteria.risks import (
     InformationOfSquares,
     Risk,
 )
-from hoag._criteria.spectral import DECOMPOSED
-from hoag._glm.basis import FEW
+from hoag._criteria.select import WITHOUT_FOLDS, decomposable, first, written_size
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticPenalty
-from hoag._glm.span import narrowed
 from hoag._glm.term import DataTerm
 from hoag._linalg.general import solve
 
@@ -88,26 +86,21 @@ def without_folds(
 
 def of_one_fit(problem: LinearModel, risk: Risk) -> FoldedFits:
     """By the sufficient statistics of squares where these are affordable, else by the rows."""
-    return FoldedFits.of_rows(problem, risk, not risk.sees_rows and _of_squares(problem))
+    asked = OneFit(problem, risk)
+    choice = first(WITHOUT_FOLDS, asked)
+    criterion = choice.build(asked)
+    criterion.chosen = choice.told(asked)
+    return criterion
 
 
 def affordable(problem: LinearModel, word: str) -> None:
     """Refuses more coefficients than a factor of ∇²₁h can be made for."""
-    design, size = problem.train.design, problem.train.design.slopes
-    if design.n * design.features <= DECOMPOSED**2:
-        size = narrowed(problem, design.n) * design.outputs
-    if size > DECOMPOSED:
+    size = written_size(OneFit(problem))
+    if not decomposable(size):
         raise InvalidInput(
             f"{word!r} needs a factor of the Hessian, which is too expensive for {size} "
             "coefficients: use folds, cv=5."
         )
-
-
-def _of_squares(problem: LinearModel) -> bool:
-    """Whether a fit is known by its Gram matrix, and that is affordable."""
-    design = problem.train.design
-    one = isinstance(problem.train.loss, Squared) and design.outputs == 1
-    return one and design.size <= min(FEW, design.n)
 
 
 def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:

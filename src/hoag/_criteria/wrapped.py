@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Cost, Evaluation
+from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.apart import Apart
 from hoag._criteria.base import Criterion, Traits
+from hoag.problems import Problem
 
 
 class Wrapped(Criterion):
@@ -27,7 +28,7 @@ class Wrapped(Criterion):
 
     def __init__(self, inner: Criterion) -> None:
         self.inner = inner
-        self.shared, self.at_once = inner.shared, inner.at_once
+        self.shared, self.at_once, self.chosen = inner.shared, inner.at_once, inner.chosen
 
     @abstractmethod
     def _seen(self, lam: Array, found: Evaluation) -> Evaluation:
@@ -71,6 +72,11 @@ class Wrapped(Criterion):
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
         return self.inner.solution(self.within(found))
+
+    def _refit(
+        self, problem: Problem, parts: Sequence[Evaluation], tol: float
+    ) -> tuple[Solve, Cost]:
+        return self.inner._refit(problem, [self.within(part) for part in parts], tol)
 
     def rebind(self, found: Evaluation) -> Evaluation:
         for own in found.parts:

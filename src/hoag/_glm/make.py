@@ -207,29 +207,22 @@ def cox(
             "cox compares held-out rows with training rows, and puts both into one matrix: give "
             "arrays, or hoag.models.folds(hoag.models.cox, rows, y, cv=[(train, test)])."
         )
-    parts, tables = (
-        [matrix(A, "A"), matrix(A_test, "A_test")],
-        [records(y), records(y_test, name="y_test")],
-    )
+    parts = matrix(A, "A"), matrix(A_test, "A_test")
+    tables = records(y), records(y_test, name="y_test")
     _check_sizes(parts[0], tables[0], parts[1], tables[1])
-    n = [len(table) for table in tables]
-    weights = [
-        row_weights(own, size, name)
-        for own, size, name in zip(
-            (sample_weight, test_weight), n, ("sample_weight", "test_weight"), strict=True
-        )
-    ]
+    n, n_test = map(len, tables)
+    own = row_weights(sample_weight, n, "sample_weight")
+    weights = np.append(own, row_weights(test_weight, n_test, "test_weight"))
     if (strata is None) != (test_strata is None):
         raise InvalidInput("Give both strata and test_strata, or neither.")
-    labels_ = (
-        None if strata is None else np.concatenate([np.asarray(strata), np.asarray(test_strata)])
+    every = None if strata is None else np.append(np.asarray(strata), np.asarray(test_strata))
+    together: Any = (
+        partial(sparse.vstack, format="csr") if any(map(sparse.issparse, parts)) else np.vstack
     )
-    whole: Any = (
-        sparse.vstack(parts, "csr") if any(map(sparse.issparse, parts)) else np.vstack(parts)
-    )
-    target = cox_target(np.concatenate(tables), labels_, ties)
-    splits = [(np.arange(n[0]), np.arange(n[0], sum(n)))]
-    (model,) = linear_folds(as_rows(whole, "A"), target, splits, np.concatenate(weights), penalties)
+    rows = as_rows(together(parts), "A")
+    target = cox_target(np.concatenate(tables), every, ties)
+    splits = [(np.arange(n), np.arange(n, n + n_test))]
+    (model,) = linear_folds(rows, target, splits, weights, penalties)
     return model
 
 

@@ -23,8 +23,8 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result, Step
-from hoag._criteria.base import Criterion
-from hoag._criteria.plan import plan
+from hoag._criteria.base import Chosen, Criterion
+from hoag._criteria.select import plan
 from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.make import check_sparse
@@ -97,6 +97,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     # The file that keeps the search while it runs; likewise.
     checkpoint: Any = None
 
+    # What is tuned, by scikit-learn's name.
+    _called: ClassVar[str] = "alpha"
+
+    # Who computed the loss in the last fit, and why.
+    _chosen: Chosen | None = None
+
     # What held-out rows are judged by, where there is no choice of a criterion.
     _loss: ClassVar[str] = ""
 
@@ -138,6 +144,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
     ) -> Self:
         """Search, choose, fit, report; `before` is what reading the rows has cost."""
+        self._chosen = task.criterion.chosen
         X, y, weights, splits, given, _ = data
         search = self._search()
         listeners = Listeners(
@@ -348,6 +355,13 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         splits, _ = reader._splits(X, y, sample_weight, params)
         task: Task = reader._task(X, y, weights, splits, **given)
         return task
+
+    def _chosen_for(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> Chosen | None:
+        """What would compute the loss if these were fitted."""
+        clone(self)._check_parameters()
+        return self._task_of(X, y, sample_weight, params).criterion.chosen
 
     def _given(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arguments of fit that are the model's own, where they are given, and the others."""

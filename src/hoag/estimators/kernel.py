@@ -16,7 +16,7 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Result
-from hoag._criteria.plan import refitted
+from hoag._criteria.base import REFIT_TOL
 from hoag._glm.basis import FEW
 from hoag._glm.kernel_ridge import KernelRidgeProblem
 from hoag._glm.rows import ArrayRows
@@ -91,6 +91,8 @@ class KernelRidgeCV(Regressor, TunedEstimator):
     alpha_: float
     gamma_: Any
     scores_: dict[str, Array]
+
+    _called = "gamma and alpha"
 
     def __init__(
         self,
@@ -232,7 +234,7 @@ class KernelRidgeCV(Regressor, TunedEstimator):
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
             rows = np.flatnonzero(u.weights > 0)
             whole = problem(rows, rows[:1])
-            solve, cost = refitted(whole, criterion, result.evaluation)
+            solve, cost = criterion.refit(whole, result.evaluation, REFIT_TOL)
             warn_refit(solve)
             return self._attributes(u, n, rows, whole, solve.x, level(rows)), cost
 

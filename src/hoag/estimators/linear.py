@@ -21,8 +21,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result
 from hoag._criteria.affine import Loads
-from hoag._criteria.base import Criterion
-from hoag._criteria.plan import refitted
+from hoag._criteria.base import REFIT_TOL, Criterion
 from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.folds import linear_folds
@@ -289,7 +288,7 @@ class LinearEstimator(TunedEstimator):
 
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
             whole = all_rows()
-            solve, cost = refitted(whole, moved.criterion, result.evaluation)
+            solve, cost = moved.criterion.refit(whole, result.evaluation, REFIT_TOL)
             warn_refit(solve)
             self._on_refit(whole, u, target, solve.x, result.lam)
             return self._attributes(u, target, solve.x), cost

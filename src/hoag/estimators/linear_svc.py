@@ -68,6 +68,7 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
     """
 
     _words = ("alo", "gcv")
+    _called = "C"
     _sharing = ("shared", "per-class", "per-feature", "per-coefficient")
     _loss = "squared_hinge"
 

@@ -180,6 +180,7 @@ class LogisticRegressionCV(
     _accepted = LOGISTIC
     _missing = LOGISTIC_ATTRIBUTES
     _probable = True
+    _called = "C"
 
     C_: Any
     Cs_: Array

@@ -17,8 +17,9 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Result
 from hoag._criteria.apart import left_out
+from hoag._criteria.facts import LeftOutRows
 from hoag._criteria.leave_one_out import LeaveOneOut
-from hoag._criteria.wrapped import unwrapped
+from hoag._criteria.select import LEFT_OUT, first
 from hoag._data.engine import Engine
 from hoag._glm.folds import FREE
 from hoag._glm.groups import NAMES
@@ -118,7 +119,8 @@ class RidgeEstimator(LinearEstimator):
             outer=target.outer,
         )
 
-        criterion = left_out(loo, self.n_jobs)
+        criterion, asked = left_out(loo, self.n_jobs), LeftOutRows.of(*u.rows.shape, loo.penalty)
+        criterion.chosen = first(LEFT_OUT, asked).told(asked)
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:
@@ -131,8 +133,7 @@ class RidgeEstimator(LinearEstimator):
             return kept, np.asarray(loo.predictions(own) * u.y_scale + u.y_mean)
 
         def refit(result: Result) -> tuple[dict[str, Any], Cost]:
-            found = unwrapped(moved.criterion, result.evaluation)[1]
-            return models(criterion.solution(found)[0])[0], Cost()
+            return models(moved.criterion.solution(result.evaluation)[0])[0], Cost()
 
         return Task(
             moved.criterion,

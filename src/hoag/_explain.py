@@ -1,0 +1,162 @@
+"""`hoag.explain`: what computes the loss that is minimised, and why, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from hoag._core.errors import InvalidInput
+from hoag._core.result import Cost, Result
+from hoag._criteria.base import Chosen, Criterion
+from hoag._criteria.facts import about, counted
+from hoag._criteria.select import plan
+from hoag.estimators.additive import AdditiveModel
+from hoag.estimators.base import TunedEstimator
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What computes the loss; `str` has it as sentences.
+
+    data   what it is computed of
+    used   the criterion, with what solves its linear systems
+    why    what decided, with the numbers
+    work   what one evaluation takes
+    end    what follows the search
+    spent  what the search took, where there was one
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)
+    >>> hoag.explain(folds).data
+    '3 folds of 442 rows × 10 columns, 1 hyperparameter'
+    """
+
+    data: str
+    used: str
+    why: str
+    work: str
+    end: str
+    spent: str = ""
+
+    def __str__(self) -> str:
+        lines = {
+            "Used": self.used + ".",
+            "Why": self.why,
+            "One evaluation": self.work,
+            "In the end": self.end,
+            "Spent": self.spent,
+        }
+        said = [f"{name}: {sentence}" for name, sentence in lines.items() if sentence]
+        return "\n".join([self.data + ".", *said])
+
+
+def explain(
+    what: Any, X: Any = None, y: Any = None, sample_weight: Any = None, **params: Any
+) -> Explanation:
+    """What computes the loss that is minimised, why, what it takes, and what comes after.
+
+    Parameters
+    ----------
+    what : estimator, problem, list of problems or criterion
+        An estimator that is fitted says what its fit has used; one that is not needs the data.
+    X, y, sample_weight, **params
+        The arguments of the estimator's `fit`, which are read as it would read them. Nothing is
+        fitted.
+
+    Returns
+    -------
+    Explanation
+        Its `str` has the sentences, its attributes `data`, `used`, `why`, `work`, `end` and `spent`
+        each of them.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> told = hoag.explain(hoag.LogisticRegressionCV(), X, y)
+    >>> print(told.data)
+    5 folds of 569 rows × 30 columns, 1 hyperparameter (C)
+    >>> print(told.used)
+    all folds together, by factors of the Hessian of each
+    >>> "5 folds × 569 rows × 30² = 2.6e6 products" in told.why
+    True
+    """
+    if isinstance(what, TunedEstimator):
+        return _of_estimator(what, X, y, sample_weight, params)
+    if isinstance(what, AdditiveModel):
+        if X is not None or "model_" not in vars(what):
+            raise InvalidInput(
+                f"{type(what).__name__} makes its columns when it is fitted: fit it, and give it "
+                "alone, hoag.explain(model)."
+            )
+        return _of_estimator(what.model_, None, None, None, {})
+    if isinstance(what, (BaseEstimator, type)):
+        name = what.__name__ if isinstance(what, type) else type(what).__name__
+        raise InvalidInput(
+            f"{name} is no estimator of hoag: give an instance of one, or the problems themselves."
+        )
+    if X is not None or y is not None or sample_weight is not None or params:
+        raise InvalidInput("Problems and criteria have their data: X and y are for estimators.")
+    return _of_criterion(plan(what))
+
+
+def _of_criterion(criterion: Criterion) -> Explanation:
+    end = "The loss is computed once more, by its definition, at the λ that was found."
+    chosen = criterion.chosen
+    if chosen is None:
+        made = f"a criterion of the user's own, {type(criterion).__name__}"
+        number = counted(criterion.lam0.size, "hyperparameter")
+        return Explanation(number, made, "It was given.", "", end)
+    return Explanation(chosen.data, chosen.name, chosen.why, chosen.work, end)
+
+
+def _of_estimator(
+    model: TunedEstimator, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+) -> Explanation:
+    chosen: Chosen | None
+    spent = ""
+    if X is not None:
+        chosen = model._chosen_for(X, y, sample_weight, params)
+    elif "result_" in vars(model):
+        chosen, spent = model._chosen, _spent(model.result_, vars(model).get("refit_cost_"))
+    else:
+        raise InvalidInput(
+            f"This {type(model).__name__} is not fitted: give the data, "
+            "hoag.explain(estimator, X, y)."
+        )
+    if chosen is None:
+        raise InvalidInput(
+            f"This {type(model).__name__} was fitted by an earlier version, which did not keep "
+            "what it used: give the data, hoag.explain(estimator, X, y)."
+        )
+    data, end = f"{chosen.data} ({model._called})", _end(model)
+    return Explanation(data, chosen.name, chosen.why, chosen.work, end, spent)
+
+
+def _end(model: TunedEstimator) -> str:
+    """What follows the search."""
+    called = model._called
+    verified = f"The loss is computed once more, by its definition, at the {called} that was found"
+    if model._closed_form():
+        return f"{verified}; the fit there is that on all rows."
+    if not model.refit:
+        return f"{verified}; coefficients are the means of the folds' (refit=False)."
+    return f"{verified}; then the model is fitted on all rows, from what the folds have found."
+
+
+def _spent(result: Result, refit: Cost | None) -> str:
+    """What a search took."""
+    cost = result.cost
+    last = f" ({about(refit.passes)} of them for the last fit)" if refit else ""
+    parts = [
+        (len(result.trace), counted(len(result.trace), "step")),
+        (cost.passes, f"{about(cost.passes)} {result.unit}{last}"),
+        (cost.grams, f"{about(cost.grams)} Gram matrices"),
+        (cost.kernels, f"{about(cost.kernels)} kernel matrices"),
+        (cost.reads, f"{about(cost.reads)} reads of all rows"),
+    ]
+    return ", ".join(said for number, said in parts if number >= 0.5) + (
+        f", {result.seconds:.2g} seconds."
+    )
