@@ -312,7 +312,6 @@ size = partial(Constant, "_criteria.select")
 box = partial(Constant, "estimators.units")
 kernel = partial(Constant, "estimators.kernel", problems=SURVEY[:2])
 around = partial(Constant, "estimators.interval", problems=("kernel", "groups", "widths"))
-curvature = partial(Constant, "optimize.curvature", problems=STEPS)
 
 shared = partial(Constant, "_core.numeric")
 
@@ -369,8 +368,8 @@ CONSTANTS = (
         "for the step size",
         ("unrolled descent",),
     ),
-    curvature("MEMORY", "pairs kept"),
-    curvature("LEAST_SCALE", "least scale beside the mean"),
+    quasi_newton("MEMORY", "pairs kept"),
+    quasi_newton("LEAST_SCALE", "least scale beside the mean"),
     paper("LEAST_SCALE", "tol is relative to this share of the loss, at least"),
     paper("STALLED", "stalled: step size, and length", problems=("paper, stalling", "paper, text")),
     paper("STALL_STEPS", "stalled: steps", problems=("paper, stalling", "paper, text")),
@@ -380,7 +379,7 @@ CONSTANTS = (
     quasi_newton("FAINT", "what is not seen"),
     quasi_newton("DOWN", "least cosine with the gradient"),
     quasi_newton("REFUSALS", "refusals until p is computed again"),
-    quasi_newton("SHORTEST", "no shorter step is tried"),
+    Constant("optimize.steps", "SHORTEST", "no shorter step is tried", STEPS),
     quasi_newton("LOOSE", "first ε"),
     quasi_newton("AIM", "error wanted, as a share of p"),
     quasi_newton("SHRINK", "ε shrinks at most by"),
@@ -397,7 +396,9 @@ CONSTANTS = (
     scanned("FINEST", "least width that is halved"),
     Constant("optimize.newton", "NOTHING", "promise of a last step", ("classes", "groups")),
     Constant("optimize.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
-    Constant("optimize.run", "SHARE", "cost of a certificate", ("features", "classes", "groups")),
+    Constant(
+        "optimize.verification", "SHARE", "cost of a certificate", ("features", "classes", "groups")
+    ),
     survey("SHARE", "rows of the sample"),
     survey("LEAST", "least rows"),
     survey("SPACING", "distance of places"),
@@ -430,7 +431,7 @@ NOT_TUNED = {
     "schedules.FLOOR": "the paper's",
     "schedules.FIRST": "the paper's",
     "optimize.steps.M": "the paper's",
-    "optimize.steps.Adaptive.SHRINK": "the paper's",
+    "optimize.hoag.Adaptive.SHRINK": "the paper's",
     "estimators.regression.HUBER": "by definition",
     "estimators.regression.NORMAL_MAD": "by definition",
     "estimators.tweedie.POWER_TOL": "as well as a power is told",

@@ -62,13 +62,13 @@ def compared(make, domain, tol, seeds=20):
 
 def main(tol):
     print(f"tol = {tol:g}; medians of 20, then what is left of f: median, 90 %, most")
-    pairs = projected._Bend.__init__
+    pairs = projected._SecantMatrix.__init__
     for name, (make, domain) in KINDS.items():
         for which in ("search", "plain"):
             if which == "plain":  # σ alone
-                projected._Bend.__init__ = without(pairs)
+                projected._SecantMatrix.__init__ = without(pairs)
             evaluations, places, calls, passes, ended, left, left_s = compared(make, domain, tol)
-            projected._Bend.__init__ = pairs
+            projected._SecantMatrix.__init__ = pairs
             told = " ".join(f"{q:.0e}" for q in np.quantile(left, (0.5, 0.9, 1.0)))
             print(
                 f"{name:22} {which:6} {np.median(evaluations):5.1f} evaluations at "

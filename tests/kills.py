@@ -24,7 +24,7 @@ import registry
 import hoag
 from hoag import models
 from hoag.optimize import Hoag
-from hoag.optimize.checkpoint import Checkpoint, Place
+from hoag.optimize.checkpoint import Checkpoint, Slot
 
 
 def searched(path: Path | None) -> str:
@@ -49,10 +49,10 @@ def forked(path: Path | None, out: Path, share: float, forget: bool = False) -> 
     if number:
         return number
     Checkpoint.share = share
-    begun = Place.begun
+    begun = Slot.begun
 
-    def without_warm_starts(place, about):
-        known = begun(place, about)
+    def without_warm_starts(slot, about):
+        known = begun(slot, about)
         if isinstance(known, hoag.optimize.Journal):
             held = known.held.items()
             known.held = {
@@ -62,7 +62,7 @@ def forked(path: Path | None, out: Path, share: float, forget: bool = False) -> 
         return known
 
     if forget:
-        Place.begun = without_warm_starts
+        Slot.begun = without_warm_starts
     code = 1
     try:
         out.write_text(searched(path))

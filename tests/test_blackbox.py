@@ -78,7 +78,7 @@ def test_every_evaluation_is_counted_and_starts_anew(problem, search):
     criterion = hoag.plan(registry.make("logistic", seed=0), by_steps=True)
     alone = [criterion.value(lam, search.eps).cost.passes for lam in where(result)]
     assert result.trace[-1].cost.passes == pytest.approx(sum(alone))
-    assert result.cost.passes > sum(alone)  # by the audit
+    assert result.cost.passes > sum(alone)  # by verification
     assert all(np.isnan(step.evaluation.grad).all() for step in result.trace)
 
 

@@ -18,7 +18,7 @@ from test_checkpoint import bits, bits_of_fit, classes, fitted, minimized, table
 
 import hoag
 from hoag import models
-from hoag.optimize import Auto, Hoag, checkpoint, plain
+from hoag.optimize import Auto, Hoag, checkpoint, storage
 
 # ---------------------------------------------------------------- killed from outside
 
@@ -53,7 +53,7 @@ def test_values_keep_their_bits_and_what_they_share():
         "axes": (table, cube, table),
         "found": hoag.Evaluation(odd, float("nan"), odd, warm=table, cost=hoag.Cost(passes=0.1)),
     }
-    again = plain.unpack(plain.pack(value))
+    again = storage.unpack(storage.pack(value))
     assert repr(again["numbers"]) == repr(value["numbers"])
     for one, other in zip(again[3], value[3], strict=True):
         assert type(one) is type(other)
@@ -68,13 +68,13 @@ def test_a_list_that_grows_is_packed_whole_after_an_interruption():
     class Odd(list):
         """What no file holds."""
 
-    growing, entries = plain.Growing(), [hoag.Cost(passes=float(k)) for k in range(4)]
+    growing, entries = storage.PackedList(), [hoag.Cost(passes=float(k)) for k in range(4)]
     growing.pack("entries", entries[:2], {"held": {}})
-    with pytest.raises(plain.Unstorable):
+    with pytest.raises(storage.Unstorable):
         growing.pack("entries", [*entries, Odd()], {"held": {}})
     shared = np.arange(20.0)
     packed = growing.pack("entries", [*entries, shared], {"held": {0: shared}})
-    again = plain.unpack(packed)
+    again = storage.unpack(packed)
     assert again["entries"][:4] == entries
     np.testing.assert_array_equal(again["entries"][4], shared)
     np.testing.assert_array_equal(again["held"][0], shared)
@@ -90,7 +90,7 @@ def test_a_checkpoint_is_an_archive_that_numpy_opens_and_that_runs_nothing(tmp_p
     with np.load(tmp_path / "run.ckpt", allow_pickle=False) as file:
         assert all(file[name].dtype != object for name in file.files if name.endswith(".npy"))
     with pytest.raises(KeyError):
-        plain.unpack(plain.Packed('{"number":0,"class":"os.system","with":{}}', []))
+        storage.unpack(storage.Stored('{"number":0,"class":"os.system","with":{}}', []))
 
 
 # ---------------------------------------------------------------- what is refused
@@ -105,8 +105,8 @@ def small(tmp_path_factory):
 
 def test_a_checkpoint_cut_at_any_byte_is_refused(small, tmp_path):
     for size in range(len(small)):
-        with pytest.raises(plain.Damaged):
-            plain.Archive(small[:size])
+        with pytest.raises(storage.Damaged):
+            storage.Archive(small[:size])
     for size in (0, 1, len(small) // 2, len(small) - 1):
         (tmp_path / "run.ckpt").write_bytes(small[:size])
         with pytest.raises(hoag.InvalidInput, match=r"run.ckpt is no checkpoint, or a damaged one"):
@@ -119,19 +119,19 @@ def test_a_checkpoint_with_any_bit_flipped_is_refused(small, tmp_path):
         for bit in (1 << place % 8, 1 << (place + 3) % 8):
             wrong = bytearray(small)
             wrong[place] ^= bit
-            with pytest.raises(plain.Damaged):
-                plain.Archive(bytes(wrong))
+            with pytest.raises(storage.Damaged):
+                storage.Archive(bytes(wrong))
     (tmp_path / "run.ckpt").write_bytes(small + b"\0")
     with pytest.raises(hoag.InvalidInput, match="damaged"):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
 
 def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint.Checkpoint, "version", 2)
+    monkeypatch.setattr(checkpoint.Checkpoint, "version", 3)
     minimized("spectral", "fast", tmp_path / "run.ckpt")
     monkeypatch.undo()
     with pytest.raises(
-        hoag.InvalidInput, match=r"format 2, and this version of hoag reads format 1"
+        hoag.InvalidInput, match=r"format 3, and this version of hoag reads format 2"
     ):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
@@ -401,17 +401,17 @@ def test_ctrl_c_ends_a_fit_with_the_best_so_far(name, tmp_path):
 
 def test_ctrl_c_in_the_first_of_several_runs_and_a_second_one(tmp_path, monkeypatch):
     """The search of one shared penalty comes first: a run of its own, of which nobody is told."""
-    path, keep, places = tmp_path / "run.ckpt", checkpoint.Place.keep, []
+    path, keep, places = tmp_path / "run.ckpt", checkpoint.Slot.keep, []
 
     def interrupt(place, run):
         keep(place, run)
         places.append(place)
         looks = [] if isinstance(run, hoag.Result) else [entry.ask for entry in run.entries]
         if place is places[0] and sum(ask.whole for ask in looks) == 2:
-            monkeypatch.setattr(checkpoint.Place, "keep", keep)
+            monkeypatch.setattr(checkpoint.Slot, "keep", keep)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint.Place, "keep", interrupt)
+    monkeypatch.setattr(checkpoint.Slot, "keep", interrupt)
     monkeypatch.setattr(checkpoint.Checkpoint, "share", 1.0)
     found = minimized("penalties", "fast", path)
     assert found.status.reason == "interrupted"
@@ -489,14 +489,14 @@ def test_searches_inside_a_search_have_no_place_in_its_checkpoint(tmp_path):
             return super()._evaluate(lam, ask, warm)
 
     hoag.minimize(Nested(False), search=Hoag(), checkpoint=tmp_path / "run.ckpt")
-    found = plain.Archive((tmp_path / "run.ckpt").read_bytes())
+    found = storage.Archive((tmp_path / "run.ckpt").read_bytes())
     assert found.head["values"] == 1
 
 
 def test_targets_that_are_searched_in_threads_are_kept_too(tmp_path):
     path = tmp_path / "run.ckpt"
     found = fitted("targets", path, n_jobs=2)
-    assert plain.Archive(path.read_bytes()).head["values"] == 5
+    assert storage.Archive(path.read_bytes()).head["values"] == 5
     assert (
         bits_of_fit(fitted("targets", path)) == bits_of_fit(found) == bits_of_fit(fitted("targets"))
     )

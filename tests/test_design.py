@@ -193,6 +193,31 @@ def test_no_other_file_asks_which_criterion_or_curvature_there_is():
     assert {each for each in asking if each[0] != SELECT} <= ASKING
 
 
+def classes_asked_for(tree: ast.Module) -> set[str]:
+    """The names in the second argument of isinstance, and in the patterns of match."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "isinstance":
+                found |= {one.id for one in ast.walk(node.args[1]) if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name):
+            found.add(node.cls.id)
+    return found
+
+
+def test_no_search_asks_for_the_class_of_a_criterion_and_no_archive_knows_one():
+    for file, path in FILES.items():
+        if not file.startswith("optimize/"):
+            continue
+        tree = parsed(path)
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        of_criteria = [one for one in imports if (one.module or "").startswith("hoag._criteria")]
+        names = {alias.asname or alias.name for one in of_criteria for alias in one.names}
+        assert not names & classes_asked_for(tree), file
+        if file == "optimize/storage.py":
+            assert not of_criteria
+
+
 WALKS = {"sparse": "## One fit, from array to result", "dense": "### The same on few dense columns"}
 
 

@@ -126,7 +126,7 @@ def test_a_minimum_on_the_bound_is_found(sign, end, free_looks):
 def test_a_flat_function_has_no_slope(free_looks):
     result = search(Known(lambda t: 1.0, lambda t: 0.0, 0.0, free_looks=free_looks), 3.0)
     assert result.converged
-    assert "no slope" in str(result.status)
+    assert "stationary to rounding" in str(result.status)
 
 
 def test_steps_double_where_f_is_concave():
@@ -213,7 +213,7 @@ def answered(asking, criterion):
 
 def test_a_look_goes_from_strong_to_weak_and_stays_in_the_box():
     known = Known(lambda t: 2 + np.cosh(t / 2), lambda t: np.sinh(t / 2) / 2, free_looks=True)
-    basin = answered(root.look(BOX, np.array([2.0])), known)
+    basin = answered(root.around(BOX, np.array([2.0])), known)
     lams = [lam for lam, _ in known.seen]
     assert lams[0] == 2.0 + 2 * root.SPACING
     assert np.all(np.diff(lams) < 0)
@@ -222,7 +222,7 @@ def test_a_look_goes_from_strong_to_weak_and_stays_in_the_box():
     assert basin.curvature > 0
     assert np.isfinite(basin.start.warm)
     rising = Known(lambda t: 1 + np.exp(t), np.exp, free_looks=True)
-    assert answered(root.look(Box(-2.0, 5.0), np.array([5.0])), rising).lam == -2.0
+    assert answered(root.around(Box(-2.0, 5.0), np.array([5.0])), rising).lam == -2.0
 
 
 class Modelled(Known):

@@ -17,7 +17,7 @@ from hoag._criteria.folds import Sum
 from hoag._criteria.implicit import Implicit
 from hoag.optimize import quasi_newton
 from hoag.optimize.base import Search
-from hoag.optimize.curvature import Curvature
+from hoag.optimize.quasi_newton import SecantModel
 
 
 class Known(Criterion):
@@ -193,7 +193,7 @@ def test_a_callback_and_max_iter_end_it():
 def test_curvature_solves_with_its_pairs():
     """B⁻¹ maps the last y to its s, on the free hyperparameters, and gives 0 on the others."""
     rng = np.random.default_rng(0)
-    model, A = Curvature(), np.diag(np.arange(1.0, 7.0))
+    model, A = SecantModel(), np.diag(np.arange(1.0, 7.0))
     model.see(rng.standard_normal(6))
     for _ in range(4):
         s = rng.standard_normal(6)

@@ -65,7 +65,7 @@ def test_it_ends_at_the_best_of_many_starts_and_below_one_penalty_for_all(kind, 
     assert isinstance(criterion, FoldedFits if kind == "logistic" else Bands)
     found = Auto().minimize(criterion, BOX, np.zeros(6))
     assert found.converged, found.status
-    assert "Every axis was looked at" in str(found.status)
+    assert "Every axis was scanned" in str(found.status)
     shared = hoag.minimize(folds(kind, seed, groups=np.zeros(6, dtype=int)), bounds=(-12, 12))
     assert found.value <= shared.value * (1 + 1e-6)
 
@@ -160,7 +160,7 @@ class Refused(Search):
     def steps(self, domain, lam0, traits):
         now = yield Evaluate(lam0, Ask(hessian=True))
         yield Evaluate(lam0 + 0.1, Ask(hessian=True), now)
-        yield Chosen((yield Profile(now, newton.to_look_at(domain))))
+        yield Chosen((yield Profile(now, newton.scan_places(domain))))
         return Status("converged", "Converged.")
 
 

@@ -1,9 +1,10 @@
-"""How a search is driven: the audit, the journal, faults, the clock, the certificate."""
+"""How a search is driven: verification, the journal, faults, the clock, the certificate."""
 
 from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,7 +27,7 @@ SEARCHES = {"fast": Auto(1e-7), "hoag": Hoag(max_iter=8), "grid": Grid(3)}
 EACH_SEARCH = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
-# ---------------------------------------------------------------- the audit
+# ---------------------------------------------------------------- verification
 
 
 def by_definition(problems, xs, lam):
@@ -355,7 +356,7 @@ def test_any_other_exception_comes_through_with_what_was_found(search, kind, pen
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
 @EACH_SEARCH
-def test_an_exception_in_the_audit_comes_through_with_the_whole_trace(search, kind):
+def test_an_exception_in_verification_comes_through_with_the_whole_trace(search, kind):
     whole, asked = undisturbed(search, "shared")
     with pytest.raises(kind, match="fault number 1") as caught:
         hoag.minimize(Failing(hand_written("shared"), kind, asked[-1]), search=search)
@@ -363,7 +364,7 @@ def test_an_exception_in_the_audit_comes_through_with_the_whole_trace(search, ki
 
 
 @EACH_SEARCH
-def test_an_audit_that_has_no_solution_is_a_failure_and_not_a_loss(search):
+def test_verification_without_a_solution_is_a_failure_and_not_a_loss(search):
     whole, asked = undisturbed(search, "shared")
     problem = Failing(hand_written("shared"), hoag.InnerProblemError, asked[-1])
     result = hoag.minimize(problem, search=search)
@@ -483,14 +484,14 @@ LONG = {"grid": Grid(1000, time_budget=0.5), "hoag": Hoag(tol=0.0, time_budget=0
 
 
 @pytest.mark.parametrize("search", LONG.values(), ids=LONG)
-def test_the_time_budget_holds_for_the_audit_too(search, monkeypatch):
+def test_the_time_budget_holds_for_verification_too(search, monkeypatch):
     """By a clock that only evaluations move: what is left of the budget is less than one."""
     clock, each = SimpleNamespace(now=100.0), 0.06
     monkeypatch.setattr("hoag.optimize.run.time.perf_counter", lambda: clock.now)
     criterion = Timed(lambda: setattr(clock, "now", clock.now + each))
     result = hoag.minimize(criterion, search=search)
     assert result.status.reason == "time_budget"
-    assert len(result.trace) + 1 == criterion.evaluations  # one of them is the audit's
+    assert len(result.trace) + 1 == criterion.evaluations  # one of them is verification's
     assert 0.5 - each <= result.seconds <= 0.5 + each
     assert clock.now - 100.0 == pytest.approx(result.seconds)
     assert criterion.deadlines == [pytest.approx(100.5)]
@@ -502,6 +503,19 @@ def test_the_time_budget_holds_by_the_clock_on_the_wall(search):
     result = hoag.minimize(Timed(lambda: time.sleep(0.05)), search=search)
     assert result.status.reason == "time_budget"
     assert time.perf_counter() - start <= 2 * (0.5 + 2 * 0.05)
+
+
+def test_a_run_that_begins_where_another_ended_counts_its_cost_and_its_time():
+    before = hoag.minimize(text_folds())
+    late = replace(before, seconds=100.0)
+    run = Run(hoag.plan(text_folds()), time_budget=50.0, before=late)
+    result = run.drive(Auto(), hoag.Box(-12, 12), before.lam)
+    assert result.cost.passes > before.cost.passes
+    assert result.trace[0].cost.passes > before.cost.passes
+    assert 100.0 < result.seconds < 110.0
+    assert (result.status.reason, len(result.trace)) == ("time_budget", 1)  # and not without any
+    in_time = Run(hoag.plan(text_folds()), time_budget=500.0, before=late)
+    assert in_time.drive(Auto(), hoag.Box(-12, 12), before.lam).converged
 
 
 def test_without_time_for_anything_there_is_a_result_all_the_same():
@@ -665,7 +679,7 @@ def test_a_stop_in_the_middle_of_a_batch_leaves_the_rest_of_it():
     search, criterion = Batches(np.linspace(-1, 1, 12).reshape(2, 6, 1)), Bowl(1)
     result = hoag.minimize(criterion, search=search, callback=lambda step: step.k == 4)
     assert (result.status.reason, len(result.trace)) == ("callback", 4)
-    assert len(criterion.asked) == 5  # and the audit
+    assert len(criterion.asked) == 5  # and verification
     assert search.told == []
 
 

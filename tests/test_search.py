@@ -367,7 +367,7 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected
     assert result.cost.held_out == pytest.approx(counter["held_out"], abs=1e-9)
     total = sum(step.evaluation.cost.passes for step in result.trace)
     assert 0 < total == pytest.approx(result.trace[-1].cost.passes)
-    assert total < counter["passes"]  # the audit comes after the last step
+    assert total < counter["passes"]  # verification comes after the last step
 
 
 class CountingArray(np.ndarray):

@@ -452,7 +452,7 @@ def test_a_pickle_name_is_said_to_be_skops(tmp_path, capsys):
          "To look there, give --bounds LOW HIGH, logs of penalties."),
         ("criterion='brier': use 'huber'.", "--criterion brier: use 'huber'."),
         ("Column 1 of X (and 2 more) varies", "Column 'ward' (and 2 more) varies"),
-        ("the box was looked at, every 3 in lam.", "the box was looked at, every 3 in λ."),
+        ("the box was scanned, every 3 in lam.", "the box was scanned, every 3 in λ."),
     ],
 )  # fmt: skip
 def test_messages_speak_of_options(said, spoke):

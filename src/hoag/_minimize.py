@@ -88,7 +88,7 @@ def minimize(
 
 
 def _in_units(problem: Any, bounds: Any) -> Any:
-    """People's own problems, where their λ is linear and its bounds far apart in units of these."""
+    """Users' own problems, where their λ is linear and its bounds far apart in units of these."""
     if isinstance(problem, (list, tuple)):
         views = [one.layout for one in problem if isinstance(one, Derived)]
         for k, view in enumerate(views[1:], start=2):

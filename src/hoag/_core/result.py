@@ -9,8 +9,10 @@ import numpy as np
 
 from hoag._core.errors import _moved
 from hoag._core.numeric import DOUBT, Array
+from hoag._core.storable import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Cost:
     """What was spent. One A@v plus one Aᵀ@u over the training rows is one pass.
@@ -94,6 +96,7 @@ class Solve:
         return self.reason == "indefinite" or self.damping > 0
 
 
+@storable
 @dataclass(frozen=True)
 class Ask:
     """How precise, and how much of it, an evaluation is wanted.
@@ -130,6 +133,7 @@ class Ask:
         return not self.free and self.rows is None
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """f(λ) ± f_error and its approximate gradient p ± error.
@@ -215,6 +219,7 @@ class Evaluation:
         return replace(self, x=None, warm=None, tangents=None, folds=losses, parts=parts)
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Step:
     """One evaluation of a search: which, where, at what tolerance and cost since the start.
@@ -246,6 +251,7 @@ class Step:
         return flat if self.layout is None else self.layout.given_lam(flat)
 
 
+@storable
 @dataclass(frozen=True)
 class Status:
     """Why a search stopped: a word for programs, a sentence for people.
@@ -269,6 +275,7 @@ class Status:
         return self.sentence
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Result:
     """Where a search converged, or the best point that it evaluated.

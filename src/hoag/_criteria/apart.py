@@ -46,6 +46,8 @@ class Apart(Criterion):
     n_jobs   how many parts a search may take at a time, through joblib
     """
 
+    separable = True
+
     def __init__(self, groups: Index, sets: Sets, n_jobs: int | None = None) -> None:
         """`groups` of all slopes, (features, targets), and what is `separable` of them."""
         self.targets, self.owns = [targets for targets, _ in sets], [own for _, own in sets]

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from hoag._core import clock
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.storable import storable
 from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.moments import CellMoments
 from hoag._criteria.shared import SharedFolds, polished
@@ -163,6 +164,7 @@ class Fitted(NamedTuple):
     X: Array | None = None
 
 
+@storable
 class Warm(NamedTuple):
     X: Array
 

@@ -133,6 +133,8 @@ class Criterion(ABC):
     chosen: Chosen | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
+    # Whether f = Σ_t f_t(λ_t), which is searched part by part: it is an `_criteria.apart.Apart`.
+    separable: bool = False
 
     @property
     @abstractmethod

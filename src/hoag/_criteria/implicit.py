@@ -14,6 +14,7 @@ import numpy as np
 from hoag._core.errors import InnerProblemError, InvalidInput
 from hoag._core.numeric import EXACT, FALLEN, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.storable import storable
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient, unsolved
 from hoag._criteria.certificate import ROUGH, certify, hypergradient
 from hoag._criteria.sampled import Sampled
@@ -26,6 +27,7 @@ from hoag.problems import Counted, Point, Problem, adopt
 STRAIGHT = 0.9
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Warm:
     """x and q as they were at some λ, and where they were before that."""

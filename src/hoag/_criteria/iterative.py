@@ -23,6 +23,7 @@ import numpy as np
 from hoag._core import clock
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.storable import storable
 from hoag._criteria.base import no_gradient
 from hoag._criteria.secants import Preconditioner, Secants
 from hoag._criteria.shared import SharedFolds
@@ -46,6 +47,7 @@ class Start:
     at: Sums | None = None
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Iterate:
     """x_k and q_k, what all rows said there, and the steps d_k and e_k that follow from it."""

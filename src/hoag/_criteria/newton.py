@@ -20,6 +20,7 @@ import numpy.typing as npt
 from hoag._core import clock
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, ROUNDING, Array
+from hoag._core.storable import storable
 from hoag._criteria.curvature.base import Curvature, Expense
 from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.penalties import Penalty, QuadraticForm
@@ -29,6 +30,7 @@ from hoag._linalg.operator import Inverse
 from hoag.inner import Continued, line_search
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class State:
     """x_k with the sums there, and what the curvature formed last, here or at an earlier x."""

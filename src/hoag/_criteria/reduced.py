@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.numeric import ROUNDING, Array
+from hoag._core.storable import storable
 from hoag._glm.basis import Precondition, Subspace
 from hoag._glm.model import LinearModel
 from hoag.inner import Newton
@@ -33,6 +34,7 @@ STEPS_MOVED, STEPS_LAST = 2, 20
 FAR = 1.0
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Reduced:
     """The model in one basis at one λ: c nearly minimises h, t = dc/dλ, p = ∇₁g·t.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoag._core.numeric import EXACT, Array
+from hoag._core.storable import storable
 from hoag._criteria.reduced import MOST
 from hoag._glm.penalties import QuadraticForm
 from hoag._linalg.symmetric import eigenvectors
@@ -41,6 +42,7 @@ class Preconditioner(ABC):
         return None
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Secants:
     """Steps v_k with ∇²L_k v_k, for every fold."""

@@ -22,6 +22,7 @@ import numpy as np
 from hoag._core import clock
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.storable import storable
 from hoag._criteria.base import SPACING, Traits, no_gradient, sample_size
 from hoag._criteria.fits import ROUGH, FoldedFits
 from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
@@ -62,6 +63,7 @@ class CellCurvature(Preconditioner):
         )
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """x_k of all folds with the sums there, and the cells' matrices H at `about`, a common point.

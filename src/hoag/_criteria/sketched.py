@@ -18,6 +18,7 @@ import numpy as np
 
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
+from hoag._core.storable import storable
 from hoag._criteria import fits
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.iterative import Iterate, Iterative, Start
@@ -31,6 +32,7 @@ from hoag._glm.penalties import QuadraticForm
 ROUGH = fits.ROUGH / 3
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Local:
     """f and p of all rows at one λ, and how they change from there:
@@ -68,6 +70,7 @@ class Local:
         return value, self.grad + self.slope * d
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Sampled:
     """The sample's own evaluation; the last iterate on all rows, and f and p as it had them.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
+from hoag._core.storable import storable
 from hoag._glm.rows import Rows
 from hoag._linalg.orthogonal import orthonormal
 from hoag._linalg.symmetric import eigenvectors
@@ -62,6 +63,7 @@ def setup_passes(rows: Rows, outputs: int) -> float:
     return (features / 2 if features <= FEW else 0.5) / outputs
 
 
+@storable
 class Subspace:
     """V, Z = A V and Z′ = A′V, column after column; the first of them are the intercepts.
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
+from hoag._core.storable import storable
 from hoag._glm.chunks import CellRows
 from hoag._glm.losses import Loss, OuterLoss
 from hoag._glm.losses.base import one_loss
@@ -33,6 +34,7 @@ from hoag._glm.term import Predictor
 from hoag.problems import Ledger
 
 
+@storable
 class Sums(NamedTuple):
     """What one pass over all rows finds at x₁ … x_K, one for each of K folds."""
 

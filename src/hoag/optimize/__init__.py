@@ -9,16 +9,14 @@
 0.00
 """
 
-from hoag.optimize.asks import Evaluate, Journal, Note
+from hoag.optimize.asks import Evaluate, Note
 from hoag.optimize.auto import Auto
 from hoag.optimize.base import Search
-from hoag.optimize.bayes import Bayes
-from hoag.optimize.blackbox import Grid, Random
+from hoag.optimize.blackbox import TPE, Bayes, Grid, Random
 from hoag.optimize.growing import Growing
-from hoag.optimize.hoag import Hoag
+from hoag.optimize.hoag import Adaptive, Constant, Hoag
+from hoag.optimize.journal import Journal
 from hoag.optimize.run import Run
-from hoag.optimize.steps import Adaptive, Constant
-from hoag.optimize.tpe import TPE
 
 __all__ = [
     "TPE",

@@ -1,14 +1,13 @@
-"""What a search asks and says, and the journal of what it was answered."""
+"""What a search asks and says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from hoag._core.domain import Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation, Status
@@ -18,8 +17,8 @@ from hoag._core.result import Ask, Evaluation, Status
 class Evaluate:
     """What a search wants to know: f at λ, as `ask` says, from where `start` ended.
 
-    `told` makes of the answer what the trace says about the step, for looks that are asked for
-    together; else the search yields a Note.
+    `told` makes of the answer what the trace says about the step, for evaluations that are asked
+    for together; else the search yields a Note.
 
     >>> import hoag
     >>> import numpy as np
@@ -31,6 +30,11 @@ class Evaluate:
     ask: Ask
     start: Evaluation | None = None
     told: Callable[[Evaluation], Note] | None = None
+
+    @property
+    def from_nowhere(self) -> Ask | None:
+        """What is asked, where values at many λ may be had in one go: no steps, and no start."""
+        return None if self.ask.whole or self.start is not None else self.ask
 
 
 @dataclass(frozen=True)
@@ -75,71 +79,23 @@ class Profile:
     start: Evaluation
     places: Array
 
+    from_nowhere = None
+
+    @property
+    def lam(self) -> Array:
+        return self.start.lam
+
 
 # The share of itself to which f is computed where a search has no tolerance of its own, and where
 # it only compares values.
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields a Evaluate, Axes or a list of both, a Verify, a Note, Chosen or Lipschitz(); is sent an
+# Yields an Evaluate, Profile or a list of both, a Verify, Note, Chosen or Lipschitz(); is sent an
 # Evaluation, a list of them, whether to stop, nothing, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
 Steps = Asking[Status]
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """One line of a journal: what was asked or what happened, and the answer in numbers."""
-
-    what: str  # "evaluate", "profile", "verify", "certify", "solution", "lipschitz" or "stop"
-    lam: Array | None = None
-    ask: Ask | None = None
-    answer: Any = None
-    seconds: float = 0.0
-
-
-@dataclass(eq=False)
-class Journal:
-    """What every ask was answered, and the few evaluations that a search goes on from.
-
-    `entries` are numbers. `held` has the whole evaluations, with (x, q), that the search or the run
-    still holds: those and no others may be asked to start from. Replayed into the same search, on
-    the same criterion, a journal brings it to the same place: Run(..., replay=journal). It pickles.
-
-    >>> import hoag
-    >>> from sklearn.datasets import load_diabetes
-    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
-    >>> run = hoag.optimize.Run(hoag.plan(folds))
-    >>> result = run.drive(hoag.optimize.Grid(3), hoag.Box(-3, 3), folds[0].lam0)
-    >>> [entry.what for entry in run.journal.entries][:3]
-    ['evaluate', 'evaluate', 'evaluate']
-    """
-
-    entries: list[Entry] = field(default_factory=list)
-    held: dict[int, Evaluation] = field(default_factory=dict)
-
-    def before_stop(self) -> Journal:
-        """The journal up to where the clock or a callback stopped the search, to go on with it."""
-        stops = [k for k, entry in enumerate(self.entries) if entry.what == "stop"]
-        return Journal(self.entries[: stops[0]], self.held) if stops else self
-
-
-def on_bounds(lam: Array, p: Array, domain: Domain) -> str:
-    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence.
-
-    What else holds λ in a domain, such as that weights sum to one, is meant and not worth a word.
-    """
-    lower, upper = domain.sides(lam.size)
-    free = lower < upper  # a λ that somebody fixed is where it was wanted
-    low = np.flatnonzero(free & (lam <= lower) & (p > 0))
-    high = np.flatnonzero(free & (lam >= upper) & (p < 0))
-    if low.size + high.size == 0:
-        return ""
-    if low.size + high.size > 1:
-        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
-    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
-    return f"{domain.told(lam, j)} is on its {side} bound: the best value may lie beyond."
 
 
 def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
@@ -157,6 +113,18 @@ def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
                 ends[k] = end.value
         going, answers = still, (yield asked) if asked else []
     return [ends[k] for k in range(len(searches))]
+
+
+def relayed(search: Asking[T], answered: Callable[[Any], Asking[Any]]) -> Asking[T]:
+    """A search whose asks are answered by way of others."""
+    answer: Any = None
+    while True:
+        try:
+            asked = search.send(answer)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        answer = yield from answered(asked)
 
 
 def sentence(*parts: str) -> str:

@@ -1,26 +1,52 @@
-"""The default search: λ tuned for about the price of one fit."""
+"""The default search: λ tuned for about the price of one fit, by a portfolio of searches.
+
+minimize   what is cheaper comes first, and the search of f begins at its minimum:
+           a surrogate of f, with a minimum nearby   at the λ found
+           f with one λ for all penalties            at λ·(1, …, 1), and never ends worse
+           nothing                                   at lam0
+           f = Σ_t f_t(λ_t) is searched part by part: see `separable`
+steps      no box             projected quasi-Newton steps
+           one λ              the root of p, after a scan of the box where values are cheap
+           several, ∇²f       Newton steps; first on a sample of the rows, or by slopes
+           several            quasi-Newton steps
+           before the last two the whole box is surveyed on a sample of the rows, where there is one
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hoag._core.domain import Box, Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Result
-from hoag._criteria.apart import Apart
+from hoag._core.result import Ask, Evaluation, Result
 from hoag._criteria.base import Criterion, Traits
 from hoag.optimize import newton, projected, quasi_newton, root
-from hoag.optimize.apart import Own, Searches
 from hoag.optimize.asks import ACCURACY, Steps, check_max_iter, sentence
 from hoag.optimize.base import Search
-from hoag.optimize.newton import little_gained
 from hoag.optimize.run import OnStep, Run
+from hoag.optimize.separable import PartSearch, SeparableSearch
 from hoag.optimize.survey import lowest_of, survey
+
+
+class Stage(NamedTuple):
+    """A cheaper criterion, and how the search of f begins at its minimum.
+
+    carry   its λ as one of f
+    within  it is f on a part of the domain: the end must not be worse than its minimum
+    """
+
+    search: Auto
+    criterion: Criterion
+    domain: Box
+    lam0: Array
+    carry: Callable[[Array], Array]
+    within: bool
 
 
 def check_starts(starts: Any) -> None:
@@ -34,15 +60,15 @@ class Auto(Search):
     tol          stop when the loss can fall by no more than this share of itself, by its slope,
                  the error of that slope, and the curvature
     max_iter     the most evaluations, times `starts`
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
     starts       with several penalties whose ∇²f is known: so many descents, the first from the
                  best shared penalty, the others from far above it, far below it and between.
                  "auto": three where f is exact and cheap and targets are tuned together, in
                  max_iter evaluations; else one
 
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
-    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is looked
-    over on one first. A domain that is no box is not looked over: from lam0 on, steps go down
+    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is
+    surveyed on one first. A domain that is no box is not: from lam0 on, steps go down
     within it.
 
     >>> import hoag
@@ -81,7 +107,9 @@ class Auto(Search):
     @property
     def most_steps(self) -> int:
         """Where targets are searched one by one, a step is a part of them."""
-        return max(Searches.batches, self._evaluations)
+        return max(SeparableSearch.batches, self._evaluations)
+
+    # ---- what comes before f
 
     def minimize(
         self,
@@ -91,82 +119,57 @@ class Auto(Search):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
-        if not isinstance(domain, Box):
+        if isinstance(domain, Box) and criterion.separable:
+            starts = 1 if self.starts == "auto" else self.starts
+            part = PartSearch(self.tol, self._evaluations, starts)
+            parts = SeparableSearch(part, criterion, domain, self.time_budget, certificate)
+            return parts.run(on_step)
+        stage = self._cheaper(criterion, domain, lam0) if isinstance(domain, Box) else None
+        if stage is None:
             return super().minimize(criterion, domain, lam0, on_step, certificate)
-        if isinstance(criterion, Apart):
-            own = Own(self.tol, self._evaluations, 1 if self.starts == "auto" else self.starts)
-            return Searches(own, criterion, domain, self.time_budget, certificate).run(on_step)
-        if criterion.surrogate is not None:
-            return self._from_surrogate(
-                criterion.surrogate(), criterion, domain, lam0, on_step, certificate
-            )
-        if criterion.shared is None:
-            return super().minimize(criterion, domain, lam0, on_step, certificate)
-        return self._from_shared(criterion.shared(), criterion, domain, on_step, certificate)
-
-    def _from_surrogate(
-        self,
-        cheap: Criterion,
-        criterion: Criterion,
-        domain: Box,
-        lam0: Array,
-        on_step: OnStep | None,
-        certificate: str,
-    ) -> Result:
-        """From where a search of another criterion, which costs next to nothing beside it, ends."""
-        rough = Auto(self.tol, self.max_iter or 1, self.time_budget, self.starts)
-        there = rough.minimize(cheap, domain, lam0, certificate="none")
-        left = None if self.time_budget is None else max(self.time_budget - there.seconds, 0.0)
-        run = Run(criterion, on_step, left, certificate)
-        run.cost = there.cost
-        found = run.drive(self, domain, there.lam)
-        return replace(found, seconds=found.seconds + there.seconds)
-
-    def _from_shared(
-        self,
-        shared: Criterion,
-        criterion: Criterion,
-        domain: Box,
-        on_step: OnStep | None,
-        certificate: str,
-    ) -> Result:
-        """From the best λ that is the same for all, for the price of one more fit.
-
-        What is returned is never worse: should the search have gone astray, it is that λ.
-        """
-        alike = criterion.traits.alike
-        alike = np.ones(domain.size) if alike is None else alike
-        line = domain.line(alike)
-        rough = Auto(self.tol, self.max_iter or 1, self.time_budget)
-        one = rough.minimize(shared, line, line.project(np.zeros(1)), certificate="none")
-        start = domain.project(one.lam[0] * alike)
-        left = None if self.time_budget is None else max(self.time_budget - one.seconds, 0.0)
-        run = Run(criterion, on_step, left, certificate)
-        run.cost = one.cost
+        before = stage.search.minimize(stage.criterion, stage.domain, stage.lam0, None, "none")
+        start = stage.carry(before.lam)
+        run = Run(criterion, on_step, self.time_budget, certificate, before=before)
         found = run.drive(self, domain, start)
-        found = replace(found, seconds=found.seconds + one.seconds)
-        if found.value > one.value:
-            begun = criterion.evaluate(start, Ask(self.tol * one.value))
-            known = criterion.verify(begun, self.tol * one.value)
+        return self._never_worse(found, before, criterion, start) if stage.within else found
+
+    def _cheaper(self, criterion: Criterion, domain: Box, lam0: Array) -> Stage | None:
+        limits = self.tol, self.max_iter or 1, self.time_budget
+        if criterion.surrogate is not None:
+            rough = Auto(*limits, self.starts)
+            return Stage(rough, criterion.surrogate(), domain, lam0, domain.project, False)
+        if criterion.shared is not None:
+            direction = newton.shared_direction(criterion.traits, domain.size)
+            line = domain.line(direction)
+            begin = line.project(np.zeros(1))
+
+            def carry(t: Array) -> Array:
+                return domain.project(t[0] * direction)
+
+            return Stage(Auto(*limits), criterion.shared(), line, begin, carry, True)
+        return None
+
+    def _never_worse(
+        self, found: Result, before: Result, criterion: Criterion, start: Array
+    ) -> Result:
+        """What was found, or where it began, should the search have gone astray."""
+        status = found.status
+        if found.value > before.value:
+            begun = criterion.evaluate(start, Ask(self.tol * before.value))
+            known = criterion.verify(begun, self.tol * before.value)
             if known.value < found.value:
                 far = known.value < found.value - self.tol * abs(found.value)
-                told = f"{found.status} But one shared penalty is better, and is returned."
-                return replace(
-                    found,
-                    evaluation=known,
-                    status=replace(
-                        found.status,
-                        reason="left_behind" if far else found.status.reason,
-                        sentence=told,
-                    ),
-                    cost=found.cost + begun.cost + known.cost,
-                )
-        shared_g, own_g = (
-            np.array([part.g for part in result.evaluation.parts]) for result in (one, found)
-        )
-        gain = little_gained(shared_g, own_g) if found.converged else ""
-        status = replace(found.status, sentence=sentence(found.status.sentence, gain))
-        return replace(found, status=status)
+                reason = "left_behind" if far else status.reason
+                told = f"{status} But one shared penalty is better, and is returned."
+                cost = found.cost + begun.cost + known.cost
+                status = replace(status, reason=reason, sentence=told)
+                return replace(found, evaluation=known, status=status, cost=cost)
+        gain = ""
+        if status.converged:
+            gain = newton.little_gained(_by_fold(before.evaluation), _by_fold(found.evaluation))
+        return replace(found, status=replace(status, sentence=sentence(str(status), gain)))
+
+    # ---- f itself
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1
@@ -175,22 +178,24 @@ class Auto(Search):
         if lam0.size == 1:
             return (yield from root.descend(domain, lam0, self.tol, most, traits))
         lam = yield from survey(domain, lam0, traits)
-        taken = 0
-        if traits.has_hessian and traits.sample is not None and most > 1:
+        if not traits.has_hessian:
+            return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))
+        rough, taken, starts = None, 0, self.starts
+        if most > 1 and traits.sample is not None:
             # What is left to do on all rows is to go from the sample's λ to theirs.
             rough = newton.descend(domain, lam, 10 * ACCURACY, most - 1, traits)
-            best, taken = yield from lowest_of(rough, traits.sample)
-            limits = self.tol, self._evaluations
-            there = replace(traits, scan_spacing=None)
-            return (yield from newton.descend(domain, best.lam, *limits, there, taken=taken))
-        if traits.has_hessian and traits.rows is not None and most > 1:
+            traits, starts = replace(traits, scan_spacing=None), 1
+        elif most > 1 and traits.rows is not None:
             # Far from a minimum steps along the slopes end in better basins than Newton's.
-            begun = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)
-            best, taken = yield from lowest_of(begun)
+            rough = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)
+        if rough is not None:
+            best, taken = yield from lowest_of(rough, traits.sample)
             lam = best.lam
-        if traits.has_hessian:
-            several = traits.exact and traits.rows is None  # a box that was surveyed needs no more
-            starts = (3 if several else 1) if self.starts == "auto" else self.starts
-            limits = self.tol, self._evaluations
-            return (yield from newton.descend(domain, lam, *limits, traits, starts, taken=taken))
-        return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))
+        if starts == "auto":  # a box that was surveyed needs no more than one
+            starts = 3 if traits.exact and traits.rows is None else 1
+        limits = self.tol, self._evaluations
+        return (yield from newton.descend(domain, lam, *limits, traits, starts, taken=taken))
+
+
+def _by_fold(found: Evaluation) -> Array:
+    return np.array([part.g for part in found.parts])

@@ -26,10 +26,10 @@ class Search(Settings, ABC):
                  the best one seen is
     domains      the domains that it can search: Box, or Domain for all that have `project`. With
                  another one a run says so, and `steps` is not asked
-    accuracy     the share of itself to which f is settled at the end
+    accuracy     the share of itself to which f is verified at the end
     by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
                  error of p measured
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
     max_iter     the most steps, if that is known
 
     >>> import hoag

@@ -1,6 +1,6 @@
 """The file that keeps the runs of a search while it goes on, so that it outlives its process.
 
-    with kept("run.ckpt", fingerprint): every Run that is made takes the next place in the file
+    with kept("run.ckpt", fingerprint): every Run that is made takes the next slot in the file
 
 A run that had ended is answered by its result; one that had not goes on from its journal, bit by
 bit as it would have; those after it begin. The file is written whole: beside it, to the disk, and
@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 from hoag._core.errors import InvalidInput
 from hoag._core.result import Result
 from hoag._core.writing import destination, write_atomically
-from hoag.optimize import plain
-from hoag.optimize.asks import Journal
+from hoag.optimize import storage
 from hoag.optimize.fingerprint import Fingerprint, difference
+from hoag.optimize.journal import Journal
 
 # Ends of a run that somebody may wish to go on from: the journal is kept, and not the result.
 OPEN = ("callback", "time_budget", "interrupted", "failed")
@@ -34,7 +34,7 @@ _current: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
 
 
 def current() -> Checkpoint | None:
-    """The checkpoint in which the next run takes its place."""
+    """The checkpoint in which the next run takes its slot."""
     return _current.get()
 
 
@@ -63,25 +63,25 @@ def told(checkpoint: Checkpoint | None, result: Result) -> Result:
 
 
 def alone() -> AbstractContextManager[Any]:
-    """What is searched for inside an evaluation or a callback has no place in the file."""
+    """What is searched for inside an evaluation or a callback has no slot in the file."""
     return _entered(None)
 
 
-class Place:
+class Slot:
     """One run in a checkpoint: what it began with, and its journal or its result.
 
     `ended` is whether it was answered by its result.
     """
 
-    def __init__(self, checkpoint: Checkpoint, known: plain.Packed | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, known: storage.Stored | None) -> None:
         self.checkpoint, self.packed, self.ended = checkpoint, known, False
-        self._growing = plain.Growing()
+        self._log = storage.PackedList()
 
     def begun(self, about: str) -> Journal | Result | None:
         """What the file knows of a run that begins like this; None where it is another one."""
         self._about = about
         try:
-            known = None if self.packed is None else plain.unpack(self.packed)
+            known = None if self.packed is None else storage.unpack(self.packed)
         except (KeyError, TypeError) as error:
             self.checkpoint.refuse(f"holds what this version of hoag does not know ({error})")
         if known is None:
@@ -96,7 +96,7 @@ class Place:
 
     def due(self, entries: int) -> bool:
         """Whether a write of so many entries is within the share of the time that it may take."""
-        new = (entries - self._growing.size) * self.checkpoint.each
+        new = (entries - self._log.size) * self.checkpoint.each
         wait = new * (1 / self.checkpoint.share - 1)
         return time.perf_counter() >= self.checkpoint.next_write + wait
 
@@ -106,10 +106,10 @@ class Place:
         try:
             if isinstance(run, Journal):
                 rest = {"held": run.held, "about": self._about}
-                self.packed = self._growing.pack("entries", run.entries, rest)
+                self.packed = self._log.pack("entries", run.entries, rest)
             else:
-                self.packed = plain.pack({"result": run, "about": self._about})
-        except plain.Unstorable as kind:
+                self.packed = storage.pack({"result": run, "about": self._about})
+        except storage.Unstorable as kind:
             self.packed = None
             self.checkpoint.warn(
                 f"{self.checkpoint.path} cannot keep what this search goes on from: {kind} is no "
@@ -121,13 +121,13 @@ class Place:
 class Checkpoint:
     """The runs of one search in a file.
 
-    path         where; an npz archive, see hoag.optimize.plain
+    path         where; an npz archive, see hoag.optimize.storage
     fingerprint  what the search is of. A file with another one is refused
 
     `interrupted` is whether Ctrl-C has ended a run: those that follow end after one evaluation.
     """
 
-    version = 1
+    version = 2
     share = 0.1  # of the time, that may be spent on writing
     each = 2e-4  # seconds that it takes to pack an entry, about
 
@@ -138,10 +138,10 @@ class Checkpoint:
             self.path = Path(os.fspath(path))
         except TypeError:
             raise InvalidInput(f"checkpoint={path!r}: give the path of a file, or None.") from None
-        self.fingerprint = fingerprint | {"hoag": {"version": __version__}}
+        self.fingerprint = fingerprint | {"hoag": {"version": (__version__, __version__)}}
         self.interrupted, self.next_write = False, 0.0
-        self._places: list[Place] = []
-        self._known: list[plain.Packed | None] = [*self._read()]
+        self._slots: list[Slot] = []
+        self._known: list[storage.Stored | None] = [*self._read()]
         self._lock, self._warned = Lock(), False
         if not self._known:
             self.write(time.perf_counter())
@@ -160,21 +160,21 @@ class Checkpoint:
     @property
     def only_read(self) -> bool:
         """Whether every run was answered by its result."""
-        return bool(self._places) and all(place.ended for place in self._places)
+        return bool(self._slots) and all(slot.ended for slot in self._slots)
 
-    def place(self) -> Place | None:
+    def slot(self) -> Slot | None:
         """For the next run."""
         if self.interrupted:
             return None
-        k = len(self._places)
-        self._places.append(Place(self, self._known[k] if k < len(self._known) else None))
-        return self._places[-1]
+        k = len(self._slots)
+        self._slots.append(Slot(self, self._known[k] if k < len(self._known) else None))
+        return self._slots[-1]
 
-    def forget_after(self, place: Place) -> None:
+    def forget_after(self, slot: Slot) -> None:
         """What comes after a run that begins otherwise is of other runs, too."""
-        k = self._places.index(place)
+        k = self._slots.index(slot)
         del self._known[k:]
-        for other in self._places[k + 1 :]:
+        for other in self._slots[k + 1 :]:
             other.packed = None
 
     # ---- reading
@@ -184,7 +184,7 @@ class Checkpoint:
             f"{self.path} {why}. Give another path, or delete it to start afresh."
         ) from None
 
-    def _read(self) -> list[plain.Packed]:
+    def _read(self) -> list[storage.Stored]:
         target = destination(self.path)
         if not target.parent.is_dir():
             raise InvalidInput(
@@ -193,8 +193,8 @@ class Checkpoint:
         if not target.exists():
             return []
         try:
-            found = plain.Archive(target.read_bytes())
-        except plain.Damaged:
+            found = storage.Archive(target.read_bytes())
+        except storage.Damaged:
             self.refuse(
                 "is no checkpoint, or a damaged one: some of its bytes are missing or are not "
                 "those that were written"
@@ -229,9 +229,9 @@ class Checkpoint:
         """All runs, whole; what that took since `start` sets when the next may come."""
         with self._lock:
             head = {"hoag_checkpoint": self.version, "fingerprint": self.fingerprint}
-            runs = [place.packed for place in self._places] + self._known[len(self._places) :]
+            runs = [slot.packed for slot in self._slots] + self._known[len(self._slots) :]
             try:
-                whole = plain.archive(head, [run or plain.pack(None) for run in runs])
+                whole = storage.archive(head, [run or storage.pack(None) for run in runs])
                 write_atomically(self.path, whole)
             except (OSError, InvalidInput) as error:  # full, or somebody else's by now
                 self.warn(f"The checkpoint: {error} The search goes on, and tries again later.")

@@ -1,4 +1,4 @@
-"""The default search on samples of the rows that grow: λ is near before all rows are looked at."""
+"""The default search on samples of the rows that grow: λ is near before all rows are used."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hoag._core.result import Evaluation
 from hoag._criteria.base import Traits
 from hoag.optimize.asks import Asking, Evaluate, Steps, sentence
 from hoag.optimize.auto import Auto
-from hoag.optimize.curvature import acting
-from hoag.optimize.quasi_newton import Descent, InBox
+from hoag.optimize.quasi_newton import InBox, SecantDescent
+from hoag.optimize.steps import acting
 
 
 class Growing(Auto):
@@ -26,7 +26,7 @@ class Growing(Auto):
                  error is half as large
     seed         of the order in which rows come into samples
     max_iter     the most evaluations, of all sizes together
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
 
     On a sample λ moves while its slope is larger than the sampling error of that slope, which is
     measured (hoag._criteria.sampled); then the sample grows, and λ, x, q and what is known of ∇²f
@@ -78,7 +78,7 @@ class Growing(Auto):
         return (yield from descent.from_there(domain.project(lam), last))
 
     def _on(
-        self, rows: int, descent: Descent, lam: Array, last: Evaluation | None
+        self, rows: int, descent: SecantDescent, lam: Array, last: Evaluation | None
     ) -> Asking[tuple[Evaluation | None, bool]]:
         """Where a descent comes to on a sample, and whether nothing is left to gain, by `tol`.
 

@@ -1,7 +1,11 @@
-"""Algorithm 1 of "Hyperparameter optimization with approximate gradient" (Pedregosa, 2016)."""
+"""Algorithm 1 of "Hyperparameter optimization with approximate gradient" (Pedregosa, 2016).
+
+The length of its steps λ ← P_D(λ − p/L) is up to a step rule: Constant(L), or Adaptive() as there.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,21 +17,127 @@ from hoag._core.domain import Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Evaluation, Status
+from hoag._core.settings import Settings
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import (
-    ACCURACY,
-    Evaluate,
-    Lipschitz,
-    Note,
-    Steps,
-    check_max_iter,
-    on_bounds,
-    sentence,
-)
+from hoag.optimize.asks import ACCURACY, Evaluate, Lipschitz, Note, Steps, check_max_iter
 from hoag.optimize.base import Search
-from hoag.optimize.curvature import steepest
-from hoag.optimize.steps import AHEAD, Adaptive, StepRule, gradient_error
+from hoag.optimize.steps import AHEAD, Descent, M, gradient_error, mapping, size, steepest
 from hoag.schedules import Exponential, Schedule
+
+
+class StepRule(Settings, ABC):
+    @property
+    def needs_lipschitz(self) -> bool:
+        """Whether `next` wants the Lipschitz constant of g from the data."""
+        return False
+
+    @abstractmethod
+    def first(self, p: Array) -> float: ...
+    @abstractmethod
+    def next(
+        self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
+    ) -> float: ...
+
+
+class Constant(StepRule):
+    """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz.
+
+    >>> from hoag.optimize import Constant, Hoag
+    >>> Hoag(step=Constant(L=10.0))
+    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Constant(L=10.0))
+    """
+
+    def __init__(self, L: float) -> None:
+        if not (np.isfinite(L) and L > 0):
+            raise InvalidInput(f"Constant(L={L}): L must be a positive number.")
+        self.L = float(L)
+
+    def first(self, p: Array) -> float:
+        return self.L
+
+    def next(
+        self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
+    ) -> float:
+        return self.L
+
+
+class Adaptive(StepRule):
+    """Enlarge the step by `grow` when the descent that L promises was seen, else halve it.
+
+    With Δ = ‖λ_k − λ_{k−1}‖ and the L that made this step, the test is
+
+        g_k ≤ g_{k−1} + C ε_k + ε_{k−1}(C + M) Δ − (L/2) Δ²
+
+    C is the Lipschitz constant of g in x, a number or "data" for the problem's own. The paper
+    displays LΔ² in place of (L/2)Δ²; `descent="displayed"` selects it. On a convex stretch that
+    form holds only through the slack, so with a small C the step halves itself to nothing. The
+    slack takes ε_k for a bound on ‖x_k − X(λ_k)‖, which it is where the strong convexity of h is
+    known; elsewhere ε_k bounds ‖∇₁h‖.
+
+    Two things are ours. g_k stands for f(λ_k), and is taken as g − q·∇₁h, which is nearer to it: at
+    loose tolerances g alone may not move at all between two steps. And there is a safeguard: ∇f
+    changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its Lipschitz constant is at
+    least `shown`, and so is L. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws
+    λ across the box into a flat region before halving can catch up, and near the optimum the step
+    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant;
+    a larger `grow` than the paper's β = 1.05 then makes nearly all of them so. No hyperparameter
+    moves by more than `longest` in one step. safeguards=False leaves all three out.
+
+    >>> from hoag.optimize import Adaptive, Hoag
+    >>> Hoag(step=Adaptive(C=2.0))
+    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Adaptive(C=2.0))
+    """
+
+    SHRINK = 0.5  # the paper's α
+
+    def __init__(
+        self,
+        C: float | str = 1.0,
+        descent: str = "proved",
+        grow: float = 1.05,
+        longest: float = np.inf,
+        safeguards: bool = True,
+    ) -> None:
+        if C != "data" and (isinstance(C, str) or not (np.isfinite(C) and C >= 0)):
+            raise InvalidInput(f"Adaptive(C={C!r}): give a number ≥ 0, or 'data'.")
+        if descent not in ("proved", "displayed"):
+            raise InvalidInput(f"descent={descent!r}: use 'proved' (L/2 Δ²) or 'displayed' (LΔ²).")
+        if not (np.isfinite(grow) and grow > 1):
+            raise InvalidInput(f"Adaptive(grow={grow!r}): give a number above 1.")
+        self.C = C
+        self.descent = descent
+        if not longest > 0:
+            raise InvalidInput(f"Adaptive(longest={longest!r}): give a positive number.")
+        self.grow = grow
+        self.longest = longest
+        self.safeguards = safeguards
+
+    @property
+    def needs_lipschitz(self) -> bool:
+        return self.C == "data"
+
+    def first(self, p: Array) -> float:
+        """L₁ = ‖p₁‖, so that the first step has length at most 1."""
+        return float(np.linalg.norm(p)) or 1.0
+
+    def next(
+        self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
+    ) -> float:
+        delta = float(np.linalg.norm(now.lam - before.lam))
+        if delta == 0:
+            return L
+        C = C if isinstance(self.C, str) else self.C
+        eps_before, eps_now = eps
+        slack = C * eps_now + eps_before * (C + M) * delta
+        promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2
+        if not self.safeguards:
+            descended = now.g <= before.g + slack - promised
+            return L / (self.grow if descended else self.SHRINK)
+        descended = now.value <= before.value + slack - promised
+        errors = gradient_error(before, eps_before) + gradient_error(now, eps_now)
+        shown = (float(np.linalg.norm(now.grad - before.grad)) - errors) / delta
+        short = float(np.max(np.abs(now.grad))) / self.longest
+        return max(L / (self.grow if descended else self.SHRINK), shown, short)
 
 
 class Hoag(Search):
@@ -47,7 +157,7 @@ class Hoag(Search):
                  one more promises, while no hyperparameter, moved by one, promises more than five
                  times `gain`. 0: never for this reason
     max_iter     the most evaluations
-    time_budget  seconds; looked at within evaluations, too
+    time_budget  seconds; it ends evaluations, too
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -104,10 +214,11 @@ class Hoag(Search):
         lam, L, scale, waited_with = lam0, np.nan, np.nan, np.inf
         now: Evaluation | None = None
         taken: deque[_Taken] = deque(maxlen=self.STALL_STEPS + 1)
-        first_size, most = np.nan, int(self.max_iter or 1)
+        first_size, descent = np.nan, Descent(domain, self.gain, int(self.max_iter or 1))
         origin: tuple[float, Evaluation, float] | None = None  # L, p, ε of the last step taken
-        for k in range(1, most + 1):
-            eps = self._tolerance(k)
+        while True:
+            descent.evaluations += 1
+            eps = self._tolerance(descent.evaluations)
             now = yield Evaluate(lam, Ask(eps), now)  # (i), (ii), (iii)
             p = now.grad
             if origin is None:
@@ -116,16 +227,21 @@ class Hoag(Search):
                 first_size = 1 / L
             else:
                 L = self.step.next(origin[0], C, origin[1], now, (origin[2], eps))
-            mapping = float(np.linalg.norm(lam - domain.project(lam - p / scale)))
-            yield Note(1 / L, mapping)
+            slope = mapping(lam, p, domain, scale)
+            yield Note(1 / L, slope)
             error = gradient_error(now, eps, traits.exact)
-            note = sentence(on_bounds(lam, p, domain), now.note)
-            taken.append(_Taken(lam, 1 / L, mapping))
+            taken.append(_Taken(lam, 1 / L, slope))
             status = (
-                self._stationary(k, mapping, error / scale, note)
-                or self._no_gain(k, now, error, taken, domain, note)
-                or self._stalled(k, taken, first_size, now.note)
+                self._stationary(descent, now, slope, error / scale)
+                or self._no_gain(descent, now, error, taken)
+                or self._stalled(descent, now, taken, first_size)
             )
+            if status is None and descent.spent:
+                told = (
+                    f" with the gradient mapping at {slope:.1e} and its error at "
+                    f"{error / scale:.1e}, together above tol = {self.tol:g}"
+                )
+                status = descent.out_of_steps(now, "" if self.gain > self.tol else told)
             if status is not None:
                 return status
             # Where the direction is not known yet: stay and let ε shrink, while that helps.
@@ -135,15 +251,6 @@ class Hoag(Search):
                 continue
             origin = (L, now.light(), eps)
             lam = domain.project(lam - p / L)  # (iv)
-        if self.gain > self.tol:
-            state = f", before the loss had settled to within {self.gain:g} of itself."
-        else:
-            state = (
-                f" with the gradient mapping at {mapping:.1e} and its error at "
-                f"{error / scale:.1e}, together above tol = {self.tol:g}."
-            )
-        why = f"Stopped after max_iter = {self.max_iter} steps{state}"
-        return Status("max_iter", sentence(why, now.note if now else ""))
 
     def _tolerance(self, k: int) -> float:
         eps = float(self.schedule(k))
@@ -151,41 +258,29 @@ class Hoag(Search):
             raise InvalidInput(f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.")
         return eps
 
-    def _stationary(self, k: int, mapping: float, error: float, note: str) -> Status | None:
-        if not mapping + error <= self.tol:
+    def _stationary(
+        self, descent: Descent, now: Evaluation, slope: float, error: float
+    ) -> Status | None:
+        if not slope + error <= self.tol:
             return None
-        why = (
-            f"Converged at step {k}: the gradient mapping is {mapping:.1e} and its error "
-            f"{error:.1e}, together at most tol = {self.tol:g}."
-        )
-        return Status("converged", sentence(why, note))
+        why = f"the gradient mapping is {slope:.1e} and its error {error:.1e}"
+        return descent.at_rest(now, f"{why}, together at most tol = {self.tol:g}")
 
     def _no_gain(
-        self,
-        k: int,
-        now: Evaluation,
-        error: float,
-        taken: Sequence[_Taken],
-        domain: Domain,
-        note: str,
+        self, descent: Descent, now: Evaluation, error: float, taken: Sequence[_Taken]
     ) -> Status | None:
         """What more steps may gain, and the steepest slope in the box, as shares of the loss."""
         # a step that was just halved says little about the curvature
         L = min(1 / step.size for step in list(taken)[-self.STALL_STEPS // 2 :])
-        step = float(np.linalg.norm(now.lam - domain.project(now.lam - now.grad / L)))
+        step = mapping(now.lam, now.grad, descent.domain, L)
         ahead = AHEAD * L / 2 * (step + error / L) ** 2
-        steep = steepest(now.lam, now.grad, domain)
-        size = abs(now.value) or 1.0
-        if not (ahead <= self.gain * size and steep <= AHEAD * self.gain * size):
+        steep = steepest(now.lam, now.grad, descent.domain)
+        if not (ahead <= descent.goal(now) and steep <= AHEAD * descent.goal(now)):
             return None
-        why = (
-            f"Converged at step {k}: the loss can still fall by about {ahead / size:.1e} of "
-            f"itself, at most the {self.gain:g} asked for."
-        )
-        return Status("converged", sentence(why, note))
+        return descent.converged(now, ahead / size(now))
 
     def _stalled(
-        self, k: int, taken: Sequence[_Taken], first_size: float, note: str
+        self, descent: Descent, now: Evaluation, taken: Sequence[_Taken], first_size: float
     ) -> Status | None:
         last = list(taken)
         collapsed = last[-1].size < self.STALLED * first_size
@@ -197,13 +292,13 @@ class Hoag(Search):
         if not (max(moves) < self.STALLED and last[-1].mapping > self.tol and not waited):
             return None
         why = (
-            f"Stalled at step {k}: the last {self.STALL_STEPS} steps moved less than "
-            f"{self.STALLED:g} each, the step size is down to {last[-1].size:.1e}, and the "
-            f"gradient mapping is still {last[-1].mapping:.1e}, above tol = {self.tol:g}. The step "
-            "rule asks for more descent than g shows at these tolerances: try Adaptive() with a "
-            "larger C, or a tighter schedule."
+            f"the last {self.STALL_STEPS} steps moved less than {self.STALLED:g} each, the step "
+            f"size is down to {last[-1].size:.1e}, and the gradient mapping is still "
+            f"{last[-1].mapping:.1e}, above tol = {self.tol:g}. The step rule asks for more "
+            "descent than g shows at these tolerances: try Adaptive() with a larger C, or a "
+            "tighter schedule"
         )
-        return Status("stalled", sentence(why, note))
+        return descent.stalled(now, why)
 
 
 class _Taken(NamedTuple):

@@ -3,7 +3,7 @@
     s = argmin p·s + ½ sᵀ∇²f s   over λ + s in the box and |sⱼ| ≤ r
 
 ∇²f may bend downwards. The start is the best of one λ for all; and before a search says that it has
-converged, f is looked at along every axis, from bound to bound, by a model of it: where a penalty
+converged, f is scanned along every axis, from bound to bound, by a model of it: where a penalty
 has no effect any more, or leaves nothing of its coefficients, no slope leads out.
 """
 
@@ -26,13 +26,11 @@ from hoag.optimize.asks import (
     Profile,
     Steps,
     abreast,
-    on_bounds,
+    relayed,
     sentence,
 )
-from hoag.optimize.curvature import TINY
-from hoag.optimize.quasi_newton import SHORTEST
 from hoag.optimize.scan import RISEN, scan
-from hoag.optimize.steps import AHEAD, LONGEST
+from hoag.optimize.steps import AHEAD, LONGEST, SHORTEST, TINY, Descent, can_fall, mapping, size
 
 
 def descend(
@@ -52,16 +50,16 @@ def descend(
     at, if f is lower there than the number beside it; `taken` evaluations were made before.
     """
     at, start = yield from shared(domain, lam, traits)
-    alike = traits.alike
-    first = _Descent(domain, tol, max_iter, taken, alike)
+    direction = shared_direction(traits, domain.size)
+    first = NewtonDescent(domain, tol, max_iter, direction, taken)
     begun = yield from first.begin(at, start, lead)
     ends = [(yield from first.run(begun))]
     left = (max_iter - first.evaluations) // max(starts - 1, 1)
     if starts > 1 and left:
 
         def another(k: int) -> Asking[_End]:
-            search = _Descent(domain, tol, left, alike=alike)
-            there = at + _away(k, at.size, alike)
+            search = NewtonDescent(domain, tol, left, direction)
+            there = at + _away(k, direction)
             return (yield from search.run((yield from search.at(there, start))))
 
         ends += yield from abreast([another(k) for k in range(1, starts)])
@@ -100,18 +98,18 @@ def little_gained(shared: Array | None, own: Array | None) -> str:
     )
 
 
-def _away(k: int, size: int, alike: Array | None) -> Array:
+def _away(k: int, direction: Array) -> Array:
     """Where the k-th descent starts, less the best shared λ.
 
-    The first there, one far above, where nothing is in the model that a penalty holds and the look
+    The first there, one far above, where nothing is in the model that a penalty holds and the scan
     along the axes lets in what helps most; two far below, where no penalty hides a coefficient; and
     others drawn from between. Of 300 random problems the first and third left 5 in a worse basin
     than eight descents find, all three 1; the start above was chosen on them.
     """
-    weaker = -LONGEST * (np.ones(size) if alike is None else alike)
+    weaker = -LONGEST * direction
     if k < 4:
         return (0.0, -4.0, 4.0, 6.0)[k] * weaker
-    return np.asarray(4 * np.random.default_rng(k).uniform(size=size) * weaker)
+    return np.asarray(4 * np.random.default_rng(k).uniform(size=direction.size) * weaker)
 
 
 def _basins(values: list[float], tol: float) -> int:
@@ -120,51 +118,50 @@ def _basins(values: list[float], tol: float) -> int:
     return 1 + int(np.sum(np.diff(ordered) > 10 * tol * np.abs(ordered[1:])))
 
 
+def shared_direction(traits: Traits, size: int) -> Array:
+    """In which all penalties grow alike."""
+    return np.ones(size) if traits.alike is None else traits.alike
+
+
 def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
-    """The best λ that is the same for all, as looks from strong to weak tell, and a start there."""
-    alike = np.ones(domain.size) if traits.alike is None else traits.alike
-    line = domain.line(alike)
+    """The best λ that is the same for all, by a scan from strong to weak, and a start there."""
+    direction = shared_direction(traits, domain.size)
+    line = domain.line(direction)
     low, high = float(line.lower[0]), float(line.upper[0])
     if low == high or traits.scan_spacing is None:
         return lam, None
-    ask, answer = Ask(np.inf, free=True), None
-    asking = scan(line, traits.scan_spacing, ask, risen=RISEN)
     seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
 
     def whole(start: Evaluation | None) -> Evaluation | None:
         return next((real for along, real in seen if along is start), None)
 
-    while True:
-        try:
-            look = asking.send(answer)
-        except StopIteration as end:
-            basin = end.value.best
-            return domain.project(basin.lam * alike), whole(basin.start)
-        t = look.lam[0]
-        found = yield Evaluate(domain.project(t * alike), look.ask, whole(look.start))
-        moved = (domain.lower <= t * alike) & (t * alike <= domain.upper)
-        answer = replace(found, lam=look.lam, grad=np.array([found.grad[moved] @ alike[moved]]))
-        seen.append((answer, found))
+    def along(asked: Evaluate) -> Asking[Evaluation]:
+        lam = asked.lam[0] * direction
+        found = yield Evaluate(domain.project(lam), asked.ask, whole(asked.start))
+        moved = (domain.lower <= lam) & (lam <= domain.upper)
+        slope = np.array([found.grad[moved] @ direction[moved]])
+        seen.append((replace(found, lam=asked.lam, grad=slope), found))
+        return seen[-1][0]
+
+    ask = Ask(np.inf, free=True)
+    basin = (yield from relayed(scan(line, traits.scan_spacing, ask, risen=RISEN), along)).best
+    return domain.project(basin.lam * direction), whole(basin.start)
 
 
-def to_look_at(domain: Box) -> Array:
+def scan_places(domain: Box) -> Array:
     """Places along every axis, from bound to bound and 1 apart at most, (s, L)."""
     count = int(np.ceil(2 * float(np.max(domain.upper - domain.lower)) / LONGEST)) + 1
     return np.linspace(domain.lower, domain.upper, count, axis=1)
 
 
-class _Descent:
+class NewtonDescent(Descent):
+    domain: Box
+
     def __init__(
-        self,
-        domain: Box,
-        tol: float,
-        max_iter: int,
-        taken: int = 0,
-        alike: Array | None = None,
+        self, domain: Box, tol: float, max_iter: int, direction: Array, taken: int = 0
     ) -> None:
-        self.domain, self.tol, self.max_iter = domain, tol, max_iter
-        self.alike = np.ones(domain.size) if alike is None else alike
-        self.evaluations = taken
+        super().__init__(domain, tol, max_iter, taken)
+        self.direction = direction
 
     def begin(
         self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
@@ -178,8 +175,7 @@ class _Descent:
 
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
         def told(now: Evaluation) -> Note:
-            mapping = now.lam - self.domain.project(now.lam - now.grad / _size(now))
-            return Note(np.nan, float(np.linalg.norm(mapping)))
+            return Note(np.nan, mapping(now.lam, now.grad, self.domain, size(now)))
 
         now: Evaluation = yield Evaluate(self.domain.project(lam), Ask(hessian=True), start, told)
         self.evaluations += 1
@@ -190,7 +186,7 @@ class _Descent:
         radius, refused = usual, False
         while True:
             step = self._step(now, radius)
-            promise, goal = _promise(now, step), self.tol * _size(now)
+            promise, goal = _promise(now, step), self.goal(now)
             if AHEAD * promise <= goal:
                 if radius < usual and not refused:
                     radius = usual
@@ -200,14 +196,16 @@ class _Descent:
                     better = yield from self._shifted(now, goal)
                 if better is None:
                     now = yield from self._last(now, step, promise)
-                    return self._ended("converged", now, AHEAD * promise)
-                if self.evaluations >= self.max_iter:
-                    return self._ended("max_iter", now, now.value - better.value)
+                    scanned = now.profile is not None
+                    told = "Every axis was scanned from bound to bound." if scanned else ""
+                    return now, self.converged(now, AHEAD * promise / size(now), told)
+                if self.spent:
+                    return now, self.out_of_steps(now, _left(now, now.value - better.value))
                 now = yield from self.at(better.lam, better)
                 radius, refused = usual, False
                 continue
-            if self.evaluations >= self.max_iter:
-                return self._ended("max_iter", now, AHEAD * promise)
+            if self.spent:
+                return now, self.out_of_steps(now, _left(now, AHEAD * promise))
             trial = yield from self.at(now.lam + step, now)
             fall, length = now.value - trial.value, float(np.max(np.abs(step)))
             if fall >= SUFFICIENT * promise:
@@ -219,11 +217,12 @@ class _Descent:
                 continue
             radius, refused = length / 4, True
             if radius < SHORTEST:
-                return self._ended("stalled", now, AHEAD * promise)
+                left = can_fall(AHEAD * promise / size(now))
+                return now, self.stalled(now, f"{left}, and no step makes it fall")
 
     def _last(self, now: Evaluation, step: Array, promise: float) -> Asking[Evaluation]:
         """The step that meets the tolerance, taken where it gains anything to speak of."""
-        if promise <= NOTHING * self.tol * _size(now) or self.evaluations >= self.max_iter:
+        if promise <= NOTHING * self.goal(now) or self.spent:
             return now
         there = yield from self.at(now.lam + step, now)
         return replace(there, profile=now.profile) if there.value < now.value else now
@@ -238,12 +237,12 @@ class _Descent:
     def _elsewhere(
         self, now: Evaluation, goal: float
     ) -> Asking[tuple[Evaluation, Evaluation | None]]:
-        """A look at a λ that differs along an axis, or some, and has a lower f, if there is one.
+        """A free value at a λ that differs along an axis, or some, and is lower, if there is one.
 
-        A model says where f may be lower by more than `goal`; that it is so, looks. What the model
-        says is handed out with the evaluation.
+        A model says where f may be lower by more than `goal`; that it is so, values do. What the
+        model says is handed out with the evaluation.
         """
-        places = to_look_at(self.domain)
+        places = scan_places(self.domain)
         now = yield Profile(now, places)
         if now.profile is None:
             return now, None
@@ -257,42 +256,32 @@ class _Descent:
             lam = now.lam.copy()
             lam[axes] = best[axes]
             trial: Evaluation = yield Evaluate(lam, Ask(np.inf, gradient=False, free=True), now)
-            if trial.value - DOUBT * trial.f_error < now.value:  # worth a closer look
+            if trial.value - DOUBT * trial.f_error < now.value:  # worth a closer one
                 trial = yield Evaluate(lam, Ask(free=True, gradient=False), trial)
                 if trial.value < now.value - goal / 2:
                     return now, trial
         return now, None
 
     def _shifted(self, now: Evaluation, goal: float) -> Asking[Evaluation | None]:
-        """A look at a λ that differs by the same along all axes, where no model says what f does.
+        """A free value at a λ that differs by the same along all axes, where no model tells of f.
 
         With more columns than rows only the ratios of weak penalties matter, and f is flat there.
         """
         assert now.hessian is not None
-        slope, bend = now.grad @ self.alike, self.alike @ now.hessian @ self.alike
-        if abs(slope) + 0.5 * abs(bend) > AHEAD * goal:
+        slope, curvature = now.grad @ self.direction, self.direction @ now.hessian @ self.direction
+        if abs(slope) + 0.5 * abs(curvature) > AHEAD * goal:
             return None
         for away in (-LONGEST, LONGEST, -4 * LONGEST, 4 * LONGEST):
-            lam = self.domain.project(now.lam + away * self.alike)
+            lam = self.domain.project(now.lam + away * self.direction)
             trial: Evaluation = yield Evaluate(lam, Ask(free=True, gradient=False), now)
             if trial.value < now.value - goal / 2:
                 return trial
         return None
 
-    def _ended(self, reason: str, now: Evaluation, gain: float) -> _End:
-        left = f"the loss can still fall by about {max(gain, 0.0) / _size(now):.1e} of itself"
-        why = {
-            "converged": f"Converged at step {self.evaluations}: {left}, at most the {self.tol:g} "
-            "asked for.",
-            "max_iter": f"Stopped after max_iter = {self.max_iter} steps: {left}.",
-            "stalled": f"Stalled at step {self.evaluations}: {left}, and no step makes it fall.",
-        }[reason]
-        seen = reason == "converged" and now.profile is not None
-        looked = "Every axis was looked at from bound to bound." if seen else ""
+    def _notes(self, now: Evaluation) -> tuple[str, str]:
+        on_bounds, unmet = super()._notes(now)
         # A tolerance that was not met matters where f is not known for it.
-        unmet = "" if now.f_error <= self.tol * _size(now) else now.note
-        note = on_bounds(now.lam, now.grad, self.domain)
-        return now, Status(reason, sentence(why, looked, note, unmet))
+        return on_bounds, "" if now.f_error <= self.goal(now) else unmet
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:
@@ -347,5 +336,5 @@ def _promise(now: Evaluation, step: Array) -> float:
     return -float(now.grad @ step + 0.5 * step @ now.hessian @ step)
 
 
-def _size(now: Evaluation) -> float:
-    return abs(now.value) or 1.0
+def _left(now: Evaluation, gain: float) -> str:
+    return f": {can_fall(gain / size(now))}"

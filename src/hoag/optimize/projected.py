@@ -10,9 +10,8 @@ from hoag._core.domain import Domain
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Evaluation
 from hoag.optimize.asks import Steps
-from hoag.optimize.curvature import TINY, acting, by_one, steepest
-from hoag.optimize.quasi_newton import AIM, CERTAIN, DOWN, Descent, Here
-from hoag.optimize.steps import LONGEST
+from hoag.optimize.quasi_newton import AIM, CERTAIN, DOWN, Here, SecantDescent
+from hoag.optimize.steps import LONGEST, TINY, acting, by_one, shortened, steepest
 
 
 def descend(domain: Domain, lam: Array, tol: float, max_iter: int, exact: bool = False) -> Steps:
@@ -20,12 +19,12 @@ def descend(domain: Domain, lam: Array, tol: float, max_iter: int, exact: bool =
 
     B is σI with the last pairs of BFGS. With σ alone the step is that of the spectral projected
     gradient, P_D(λ − p/σ) − λ; with pairs it takes many of those, each a projection and none an
-    evaluation. What is done with a step is the same as in a box: see `quasi_newton.Descent`.
+    evaluation. What is done with a step is the same as in a box: see `quasi_newton.SecantDescent`.
     """
     return (yield from _Projected(domain, tol, max_iter, exact).from_there(domain.project(lam)))
 
 
-class _Projected(Descent):
+class _Projected(SecantDescent):
     """Steps for a λ of which nothing is known but that it can be projected.
 
     It need not be a logarithm. So the error that goes with an ε is found out at the start; a step
@@ -65,9 +64,8 @@ class _Projected(Descent):
         """As long as r allows; without pairs if it hardly descends, and first by about one."""
         now = here.now
         slopes = acting(now.lam, now.grad, self.domain)
-        bend = _Bend(self.model.pairs, by_one(slopes, now.grad))
-        step = least(self.domain, now.lam, now.grad, bend)
-        step *= min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
+        matrix = _SecantMatrix(self.model.pairs, by_one(slopes, now.grad))
+        step = shortened(least(self.domain, now.lam, now.grad, matrix), radius)
         down = float(np.linalg.norm(slopes) * np.linalg.norm(step)) + TINY
         if -float(now.grad @ step) > DOWN * down or not self.model.pairs:
             return step
@@ -75,8 +73,8 @@ class _Projected(Descent):
         return self._step(here, radius)
 
 
-class _Bend:
-    """B = σI + Σ w uuᵀ, of the pairs (s, y) that bend up; σ = s·y/s·s of the last, else as given.
+class _SecantMatrix:
+    """B = σI + Σ w uuᵀ, of the pairs (s, y) with s·y > 0; σ = s·y/s·s of the last, else as given.
 
     Of y only what lies along steps is ever used, so that the part of p that the domain holds back,
     however large, does no harm: y·y/s·y, the usual σ, would have it.
@@ -102,7 +100,7 @@ class _Bend:
         return product
 
 
-def least(domain: Domain, lam: Array, p: Array, B: _Bend, most: int = 100) -> Array:
+def least(domain: Domain, lam: Array, p: Array, B: _SecantMatrix, most: int = 100) -> Array:
     """The d with λ + d in D for which p·d + ½dᵀBd is least, by spectral projected gradients."""
     d, slope, t = np.zeros(lam.size), p, 1.0 / B.sigma
     for _ in range(most):
@@ -110,8 +108,8 @@ def least(domain: Domain, lam: Array, p: Array, B: _Bend, most: int = 100) -> Ar
         promise = -float(slope @ towards)
         if promise <= max(-CERTAIN * float(p @ d), 0.0):
             break
-        bent, square = B @ towards, float(towards @ towards)
-        bend = max(float(towards @ bent), ROUNDOFF * B.sigma * square)
-        share = min(1.0, promise / bend)
-        d, slope, t = d + share * towards, slope + share * bent, square / bend
+        product, square = B @ towards, float(towards @ towards)
+        curvature = max(float(towards @ product), ROUNDOFF * B.sigma * square)
+        share = min(1.0, promise / curvature)
+        d, slope, t = d + share * towards, slope + share * product, square / curvature
     return d

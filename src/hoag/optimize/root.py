@@ -11,9 +11,9 @@ from hoag._core.domain import Box
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
-from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, on_bounds, sentence
-from hoag.optimize.scan import DOUBT, Basin, Scan, look, scan
-from hoag.optimize.steps import AHEAD, LONGEST, gradient_error
+from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, sentence
+from hoag.optimize.scan import DOUBT, Basin, Scan, around, scan
+from hoag.optimize.steps import AHEAD, LONGEST, Descent, gradient_error, size
 from hoag.schedules import FIRST
 
 # A side of the root is closed for good only when the error of p there is at most this share of p;
@@ -22,174 +22,19 @@ CERTAIN = 0.1
 # A tolerance is at least halved where it is shrunk, and by no more than this factor.
 SHRINK = 0.01
 
-# A free look is at least so far away: nearer, differences of p are noise.
+# A free value is at least so far away: nearer, differences of p are noise.
 LEAST = 0.2
 
 
 def descend(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
     """λ ← λ − p/p′ until (|p| + error)²/2p′ is at most tol·f.
 
-    p′ comes from two evaluations, or from a look a little further on where that costs nothing.
+    p′ comes from two evaluations, or from a free value a little further on.
     """
+    search = _RootSearch(domain, tol, max_iter, traits)
     if traits.scan_spacing is not None and domain.lower < domain.upper:
-        return (yield from _by_looks(domain, lam, tol, max_iter, traits))
-    return (yield from _by_secants(domain, lam, tol, max_iter, traits.exact))
-
-
-def _by_looks(domain: Box, lam: Array, tol: float, max_iter: int, traits: Traits) -> Steps:
-    """Looks are free: minima are found by them first, then descended to and verified in turn.
-
-    The most promising one first, while another seems lower than the best that was verified. Of λ
-    that are as good within tol, the largest is taken.
-    """
-    seen = yield from _seen(domain, lam, traits)
-    within, best, taken = seen.within(domain), None, 0
-    for basin in seen.basins:
-        if best is not None and not basin.value < best.known.value - tol * abs(best.known.value):
-            break
-        if taken < max_iter:
-            end = yield from _descend(within, basin, tol, max_iter, traits, taken)
-            taken, best = end.steps, min([end] + ([best] if best else []), key=_End.order)
-    assert best is not None
-    if traits.exact and best.status.converged and taken < max_iter:
-        best = yield from _strongest(within, seen, best, tol, taken)
-    yield Chosen(best.now)
-    why = sentence(best.status.sentence, _looked_at(traits), seen.unknown)
-    return replace(best.status, sentence=why)
-
-
-def _seen(domain: Box, lam: Array, traits: Traits) -> Asking[Scan]:
-    """What is known of f before the first step."""
-    spacing, ask = traits.scan_spacing or SPACING, Ask(np.inf, free=True)
-    if traits.begun:
-        return Scan([(yield from _begun(domain, lam))], [])
-    if traits.exact or traits.modelled:
-        return (yield from scan(domain, spacing, ask, traits.batched))
-    return Scan([(yield from look(domain, lam, spacing))], [])
-
-
-class _End(NamedTuple):
-    """Where a descent has ended: as it saw f, as f is by its definition, and why."""
-
-    now: Evaluation
-    known: Evaluation
-    status: Status
-    steps: int  # of all descents up to here
-
-    def order(self) -> tuple[bool, float]:
-        """By verified values, those that are none last."""
-        return not np.isfinite(self.known.value + self.known.f_error), self.known.value
-
-
-def _strongest(domain: Box, seen: Scan, best: _End, tol: float, taken: int) -> Asking[_End]:
-    """The largest λ that was seen within tol of the best, if that is so by verification."""
-    least = best.known.value
-    there = seen.strongest(least + 0.5 * tol * abs(least))
-    if there is None or not there.lam[0] > best.now.lam[0] + LONGEST:
-        return best
-    now = yield Evaluate(there.lam, Ask(tol * abs(least)), there)
-    yield Note(mapping=0.0)
-    known = yield Verify(now)
-    if not known.value <= least + tol * abs(least):
-        return best
-    less = max(known.value - least, 0.0) / (abs(least) or 1.0)
-    why = (
-        f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is less "
-        "than was asked for: the stronger penalty is taken."
-    )
-    on_a_bound = on_bounds(now.lam, now.grad, domain)
-    status = _converged(taken + 1, now, less, tol, sentence(on_a_bound, why))
-    return _End(now, known, status, taken + 1)
-
-
-def _descend(
-    domain: Box, basin: Basin, tol: float, max_iter: int, traits: Traits, taken: int
-) -> Asking[_End]:
-    """Between two evaluations that are not free, λ goes to the root of p as it looks now."""
-    exact, spacing = traits.exact, traits.scan_spacing or SPACING
-    scanned, ask = exact or traits.modelled, Ask(np.inf, free=True)
-    lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
-    root, before = _Root(), list[Evaluation]()
-    eps = FIRST if start is None else max(FIRST, _goal(start, curvature, tol))
-    here = curvature if exact else np.nan  # looks that are guesses do not tell f″
-    status = None
-    for k in range(taken + 1, max_iter + 1):
-        now = yield Evaluate(lam, Ask(eps), start)
-        if traits.modelled and abs(now.value - basin.value) > DOUBT * abs(now.value):
-            # f is not what its model says: what about the rest of the box, by models about this x?
-            before.append(now)
-            basin = (yield from scan(domain, spacing, ask, start=now)).best
-            best = min(before, key=lambda one: one.value)
-            known = any(abs(basin.lam - one.lam[0]) < spacing / 2 for one in before)
-            if known or best.value <= basin.value:
-                basin = Basin(float(best.lam[0]), best.value, np.nan, best)
-            if basin.start is not now:
-                lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
-                continue
-        error = gradient_error(now, eps, exact)
-        root.learn(float(lam[0]), float(now.grad[0]), error)
-        room = root.room
-        judged = _judged(k, domain, now, error, here, tol, room, scanned)
-        ahead = None
-        if judged.gain <= tol:  # f″ was measured elsewhere: how does f bend from here on?
-            ahead = yield from _root(domain, now, here)
-            bend = float(np.minimum(here, ahead[2]))
-            judged = _judged(k, domain, now, error, bend, tol, room, scanned)
-        refinable = not exact and now.f_error > SETTLED * tol * abs(now.value)
-        if judged.gain <= tol and refinable:
-            judged = judged._replace(status=None)  # more directions are cheaper than to settle f
-        yield judged.note
-        if judged.status is not None:
-            status = judged.status
-            break
-        start = now
-        if judged.gain > tol:
-            far = LEAST if exact and k == taken + 1 else LONGEST  # the scan's best is in its basin
-            wanted, start, here = ahead or (yield from _root(domain, now, curvature, far))
-            lam = domain.project(np.array([root.inside(float(lam[0]), float(wanted[0]))]))
-            curvature = here
-        # A slope with less than this error gains nothing to speak of, by a long step.
-        eps = _goal(now, here, tol) or 0.1 * tol * abs(now.value) / LONGEST
-    status = status or _out_of_steps(max_iter, tol, now)
-    return _End(now, (yield Verify(now)), status, k)
-
-
-def _begun(domain: Box, lam: Array) -> Asking[Basin]:
-    """Where a search is told to begin, with f″ as it looks there."""
-    here = yield Evaluate(lam, Ask(free=True))
-    _, _, curvature = yield from _root(domain, here, np.nan, LEAST)
-    return Basin(float(lam[0]), here.value, curvature, here)
-
-
-def _looked_at(traits: Traits) -> str:
-    """What of the box was seen before the search began, in a sentence."""
-    if traits.begun:
-        return "It began at the best of a sample of the rows."
-    if traits.exact:
-        return f"The whole box was looked at, every {traits.scan_spacing:.2g} in lam."
-    if traits.modelled:
-        return "The whole box was looked at, by models of f about one fit to all rows."
-    return "The box around the start was looked at, by an approximation of f."
-
-
-def _root(
-    domain: Box, now: Evaluation, curvature: float, far: float = LONGEST
-) -> Asking[tuple[Array, Any, float]]:
-    """The root of p by one free look, where to start from there, and p′.
-
-    The look is where p′ says that the root is; `far` away, where p′ is not known.
-    """
-    p = now.grad
-    size = np.abs(p) / curvature if curvature > 0 else far
-    lam = domain.project(now.lam - np.sign(p) * np.clip(size, LEAST, LONGEST))
-    if lam[0] == now.lam[0]:
-        return lam, now, curvature
-    there = yield Evaluate(lam, Ask(free=True), now)
-    slope = float((there.grad[0] - p[0]) / (lam[0] - now.lam[0]))
-    if not slope > 0:
-        return lam, there, np.nan
-    step = np.clip(-there.grad / slope, -LONGEST / 2, LONGEST / 2)
-    return domain.project(lam + step), there, slope
+        return (yield from search.by_scan(lam))
+    return (yield from search.by_secants(lam))
 
 
 @dataclass
@@ -235,100 +80,243 @@ class _Root:
         return 0.5 * (lam + edge)
 
 
-def _by_secants(domain: Box, lam: Array, tol: float, max_iter: int, exact: bool) -> Steps:
-    """ε shrinks when the error of p is too large for the next decision."""
-    root, eps = _Root(), FIRST
-    now: Evaluation | None = None
-    for k in range(1, max_iter + 1):
-        now = yield Evaluate(lam, Ask(eps), now)
-        at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps, exact)
-        root.learn(at, p, error)
-        # The secant may be long, and f flatter here than along it.
-        careful = root.curvature / AHEAD
-        judged = _judged(k, domain, now, error, careful, tol, root.room)
-        yield judged.note
-        if judged.status is not None:
-            return judged.status
-        gain, goal = judged.gain, _goal(now, careful, tol)
-        flat = LONGEST * (abs(p) + error) <= tol * abs(now.value)
-        if np.isnan(root.before[0]) and flat:  # a start at the minimum: how does f bend?
-            wanted, lam = error, domain.project(lam - np.where(now.grad > 0, LONGEST, -LONGEST) / 2)
-        elif error > abs(p) or gain <= tol:
-            wanted = max(goal, abs(p))
-            if eps <= ROUNDING * max(1.0, abs(now.value)):
-                why = (
-                    f"Stalled at step {k}: the error of the gradient stays at {error:.1e}, as "
-                    "large as the gradient itself."
-                )
-                return Status("stalled", sentence(why, now.note))
-        else:
-            wanted = max(goal, CERTAIN * abs(p))
-            lam = domain.project(np.array([root.next(at, p)]))
-        if error > wanted or (gain <= tol and lam[0] == at):
-            eps *= float(np.clip(0.5 * wanted / (error or 1.0), SHRINK, 0.5))
-    return _out_of_steps(max_iter, tol, now)
+class _End(NamedTuple):
+    """Where a descent has ended: as it saw f, as f is by its definition, and why."""
+
+    now: Evaluation
+    known: Evaluation
+    status: Status
+
+    def order(self) -> tuple[bool, float]:
+        """By verified values, those that are none last."""
+        return not np.isfinite(self.known.value + self.known.f_error), self.known.value
 
 
-def _goal(now: Evaluation, curvature: float, tol: float) -> float:
-    """The error that p may have near the end: half the slope at which nothing is left to gain."""
-    return 0.5 * float(np.sqrt(2 * curvature * tol * abs(now.value))) if curvature > 0 else 0.0
+class _RootSearch(Descent):
+    domain: Box
+
+    def __init__(self, domain: Box, tol: float, max_iter: int, traits: Traits) -> None:
+        super().__init__(domain, tol, max_iter)
+        self.traits, self.exact = traits, traits.exact
+        self.spacing = traits.scan_spacing or SPACING
+        self.scanned = False  # the whole box
+
+    def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[Evaluation]:
+        now: Evaluation = yield Evaluate(lam, Ask(eps), start)
+        self.evaluations += 1
+        return now
+
+    # ---- where values are free
+
+    def by_scan(self, lam: Array) -> Steps:
+        """Minima are found by free values first, then descended to and verified in turn.
+
+        The most promising one first, while another seems lower than the best that was verified. Of
+        λ that are as good within tol, the largest is taken.
+        """
+        self.scanned = self.exact or self.traits.modelled
+        seen = yield from self._scan(lam)
+        self.domain, best = seen.within(self.domain), None
+        for basin in seen.basins:
+            if best is not None:
+                least = best.known.value
+                if self.spent or not basin.value < least - self.tol * abs(least):
+                    break
+            end = yield from self._descend(basin)
+            best = end if best is None else min(end, best, key=_End.order)
+        assert best is not None
+        if self.exact and best.status.converged and not self.spent:
+            best = yield from self._strongest(seen, best)
+        yield Chosen(best.now)
+        why = sentence(best.status.sentence, self._how_scanned, seen.unknown)
+        return replace(best.status, sentence=why)
+
+    def _scan(self, lam: Array) -> Asking[Scan]:
+        """What is known of f before the first step."""
+        if self.traits.begun:  # where it is told to, with f″ as it looks there
+            here = yield Evaluate(lam, Ask(free=True))
+            _, _, curvature = yield from self._root(here, np.nan, LEAST)
+            return Scan([Basin(float(lam[0]), here.value, curvature, here)], [])
+        if self.scanned:
+            ask = Ask(np.inf, free=True)
+            return (yield from scan(self.domain, self.spacing, ask, self.traits.batched))
+        return Scan([(yield from around(self.domain, lam, self.spacing))], [])
+
+    @property
+    def _how_scanned(self) -> str:
+        """What of the box was seen before the search began, in a sentence."""
+        if self.traits.begun:
+            return "It began at the best of a sample of the rows."
+        if self.exact:
+            return f"The whole box was scanned, every {self.spacing:.2g} in lam."
+        if self.traits.modelled:
+            return "The whole box was scanned, by models of f about one fit to all rows."
+        return "The box around the start was scanned, by an approximation of f."
+
+    def _strongest(self, seen: Scan, best: _End) -> Asking[_End]:
+        """The largest λ that was seen within tol of the best, if that is so by verification."""
+        least = best.known.value
+        there = seen.strongest(least + 0.5 * self.tol * abs(least))
+        if there is None or not there.lam[0] > best.now.lam[0] + LONGEST:
+            return best
+        now = yield from self._at(there.lam, self.tol * abs(least), there)
+        yield Note(mapping=0.0)
+        known = yield Verify(now)
+        if not known.value <= least + self.tol * abs(least):
+            return best
+        less = max(known.value - least, 0.0) / size(best.known)
+        why = (
+            f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is "
+            "less than was asked for: the stronger penalty is taken."
+        )
+        return _End(now, known, self.converged(now, less, why))
+
+    def _descend(self, basin: Basin) -> Asking[_End]:
+        """Between two evaluations that are not free, λ goes to the root of p as it looks now."""
+        lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
+        root, before, first = _Root(), list[Evaluation](), self.evaluations + 1
+        eps = FIRST if start is None else max(FIRST, self._goal(start, curvature))
+        here = curvature if self.exact else np.nan  # values that are guesses do not tell f″
+        status: Status | None
+        while True:
+            now = yield from self._at(lam, eps, start)
+            if self.traits.modelled and abs(now.value - basin.value) > DOUBT * abs(now.value):
+                before.append(now)
+                basin = yield from self._scanned_again(before)
+                if basin.start is not now:
+                    if self.spent:
+                        status = self.out_of_steps(now)
+                        break
+                    lam, start, curvature = np.array([basin.lam]), basin.start, basin.curvature
+                    continue
+            error = gradient_error(now, eps, self.exact)
+            root.learn(float(lam[0]), float(now.grad[0]), error)
+            judged, ahead = self._judged(now, error, here, root.room), None
+            if judged.gain <= self.tol:  # f″ was measured elsewhere: how does f bend from here on?
+                ahead = yield from self._root(now, here)
+                judged = self._judged(now, error, float(np.minimum(here, ahead[2])), root.room)
+            status = judged.status
+            refinable = not self.exact and now.f_error > SETTLED * self.tol * abs(now.value)
+            if judged.gain <= self.tol and refinable:
+                status = None  # more directions are cheaper than to verify f as it is
+            yield judged.note
+            if status is None and self.spent:
+                status = self.out_of_steps(now)
+            if status is not None:
+                break
+            start = now
+            if judged.gain > self.tol:
+                # The scan's best is in its basin.
+                far = LEAST if self.exact and self.evaluations == first else LONGEST
+                wanted, start, here = ahead or (yield from self._root(now, curvature, far))
+                inside = root.inside(float(lam[0]), float(wanted[0]))
+                lam, curvature = self.domain.project(np.array([inside])), here
+            # A slope with less than this error gains nothing to speak of, by a long step.
+            eps = self._goal(now, here) or 0.1 * self.tol * abs(now.value) / LONGEST
+        return _End(now, (yield Verify(now)), status)
+
+    def _scanned_again(self, before: list[Evaluation]) -> Asking[Basin]:
+        """f is not what its model says: where is it least, by models about the last x?"""
+        ask = Ask(np.inf, free=True)
+        basin = (yield from scan(self.domain, self.spacing, ask, start=before[-1])).best
+        best = min(before, key=lambda one: one.value)
+        known = any(abs(basin.lam - one.lam[0]) < self.spacing / 2 for one in before)
+        if known or best.value <= basin.value:
+            return Basin(float(best.lam[0]), best.value, np.nan, best)
+        return basin
+
+    def _root(
+        self, now: Evaluation, curvature: float, far: float = LONGEST
+    ) -> Asking[tuple[Array, Any, float]]:
+        """The root of p by one free value, where to start from there, and p′.
+
+        That is where p′ says that the root is; `far` away, where p′ is not known.
+        """
+        p = now.grad
+        distance = np.abs(p) / curvature if curvature > 0 else far
+        lam = self.domain.project(now.lam - np.sign(p) * np.clip(distance, LEAST, LONGEST))
+        if lam[0] == now.lam[0]:
+            return lam, now, curvature
+        there = yield Evaluate(lam, Ask(free=True), now)
+        slope = float((there.grad[0] - p[0]) / (lam[0] - now.lam[0]))
+        if not slope > 0:
+            return lam, there, np.nan
+        step = np.clip(-there.grad / slope, -LONGEST / 2, LONGEST / 2)
+        return self.domain.project(lam + step), there, slope
+
+    # ---- where they are not
+
+    def by_secants(self, lam: Array) -> Steps:
+        """ε shrinks when the error of p is too large for the next decision."""
+        root, eps = _Root(), FIRST
+        now: Evaluation | None = None
+        while True:
+            now = yield from self._at(lam, eps, now)
+            at, p, error = float(lam[0]), float(now.grad[0]), gradient_error(now, eps, self.exact)
+            root.learn(at, p, error)
+            # The secant may be long, and f flatter here than along it.
+            careful = root.curvature / AHEAD
+            judged = self._judged(now, error, careful, root.room)
+            yield judged.note
+            if judged.status is not None:
+                return judged.status
+            gain, goal = judged.gain, self._goal(now, careful)
+            flat = LONGEST * (abs(p) + error) <= self.tol * abs(now.value)
+            if np.isnan(root.before[0]) and flat:  # a start at the minimum: how does f bend?
+                half = np.where(now.grad > 0, LONGEST, -LONGEST) / 2
+                wanted, lam = error, self.domain.project(lam - half)
+            elif error > abs(p) or gain <= self.tol:
+                wanted = max(goal, abs(p))
+                if eps <= ROUNDING * max(1.0, abs(now.value)):
+                    why = f"the error of the gradient stays at {error:.1e}"
+                    return self.stalled(now, f"{why}, as large as the gradient itself")
+            else:
+                wanted = max(goal, CERTAIN * abs(p))
+                lam = self.domain.project(np.array([root.next(at, p)]))
+            if error > wanted or (gain <= self.tol and lam[0] == at):
+                eps *= float(np.clip(0.5 * wanted / (error or 1.0), SHRINK, 0.5))
+            if self.spent:
+                return self.out_of_steps(now)
+
+    # ---- what is left to gain
+
+    def _goal(self, now: Evaluation, curvature: float) -> float:
+        """The error that p may have near the end: half the slope at which nothing is to gain."""
+        if not curvature > 0:
+            return 0.0
+        return 0.5 * float(np.sqrt(2 * curvature * self.tol * abs(now.value)))
+
+    def _judged(self, now: Evaluation, error: float, curvature: float, room: float) -> _Judged:
+        """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
+
+        Nor is it more than |p| + error times the `room` between places where p has other signs:
+        where f has a kink, as it has for losses whose second derivative jumps, p is not small at
+        the minimum. It is not known where f is not convex; but where the whole box was scanned, and
+        this is the best of it, no more than a step to either side gains by this slope.
+        """
+        p, loss = float(now.grad[0]), size(now)
+        slope = abs(p) + error
+        known = curvature if curvature > 0 else abs(p) or 1.0
+        outward = self.domain.project(now.lam - np.sign(now.grad))[0] == now.lam[0] and p != 0.0
+        note = Note(1 / known, 0.0 if outward else abs(p) / known)
+        gain = np.inf
+        if curvature > 0:
+            gain = slope**2 / (2 * curvature) / loss
+        elif self.scanned:
+            gain = 2 * LONGEST * slope / loss
+        if np.isfinite(room):
+            gain = min(gain, room * slope / loss)
+        status = None
+        if outward and error <= abs(p):
+            status = self.converged(now, 0.0)
+        elif slope <= ROUNDING * loss:
+            status = self.converged(now, 0.0, "f is stationary to rounding.")
+        elif gain <= self.tol:
+            status = self.converged(now, gain)
+        return _Judged(gain, note, status)
 
 
 class _Judged(NamedTuple):
     gain: float  # the share of the loss that is still to gain
     note: Note
     status: Status | None
-
-
-def _judged(
-    k: int,
-    domain: Box,
-    now: Evaluation,
-    error: float,
-    curvature: float,
-    tol: float,
-    room: float,
-    scanned: bool = False,
-) -> _Judged:
-    """What is still to gain, (|p| + error)²/2p′, and whether that is at most `tol`.
-
-    Nor is it more than |p| + error times the `room` between places where p has other signs: where
-    f has a kink, as it has for losses whose second derivative jumps, p is not small at the minimum.
-    It is not known where f is not convex; but where the whole box was looked at, and this is the
-    best of it, no more than a step to either side gains by this slope.
-    """
-    p, size = float(now.grad[0]), abs(now.value) or 1.0
-    known = curvature if curvature > 0 else abs(p) or 1.0
-    outward = domain.project(now.lam - np.sign(now.grad))[0] == now.lam[0] and p != 0.0
-    note = Note(1 / known, 0.0 if outward else abs(p) / known)
-    gain = np.inf
-    if curvature > 0:
-        gain = (abs(p) + error) ** 2 / (2 * curvature) / size
-    elif scanned:
-        gain = 2 * LONGEST * (abs(p) + error) / size
-    if np.isfinite(room):
-        gain = min(gain, room * (abs(p) + error) / size)
-    status = None
-    if outward and error <= abs(p):
-        status = _converged(k, now, 0.0, tol, on_bounds(now.lam, now.grad, domain))
-    elif abs(p) + error <= ROUNDING * size:
-        status = _converged(k, now, 0.0, tol, "There is no slope at all.")
-    elif gain <= tol:
-        status = _converged(k, now, gain, tol)
-    return _Judged(gain, note, status)
-
-
-def _converged(k: int, now: Evaluation, gain: float, tol: float, note: str = "") -> Status:
-    why = (
-        f"Converged at step {k}: the loss can still fall by about {gain:.1e} of itself, at "
-        f"most the {tol:g} asked for."
-    )
-    return Status("converged", sentence(why, note, now.note))
-
-
-def _out_of_steps(max_iter: int, tol: float, now: Evaluation | None) -> Status:
-    why = (
-        f"Stopped after max_iter = {max_iter} steps, before the loss had settled to within {tol:g} "
-        "of itself."
-    )
-    return Status("max_iter", sentence(why, now.note if now else ""))

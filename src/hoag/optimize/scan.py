@@ -14,10 +14,10 @@ from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import SPACING
 from hoag.optimize.asks import Asking, Evaluate
 
-# Free looks over the box: how many times the least loss is enough to go no further down. They go
+# Free values over the box: how many times the least loss is enough to go no further down. They go
 # two spacings above the start at least, and four below.
 RISEN = 1.5
-# They are right to this, and too low where the penalty is weak: of λ that look alike, the largest.
+# They are right to this, and too low where the penalty is weak: the largest λ of those.
 DOUBT = 0.02
 # An interval is halved while the cubic over it may be wrong by more than this share of the least
 # loss, and with that below it; down to this width, and so many times in all.
@@ -52,7 +52,7 @@ class Scan(NamedTuple):
 
     def strongest(self, value: float) -> Evaluation | None:
         """The largest λ at which f seems to be no higher than this."""
-        return next((look for look in self.seen if look.value <= value), None)
+        return next((one for one in self.seen if one.value <= value), None)
 
 
 def scan(
@@ -68,88 +68,88 @@ def scan(
     Or from the upper bound down to where f has risen to so many times the least.
 
     For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
-    between two looks there is a minimum, which the cubic through both values and slopes places.
-    Where cubics that meet disagree about f″, places are added between. Of minima that look alike,
-    each is looked at.
+    between two places there is a minimum, which the cubic through both values and slopes places.
+    Where cubics that meet disagree about f″, places are added between. Each of the minima
+    that are about as low as the least is evaluated.
     """
     low, high = float(domain.lower[0]), float(domain.upper[0])
     places = np.linspace(high, low, max(int(np.ceil((high - low) / spacing)), 1) + 1)
-    looks: list[Evaluation] = []
+    values: list[Evaluation] = []
     if together:
-        looks = yield [Evaluate(np.array([place]), ask) for place in places]
+        values = yield [Evaluate(np.array([place]), ask) for place in places]
     else:
         for place in places:
-            looks.append((yield Evaluate(np.array([place]), ask, looks[-1] if looks else start)))
-            least = min(abs(one.value) for one in looks)
-            if looks[-1].value > risen * least and looks[-1].grad[0] < 0:
+            values.append((yield Evaluate(np.array([place]), ask, values[-1] if values else start)))
+            least = min(abs(one.value) for one in values)
+            if values[-1].value > risen * least and values[-1].grad[0] < 0:
                 break
-    looks, unknown = _known(looks)
-    if unknown and len(looks) > 1:
-        looks = yield from _edged(looks, low, ask)
-    looks = yield from _refined(looks, ask, together)
-    basins = sorted(_minima(looks), key=lambda basin: basin.value)
-    alike = [b for b in basins if b.value <= basins[0].value + DOUBT * abs(basins[0].value)]
-    if len(alike) > 1:
-        for k, basin in enumerate(alike):
+    values, unknown = _known(values)
+    if unknown and len(values) > 1:
+        values = yield from _edged(values, low, ask)
+    values = yield from _refined(values, ask, together)
+    basins = sorted(_minima(values), key=lambda basin: basin.value)
+    close = [b for b in basins if b.value <= basins[0].value + DOUBT * abs(basins[0].value)]
+    if len(close) > 1:
+        for k, basin in enumerate(close):
             now = yield Evaluate(np.array([basin.lam]), ask, basin.start)
-            alike[k] = Basin(basin.lam, now.value, basin.curvature, now)
-        basins[: len(alike)] = sorted(alike, key=lambda basin: basin.value)
-    return Scan(basins, looks, unknown)
+            close[k] = Basin(basin.lam, now.value, basin.curvature, now)
+        basins[: len(close)] = sorted(close, key=lambda basin: basin.value)
+    return Scan(basins, values, unknown)
 
 
-def _known(looks: list[Evaluation]) -> tuple[list[Evaluation], str]:
+def _known(values: list[Evaluation]) -> tuple[list[Evaluation], str]:
     """Those at which f is known, and why it is not below them."""
-    known = [k for k, one in enumerate(looks) if np.isfinite(one.value + one.f_error)]
+    known = [k for k, one in enumerate(values) if np.isfinite(one.value + one.f_error)]
     if not known:
-        return looks, ""
+        return values, ""
     last = max(known)
-    why = looks[last + 1].note if last + 1 < len(looks) else ""
-    return [looks[k] for k in known], why
+    why = values[last + 1].note if last + 1 < len(values) else ""
+    return [values[k] for k in known], why
 
 
-def _edged(looks: list[Evaluation], low: float, ask: Ask) -> Asking[list[Evaluation]]:
+def _edged(values: list[Evaluation], low: float, ask: Ask) -> Asking[list[Evaluation]]:
     """With places towards the last at which f is known, above the one at which it is not."""
-    there = max(low, float(looks[-1].lam[0]) - abs(float(looks[-2].lam[0] - looks[-1].lam[0])))
-    while looks[-1].lam[0] - there > FINEST:
-        half = 0.5 * (float(looks[-1].lam[0]) + there)
-        found = yield Evaluate(np.array([half]), ask, looks[-1])
+    there = max(low, float(values[-1].lam[0]) - abs(float(values[-2].lam[0] - values[-1].lam[0])))
+    while values[-1].lam[0] - there > FINEST:
+        half = 0.5 * (float(values[-1].lam[0]) + there)
+        found = yield Evaluate(np.array([half]), ask, values[-1])
         if np.isfinite(found.value + found.f_error):
-            looks = [*looks, found]
+            values = [*values, found]
         else:
             there = half
-    return looks
+    return values
 
 
-def _minima(looks: Sequence[Evaluation]) -> list[Basin]:
+def _minima(values: Sequence[Evaluation]) -> list[Basin]:
     """The least of all values, and what lies between slopes − and +; from strong to weak."""
-    least = min(looks, key=lambda one: one.value)
+    least = min(values, key=lambda one: one.value)
     found = [Basin(float(least.lam[0]), least.value, np.nan, least)]
-    for right, left in pairwise(looks):
+    for right, left in pairwise(values):
         if left.grad[0] < 0 < right.grad[0]:
             found.append(_between(left, right))
     return found
 
 
-def _refined(looks: list[Evaluation], ask: Ask, together: bool) -> Asking[list[Evaluation]]:
+def _refined(values: list[Evaluation], ask: Ask, together: bool) -> Asking[list[Evaluation]]:
     """With places added wherever a lower minimum than the least so far may hide between two."""
     left = HALVED
-    while left > 0 and len(looks) > 2 and np.isfinite(looks[0].value):  # or nothing is known
-        wanted = _doubtful(looks)[:left]
+    while left > 0 and len(values) > 2 and np.isfinite(values[0].value):  # or nothing is known
+        wanted = _doubtful(values)[:left]
         if not wanted:
             break
         left -= len(wanted)
-        halves = [np.array([0.5 * (looks[k].lam[0] + looks[k + 1].lam[0])]) for k in wanted]
+        halves = [np.array([0.5 * (values[k].lam[0] + values[k + 1].lam[0])]) for k in wanted]
         if together:
             found = yield [Evaluate(lam, ask) for lam in halves]
         else:
             found = []
             for k, lam in zip(wanted, halves, strict=True):
-                found.append((yield Evaluate(lam, ask, looks[k])))
-        looks = sorted([*looks, *_known(found)[0]], key=lambda one: -float(one.lam[0]))
-    return looks
+                found.append((yield Evaluate(lam, ask, values[k])))
+        values = sorted([*values, *_known(found)[0]], key=lambda one: -float(one.lam[0]))
+    return values
 
 
-def _doubtful(looks: Sequence[Evaluation]) -> list[int]:
+def _doubtful(values: Sequence[Evaluation]) -> list[int]:
     """The intervals, by their upper ends, whose cubic may hide what is lower than the least.
 
     Two cubics that meet differ in f″ by J there. A cubic over h is wrong by h⁴f⁗/384 and J is about
@@ -157,7 +157,7 @@ def _doubtful(looks: Sequence[Evaluation]) -> list[int]:
     """
     lam, f, p = (
         np.array([float(x) for x in xs])
-        for xs in zip(*((one.lam[0], one.value, one.grad[0]) for one in looks), strict=True)
+        for xs in zip(*((one.lam[0], one.value, one.grad[0]) for one in values), strict=True)
     )
     h = lam[:-1] - lam[1:]
     chord = (f[:-1] - f[1:]) / h
@@ -167,7 +167,7 @@ def _doubtful(looks: Sequence[Evaluation]) -> list[int]:
     jump[1:-1] = np.abs(lower[:-1] - upper[1:])
     error = h**2 * np.maximum(jump[:-1], jump[1:]) / 16
     least = float(np.min(f))
-    bottom = np.array([_bottom(*pair) for pair in pairwise(looks)])
+    bottom = np.array([_bottom(*pair) for pair in pairwise(values)])
     worth = WHOLE * abs(least)
     doubtful = (error > worth) & (bottom - error < least - worth) & (h > FINEST)
     return [int(k) for k in np.flatnonzero(doubtful)]
@@ -192,7 +192,7 @@ def _between(left: Evaluation, right: Evaluation) -> Basin:
     return Basin(a + t * h, float(value), float(2 * c + 6 * d * t) / h**2, nearer)
 
 
-def look(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[Basin]:
+def around(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[Basin]:
     """The least of some values in the box, from strong to weak penalties.
 
     For a small space, whose values cost nothing and are no more than a guess. The window around λ

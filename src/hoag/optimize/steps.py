@@ -1,23 +1,36 @@
-"""How long the step of gradient descent is: λ ← P_D(λ − p/L)."""
+"""What descents share: the length of steps, what a domain leaves of p, how their ends are told."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
+import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
-from hoag._core.numeric import Array
-from hoag._core.result import Evaluation
-from hoag._core.settings import Settings
+from hoag._core.domain import Box, Domain
+from hoag._core.numeric import ROUNDOFF, Array
+from hoag._core.result import Evaluation, Status
+from hoag.optimize.asks import sentence
+
+Mask = npt.NDArray[np.bool_]
 
 # ‖p_k − ∇f‖ ≤ M ε_k, the paper's constant.
 M = 1.0
 # λ is a logarithm: no hyperparameter moves by more than this in a step of the default search.
 LONGEST = 2.0
+# No step this short is tried again.
+SHORTEST = 1e-7
 # What is left to gain is so many times what the next step promises; and a search does not end where
 # a hyperparameter, moved by one, promises more than so many times the tolerance.
 AHEAD = 5.0
+
+TINY = float(np.finfo(np.float64).tiny)  # the least positive number
+
+
+# ---- f and p as they are known
+
+
+def size(now: Evaluation) -> float:
+    """|f|, of which tolerances are shares; 1 where f = 0."""
+    return abs(now.value) or 1.0
 
 
 def gradient_error(evaluation: Evaluation, eps: float, exact: bool = False) -> float:
@@ -27,116 +40,110 @@ def gradient_error(evaluation: Evaluation, eps: float, exact: bool = False) -> f
     return M * eps if np.isnan(evaluation.error) else evaluation.error
 
 
-class StepRule(Settings, ABC):
-    @property
-    def needs_lipschitz(self) -> bool:
-        """Whether `next` wants the Lipschitz constant of g from the data."""
-        return False
-
-    @abstractmethod
-    def first(self, p: Array) -> float: ...
-    @abstractmethod
-    def next(
-        self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
-    ) -> float: ...
+def shortened(step: Array, radius: float) -> Array:
+    """The step, as long as the trust region allows: no |sⱼ| above r."""
+    return step * min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
 
 
-class Constant(StepRule):
-    """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz.
+# ---- what a domain leaves of p
 
-    >>> from hoag.optimize import Constant, Hoag
-    >>> Hoag(step=Constant(L=10.0))
-    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Constant(L=10.0))
+
+def free(lam: Array, p: Array, domain: Box) -> Mask:
+    """Which hyperparameters are not on a bound that the gradient pushes against."""
+    held = ((lam <= domain.lower) & (p > 0)) | ((lam >= domain.upper) & (p < 0))
+    return np.asarray(~held)
+
+
+def mapping(lam: Array, p: Array, domain: Domain, scale: float) -> float:
+    """‖λ − P_D(λ − p/scale)‖: the gradient mapping."""
+    return float(np.linalg.norm(lam - domain.project(lam - p / scale)))
+
+
+def acting(lam: Array, p: Array, domain: Domain) -> Array:
+    """−P_T(−p), T the directions that the domain leaves open at λ: what a step can use of p.
+
+    A short projected step tells: (λ − P_D(λ − tp))/t tends to it from below as t goes to 0.
+    """
+    t = np.cbrt(ROUNDOFF) * (1.0 + float(np.linalg.norm(lam))) / (float(np.linalg.norm(p)) or 1.0)
+    return np.asarray((lam - domain.project(lam - t * p)) / t)
+
+
+def steepest(lam: Array, p: Array, domain: Domain) -> float:
+    """What p promises for a move by one: of a single hyperparameter in a box, else along P_D."""
+    if isinstance(domain, Box):
+        towards = domain.project(lam - np.sign(p)) - lam
+        return float(np.max(np.abs(p * towards)))
+    sigma = by_one(acting(lam, p, domain), p)
+    return float(p @ (lam - domain.project(lam - p / sigma)))
+
+
+def by_one(slopes: Array, p: Array) -> float:
+    """The σ with which P_D(λ − p/σ) is one away from λ, or less; `slopes` are what acts of p."""
+    most = float(np.max(np.abs(p)))
+    return max(float(np.max(np.abs(slopes))), float(np.sqrt(ROUNDOFF)) * most) or 1.0
+
+
+def on_bounds(now: Evaluation, domain: Domain) -> str:
+    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence.
+
+    What else holds λ in a domain, such as that weights sum to one, is meant and not worth a word.
+    """
+    lam, p = now.lam, now.grad
+    lower, upper = domain.sides(lam.size)
+    inside = lower < upper  # a λ that somebody fixed is where it was wanted
+    low = np.flatnonzero(inside & (lam <= lower) & (p > 0))
+    high = np.flatnonzero(inside & (lam >= upper) & (p < 0))
+    if low.size + high.size == 0:
+        return ""
+    if low.size + high.size > 1:
+        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
+    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
+    return f"{domain.told(lam, j)} is on its {side} bound: the best value may lie beyond."
+
+
+# ---- a descent and its ends
+
+
+def can_fall(gain: float) -> str:
+    return f"the loss can still fall by about {max(gain, 0.0):.1e} of itself"
+
+
+class Descent:
+    """Steps within a domain until the loss can fall by no more than `tol` of itself.
+
+    `evaluations` are those made so far, of at most max_iter.
     """
 
-    def __init__(self, L: float) -> None:
-        if not (np.isfinite(L) and L > 0):
-            raise InvalidInput(f"Constant(L={L}): L must be a positive number.")
-        self.L = float(L)
-
-    def first(self, p: Array) -> float:
-        return self.L
-
-    def next(
-        self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
-    ) -> float:
-        return self.L
-
-
-class Adaptive(StepRule):
-    """Enlarge the step by `grow` when the descent that L promises was seen, else halve it.
-
-    With Δ = ‖λ_k − λ_{k−1}‖ and the L that made this step, the test is
-
-        g_k ≤ g_{k−1} + C ε_k + ε_{k−1}(C + M) Δ − (L/2) Δ²
-
-    C is the Lipschitz constant of g in x, a number or "data" for the problem's own. The paper
-    displays LΔ² in place of (L/2)Δ²; `descent="displayed"` selects it. On a convex stretch that
-    form holds only through the slack, so with a small C the step halves itself to nothing. The
-    slack takes ε_k for a bound on ‖x_k − X(λ_k)‖, which it is where the strong convexity of h is
-    known; elsewhere ε_k bounds ‖∇₁h‖.
-
-    Two things are ours. g_k stands for f(λ_k), and is taken as g − q·∇₁h, which is nearer to it: at
-    loose tolerances g alone may not move at all between two steps. And there is a safeguard: ∇f
-    changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its Lipschitz constant is at
-    least `shown`, and so is L. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws
-    λ across the box into a flat region before halving can catch up, and near the optimum the step
-    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant;
-    a larger `grow` than the paper's β = 1.05 then makes nearly all of them so. No hyperparameter
-    moves by more than `longest` in one step. safeguards=False leaves all three out.
-
-    >>> from hoag.optimize import Adaptive, Hoag
-    >>> Hoag(step=Adaptive(C=2.0))
-    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Adaptive(C=2.0))
-    """
-
-    SHRINK = 0.5  # the paper's α
-
-    def __init__(
-        self,
-        C: float | str = 1.0,
-        descent: str = "proved",
-        grow: float = 1.05,
-        longest: float = np.inf,
-        safeguards: bool = True,
-    ) -> None:
-        if C != "data" and (isinstance(C, str) or not (np.isfinite(C) and C >= 0)):
-            raise InvalidInput(f"Adaptive(C={C!r}): give a number ≥ 0, or 'data'.")
-        if descent not in ("proved", "displayed"):
-            raise InvalidInput(f"descent={descent!r}: use 'proved' (L/2 Δ²) or 'displayed' (LΔ²).")
-        if not (np.isfinite(grow) and grow > 1):
-            raise InvalidInput(f"Adaptive(grow={grow!r}): give a number above 1.")
-        self.C = C
-        self.descent = descent
-        if not longest > 0:
-            raise InvalidInput(f"Adaptive(longest={longest!r}): give a positive number.")
-        self.grow = grow
-        self.longest = longest
-        self.safeguards = safeguards
+    def __init__(self, domain: Domain, tol: float, max_iter: int, evaluations: int = 0) -> None:
+        self.domain, self.tol, self.max_iter = domain, tol, max_iter
+        self.evaluations = evaluations
 
     @property
-    def needs_lipschitz(self) -> bool:
-        return self.C == "data"
+    def spent(self) -> bool:
+        return self.evaluations >= self.max_iter
 
-    def first(self, p: Array) -> float:
-        """L₁ = ‖p₁‖, so that the first step has length at most 1."""
-        return float(np.linalg.norm(p)) or 1.0
+    def goal(self, now: Evaluation) -> float:
+        """By how much f may still fall at the end."""
+        return self.tol * size(now)
 
-    def next(
-        self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
-    ) -> float:
-        delta = float(np.linalg.norm(now.lam - before.lam))
-        if delta == 0:
-            return L
-        C = C if isinstance(self.C, str) else self.C
-        eps_before, eps_now = eps
-        slack = C * eps_now + eps_before * (C + M) * delta
-        promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2
-        if not self.safeguards:
-            descended = now.g <= before.g + slack - promised
-            return L / (self.grow if descended else self.SHRINK)
-        descended = now.value <= before.value + slack - promised
-        errors = gradient_error(before, eps_before) + gradient_error(now, eps_now)
-        shown = (float(np.linalg.norm(now.grad - before.grad)) - errors) / delta
-        short = float(np.max(np.abs(now.grad))) / self.longest
-        return max(L / (self.grow if descended else self.SHRINK), shown, short)
+    def _notes(self, now: Evaluation) -> tuple[str, str]:
+        return on_bounds(now, self.domain), now.note
+
+    def converged(self, now: Evaluation, gain: float, *notes: str) -> Status:
+        """What is left to gain, a share of the loss, is no more than was asked for."""
+        return self.at_rest(now, f"{can_fall(gain)}, at most the {self.tol:g} asked for", *notes)
+
+    def at_rest(self, now: Evaluation, why: str, *notes: str) -> Status:
+        why = f"Converged at step {self.evaluations}: {why}."
+        return Status("converged", sentence(why, *notes, *self._notes(now)))
+
+    def out_of_steps(self, now: Evaluation, left: str = "") -> Status:
+        """`left` is what there is still to do, as it follows "Stopped after … steps"."""
+        left = left or f", before the loss had settled to within {self.tol:g} of itself"
+        why = f"Stopped after max_iter = {self.max_iter} steps{left}."
+        return Status("max_iter", sentence(why, *self._notes(now)))
+
+    def stalled(self, now: Evaluation, why: str) -> Status:
+        """No step makes the loss fall, or no smaller error of p can be had."""
+        why = f"Stalled at step {self.evaluations}: {why}."
+        return Status("stalled", sentence(why, *self._notes(now)))

@@ -1,8 +1,8 @@
-"""Where to begin: f is looked at all over the box, on a sample of the rows.
+"""Where to begin: f is surveyed all over the box, on a sample of the rows.
 
 f is flat where a kernel is so narrow that K is the identity, where it is so wide that K is
 constant, and where a penalty leaves nothing of the fit: no gradient leads out of there. On a share
-of the rows a factor costs the cube of that share, so that looking at the whole box costs about as
+of the rows a factor costs the cube of that share, so that surveying the whole box costs about as
 much as one evaluation on all rows.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,14 @@ from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Asking, Evaluate, Profile, Steps
+from hoag.optimize.asks import ACCURACY, Asking, Evaluate, Profile, Steps, relayed
 from hoag.optimize.quasi_newton import descend
 
 # A sixth of the rows makes a factor cost 1/216, so that all places together cost less than one. Of
 # fewer rows than LEAST a sample has basins of its own (150 of 1958 on Parkinsons, one in three).
 SHARE, LEAST = 1 / 6, 200
-# Places of the grid are at most so far apart, in λ, where rows are few and all of them are looked
-# at: with 70 rows f has narrow basins. A sample does not show as much, and has widths 16 times as
+# Places of the grid are at most so far apart, in λ, where rows are few and all of them are
+# used: with 70 rows f has narrow basins. A sample does not show as much, and has widths 16 times as
 # far apart, and ridges, with which f changes half as fast, 32 times.
 SPACING = 0.25
 # So many of the lowest places, no two of them neighbours, are followed downhill ...
@@ -49,7 +50,7 @@ def survey(
 
     Only values are asked for. Of a criterion that cannot be evaluated on a sample λ₀ is returned,
     for nothing; and of one whose samples stand for f, to which other searches go. `rows` is the
-    size of the sample, by default a sixth of all; of `few` rows all are looked at as well.
+    size of the sample, by default a sixth of all; with `few` rows all are used as well.
     """
     if traits.rows is None or traits.fewest is not None or np.all(domain.lower == domain.upper):
         return lam0
@@ -72,9 +73,7 @@ def survey(
         places = sorted(ends, key=plane.known.__getitem__)[:kept]
     if everything:
         lowest = [(plane.known[place], plane.lam(place)) for place in places]
-        for _, lam in list(lowest):
-            end, _ = yield from lowest_of(descend(domain, lam, 10 * ACCURACY, max_iter=50), rows)
-            lowest.append((end.highest, end.lam))
+        lowest += yield from _ends(domain, [lam for _, lam in lowest], rows, 50)
         return min(lowest, key=lambda end: end[0])[1]
     best, usual = plane.known[places[0]], float(np.median(list(values.values())))
     good_enough = best + AS_GOOD * max(usual - best, 0.0)
@@ -101,32 +100,43 @@ def _verified(
     starts = [begin, *(plane.lam(place) for place in plane.valleys(values))]
     known = yield from plane.measured(starts)
     order = np.argsort(known)[:basins]
-    ends = []
-    for start in (starts[k] for k in order if np.isfinite(known[k])):
-        down = descend(domain, start, 10 * ACCURACY, max_iter=steps)
-        end, _ = yield from lowest_of(down, everything)
-        ends.append((end.highest, end.lam))
+    starts = [starts[k] for k in order if np.isfinite(known[k])]
+    ends = yield from _ends(domain, starts, everything, steps)
     return min(ends, key=lambda end: end[0])[1] if ends else begin
+
+
+def _ends(
+    domain: Box, starts: Sequence[Array], rows: int, most: int
+) -> Asking[list[tuple[float, Array]]]:
+    """f and λ where so many steps lead from each start, on a sample of the rows."""
+    ends = []
+    for lam in starts:
+        end, _ = yield from lowest_of(descend(domain, lam, 10 * ACCURACY, most), rows)
+        ends.append((end.highest, end.lam))
+    return ends
 
 
 def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation, int]]:
     """The lowest that a descent comes to, on a sample of the rows or on all, and of how many."""
-    best, count, answer = None, 0, None
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration:
-            assert best is not None
-            return best, count
-        answer = None
-        if isinstance(asked, Evaluate):
-            answer = yield Evaluate(asked.lam, replace(asked.ask, rows=rows), asked.start)
-            best = answer if best is None or answer.highest < best.highest else best
-            count += 1
-        elif rows is None:
-            answer = yield asked
-        elif isinstance(asked, Profile):
-            answer = asked.start  # no model of f on a sample
+    best, count = None, 0
+
+    def on_rows(asked: Any) -> Asking[Any]:
+        nonlocal best, count
+        match asked:
+            case Evaluate():
+                now = yield Evaluate(asked.lam, replace(asked.ask, rows=rows), asked.start)
+                best = now if best is None or now.highest < best.highest else best
+                count += 1
+                return now
+            case _ if rows is None:
+                return (yield asked)
+            case Profile():
+                return asked.start  # no model of f on a sample
+        return None
+
+    yield from relayed(steps, on_rows)
+    assert best is not None
+    return best, count
 
 
 class _Plane:

@@ -3,7 +3,7 @@
     min over λ of Σ_t f_t(λ_t) = Σ_t min over λ_t of f_t(λ_t)
 
 All sets begin at the best λ that is the same for all their penalties, found with factors that all
-share, or where looks along the axes from there lead, which many share too. Then some sets at a
+share, or where scans along the axes from there lead, which many share too. Then some sets at a
 time are searched to their end, and that is a step of the trace: whoever stops the search between
 two steps keeps what was found, and the others at the best λ that is the same for all.
 """
@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -28,11 +29,11 @@ from hoag._criteria.folds import in_threads
 from hoag.optimize import newton, root
 from hoag.optimize.asks import Steps, sentence
 from hoag.optimize.base import Search
-from hoag.optimize.checkpoint import Checkpoint, Place, current
+from hoag.optimize.checkpoint import Checkpoint, Slot, current
 from hoag.optimize.run import OnStep, Run, attach, told_to_stop
 
 
-class Own(Search):
+class PartSearch(Search):
     """The search of one set, from where it is."""
 
     by_steps = False
@@ -54,18 +55,24 @@ class Own(Search):
         return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
 
 
-class Searches:
-    """Every set of an `Apart` searched by `own`, and what is known of all of them so far."""
+class SeparableSearch:
+    """Every set searched by itself, and what is known of all of them so far."""
 
     batches = 10  # steps of the trace, about
 
     def __init__(
-        self, own: Own, criterion: Apart, domain: Box, budget: float | None, certificate: str
+        self,
+        search: PartSearch,
+        criterion: Criterion,
+        domain: Box,
+        budget: float | None,
+        certificate: str,
     ) -> None:
-        self.own, self.criterion, self.certificate = own, criterion, certificate
-        self.boxes, self.budget = criterion.boxes(domain), budget
+        self.search, self.certificate = search, certificate
+        self.criterion = cast(Apart, criterion)
+        self.boxes, self.budget = self.criterion.boxes(domain), budget
         self.start, self.trace = time.perf_counter(), list[Step]()
-        self.found, self.cost = self._alike()
+        self.found, self.cost = self._at_shared()
         self.leads: dict[int, Array] = {}
         self.ended: dict[int, Result] = {}
 
@@ -73,7 +80,7 @@ class Searches:
     def seconds(self) -> float:
         return time.perf_counter() - self.start
 
-    def _alike(self) -> tuple[list[Evaluation], Cost]:
+    def _at_shared(self) -> tuple[list[Evaluation], Cost]:
         """Each set at the best λ that is the same for all its penalties; f is known there."""
         low = min(float(box.lower.min()) for box in self.boxes)
         high = max(float(box.upper.max()) for box in self.boxes)
@@ -89,43 +96,42 @@ class Searches:
         return found, cost
 
     def run(self, on_step: OnStep | None) -> Result:
+        checkpoint = current()
         try:
             # Thousands of factors, too small for several threads, which would wait for each other.
             with threadpool_limits(1, "blas"):
-                return self._run(on_step)
+                return self.result(self._run(on_step, checkpoint))
         except BaseException as error:
-            checkpoint = current()
             first = checkpoint is not None and not checkpoint.interrupted
             if checkpoint is not None and first and isinstance(error, KeyboardInterrupt):
                 checkpoint.interrupted = True
                 return self.result(self._interrupted(checkpoint))
             if self.ended:
-                told = f"Interrupted by {type(error).__name__} {self._so_far}."
-                found, why = self.criterion.joined(self.found), Status("interrupted", told)
-                attach(error, Result(found, why, tuple(self.trace), self.cost, self.seconds))
+                why = f"Interrupted by {type(error).__name__} {self._so_far}."
+                attach(error, self._made(Status("interrupted", why)))
             raise
 
-    def _run(self, on_step: OnStep | None) -> Result:
+    def _run(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> Status:
+        """Part of them after part, until all are searched or something stops that."""
         many = len(self.found)
-        self._look_along()
+        self._scan_along()
         for some in np.array_split(np.arange(many), min(many, self.batches)):
             before = self.seconds
             try:
                 with clock.until(self._deadline):
                     self._search([int(t) for t in some])
             except clock.TimeUp:
-                why = f"Stopped {self._so_far}: the time budget is used."
-                return self.result(Status("time_budget", why))
-            last, checkpoint = self.seconds - before, current()
+                return Status("time_budget", f"Stopped {self._so_far}: the time budget is used.")
+            last = self.seconds - before
             if checkpoint is not None and checkpoint.interrupted:
-                return self.result(self._interrupted(checkpoint))
+                return self._interrupted(checkpoint)
             if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
-                return self.result(Status("callback", f"Stopped by the callback {self._so_far}."))
+                return Status("callback", f"Stopped by the callback {self._so_far}.")
             late = self.budget is not None and self.seconds + last > self.budget
             if late and len(self.ended) < many:
                 why = f"Stopped {self._so_far}: the time budget of {self.budget:g} s is used."
-                return self.result(Status("time_budget", why))
-        return self.result(self._status())
+                return Status("time_budget", why)
+        return self._status()
 
     @property
     def _deadline(self) -> float:
@@ -144,7 +150,7 @@ class Searches:
     def _search(self, some: Sequence[int]) -> None:
         """Search some sets to their end; a step of the trace."""
         checkpoint = current()
-        places = [None if checkpoint is None else checkpoint.place() for _ in some]
+        places = [None if checkpoint is None else checkpoint.slot() for _ in some]
         results = in_threads(self._one, zip(some, places), self.criterion.n_jobs)
         for t, result in zip(some, results, strict=True):
             self.ended[t], self.found[t] = result, result.evaluation
@@ -153,39 +159,43 @@ class Searches:
         step = Step(len(self.trace) + 1, 0.0, now, self.cost, self.seconds)
         self.trace.append(replace(step, evaluation=now.light()))
 
-    def _look_along(self) -> None:
+    def _scan_along(self) -> None:
         """Where each set is led: every λ to where f is least along its axis, all at once.
 
-        Sets that begin at the same λ share the look, so that it costs little; from there a search
+        Sets that begin at the same λ share the scan, so that it costs little; from there a search
         takes half the steps. Of places within tol of the least the nearest: f may be flat beyond.
         """
-        places = [newton.to_look_at(box) for box in self.boxes]
-        looks, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
+        places = [newton.scan_places(box) for box in self.boxes]
+        values, cost = self.criterion.axes_alike([now.lam for now in self.found], places)
         self.cost = self.cost + cost
-        for t, (now, there, values) in enumerate(zip(self.found, places, looks, strict=True)):
-            if values is None:
+        for t, (now, there, along) in enumerate(zip(self.found, places, values, strict=True)):
+            if along is None:
                 continue
             there = np.insert(there, 0, now.lam, axis=1)
-            values = np.insert(values, 0, now.value, axis=1)
-            most = values.min(axis=1, keepdims=True) + self.own.tol * abs(now.value)
-            far = np.where(values <= most, np.abs(there - there[:, :1]), np.inf)
+            along = np.insert(along, 0, now.value, axis=1)
+            most = along.min(axis=1, keepdims=True) + self.search.tol * abs(now.value)
+            far = np.where(along <= most, np.abs(there - there[:, :1]), np.inf)
             self.leads[t] = there[np.arange(len(there)), np.argmin(far, axis=1)]
 
-    def _one(self, t: int, place: Place | None) -> Result:
+    def _one(self, t: int, slot: Slot | None) -> Result:
         part: Criterion = self.criterion.parts[t]
-        own, start = self.own, self.found[t]
+        search, start = self.search, self.found[t]
         if t in self.leads:
-            own = Own(own.tol, own.max_iter or 1, own.starts, (self.leads[t], start.value))
-        run = Run(part, None, None, self.certificate, place=place)
-        return run.drive(own, self.boxes[t], start.lam)
+            limits = search.tol, search.max_iter or 1, search.starts
+            search = PartSearch(*limits, (self.leads[t], start.value))
+        run = Run(part, None, None, self.certificate, slot=slot)
+        return run.drive(search, self.boxes[t], start.lam)
 
     def result(self, status: Status) -> Result:
         """Of all sets; those that were not searched are evaluated where they began."""
         for t, part in enumerate(self.criterion.parts):
             if t not in self.ended:
                 begun = part.evaluate(self.found[t].lam, Ask())
-                self.found[t] = part.verify(begun, self.own.tol * abs(begun.value))
+                self.found[t] = part.verify(begun, self.search.tol * abs(begun.value))
                 self.cost = self.cost + begun.cost + self.found[t].cost
+        return self._made(status)
+
+    def _made(self, status: Status) -> Result:
         now = self.criterion.joined(self.found)
         return Result(now, status, tuple(self.trace), self.cost, self.seconds)
 
@@ -195,13 +205,15 @@ class Searches:
         steps = [len(result.trace) for result in self.ended.values()]
         count = f"{min(steps)} to {max(steps)} steps"
         one, starts = sum(status.basins == 1 for status in each), ""
-        if self.own.starts > 1:
-            starts = f"{self.own.starts} starts ended in one basin for {one} of {len(each)} sets."
+        if self.search.starts > 1:
+            starts = (
+                f"{self.search.starts} starts ended in one basin for {one} of {len(each)} sets."
+            )
         if all(status.converged for status in each):
             told = (
                 f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
-                f"none can still fall by more than {self.own.tol:g} of itself. Every axis was "
-                "looked at from bound to bound."
+                f"none can still fall by more than {self.search.tol:g} of itself. Every axis was "
+                "scanned from bound to bound."
             )
             return Status("converged", sentence(told, starts))
         reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]

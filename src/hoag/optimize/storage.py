@@ -5,7 +5,7 @@
     comment of the archive        a digest of all bytes before it
 
 Arrays and numbers keep their bits, and arrays the order of their axes in memory, by which sums are
-rounded. Classes are looked up in a list of the library's own, and nothing else is made.
+rounded. No classes are known but those that declare themselves `storable`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from hashlib import blake2b
 from math import isfinite
 from typing import Any
@@ -21,43 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria import bands, implicit, newton, shared_curvature, sketched
-from hoag._criteria.iterative import Iterate
-from hoag._criteria.reduced import Reduced
-from hoag._criteria.secants import Secants
-from hoag._glm.basis import Subspace
-from hoag._glm.design import Sums
-from hoag.optimize.asks import Entry
-
-# What a search holds, and what criteria leave in `Evaluation.warm` to go on from.
-CLASSES: dict[str, type] = {
-    f"{one.__module__}.{one.__qualname__}".removeprefix("hoag."): one
-    for one in (
-        *(Ask, Cost, Evaluation, Result, Status, Step, Entry),
-        *(
-            implicit.Warm,
-            newton.State,
-            shared_curvature.Expansion,
-            bands.Warm,
-            Sums,
-            Reduced,
-            Subspace,
-        ),
-        *(sketched.Sampled, sketched.Local, Iterate, Secants),
-    )
-}
-NAMES = {one: name for name, one in CLASSES.items()}
-DEFAULTS: dict[type, list[tuple[str, Any]]] = {
-    one: [(field.name, field.default) for field in fields(one)]
-    for one in NAMES
-    if is_dataclass(one)
-}
-ALIKE = (type(None), bool, int, str)
+from hoag._core.storable import NAMES, STORABLE
 
 
 class Unstorable(TypeError):
-    """A value that is no array, number, text, nor a class of the list."""
+    """A value that is no array, number, text, nor of a class that is storable."""
 
 
 class Damaged(ValueError):
@@ -65,23 +35,23 @@ class Damaged(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
+class Stored:
     """One value: its tree as JSON, and its arrays."""
 
     text: str
     arrays: list[npt.NDArray[Any]]
 
 
-def pack(value: Any) -> Packed:
+def pack(value: Any) -> Stored:
     packer = _Packer()
-    return Packed(packer.text(value), packer.arrays)
+    return Stored(packer.text(value), packer.arrays)
 
 
-def unpack(packed: Packed) -> Any:
-    return _Unpacker(packed.arrays).value(json.loads(packed.text))
+def unpack(stored: Stored) -> Any:
+    return _Unpacker(stored.arrays).value(json.loads(stored.text))
 
 
-class Growing:
+class PackedList:
     """A dict with a list that only grows: what was packed of the list stays so."""
 
     def __init__(self) -> None:
@@ -91,7 +61,7 @@ class Growing:
     def size(self) -> int:
         return len(self._texts)
 
-    def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Packed:
+    def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Stored:
         """{name: values, **others}"""
         try:
             self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
@@ -101,7 +71,7 @@ class Growing:
         rest = _Packer(self._packer)
         pairs = [f"[{json.dumps(key)},{rest.text(one)}]" for key, one in others.items()]
         text = f'{{"dict":[[{json.dumps(name)},[{",".join(self._texts)}]],{",".join(pairs)}]}}'
-        return Packed(text, self._packer.arrays + rest.arrays)
+        return Stored(text, self._packer.arrays + rest.arrays)
 
 
 class _Packer:
@@ -117,28 +87,29 @@ class _Packer:
         return json.dumps(self.tree(value), allow_nan=False, separators=(",", ":"))
 
     def tree(self, value: Any) -> Any:
+        """By its very class: what derives from a list is none."""
         kind = type(value)
-        if kind in ALIKE:
+        if kind in (type(None), bool, int, str):
             return value
         if kind is float:
             return value if isfinite(value) else {"float": repr(value)}
         if kind is list:
             return [self.tree(one) for one in value]
         if kind is tuple:
-            return {"tuple": [self.tree(one) for one in value]}
+            return {"tuple": self.tree([*value])}
         if kind is dict:
-            return {"dict": [[self.tree(key), self.tree(one)] for key, one in value.items()]}
+            return {"dict": self.tree([[*pair] for pair in value.items()])}
         if kind is slice:
-            return {"slice": [self.tree(end) for end in (value.start, value.stop, value.step)]}
-        if isinstance(value, np.generic):
+            return {"slice": self.tree([value.start, value.stop, value.step])}
+        if issubclass(kind, np.generic):
             return {"scalar": self._kept(np.asarray(value))}
-        if isinstance(value, np.ndarray):
-            return self._short(value) or self._once(value, self._array)
+        if issubclass(kind, np.ndarray):
+            return _short(value) or self._once(value, self._array)
         if kind in NAMES:
             return self._once(value, self._object)
         raise Unstorable(f"{kind.__module__}.{kind.__qualname__}")
 
-    def _once(self, value: Any, how: Any) -> Any:
+    def _once(self, value: Any, how: Callable[[Any], dict[str, Any]]) -> Any:
         known = self._numbers.get(id(value))
         if known is not None:
             return {"again": known}
@@ -150,22 +121,12 @@ class _Packer:
         own = {name: self.tree(one) for name, one in _members(value)}
         return {"class": NAMES[type(value)], "with": own}
 
-    def _short(self, array: npt.NDArray[Any]) -> dict[str, Any] | None:
-        """A few numbers as they read, where that keeps every bit."""
-        if array.dtype != np.float64 or array.ndim != 1 or not 0 < array.size <= 12:
-            return None
-        told = [x if isfinite(x) else repr(x) for x in array.tolist()]
-        if any(isinstance(x, str) for x in told):
-            again = np.array([float(x) for x in told])
-            return {"floats": told} if again.tobytes() == array.tobytes() else None
-        return {"floats": told}
-
     def _array(self, array: npt.NDArray[Any]) -> dict[str, Any]:
         axes = sorted(range(array.ndim), key=lambda k: -array.strides[k])
         turned = array.transpose(axes)
         if axes != sorted(axes) and turned.flags.c_contiguous:
-            return {"array": self._kept(turned), "profile": axes}
-        return {"array": self._kept(array)}
+            return {"array": self._kept(turned), "axes": axes}
+        return {"array": self._kept(array), "axes": None}
 
     def _kept(self, array: npt.NDArray[Any]) -> int:
         if array.dtype.hasobject:
@@ -174,15 +135,31 @@ class _Packer:
         return self._first[1] + len(self.arrays) - 1
 
 
+def _short(array: npt.NDArray[Any]) -> dict[str, Any] | None:
+    """A few numbers as they read, where that keeps every bit."""
+    if array.dtype != np.float64 or array.ndim != 1 or not 0 < array.size <= 12:
+        return None
+    told = [x if isfinite(x) else repr(x) for x in array.tolist()]
+    same = np.array([float(x) for x in told]).tobytes() == array.tobytes()
+    return {"floats": told} if same else None
+
+
+@cache
+def _defaults(name: str) -> list[tuple[str, Any]]:
+    kind: Any = STORABLE[name]
+    return [(field.name, field.default) for field in fields(kind)]
+
+
 def _members(value: Any) -> list[tuple[str, Any]]:
     """What an object is made of again, but for what is as usual."""
-    if isinstance(value, tuple):
-        return list(value._asdict().items())  # type: ignore[attr-defined]
-    if not is_dataclass(value):
+    kind: Any = type(value)
+    if issubclass(kind, tuple):
+        return list(value._asdict().items())
+    if not is_dataclass(kind):
         return list(value.__getstate__().items())
     own = vars(value)
-    usual = DEFAULTS[type(value)]
-    return [(name, own[name]) for name, default in usual if not _usual(own[name], default)]
+    usual = _defaults(NAMES[type(value)])
+    return [(name, own[name]) for name, one in usual if not _usual(own[name], one)]
 
 
 def _usual(value: Any, default: Any) -> bool:
@@ -196,49 +173,47 @@ class _Unpacker:
         self._arrays, self._met = arrays, dict[int, Any]()
 
     def value(self, tree: Any) -> Any:
-        if isinstance(tree, list):
-            return [self.value(one) for one in tree]
-        if not isinstance(tree, dict):
-            return tree
-        if "again" in tree:
-            return self._met[tree["again"]]
-        if "float" in tree:
-            return float(tree["float"])
-        if "floats" in tree:
-            return np.array([float(x) for x in tree["floats"]])
-        if "tuple" in tree:
-            return tuple(self.value(one) for one in tree["tuple"])
-        if "dict" in tree:
-            return {self.value(key): self.value(one) for key, one in tree["dict"]}
-        if "slice" in tree:
-            return slice(*(self.value(end) for end in tree["slice"]))
-        if "scalar" in tree:
-            return self._arrays[tree["scalar"]][()]
-        made = self._array(tree) if "array" in tree else self._object(tree)
-        self._met[tree["number"]] = made
-        return made
+        match tree:
+            case list():
+                return [self.value(one) for one in tree]
+            case {"again": number}:
+                return self._met[number]
+            case {"float": text}:
+                return float(text)
+            case {"floats": texts}:
+                return np.array([float(x) for x in texts])
+            case {"tuple": values}:
+                return tuple(self.value(values))
+            case {"dict": pairs}:
+                return dict(self.value(pairs))
+            case {"slice": ends}:
+                return slice(*self.value(ends))
+            case {"scalar": number}:
+                return self._arrays[number][()]
+            case {"number": number, "array": k, "axes": axes}:
+                made = self._arrays[k]
+                self._met[number] = made if axes is None else made.transpose(np.argsort(axes))
+                return self._met[number]
+            case {"number": number, "class": name, "with": members}:
+                own = {member: self.value(one) for member, one in members.items()}
+                self._met[number] = _made(STORABLE[name], own)
+                return self._met[number]
+        return tree
 
-    def _array(self, tree: dict[str, Any]) -> npt.NDArray[Any]:
-        array: npt.NDArray[Any] = self._arrays[tree["array"]]
-        if "profile" in tree:
-            array = array.transpose(np.argsort(tree["profile"]))
-        return array
 
-    def _object(self, tree: dict[str, Any]) -> Any:
-        kind = CLASSES[tree["class"]]
-        own = {name: self.value(one) for name, one in tree["with"].items()}
-        if is_dataclass(kind) or issubclass(kind, tuple):
-            return kind(**own)
-        made = kind.__new__(kind)
-        vars(made).update(own)
-        return made
+def _made(kind: type, own: dict[str, Any]) -> Any:
+    if is_dataclass(kind) or issubclass(kind, tuple):
+        return kind(**own)
+    made = kind.__new__(kind)
+    vars(made).update(own)
+    return made
 
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data).hexdigest().encode()
 
 
-def archive(head: dict[str, Any], values: list[Packed]) -> bytes:
+def archive(head: dict[str, Any], values: list[Stored]) -> bytes:
     """All of it in one file."""
     made, empty = io.BytesIO(), _digest(b"")
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as file:
@@ -265,12 +240,12 @@ class Archive:
         self._names = set(self._file.namelist())
         self.head: dict[str, Any] = json.loads(self._file.read("head.json"))
 
-    def values(self) -> list[Packed]:
+    def values(self) -> list[Stored]:
         return [self._value(k) for k in range(self.head["values"])]
 
-    def _value(self, k: int) -> Packed:
+    def _value(self, k: int) -> Stored:
         arrays: list[npt.NDArray[Any]] = []
         while (name := f"{k}.{len(arrays)}.npy") in self._names:
             with self._file.open(name) as one:
                 arrays.append(np.lib.format.read_array(one, allow_pickle=False))
-        return Packed(self._file.read(f"{k}.json").decode(), arrays)
+        return Stored(self._file.read(f"{k}.json").decode(), arrays)
