@@ -1,7 +1,7 @@
 """Milliseconds a round on workers: 20 000 numbers go out, four blocks are added, as many come back.
 
-Bare actors send the same bytes there and back and know nothing of pieces, faults or hung workers:
-what Dask itself takes for such a round on this machine.
+Bare actors send the same bytes there and back and know nothing of partitions, faults or hung
+workers: what Dask itself takes for such a round on this machine.
 
 python benchmarks/dask_rounds.py [--workers 2] [--rounds 300]
 """
@@ -21,8 +21,8 @@ import hoag
 import hoag.dask
 
 
-def count(i, piece):
-    return piece.rows
+def count(i, partition):
+    return partition.rows
 
 
 class Bare:

@@ -116,7 +116,7 @@ def fits() -> Iterator[tuple[str, str, dict[str, Any], str, str]]:
 def given(X: Any, y: Any, where: str) -> tuple[Any, ...]:
     """The rows where they are to be; y is with those in blocks."""
     if where == "blocks":
-        return (hoag.blocks((X, y), rows=3000),)
+        return (hoag.partitions((X, y), rows=3000),)
     if where == "dask":
         import dask.array as da
 

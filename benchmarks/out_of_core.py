@@ -3,11 +3,11 @@
     python benchmarks/out_of_core.py [--rows 10000000] [--only dense,sparse,rivals] [--folder DIR]
 
 Dense rows are normal with 100 columns, 800 bytes each, in one .npy file; sparse ones have 30 of
-100 000 columns, drawn by a power law, in pieces of their own. Both are made block by block and
+100 000 columns, drawn by a power law, in partitions of their own. Both are made block by block and
 never whole in one process, and kept in the folder for the next time. Every fit runs in a process of
 its own, whose peak memory is told (that of file pages, which the system takes back, is in it). A
-plain read goes through the same pieces and multiplies them with as many columns, and back, and does
-nothing else: X @ W for ten columns, Xᵀ @ R for nine; the median of two before and two after.
+plain read goes through the same partitions and multiplies them with as many columns, and back, and
+does nothing else: X @ W for ten columns, Xᵀ @ R for nine; the median of two before and two after.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def sparse_block(i: int) -> tuple[sparse.csr_matrix, np.ndarray]:
 
 
 class Parts(Sequence):  # type: ignore[type-arg]
-    """Sparse rows in a folder, five blocks a piece."""
+    """Sparse rows in a folder, five blocks a partition."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder, self.count = folder, count
@@ -105,8 +105,8 @@ def made_sparse(folder: Path, rows: int) -> Parts:
 def source(kind: str, folder: Path, rows: int) -> data.Source:
     if kind == "dense":
         X, y = made_dense(folder, rows)
-        return hoag.blocks((str(X), str(y)))
-    return hoag.blocks(made_sparse(folder, rows))
+        return hoag.partitions((str(X), str(y)))
+    return hoag.partitions(made_sparse(folder, rows))
 
 
 def unseen(kind: str) -> tuple[Any, np.ndarray]:
@@ -116,7 +116,7 @@ def unseen(kind: str) -> tuple[Any, np.ndarray]:
     return stack([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
 
 
-class Timed(data.Local):
+class Timed(data.LocalEngine):
     """Which adds up the seconds in which rows are gone through."""
 
     seconds = 0.0
@@ -134,11 +134,11 @@ class Multiply:
     def __init__(self, columns: int) -> None:
         self.W = np.random.default_rng(0).normal(size=(columns, 10))
 
-    def __call__(self, piece: data.Piece) -> np.ndarray:
-        X = piece.X
-        height = len(piece.y) if sparse.issparse(X) else 2000
+    def __call__(self, partition: data.Partition) -> np.ndarray:
+        X = partition.X
+        height = len(partition.y) if sparse.issparse(X) else 2000
         total = np.zeros((X.shape[1], 9))
-        for start in range(0, len(piece.y), height):
+        for start in range(0, len(partition.y), height):
             some = X[start : start + height]
             total += some.T @ (some @ self.W)[:, :9]
         return total
@@ -159,7 +159,7 @@ def fitted(kind: str, folder: Path, rows: int) -> dict[str, float]:
 
     def plain() -> float:
         start = time.perf_counter()
-        data.Local(engine.source).total(multiply)
+        data.LocalEngine(engine.source).total(multiply)
         return time.perf_counter() - start
 
     plain()  # what the system keeps of the file it keeps for all of them
@@ -185,30 +185,30 @@ def fitted(kind: str, folder: Path, rows: int) -> dict[str, float]:
 
 
 def by_sgd(kind: str, folder: Path, rows: int, epochs: int = 5) -> dict[str, float]:
-    """Ten penalties at once, each read of the rows for all; a fifth of the pieces chooses."""
+    """Ten penalties at once, each read of the rows for all; a fifth of the partitions chooses."""
     rows_of = source(kind, folder, rows)
     start = time.perf_counter()
     models = [
         SGDClassifier(loss="log_loss", alpha=alpha, random_state=0, average=True)
         for alpha in np.logspace(-7, -2, 10)
     ]
-    held = max(rows_of.pieces // 5, 1)
+    held = max(rows_of.partitions // 5, 1)
     for _ in range(epochs):
-        for i in range(rows_of.pieces - held):
-            piece = rows_of.read(i)
+        for i in range(rows_of.partitions - held):
+            partition = rows_of.read(i)
             for model in models:
-                model.partial_fit(piece.X, piece.y, classes=[0, 1])
+                model.partial_fit(partition.X, partition.y, classes=[0, 1])
     losses = np.zeros(len(models))
-    for i in range(rows_of.pieces - held, rows_of.pieces):
-        piece = rows_of.read(i)
+    for i in range(rows_of.partitions - held, rows_of.partitions):
+        partition = rows_of.read(i)
         for j, model in enumerate(models):
-            losses[j] += log_loss(piece.y, model.predict_proba(piece.X), normalize=False)
+            losses[j] += log_loss(partition.y, model.predict_proba(partition.X), normalize=False)
     best = models[int(np.argmin(losses))]
     seconds = time.perf_counter() - start
     X, y = unseen(kind)
     return {
         "rows": rows,
-        "reads": epochs * (1 - held / rows_of.pieces) + held / rows_of.pieces,
+        "reads": epochs * (1 - held / rows_of.partitions) + held / rows_of.partitions,
         "seconds": seconds,
         "memory MB": peak(),
         "unseen log loss": log_loss(y, best.predict_proba(X)),

@@ -53,10 +53,10 @@ def one_worker(kept_clusters):
 
 
 @pytest.fixture
-def elsewhere(monkeypatch):
+def out_of_core(monkeypatch):
     """Rows of small data stay where they are, and the search goes as it does in memory.
 
-    As of data of which a sample alone is kept at hand, and without a search on that first.
+    As of data of which a sample alone is kept in memory, and without a search on that first.
     """
     from hoag._criteria import select
     from hoag._glm.partitioned import PartitionedDesign

@@ -8,15 +8,19 @@ import time
 import numpy as np
 
 
-def normal(piece, v):
+def normal(partition, v):
     """XᵀW(Xv − y), the weighted loss, and the rows."""
-    rest = piece.X @ v - piece.y
-    return piece.X.T @ (piece.weights * rest), float(piece.weights @ rest**2), piece.rows
+    rest = partition.X @ v - partition.y
+    return (
+        partition.X.T @ (partition.weights * rest),
+        float(partition.weights @ rest**2),
+        partition.rows,
+    )
 
 
-def slowly(piece, v, seconds):
+def slowly(partition, v, seconds):
     time.sleep(seconds)
-    return normal(piece, v)
+    return normal(partition, v)
 
 
 class Centred:
@@ -27,10 +31,10 @@ class Centred:
     def __init__(self, log):
         self.log = log
 
-    def __call__(self, i, piece):
+    def __call__(self, i, partition):
         with self.log.open("a") as file:
             file.write(f"{i}\n")
-        return i, piece.X - piece.X.mean(axis=0)
+        return i, partition.X - partition.X.mean(axis=0)
 
     def __reduce__(self):
         Centred.pickled += 1
@@ -41,10 +45,10 @@ def number(state):
     return state[0] + 0 * np.ones(3)
 
 
-def fail(piece):
-    if piece.rows == 40:
+def fail(partition):
+    if partition.rows == 40:
         raise KeyError("no such thing")
-    return piece.rows
+    return partition.rows
 
 
 class Unreadable(Exception):
@@ -54,7 +58,7 @@ class Unreadable(Exception):
         super().__init__(f"{a} and {b}")
 
 
-def fail_unreadably(piece):
+def fail_unreadably(partition):
     raise Unreadable(1, 2)
 
 

@@ -257,7 +257,7 @@ def test_rows_in_pieces_say_what_differs(tmp_path):
 
     def fit(X=X, cv=4, **options):
         options |= {"cv": cv, "checkpoint": tmp_path / "run.ckpt"}
-        return hoag.RidgeCV(**options).fit(hoag.blocks((X, y), rows=20))
+        return hoag.RidgeCV(**options).fit(hoag.partitions((X, y), rows=20))
 
     first = fit()
     assert bits_of_fit(fit(cv=KFold(4))) == bits_of_fit(first)

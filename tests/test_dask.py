@@ -26,7 +26,7 @@ from scipy import sparse
 
 import hoag
 from hoag import data as out_of_core
-from hoag._data.tree import Tree
+from hoag._data.engine import TreeSum
 
 pytest.importorskip("distributed")
 pytest.importorskip("dask.dataframe")
@@ -39,7 +39,7 @@ from clusters import cluster, settled
 from distributed import wait
 
 from hoag.dask import ClusterLost, engine
-from hoag.dask.engine import Blocks, Workers
+from hoag.dask.engine import DaskSource, Workers
 
 pytestmark = pytest.mark.usefixtures("kept_clusters")
 
@@ -61,8 +61,8 @@ def blocks(X, y, weight=None, sizes=(31, 50, 1, 40, 41, 40)):
 
 
 def here(engine):
-    """The same pieces in this process."""
-    return out_of_core.Local(Blocks(engine.loader.recipes))
+    """The same partitions in this process."""
+    return out_of_core.LocalEngine(DaskSource(engine.loader.recipes))
 
 
 def same(found, other):
@@ -86,18 +86,25 @@ V = np.linspace(-1.0, 1.0, 7)
 
 def test_sums_agree_with_numpy_and_bit_for_bit_with_this_process(one_worker, two_workers):
     X, y, w = data()
-    wanted = normal(out_of_core.Piece(X, y, w), V)
+    wanted = normal(out_of_core.Partition(X, y, w), V)
     found = []
     for client in (one_worker, two_workers):
         with engine(*blocks(X, y, w), client=client) as there:
             assert isinstance(there, Workers)
-            assert (there.pieces, there.features, there.names) == (6, 7, None)
+            assert (there.partitions, there.features, there.names) == (6, 7, None)
             assert len(there.cluster.hands) == 0  # nothing is loaded before somebody asks
             found.append(there.total(partial(normal, v=V)))
             assert set().union(*there.loader.held.values()) == set(range(6))
             assert len(there.loader.held) == len(pids(client))
             assert there.reads == 1.0
-            assert there.gathered(lambda piece: piece.rows, rows=False) == [31, 50, 1, 40, 41, 40]
+            assert there.gathered(lambda partition: partition.rows, rows=False) == [
+                31,
+                50,
+                1,
+                40,
+                41,
+                40,
+            ]
             assert there.reads == 1.0
             same(found[-1], here(there).total(partial(normal, v=V)))
             assert there.fingerprint() == here(there).fingerprint()
@@ -128,12 +135,13 @@ def test_sparse_blocks(two_workers, to):
     rows, target, _ = blocks(X, y)
     with engine(rows.rechunk({1: -1}).map_blocks(to), target, client=two_workers) as there:
         assert (
-            there.gathered(lambda piece: sparse.issparse(piece.X) and piece.X.format) == ["csr"] * 6
+            there.gathered(lambda partition: sparse.issparse(partition.X) and partition.X.format)
+            == ["csr"] * 6
         )
         found = there.total(partial(normal, v=V))
         same(found, here(there).total(partial(normal, v=V)))
         assert there.fingerprint() == here(there).fingerprint()
-    np.testing.assert_allclose(found[0], normal(out_of_core.Piece(X, y), V)[0], rtol=1e-11)
+    np.testing.assert_allclose(found[0], normal(out_of_core.Partition(X, y), V)[0], rtol=1e-11)
 
 
 def test_frames_keep_their_names_and_labels(two_workers):
@@ -144,10 +152,12 @@ def test_frames_keep_their_names_and_labels(two_workers):
     rows = table[list("abcdefg")]
     with engine(rows, table["label"], table["weight"], client=two_workers) as there:
         assert there.names == list("abcdefg")
-        labels = there.gathered(lambda piece: (sorted(set(piece.y)), piece.weight.sum()))
+        labels = there.gathered(
+            lambda partition: (sorted(set(partition.y)), partition.weight.sum())
+        )
         assert [each[0] for each in labels] == [["no", "yes"]] * 4
         assert sum(each[1] for each in labels) == pytest.approx(w.sum())
-        sums = there.total(lambda piece: piece.X.sum(axis=0))
+        sums = there.total(lambda partition: partition.X.sum(axis=0))
         np.testing.assert_allclose(sums, frame[list("abcdefg")].sum(), rtol=1e-12)
         assert there.fingerprint() == here(there).fingerprint()
     with pytest.raises(hoag.InvalidInput, match="Columns label of X are no numbers"):
@@ -159,7 +169,7 @@ def test_blocks_of_unknown_sizes(two_workers):
     rows, target, _ = blocks(X, y)
     many = rows[rows[:, 0] > 0]  # nobody knows how many these are
     left = target.rechunk({0: rows.chunks[0]})[rows[:, 0].rechunk((rows.chunks[0],)) > 0]
-    wanted = normal(out_of_core.Piece(X[X[:, 0] > 0], y[X[:, 0] > 0]), V)
+    wanted = normal(out_of_core.Partition(X[X[:, 0] > 0], y[X[:, 0] > 0]), V)
     for ys in (left, y[X[:, 0] > 0], da.from_array(y[X[:, 0] > 0], chunks=20)):
         with engine(many, ys, client=two_workers) as there:
             found = there.total(partial(normal, v=V))
@@ -180,11 +190,13 @@ def test_blocks_of_unknown_sizes(two_workers):
 def test_without_a_client_dask_computes_blocks_here():
     X, y, w = data()
     there = engine(*blocks(X, y, w))
-    assert isinstance(there, out_of_core.Local)
+    assert isinstance(there, out_of_core.LocalEngine)
     np.testing.assert_allclose(
-        there.total(partial(normal, v=V))[0], normal(out_of_core.Piece(X, y, w), V)[0], rtol=1e-11
+        there.total(partial(normal, v=V))[0],
+        normal(out_of_core.Partition(X, y, w), V)[0],
+        rtol=1e-11,
     )
-    assert there.gathered(lambda piece: piece.X is None, rows=False) == [True] * 6
+    assert there.gathered(lambda partition: partition.X is None, rows=False) == [True] * 6
     with pytest.raises(hoag.InvalidInput, match="X is a ndarray"):
         engine(X, y)
 
@@ -200,9 +212,9 @@ def test_blocks_stay_where_they_are_and_are_held_once(two_workers):
     X = da.concatenate([left, right])
     two_workers.gather(two_workers.compute([left.sum(), right.sum()]))
     with engine(X, da.zeros(120_000, chunks=20_000), client=two_workers) as there:
-        there.total(lambda piece: piece.X.sum())
+        there.total(lambda partition: partition.X.sum())
         assert there.loader.held == {a: {0, 1}, b: {2, 3, 4, 5}}
-        made = ("hoag-piece", "hoag-keep")  # dask lets go of what it made for us
+        made = ("hoag-partition", "hoag-keep")  # dask lets go of what it made for us
         until(lambda: not any(str(key).startswith(made) for key in two_workers.who_has()))
 
 
@@ -256,10 +268,10 @@ def test_what_a_call_raises_comes_through(two_workers):
     with engine(*blocks(X, y), client=two_workers) as there:
         with pytest.raises(KeyError, match="no such thing") as caught:
             there.total(fail)
-        assert "In piece 3, on a worker" in caught.value.__notes__[0]
+        assert "In partition 3, on a worker" in caught.value.__notes__[0]
         with pytest.raises(RuntimeError, match="1 and 2"):
             there.total(fail_unreadably)
-        assert there.total(lambda piece: piece.rows) == 203
+        assert there.total(lambda partition: partition.rows) == 203
         assert there.rebuilt == 6
     broken = blocks(X, y)[0].map_blocks(
         lambda block: np.linalg.cholesky(-block.T @ block), dtype=float
@@ -410,7 +422,7 @@ def test_the_memory_is_told_before_blocks_are_loaded(two_workers):
     assert str(plan).splitlines()[-1].startswith("a worker needs  1.0")
     X, y, _ = data()
     assert hoag.plan_memory(da.from_array(X), y).blocks == 203 * 9 * 8
-    for other in (hoag.blocks((X, y)), 5):
+    for other in (hoag.partitions((X, y)), 5):
         with pytest.raises(hoag.InvalidInput, match="give a Dask array or frame, or"):
             hoag.plan_memory(other)
     assert hoag.plan_memory(sparse.csr_matrix(X)).blocks == X.size * 12 + 204 * 4 + 203 * 16
@@ -426,11 +438,11 @@ def test_the_memory_is_told_before_blocks_are_loaded(two_workers):
 
 def test_nodes_of_the_tree_arrive_in_any_order():
     values = np.random.default_rng(0).normal(size=11)
-    whole, split = Tree(), Tree()
+    whole, split = TreeSum(), TreeSum()
     for i, value in enumerate(values):
         whole.add((0, i), value)
     for share in ([1, 4, 7, 10], [0, 2, 3, 5, 6], [8, 9]):
-        part = Tree()
+        part = TreeSum()
         for i in share:
             part.add((0, i), values[i])
         for node, value in part.nodes.items():

@@ -20,7 +20,7 @@ from clusters import settled
 
 from hoag.dask import engine
 
-pytestmark = pytest.mark.usefixtures("elsewhere", "kept_clusters")
+pytestmark = pytest.mark.usefixtures("out_of_core", "kept_clusters")
 
 
 def data(seed=0, n=500, d=8):
@@ -115,7 +115,7 @@ def test_sparse_columns_far_from_zero_are_those_of_memory(kind, two_workers):
 def test_a_number_that_is_not_finite_is_named_by_a_worker(two_workers):
     X, ys = data()
     X[200, 3] = np.nan
-    told = r"X is nan in row 6 of piece 2 \(row 200 of all\), column 3"
+    told = r"X is nan in row 6 of partition 2 \(row 200 of all\), column 3"
     with (
         two_workers.as_current(),
         pytest.raises(hoag.InvalidInput, match=told),
@@ -146,7 +146,7 @@ def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two_workers):
         wanted = new(kind).fit(rows)
         rounds = rows.reads
     with engine(*blocks(X, ys[kind]), client=two_workers, patience=1.0) as rows:
-        rows.total(lambda piece: piece.rows)
+        rows.total(lambda partition: partition.rows)
         holder = next(address for address, held in rows.loader.held.items() if 0 in held)
         victim, asked, ask = two_workers.run(os.getpid)[holder], [], rows.cluster.ask
 
@@ -163,14 +163,14 @@ def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two_workers):
             if how == signal.SIGSTOP:
                 os.kill(victim, signal.SIGCONT)
         assert len(asked) > 6
-        assert rows.rebuilt > rows.pieces
+        assert rows.rebuilt > rows.partitions
         assert rows.reads == rounds + 1
     alike(found, wanted)
     settled(two_workers, 2)
 
 
 @pytest.mark.parametrize("options", [{}, {"penalties": "per-feature", "max_iter": 3}])
-@pytest.mark.filterwarnings("ignore:Stopped at step 3")
+@pytest.mark.filterwarnings("ignore:Stopped after max_iter = 3")
 def test_folds_through_joblibs_backend_of_dask(two_workers, options):
     rng = np.random.default_rng(0)
     X = sparse.random(200, 300, 0.05, format="csr", random_state=0)

@@ -57,6 +57,68 @@ def test_no_collaborator_is_probed():
     assert not reading
 
 
+# Overrides that refuse, and why that is an answer.
+REFUSALS = {
+    # a Lipschitz constant of g that no bounded slope gives: the caller is asked for a number
+    ("LeaveOneOut", "outer_lipschitz"),
+    # the partial likelihood is no sum over rows, and has a term of its own
+    ("PartialLikelihood", "at"),
+}
+
+
+def refuses(function: ast.FunctionDef) -> bool:
+    """Whether all that it does, but for a docstring, is to raise one of these two."""
+    body = [node for node in function.body if not isinstance(node, ast.Expr)]
+    if len(body) != 1 or not isinstance(body[0], ast.Raise):
+        return False
+    return (
+        ast.unparse(body[0])
+        .removeprefix("raise ")
+        .startswith(("NotImplementedError", "InvalidInput"))
+    )
+
+
+def test_a_subclass_answers_everything_that_its_base_promises():
+    """No override in the core is there to refuse what was inherited."""
+    classes = {
+        node.name: node
+        for file, path in FILES.items()
+        if file.startswith(("_glm/", "_data/", "_criteria/"))
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def inherited(name: str) -> set[str]:
+        """The names of all that the bases of a class, as far as they are ours, define."""
+        bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in classes[name].bases]
+        ours = [base for base in bases if base in classes and base != name]
+        own = [node.name for base in ours for node in classes[base].body
+               if isinstance(node, ast.FunctionDef)]  # fmt: skip
+        return {*own, *(method for base in ours for method in inherited(base))}
+
+    refused = {
+        (name, node.name)
+        for name, found in classes.items()
+        for node in found.body
+        if isinstance(node, ast.FunctionDef)
+        and refuses(node)
+        and (node.name in inherited(name) or (name, node.name) in REFUSALS)
+    }
+    assert not refused - REFUSALS
+    assert not [file for file, path in FILES.items() if attribute(path, "far")]
+
+
+def attribute(path: Path, name: str) -> list[int]:
+    """Where anybody asks whether something is far; Huber's loss has residuals that are."""
+    if path.name == "pairs.py":
+        return []
+    return [
+        node.lineno
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and node.attr == name
+    ]
+
+
 LAYERS = (
     *("_core", "_linalg", "problems", "_data", "datasets", "linear", "_kinks", "inner", "_glm"),
     *("_criteria", "optimize", "own", "_minimize", "jax", "torch", "gam", "estimators"),

@@ -135,7 +135,7 @@ def test_the_words_are_the_users():
 def test_the_search_and_where_rows_are_matter():
     told = hoag.explain(hoag.LogisticRegressionCV(search=hoag.optimize.Hoag()), *CANCER)
     assert "as precise as each step of the search asks" in told.used
-    told = hoag.explain(hoag.LogisticRegressionCV(), hoag.blocks(*CANCER))
+    told = hoag.explain(hoag.LogisticRegressionCV(), hoag.partitions(*CANCER))
     assert told.used.startswith("rows brought into memory: all folds together")
     assert "All 569 rows" in told.why
 

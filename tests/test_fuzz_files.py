@@ -97,7 +97,7 @@ def both(test):
 
 
 def read(source):
-    for i in range(source.pieces):
+    for i in range(source.partitions):
         source.read(i)
 
 
@@ -121,7 +121,7 @@ def test_blocks_of_garbled_files(home, folder, name, harm):
     path.write_bytes(harm((home / name).read_bytes()))
     target = "y" if name.startswith("t.") and name[2:] in ("csv", "parquet", "arrow") else None
     target = np.zeros(40) if name == "t.npy" else target
-    run(lambda: read(hoag.blocks(path, target, cache=None)))
+    run(lambda: read(hoag.partitions(path, target, cache=None)))
 
 
 @both
@@ -129,14 +129,14 @@ def test_blocks_of_a_garbled_cache(home, folder, harm):
     path = folder / "t.csv"
     if not path.exists():
         path.write_bytes((home / "t.csv").read_bytes())
-    source = hoag.blocks(path, "y", rows=15)
+    source = hoag.partitions(path, "y", rows=15)
     expected = source.read(1).X.tobytes()
-    for part in ("manifest.json", "moments.npy", "000001.X.npy"):
+    for part in ("manifest.json", "statistics.npy", "000001.X.npy"):
         file = source.cached.path / part
         before = file.read_bytes()
         file.write_bytes(harm(before))
         found = []
-        run(lambda: found.append(hoag.blocks(path, "y", rows=15).read(1).X.tobytes()))  # noqa: B023
+        run(lambda: found.append(hoag.partitions(path, "y", rows=15).read(1).X.tobytes()))  # noqa: B023
         assert found in ([], [expected])
         file.write_bytes(before)
 

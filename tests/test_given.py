@@ -133,7 +133,7 @@ def test_blocks_do_not_ignore_them(which, how, tmp_path):
         sources += [tuple(paths), tmp_path / "a.npz"]
     for source in sources:
         with pytest.raises(hoag.InvalidInput, match=r"masked value|complex"):
-            hoag.blocks(source)
+            hoag.partitions(source)
 
 
 @pytest.mark.parametrize("how", [masked, imaginary])
@@ -151,7 +151,7 @@ def test_blocks_on_workers_do_not_ignore_them(which, how):
     ]
     told = f"{CALLED[which]} h.*(masked|complex)"
     with dask.config.set(scheduler="synchronous"), pytest.raises(hoag.InvalidInput, match=told):
-        recipes(*rows, dask.compute).piece(1).compute()
+        recipes(*rows, dask.compute).partition(1).compute()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "arrow"])
@@ -161,7 +161,7 @@ def test_columns_of_one_name_are_refused_in_every_file(suffix, tmp_path):
     paths = [written(tmp_path / f"{k}.{suffix}", table) for k, table in enumerate(tables)]
     for given in (paths[1], paths):  # the first file of several, and another
         with pytest.raises(hoag.InvalidInput, match=r"1\..* has the column 'a' more than once"):
-            hoag.blocks(given, "y", columns=["a"])
+            hoag.partitions(given, "y", columns=["a"])
 
 
 def written(path, table):
@@ -185,7 +185,7 @@ def test_columns_of_one_name_are_refused_however_it_is_written(header, tmp_path,
     path = tmp_path / "t.csv"
     path.write_text(header + "\n" + "".join(f"{i % 7},{i * i % 5},{i % 3}\n" for i in range(60)))
     with pytest.raises(hoag.InvalidInput, match=r"more than once|without a name"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
     # pandas has names for columns that have none.
     for way in ("--blocks", "--no-blocks") if "a" in header else ("--blocks",):
         assert main(["tune", str(path), "--target", "y", way]) == 1

@@ -1,22 +1,22 @@
-"""Many coefficients on rows that are elsewhere: what is said holds for memory, too."""
+"""Many coefficients on out-of-core data: what is said holds for memory, too."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from pieces import Cut, agree, both
+from partitions import Cut, agree, both
 from quick import quick
 from scipy import sparse
 
 import hoag
 from hoag._criteria.secants import Secants
-from hoag.estimators import far
+from hoag.estimators import out_of_core
 
 
 @pytest.fixture(autouse=True)
-def few_at_hand(monkeypatch):
-    """A third of the rows are at hand, as of data many times as large."""
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 12000)
+def few_in_memory(monkeypatch):
+    """A third of the rows are in the sample, as of data many times as large."""
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 12000)
 
 
 def text(n=3000, p=1200, filled=12, seed=0):
@@ -75,7 +75,7 @@ POSITIVE = {
 
 
 @pytest.mark.parametrize("name", quick(POSITIVE, ["counts"]))
-def test_curvature_that_has_no_bound_takes_tens_of_reads_and_not_thousands(name):
+def test_curvature_that_has_no_bound_takes_tens_of_passes_and_not_thousands(name):
     make, options, drawn = POSITIVE[name]
     X, z, rng = text(p=1100)
     y = drawn(np.exp(z / 3), rng)
@@ -127,8 +127,8 @@ FEW_COEFFICIENTS = {
 
 
 @pytest.mark.parametrize("name", FEW_COEFFICIENTS)
-def test_all_rows_at_hand_are_read_once(monkeypatch, name):
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 1e9)
+def test_a_sample_of_all_rows_takes_one_pass(monkeypatch, name):
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 1e9)
     rng = np.random.default_rng(0)
     X = 3.0 + rng.normal(size=(300, 4))
     z = (X - 3.0) @ rng.normal(size=4)
@@ -141,8 +141,8 @@ def test_all_rows_at_hand_are_read_once(monkeypatch, name):
     assert told == pytest.approx(near.criterion_at(near.lam_, X, y, source.weight), rel=1e-10)
 
 
-def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", 1e9)
+def test_a_sample_of_all_rows_is_fitted_as_in_memory(monkeypatch):
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", 1e9)
     X, z, rng = text(n=600, p=1100)
     y = (z + rng.logistic(size=len(z)) > 0).astype(int)
     there = hoag.LogisticRegressionCV().fit(Cut(X, y, (200,)))
@@ -155,14 +155,14 @@ def test_all_rows_at_hand_are_fitted_as_in_memory(monkeypatch):
 
 
 @pytest.mark.parametrize(("times", "whole"), [(1.4, True), (1.6, False)])
-def test_half_as_many_rows_again_as_a_sample_has_are_still_at_hand(monkeypatch, times, whole):
+def test_half_as_many_rows_again_as_a_sample_has_are_still_in_memory(monkeypatch, times, whole):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
-    monkeypatch.setattr(far, "SAMPLE_ENTRIES", X.size / times)
+    monkeypatch.setattr(out_of_core, "SAMPLE_ENTRIES", X.size / times)
     y = (X[:, 0] + rng.logistic(size=3000) > 0).astype(int)
     seen = []
-    made = far.joined
-    monkeypatch.setattr(far, "joined", lambda *given: seen.append(made(*given)) or seen[-1])
+    made = out_of_core.joined
+    monkeypatch.setattr(out_of_core, "joined", lambda *given: seen.append(made(*given)) or seen[-1])
     hoag.LogisticRegressionCV().fit(Cut(X, y, (1000, 2000)))
     (sample,) = seen
     assert len(sample.y) == pytest.approx(3000 if whole else 3000 / times, rel=0.05)

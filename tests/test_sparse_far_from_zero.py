@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pieces import agree, both
+from partitions import agree, both
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
@@ -181,8 +181,8 @@ def test_bands_of_a_curve_know_of_no_shift(classes, monkeypatch):
     agree(*models, rel=1e-6, names=("criterion_", "lam_", "covariance_", "edf_"))
 
 
-CUTS = (7, 7, 12, 40)  # of which one piece has no row, and one none that weighs anything
-PIECES = [
+CUTS = (7, 7, 12, 40)  # of which one partition has no row, and one none that weighs anything
+PARTITIONS = [
     (clone(estimator).set_params(cv=5), kind)
     for estimator, kind in CASES
     if estimator.cv in (None, 3, 5)
@@ -190,8 +190,8 @@ PIECES = [
 ]
 
 
-@pytest.mark.usefixtures("elsewhere")
-@pytest.mark.parametrize(("estimator", "kind"), PIECES)
+@pytest.mark.usefixtures("out_of_core")
+@pytest.mark.parametrize(("estimator", "kind"), PARTITIONS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pieces_are_as_in_memory(estimator, kind, weighted):
     X, y, weights = data(kind)
@@ -206,7 +206,7 @@ def test_a_file_of_svmlight_is_as_in_memory(tmp_path):
     thin = sparse.csr_matrix(X + FAR)
     dump_svmlight_file(thin, y, str(tmp_path / "rows.svm"), zero_based=False)
     near = hoag.LogisticRegressionCV().fit(thin, y)
-    source = hoag.blocks(str(tmp_path / "rows.svm"), rows=25)
+    source = hoag.partitions(str(tmp_path / "rows.svm"), rows=25)
     apart = hoag.LogisticRegressionCV().fit(source)
     agree(near, apart, rel=1e-6, names=("criterion_", "lam_", "coef_"))
 

@@ -19,7 +19,7 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.scaled_rows import ScaledRows
 from hoag._glm.spreads import FoldSpreads, spreads
 from hoag._glm.targets import binary, regression
-from hoag.estimators.block_spreads import Spreads
+from hoag.estimators.partition_units import Spreads
 
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 
@@ -473,9 +473,9 @@ def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
     X = rng.lognormal(size=(60, 4)) * [1e-3, 1.0, 1e3, 1.0] + (away if form == "dense" else 0.0)
     labels, weights = rng.integers(-1, 3, 60), rng.uniform(0, 2, 60)
     X[:, 3], X[labels == 0, 3] = 0.7, np.linspace(0, 1, int(np.sum(labels == 0)))
-    pieces = [slice(0, 10), slice(10, 11), slice(11, 60)]
+    partitions = [slice(0, 10), slice(10, 11), slice(11, 60)]
     known = Spreads.none(3, 4, form == "sparse")
-    for own in pieces:
+    for own in partitions:
         known = known.plus(Spreads.of(FORMS[form](X[own]), weights[own], labels[own], 3))
     train = ~np.eye(3, dtype=bool)
     drawn = np.stack([np.isin(labels, np.flatnonzero(some)) for some in train], axis=1) * 1.0

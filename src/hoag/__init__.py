@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from hoag._criteria.select import plan as plan
     from hoag._criteria.unrolled import Unrolled as Unrolled
     from hoag._criteria.without_folds import without_folds as without_folds
-    from hoag._data.blocks import blocks as blocks
     from hoag._data.memory import MemoryPlan as MemoryPlan
     from hoag._data.memory import plan_memory as plan_memory
+    from hoag._data.partitions import partitions as partitions
     from hoag._explain import explain as explain
     from hoag._minimize import minimize as minimize
     from hoag.estimators import CoxRegressionCV as CoxRegressionCV
@@ -81,8 +81,8 @@ _HOMES = {
     "hoag._criteria.select": "plan",
     "hoag._criteria.without_folds": "without_folds",
     "hoag._criteria.unrolled": "Unrolled",
-    "hoag._data.blocks": "blocks",
     "hoag._data.memory": "MemoryPlan plan_memory",
+    "hoag._data.partitions": "partitions",
     "hoag.estimators": (
         "CoxRegressionCV GAMClassifierCV GAMRegressorCV GammaRegressorCV HuberRegressorCV "
         "KernelRidgeCV LinearSVCCV LogisticRegressionCV OrdinalLogisticCV "
@@ -107,6 +107,10 @@ def __getattr__(name: str) -> Any:
         return value
     if name in (*_MODULES, *_OTHERS):
         return importlib.import_module(f"hoag.{name}")
+    if name == "blocks":
+        from hoag._core.deprecated import moved
+
+        return moved("hoag", "hoag", blocks="partitions")(name)
     if name == "unrolled":
         return importlib.import_module("hoag._criteria.unrolled")
     raise AttributeError(f"module 'hoag' has no attribute {name!r}")

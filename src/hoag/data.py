@@ -1,14 +1,24 @@
-"""Rows that are not one array in memory: in files, in pieces that somebody makes, on workers.
+"""Out-of-core data: partitions of rows in files, that somebody makes, or on workers.
 
 >>> import numpy as np
 >>> from hoag import data
->>> rows = data.Local(data.blocks((np.ones((5, 2)), np.arange(5.0)), rows=2))
->>> rows.total(lambda piece: piece.X.sum(axis=0))
+>>> rows = data.LocalEngine(data.partitions((np.ones((5, 2)), np.arange(5.0)), rows=2))
+>>> rows.total(lambda partition: partition.X.sum(axis=0))
 array([5., 5.])
 """
 
-from hoag._data.blocks import Blocks, blocks
-from hoag._data.engine import Engine, Local
-from hoag._data.piece import Piece, Source
+from hoag._core.deprecated import moved
+from hoag._data.engine import Engine, LocalEngine
+from hoag._data.partitions import Partitions, partitions
+from hoag._data.source import Partition, Source
 
-__all__ = ["Blocks", "Engine", "Local", "Piece", "Source", "blocks"]
+__all__ = ["Engine", "LocalEngine", "Partition", "Partitions", "Source", "partitions"]
+
+RENAMED = {
+    "Piece": "Partition",
+    "Local": "LocalEngine",
+    "Blocks": "Partitions",
+    "blocks": "partitions",
+}
+
+__getattr__ = moved("hoag.data", "hoag.data", **RENAMED)

@@ -1,5 +1,6 @@
-"""Deprecated: rows that are not in memory are in `hoag.data`."""
+"""Deprecated: data that are not in memory are in `hoag.data`."""
 
 from hoag._core.deprecated import moved
+from hoag.data import RENAMED
 
-__getattr__ = moved("hoag.far", "hoag.data")
+__getattr__ = moved("hoag.far", "hoag.data", **RENAMED)

@@ -32,7 +32,6 @@ from hoag._criteria.shared import SharedFolds, polished
 from hoag._criteria.spectral import GRAM_ERROR
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.groups import by_group, members
-from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
@@ -331,7 +330,7 @@ class Bands(SharedFolds[RowwiseDesign]):
         """By the squares of all rows."""
         whole, lam = cast(LinearModel, problem), parts[0].lam
         if not self._covers(whole):
-            design = InMemoryDesign.of([whole])
+            design = whole.folded([whole])
             if design is None:
                 return super()._refit(problem, parts, tol)
             return Bands([whole], design, self._plain, several=False)._refit(whole, parts, tol)

@@ -19,7 +19,6 @@ from hoag._criteria.risks import Risk
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.design import RowwiseDesign
 from hoag._glm.groups import separable
-from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.partitioned import PartitionedDesign
@@ -78,7 +77,7 @@ class Question:
     @property
     def partitioned(self) -> bool:
         """Whether rows are in files, or on workers."""
-        return self.together and self.model.train.far is not None
+        return self.together and not self.model.in_memory
 
     @property
     def partitions(self) -> PartitionedDesign:
@@ -104,7 +103,7 @@ class Question:
     @cached_property
     def design(self) -> RowwiseDesign | None:
         """The rows of all folds; None where they have too little in common."""
-        return InMemoryDesign.of(self.models)
+        return self.model.folded(self.models)
 
     @cached_property
     def compared(self) -> CoupledDesign | None:
@@ -309,7 +308,7 @@ def with_one_penalty(model: LinearModel) -> LinearModel:
     """The same model with one λ for all slopes."""
     penalty = cast(Ridge, model.penalty)
     one = penalty.with_groups(np.minimum(penalty.groups, 0))
-    return LinearModel(model.train, model.test, one, model.ledger)
+    return model.with_penalty(one)
 
 
 # ---- numbers in sentences

@@ -41,7 +41,6 @@ from hoag._criteria.risks import ApproximateLeaveOneOut, HeldOut, Risk
 from hoag._criteria.row_forms import RowForms
 from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import FoldedDesign, RowwiseDesign, Sums
-from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._glm.squares import SquaresDesign
@@ -90,7 +89,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         """A risk of the fit on all training rows of a model; its held-out rows are not used."""
         train = problem.train
         alone = LinearModel(train, train, problem.penalty, problem.ledger)
-        given = InMemoryDesign.of([alone])
+        given = alone.folded([alone])
         design = None if given is None else given.like([alone])
         assert isinstance(design, RowwiseDesign)
         every = np.ones((1, design.train.shape[1]), dtype=bool)

@@ -58,7 +58,7 @@ from hoag._glm.coupled import CoupledDesign
 from hoag._glm.design import FoldedDesign
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel, by_gram
-from hoag._glm.partitioned_model import near_models
+from hoag._glm.partitioned_model import sample_models
 from hoag._glm.penalties import Ridge
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
@@ -207,7 +207,7 @@ def compared(q: Question) -> bool:
 
 def in_a_space(problem: Problem) -> bool:
     """Whether a small space that gradients span serves every λ."""
-    if not isinstance(problem, LinearModel) or problem.train.far is not None:
+    if not isinstance(problem, LinearModel) or not problem.in_memory:
         return False  # the images of all rows would have to be kept
     simple = problem.train.row_by_row and problem.train.design.spread is None
     return problem.one_penalty and problem.train.convex and simple
@@ -616,12 +616,8 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
 
 
 def in_memory(problem: Problem) -> Problem:
-    """The problem on rows that were brought here, where these are all of them."""
-    if not isinstance(problem, LinearModel) or problem.train.far is None:
-        return problem
-    if not problem.train.far.whole:
-        return problem
-    return near_models(problem.train.far, [problem])[0]
+    """The problem on rows that were brought into memory, where these are all of them."""
+    return problem.brought() if isinstance(problem, LinearModel) else problem
 
 
 # ---- what is built
@@ -655,7 +651,7 @@ def _again(q: Question, models: Sequence[LinearModel]) -> Criterion:
 
 def on_sample(q: Question) -> Criterion:
     """The same folds on the rows that are kept in memory."""
-    return _again(q, near_models(q.partitions, q.models))
+    return _again(q, sample_models(q.partitions, q.models))
 
 
 def _or_one_penalty(q: Question, criterion: Criterion) -> Criterion:

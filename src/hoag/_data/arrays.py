@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput, check_given
+from hoag._data.files import facts
 
 # What NumPy and zipfile raise for bytes that are none of theirs.
 UNREADABLE = (
@@ -27,16 +28,22 @@ UNREADABLE = (
 class Rowwise(ABC):
     """An array of which some rows that follow each other can be had.
 
-    `name` is what sentences call it; `slow` says that rows are cheap only one after another.
+    `name` is what sentences call it, `path` the file where it is, if it is in one; `slow` says that
+    rows are cheap only one after another.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    path: Path | None = None
     slow: bool = False
 
     @abstractmethod
     def take(self, start: int, stop: int) -> npt.NDArray[Any]: ...
+
+    @abstractmethod
+    def facts(self) -> str:
+        """What tells it from others."""
 
     @property
     def nbytes(self) -> int:
@@ -47,7 +54,7 @@ class Rowwise(ABC):
         return math.prod(self.shape[1:])
 
 
-class InMemory(Rowwise):
+class InArray(Rowwise):
     """An array of NumPy's, a memory map among them; rows are views."""
 
     def __init__(self, array: Any, name: str) -> None:
@@ -58,7 +65,7 @@ class InMemory(Rowwise):
     def take(self, start: int, stop: int) -> npt.NDArray[Any]:
         return self.array[start:stop]
 
-    def digest(self) -> str:
+    def facts(self) -> str:
         """Of all bytes up to 64 MB; of as many, in 64 places, where there are more."""
         known = hashlib.blake2b(f"{self.shape} {self.dtype}".encode(), digest_size=16)
         n = len(self.array)
@@ -77,8 +84,10 @@ class OnDisk(Rowwise):
     """Numbers that lie in a file as they are in memory, from an offset on.
 
     What is read is read into a buffer of its own, rather than mapped: then a thread that reads
-    ahead does the reading, and memory is what the pieces take.
+    ahead does the reading, and memory is what the partitions take.
     """
+
+    path: Path
 
     def __init__(self, path: Path, name: str, offset: int = 0) -> None:
         self.path, self.name = path, name
@@ -110,11 +119,15 @@ class OnDisk(Rowwise):
             raise _cut_off(self.name, start + found.size // max(1, width), self.shape[0])
         return found.reshape(stop - start, *self.shape[1:])
 
+    def facts(self) -> str:
+        return f"{facts(self.path)} {self.offset}"
 
-class Packed(Rowwise):
+
+class Compressed(Rowwise):
     """A compressed member of an .npz archive: its rows come one after another."""
 
     slow = True
+    path: Path
 
     def __init__(self, path: Path, member: str, name: str) -> None:
         self.path, self.member, self.name = path, member, name
@@ -157,6 +170,9 @@ class Packed(Rowwise):
         self._at = stop
         return np.frombuffer(found, self.dtype).reshape(stop - start, *self.shape[1:]).copy()
 
+    def facts(self) -> str:
+        return f"{facts(self.path)} {self.member}"
+
     def _unpacked(self, size: int) -> bytes:
         try:
             return bytes(self._stream.read(size))
@@ -177,7 +193,7 @@ def members(path: Path) -> dict[str, Rowwise]:
                 key = info.filename.removesuffix(".npy")
                 name = f"'{key}' of {path}"
                 if info.compress_type != zipfile.ZIP_STORED:
-                    found[key] = Packed(path, info.filename, name)
+                    found[key] = Compressed(path, info.filename, name)
                     continue
                 file.seek(info.header_offset + 26)  # the lengths of the name, and of what follows
                 lengths = (
@@ -196,7 +212,7 @@ def members(path: Path) -> dict[str, Rowwise]:
 
 def _close(found: dict[str, Rowwise]) -> None:
     for each in found.values():
-        if isinstance(each, Packed):
+        if isinstance(each, Compressed):
             each.close()
 
 

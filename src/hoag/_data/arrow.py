@@ -30,7 +30,7 @@ def need(module: str, kind: str) -> Any:
         ) from None
 
 
-class File(ABC):
+class ColumnFile(ABC):
     """One file of columns.
 
     schema          their names and types
@@ -59,7 +59,7 @@ class File(ABC):
             yield from regrouped(self._batches(names, rows), rows)
 
 
-class Parquet(File):
+class Parquet(ColumnFile):
     kind = "Parquet"
 
     def _open(self) -> Any:
@@ -77,7 +77,7 @@ class Parquet(File):
             yield from file.iter_batches(batch_size=rows, columns=names)
 
 
-class Arrow(File):
+class Arrow(ColumnFile):
     kind = "Arrow"
 
     @contextmanager
@@ -107,7 +107,7 @@ class Arrow(File):
                 yield used
 
 
-class Separated(File):
+class Separated(ColumnFile):
     """Text: the types are those of the first megabyte, whole numbers as any other."""
 
     kind = "CSV"
@@ -171,7 +171,7 @@ class Separated(File):
             yield from reader
 
 
-def opened(path: Path, dialect: Dialect) -> File:
+def opened(path: Path, dialect: Dialect) -> ColumnFile:
     """A file of columns, by its name."""
     suffix = path.suffix.lower()
     if suffix in PARQUET:

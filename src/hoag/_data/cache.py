@@ -1,9 +1,10 @@
-"""A folder of pieces, written once so that they need not be parsed again.
+"""Streams by their numbers: from a folder of partitions, written once, or parsed at every pass.
 
-manifest.json   of what data, how many pieces, which files of how many bytes with which checksums,
+manifest.json   of what data, how many partitions, which files of how many bytes with which
+checksums,
                 and a checksum of its own; written last
-moments.npy     see hoag._data.moments
-000000.X.npy    the arrays of piece 0: X, or data, indices and indptr; codes, y, weight
+statistics.npy     see hoag._data.statistics
+000000.X.npy    the arrays of partition 0: X, or data, indices and indptr; codes, y, weight
 
 Checksums are compared when a file is read for the first time, and again if its size or its time is
 another: they take as long as a pass over the numbers.
@@ -17,6 +18,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 import zlib
 from collections.abc import Iterator
@@ -33,37 +35,43 @@ from hoag._core.errors import InvalidInput
 from hoag._core.words import listed
 from hoag._core.writing import cache_folder, locked
 from hoag._data.arrays import UNREADABLE
-from hoag._data.files import Watched, facts
-from hoag._data.moments import Moments
+from hoag._data.files import UnchangedFiles, facts
 from hoag._data.raw import Raw, Reader, Stream, Where
-from hoag._data.tally import Tally
+from hoag._data.statistics import ColumnStatistics, Tally
 
-VERSION = "2"
+VERSION = "3"
 BESIDE = ".hoag-blocks"  # the folder beside the data
 
 
 class Cache(NamedTuple):
-    """Where pieces were written to, and how many bytes they are."""
+    """Where partitions were written to, and how many bytes they are."""
 
     path: Path
     bytes: int
 
 
-class Cached(Reader):
-    """The pieces of such a folder."""
+class Tallied(Reader):
+    """Partitions that a first pass has gone through: its summary, and what it says of columns."""
 
     checked = own = True
+    statistics: ColumnStatistics
+
+    def __init__(self, summary: dict[str, Any]) -> None:
+        self.summary, self.heights = summary, summary["heights"]
+        self.partitions, self.rows = len(self.heights), summary["rows"]
+        self.features, self.sparse = summary["features"], summary["sparse"]
+
+
+class Cached(Tallied):
+    """The partitions of such a folder."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
-        self.folder, self.summary = folder, manifest["summary"]
-        self.heights = self.summary["heights"]
-        self.starts = [0, *accumulate(self.heights)]
-        self.pieces, self.rows = len(self.heights), self.summary["rows"]
-        self.features, self.sparse = self.summary["features"], self.summary["sparse"]
+        super().__init__(manifest["summary"])
+        self.folder, self.starts = folder, [0, *accumulate(self.heights)]
         self.sums = {str(name): int(told) for name, (_, told) in manifest["files"].items()}
         self.nbytes = sum(int(size) for size, _ in manifest["files"].values())
         self._verified: dict[str, tuple[str, int, int]] = {}
-        self.moments = Moments.of(self._loaded("moments.npy"))
+        self.statistics = ColumnStatistics.of(self._loaded("statistics.npy"))
 
     def read(self, i: int, rows: bool = True) -> Raw:
         X: Any = None
@@ -96,8 +104,8 @@ class Cached(Reader):
 
     def _damaged(self, path: Path, why: str = "") -> InvalidInput:
         return InvalidInput(
-            f"{path}, a part of the cache of blocks, is not what was written there{why}: delete "
-            f"the folder {self.folder}, and the next hoag.blocks makes it again."
+            f"{path}, a part of the cache of partitions, is not what was written there{why}: "
+            f"delete the folder {self.folder}, and the next hoag.partitions makes it again."
         )
 
     def fingerprint(self) -> str:
@@ -105,7 +113,7 @@ class Cached(Reader):
 
 
 def kept(stream: Stream, cache: Any) -> Cached:
-    """The stream's pieces from its folder, which is written where there is none that fits."""
+    """The stream's partitions from its folder, which is written where there is none that fits."""
     folder = place(stream, cache)
     if not stream.paths:  # nobody can tell whether an iterable still gives the same
         with _sentences(folder.parent):
@@ -121,8 +129,8 @@ def kept(stream: Stream, cache: Any) -> Cached:
     again = opened(folder, stream.fingerprint())
     if again is None:
         raise InvalidInput(
-            f"{listed(stream.paths)}, or the cache of blocks {folder}, changed while it was "
-            "written: call hoag.blocks again when nobody writes there."
+            f"{listed(stream.paths)}, or the cache of partitions {folder}, changed while it was "
+            "written: call hoag.partitions again when nobody writes there."
         )
     return again
 
@@ -168,9 +176,9 @@ def _sentences(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            told = f"There is no room for the cache of blocks in {folder}"
+            told = f"There is no room for the cache of partitions in {folder}"
         elif error.filename is not None and str(error.filename).startswith(str(folder)):
-            told = f"The cache of blocks cannot be written to {folder}"
+            told = f"The cache of partitions cannot be written to {folder}"
         else:
             raise
         raise OSError(
@@ -197,7 +205,7 @@ def _whole(folder: Path) -> Iterator[Path]:
 
 
 def _written(stream: Stream, folder: Path) -> Cached:
-    tally, watched, sums = Tally(stream), Watched(stream.paths), dict[str, int]()
+    tally, watched, sums = Tally(stream), UnchangedFiles(stream.paths), dict[str, int]()
     try:
         for i, raw in enumerate(stream):
             tally.add(raw)
@@ -206,7 +214,7 @@ def _written(stream: Stream, folder: Path) -> Cached:
         if summary["first"]:
             for name in [name for name in sums if name.endswith(".indices.npy")]:
                 _save(folder, name, np.load(folder / name) - np.int32(summary["first"]), sums)
-        _save(folder, "moments.npy", tally.columns(summary).arrays(), sums)
+        _save(folder, "statistics.npy", tally.columns(summary).arrays(), sums)
         files = {name: (os.stat(folder / name).st_size, sums[name]) for name in sums}
         stream.settled(summary)
         manifest = {
@@ -266,3 +274,53 @@ def _plain(y: Any) -> Any:
 
 def _name(i: int, part: str) -> str:
     return f"{i:06d}.{part}.npy"
+
+
+class Cursor(Tallied):
+    """Partitions in their order as they are parsed; to go back is to begin again."""
+
+    def __init__(self, stream: Stream) -> None:
+        tally = Tally(stream)
+        for raw in stream:
+            tally.add(raw)
+        super().__init__(tally.summary())
+        self.stream, self.own = stream, bool(stream.paths)
+        stream.settled(self.summary)
+        self.statistics = tally.columns(self.summary)
+        self.nbytes = sum(path.stat().st_size for path in stream.paths) or None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock, self._next = threading.Lock(), 0
+        self._partitions: Iterator[Raw] | None = None
+
+    def read(self, i: int, rows: bool = True) -> Raw:
+        with self._lock:
+            if self._partitions is None or i < self._next:
+                self._partitions, self._next = iter(self.stream), 0
+            while True:
+                raw = next(self._partitions, None)
+                if raw is None or len(raw.y) != self.heights[self._next]:
+                    self._partitions = None
+                    raise InvalidInput(
+                        f"A pass over {self.stream.kind} found {self.partitions} partitions, and "
+                        f"another pass found others from partition {self._next} on: rows have to "
+                        "be the same each time they are read. An iterator that is used up after "
+                        "one pass cannot be read again: give a function that begins a new one."
+                    )
+                self._next += 1
+                if self._next == i + 1:
+                    break
+            if self._next == self.partitions:
+                self._partitions = None
+            return raw
+
+    def fingerprint(self) -> str:
+        return self.stream.fingerprint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()

@@ -1,11 +1,11 @@
-"""What a model cannot learn from, as a sentence that names the file or the piece, and the row.
+"""What a model cannot learn from, as a sentence that names the file or the partition, and the row.
 
 Rows and columns are counted from 0, as in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +27,23 @@ class Wrong(NamedTuple):
     def error(self, place: str) -> InvalidInput:
         return InvalidInput(f"{self.what} in {place}{self.column}: {self.advice}")
 
-    def in_piece(self, i: int, first: int | None = None) -> InvalidInput:
-        """Of the i-th piece, whose first row is number `first` of all, if that is known."""
+    def in_partition(self, i: int, first: int | None = None) -> InvalidInput:
+        """Of the i-th partition, whose first row is number `first` of all, if that is known."""
         among = "" if first is None else f" (row {first + self.row} of all)"
-        return self.error(f"row {self.row} of piece {i}{among}")
+        return self.error(f"row {self.row} of partition {i}{among}")
+
+
+def check_partitions(found: Iterable[tuple[int, Wrong | None]]) -> None:
+    """An error for the first that is wrong, of (rows, what is wrong) of each partition."""
+    first = 0
+    for i, (rows, wrong) in enumerate(found):
+        if wrong is not None:
+            raise wrong.in_partition(i, first)
+        first += rows
+
+
+def wrong_side(y: Any, weight: Array | None) -> Wrong | None:
+    return wrong_y(y) or wrong_weight(weight)
 
 
 def check(

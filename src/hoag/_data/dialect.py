@@ -40,7 +40,7 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Sniffed:
     """A file's dialect, the names in its first line, and columns where a number begins with 0."""
 
     dialect: Dialect
@@ -48,7 +48,7 @@ class Seen:
     codes: frozenset[str]
 
 
-def sniff(name: str, data: bytes, usual: str, known: Dialect) -> Seen:
+def sniff(name: str, data: bytes, usual: str, known: Dialect) -> Sniffed:
     """What `known` leaves open, from the bytes of the file; `usual` separates if nothing does."""
     encoding = _encoding(name, data, known.encoding)
     text = data[:SAMPLE].decode(encoding, errors="replace")
@@ -66,7 +66,7 @@ def sniff(name: str, data: bytes, usual: str, known: Dialect) -> Seen:
         for j, column in enumerate(header)
         if any(LEADING_ZERO.fullmatch(row[j].strip()) for row in rows[1:] if j < len(row))
     )
-    return Seen(Dialect(sep, decimal, encoding, known.na), header, codes)
+    return Sniffed(Dialect(sep, decimal, encoding, known.na), header, codes)
 
 
 def _encoding(name: str, data: bytes, asked: str | None) -> str:

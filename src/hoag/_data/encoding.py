@@ -1,4 +1,4 @@
-"""From raw pieces to the X of a model: numbers filled and standardised, categories as 0 and 1.
+"""From raw partitions to the X of a model: numbers filled and standardised, categories as 0 and 1.
 
 The columns are, as the command line makes them: the numbers, the flags, for each of these that is
 missing somewhere a column that says where, and a column for each category, with one for "missing".
@@ -14,27 +14,29 @@ from scipy import sparse
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._data.moments import Moments
 from hoag._data.raw import Raw
+from hoag._data.statistics import ColumnStatistics
 
 
-def made(summary: dict[str, Any], moments: Moments | None, standardise: bool) -> dict[str, Any]:
+def made(
+    summary: dict[str, Any], statistics: ColumnStatistics | None, standardise: bool
+) -> dict[str, Any]:
     """The encoding, as plain data: lists, strings and numbers."""
     if "numbers" not in summary:
         plain = {key: summary[key] for key in ("features", "first", "sparse")}
-        if not standardise or moments is None:
+        if not standardise or statistics is None:
             return plain | {"means": None, "scales": None}
-        means = None if summary["sparse"] else moments.means.tolist()
-        return plain | {"means": means, "scales": moments.scales.tolist()}
-    assert moments is not None  # every table was gone through
+        means = None if summary["sparse"] else statistics.means.tolist()
+        return plain | {"means": means, "scales": statistics.scales.tolist()}
+    assert statistics is not None  # every table was gone through
     found: dict[str, Any] = {
         **{key: summary[key] for key in ("numbers", "flags", "first", "whole")},
         "standardise": standardise,
-        "means": moments.means.tolist(),
-        "scales": moments.scales.tolist(),
-        "least": np.where(np.isfinite(moments.least), moments.least, 0.0).tolist(),
-        "most": np.where(np.isfinite(moments.most), moments.most, 0.0).tolist(),
-        "missing": moments.missing.astype(int).tolist(),
+        "means": statistics.means.tolist(),
+        "scales": statistics.scales.tolist(),
+        "least": np.where(np.isfinite(statistics.least), statistics.least, 0.0).tolist(),
+        "most": np.where(np.isfinite(statistics.most), statistics.most, 0.0).tolist(),
+        "missing": statistics.missing.astype(int).tolist(),
         "categories": {}, "counts": {}, "lacking": summary["lacking"],
     }  # fmt: skip
     for name, levels in summary["categories"].items():
@@ -66,7 +68,7 @@ def names_out(encoding: dict[str, Any]) -> list[str] | None:
 
 
 def check(encoding: Any, table: bool) -> None:
-    """An error for what is not the encoding of blocks; of a table's, or of plain numbers."""
+    """An error for what is not the encoding of partitions; of a table's, or of plain numbers."""
     try:
         named = "numbers" in encoding
         encoder = Encoder(encoding, encoding["categories"] if named else {})
@@ -80,8 +82,8 @@ def check(encoding: Any, table: bool) -> None:
         good = named = False
     if not good:
         raise InvalidInput(
-            "encoding= is not that of blocks: give the attribute encoding of what hoag.blocks "
-            "returned, as it is."
+            "encoding= is not that of partitions: give the attribute encoding of what "
+            "hoag.partitions returned, as it is."
         )
     if named != table:
         of, new = ("a table", "none") if named else ("numbers without names", "a table")
@@ -89,7 +91,7 @@ def check(encoding: Any, table: bool) -> None:
 
 
 class Encoder:
-    """Raw pieces by an encoding; `orders` are the categories as the codes number them."""
+    """Raw partitions by an encoding; `orders` are the categories as the codes number them."""
 
     def __init__(self, encoding: dict[str, Any], orders: dict[str, list[str]]) -> None:
         self.sparse, self.features = encoding["sparse"], encoding["features"]

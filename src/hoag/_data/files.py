@@ -79,7 +79,7 @@ def facts(path: Path) -> tuple[str, int, int]:
     return path.name, known.st_size, known.st_mtime_ns
 
 
-class Watched:
+class UnchangedFiles:
     """Files whose sizes and times were these when they were first seen."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -93,13 +93,13 @@ class Watched:
             except FileNotFoundError:
                 raise InvalidInput(
                     f"{path} is no longer there, and its rows are read again and again: put it "
-                    "back, and call hoag.blocks again."
+                    "back, and call hoag.partitions again."
                 ) from None
             if not same:
                 raise InvalidInput(
                     f"{path} has changed since it was opened: its size or its time is another. "
-                    "Rows have to stay the same while a model is fitted: call hoag.blocks again "
-                    "when the file is complete."
+                    "Rows have to stay the same while a model is fitted: call hoag.partitions "
+                    "again when the file is complete."
                 )
 
 

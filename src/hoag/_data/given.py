@@ -1,11 +1,9 @@
-"""What somebody gave to hoag.blocks: files, arrays, a sequence of pieces, something to restart."""
+"""What was given to hoag.partitions: files, arrays, a sequence, something to begin anew."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,12 @@ from scipy import sparse
 
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed
-from hoag._data.arrays import InMemory, OnDisk, Rowwise, members, whole
+from hoag._data.arrays import InArray, OnDisk, Rowwise, members, whole
 from hoag._data.arrow import ARROW, PARQUET, SEPARATED
-from hoag._data.dialect import Dialect
 from hoag._data.encoding import check as check_encoding
-from hoag._data.files import found, stamp, suffix
-from hoag._data.matrices import Csr, Dense, Items, Joined, Passing, Restarted, Sides, in_memory
-from hoag._data.raw import Reader, Stream
+from hoag._data.files import found, suffix
+from hoag._data.matrices import Csr, Dense, Items, Joined, OneByOne, Restarted, Sides
+from hoag._data.raw import Reader, ReadOptions, Stream
 from hoag._data.svmlight import SUFFIXES as SVMLIGHT
 from hoag._data.svmlight import Svmlight
 from hoag._data.tables import Tables
@@ -28,28 +25,13 @@ from hoag._data.tables import Tables
 TABLES = (*PARQUET, *ARROW, *SEPARATED)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """How data are to be read; `known` is the encoding of others that these are like."""
-
-    target: Any = None
-    weight: Any = None
-    columns: Sequence[str] | None = None
-    rows: int | None = None
-    dtype: Any = None
-    categories: Any = "auto"
-    features: int | None = None
-    dialect: Dialect = field(default_factory=Dialect)
-    known: dict[str, Any] | None = None
-
-
-def understood(data: Any, asked: Asked) -> Reader | Stream:
-    """The pieces of `data`, by their numbers or one after another."""
+def understood(data: Any, asked: ReadOptions) -> Reader | Stream:
+    """The partitions of `data`, by their numbers or one after another."""
     if asked.known is not None and not _are_files(data):
         check_encoding(asked.known, table=False)
     if _are_files(data):
         return _files(found(data), asked)
-    if isinstance(data, tuple) and len(data) in (1, 2, 3) and not _is_item(data[0]):
+    if isinstance(data, tuple) and len(data) in (1, 2, 3) and not isinstance(data[0], tuple):
         return _parts(data, asked)
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         return _parts((data,), asked)
@@ -59,11 +41,11 @@ def understood(data: Any, asked: Asked) -> Reader | Stream:
         return Restarted(data, asked.dtype)
     if "columns" in known:
         raise InvalidInput(
-            "A frame is in memory as a whole: estimators take it as it is, without hoag.blocks."
+            "A frame is in memory as a whole: estimators take it as it is, without hoag.partitions."
         )
     if "__getitem__" in known and "__len__" in known:
         if len(data) == 0:
-            raise InvalidInput("The sequence of pieces is empty: there are no rows.")
+            raise InvalidInput("The sequence of partitions is empty: there are no rows.")
         return Items(data, asked.dtype)
     if "__iter__" not in known:
         raise InvalidInput(
@@ -73,13 +55,13 @@ def understood(data: Any, asked: Asked) -> Reader | Stream:
     if iter(data) is data:
         raise InvalidInput(
             f"{type(data).__name__} can be gone through only once, and rows are read again and "
-            "again: give the function that makes it, such as hoag.blocks(pieces) where you wrote "
-            "hoag.blocks(pieces())."
+            "again: give the function that makes it, such as hoag.partitions(partitions) where "
+            "you wrote hoag.partitions(partitions())."
         )
     return Restarted(data.__iter__, asked.dtype)
 
 
-def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
+def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise InvalidInput(f"Files of one kind are read together, and these are {listed(kinds)}.")
@@ -90,17 +72,14 @@ def _files(paths: list[Path], asked: Asked) -> Reader | Stream:
         for option, name in (("target", asked.target), ("weight", asked.weight)):
             if name is not None and not isinstance(name, str):
                 raise InvalidInput(f"{option}={name!r} has to be the name of a column.")
-        return Tables(paths, asked.target, asked.weight, asked.columns, asked.categories,
-                      asked.rows, asked.dtype, asked.dialect, asked.known)  # fmt: skip
+        return Tables(paths, asked)
     if kind == "svmlight":
         _check_no_names(asked)
-        return Svmlight(paths, asked.rows, asked.dtype, asked.features, asked.known)
+        return Svmlight(paths, asked)
     if kind == "npy":
         return _parts((paths, asked.target, asked.weight), asked)
     _check_no_names(asked, ("columns",))
-    sides = [side for side in (asked.target, asked.weight) if _is_path(side) and _are_arrays(side)]
-    beside = found(sides) if sides else []
-    return _usable([_archive(path, asked) for path in paths], [*paths, *beside], asked)
+    return _usable([_archive(path, asked) for path in paths], asked)
 
 
 def _kind(path: Path) -> str:
@@ -108,13 +87,13 @@ def _kind(path: Path) -> str:
              ".npy": "npy", ".npz": "npz"}  # fmt: skip
     if suffix(path) not in known:
         raise InvalidInput(
-            f"{path} is not a kind of file that hoag.blocks reads by its name: {', '.join(known)}; "
-            "text also with .gz, .bz2 or .xz."
+            f"{path} is not a kind of file that hoag.partitions reads by its name: "
+            f"{', '.join(known)}; text also with .gz, .bz2 or .xz."
         )
     return known[suffix(path)]
 
 
-def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
+def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
     """(X, y, weight), each an array or .npy files."""
     _check_no_names(asked, ("columns",))
     X, y, weight = (*data, None, None)[:3]
@@ -124,28 +103,21 @@ def _parts(data: Sequence[Any], asked: Asked) -> Reader | Stream:
         raise InvalidInput(
             "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
         )
-    if not (_is_path(X) or (isinstance(X, list) and all(map(_is_path, X)))):
-        sides = Sides(_one(y, "y"), _one(weight, "weight"))
-        beside = _on_disk(sides.y, sides.weight)
-        facts = _facts(X, sides, asked, beside)
-        reader = in_memory(X, sides, asked.rows, asked.dtype, facts)
-        reader.paths = beside
-        return reader
-    paths = found(X)
-    ys, weights = _each(y, "y", len(paths)), _each(weight, "weight", len(paths))
-    every = [*paths, *_on_disk(*ys, *weights)]
-    facts = _stamped(every, asked, y, weight)
-    return _usable(
-        [
-            Dense(OnDisk(path, str(path)), Sides(ys[i], weights[i]), asked.rows, asked.dtype, facts)
-            for i, path in enumerate(paths)
-        ],
-        every,
-        asked,
-    )
+    if _is_path(X) or (isinstance(X, list) and all(map(_is_path, X))):
+        arrays: list[Any] = [OnDisk(path, str(path)) for path in found(X)]
+        sides = map(Sides, _each(y, "y", len(arrays)), _each(weight, "weight", len(arrays)))
+        return _usable([Dense(X, own, asked) for X, own in zip(arrays, sides)], asked)
+    beside = Sides(_one(y, "y"), _one(weight, "weight"))
+    if not sparse.issparse(X):
+        return Dense(InArray(X, "X"), beside, asked)
+    X = X.tocsr()
+    parts: dict[str, Rowwise] = {
+        name: InArray(vars(X)[name], "X") for name in ("data", "indices", "indptr")
+    }
+    return Csr(parts, X.shape, beside, asked, "X")
 
 
-def _archive(path: Path, asked: Asked) -> Reader:
+def _archive(path: Path, asked: ReadOptions) -> Reader:
     """An .npz archive: X, y and weight, or a sparse matrix as scipy.sparse saves it."""
     own = members(path)
     y = _side(own, asked.target, "y", path)
@@ -155,8 +127,6 @@ def _archive(path: Path, asked: Asked) -> Reader:
             f"{path} has {listed(own)} and no 'y': target= names it, or gives it as an array or "
             "the path of an .npy file."
         )
-    sides = Sides(y, weight)
-    facts = _stamped([path, *_on_disk(y, weight)], asked, asked.target, asked.weight)
     if {"data", "indices", "indptr", "shape"} <= set(own):
         form = str(np.asarray(whole(own["format"])).item().decode()) if "format" in own else "csr"
         if form != "csr":
@@ -165,27 +135,24 @@ def _archive(path: Path, asked: Asked) -> Reader:
                 "one by one: save X.tocsr()."
             )
         rows, d = (int(size) for size in whole(own["shape"]))
-        return Csr(own, (rows, d), sides, asked.rows, asked.dtype, facts, str(path))
+        return Csr(own, (rows, d), Sides(y, weight), asked, str(path))
     if "X" not in own:
         raise InvalidInput(
             f"{path} has {listed(own)} and no 'X', nor the parts of a sparse matrix: save it with "
             "np.savez(path, X=X, y=y) or scipy.sparse.save_npz."
         )
-    return Dense(own["X"], sides, asked.rows, asked.dtype, facts)
+    return Dense(own["X"], Sides(y, weight), asked)
 
 
-def _usable(readers: list[Reader], paths: list[Path], asked: Asked) -> Reader | Stream:
+def _usable(readers: list[Reader], asked: ReadOptions) -> Reader | Stream:
     """The readers of several files as one; as a stream, where their rows are compressed."""
-    filled = [reader for reader in readers if reader.pieces] or readers[:1]
+    filled = [reader for reader in readers if reader.partitions] or readers[:1]
     reader = filled[0] if len(filled) == 1 else Joined(filled)
-    if not reader.pieces:
-        raise InvalidInput(f"There are no rows in {listed(paths)}.")
-    reader.paths = paths
+    if not reader.partitions:
+        raise InvalidInput(f"There are no rows in {listed(reader.paths)}.")
     if not reader.slow:
         return reader
-    names = [name if isinstance(name, str) else None for name in (asked.target, asked.weight)]
-    options = (names, asked.rows, str(asked.dtype))
-    return Passing(reader, paths, options, target=asked.known is None)
+    return OneByOne(reader, asked)
 
 
 def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwise | None:
@@ -203,13 +170,10 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     """y or the weights for so many files: as many files, or for one an array."""
     if given is None:
         return [None] * count
-    is_files = _is_path(given) or (
-        isinstance(given, (list, tuple)) and given and all(map(_is_path, given))
-    )
     own: list[Rowwise] = (
         [OnDisk(path, str(path)) for path in found(given)]
-        if is_files and _are_arrays(given)
-        else [InMemory(given, name)]
+        if _are_paths(given) and _are_arrays(given)
+        else [InArray(given, name)]
     )
     if len(own) != count:
         raise InvalidInput(
@@ -218,37 +182,19 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     return own
 
 
-def _on_disk(*sides: Rowwise | None) -> list[Path]:
-    return [side.path for side in sides if isinstance(side, OnDisk)]
-
-
-def _facts(X: Any, sides: Sides, asked: Asked, beside: Sequence[Path]) -> Callable[[], str]:
-    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    own = [side.array for side in (sides.y, sides.weight) if isinstance(side, InMemory)]
-    options = (asked.rows, str(asked.dtype), stamp(beside) if beside else "")
-    return partial(_digests, (*parts, *own), options)
-
-
-def _digests(arrays: Sequence[Any], options: tuple[Any, ...]) -> str:
-    return stamp((), [InMemory(array, "").digest() for array in arrays], options)
-
-
-def _stamped(paths: list[Path], asked: Asked, *sides: Any) -> Callable[[], str]:
-    arrays = [InMemory(side, "").digest() for side in sides if isinstance(side, np.ndarray)]
-    names = [str(side) for side in sides if isinstance(side, str)]
-    return partial(str, stamp(paths, arrays, names, asked.rows, str(asked.dtype)))
-
-
 def _is_path(thing: Any) -> bool:
     return isinstance(thing, (str, os.PathLike))
 
 
+def _are_paths(given: Any) -> bool:
+    """Whether it is a path, or several of them."""
+    several = isinstance(given, (list, tuple)) and bool(given) and all(map(_is_path, given))
+    return several or _is_path(given)
+
+
 def _are_files(data: Any) -> bool:
     """Whether it is a path, or several of them, rather than (X, y)."""
-    if _is_path(data):
-        return True
-    several = isinstance(data, (list, tuple)) and bool(data) and all(map(_is_path, data))
-    return several and not _sides(data)
+    return _are_paths(data) and not _sides(data)
 
 
 def _are_arrays(given: Any) -> bool:
@@ -261,13 +207,8 @@ def _sides(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) in (2, 3) and _are_arrays(data)
 
 
-def _is_item(thing: Any) -> bool:
-    """Whether it is a piece, (X, y), in a tuple of pieces."""
-    return isinstance(thing, tuple)
-
-
 def _check_no_names(
-    asked: Asked, options: tuple[str, ...] = ("columns", "target", "weight")
+    asked: ReadOptions, options: tuple[str, ...] = ("columns", "target", "weight")
 ) -> None:
     for option in options:
         if vars(asked)[option] is not None and asked.known is None:

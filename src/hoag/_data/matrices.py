@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -15,76 +15,81 @@ from scipy import sparse
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
-from hoag._data.arrays import InMemory, Rowwise, whole
-from hoag._data.raw import PIECE_BYTES, Raw, Reader, Stream, Where, height, spans
-
-# What tells a reader's data from others, as far as it is not in arrays.
-Facts = Callable[[], str]
+from hoag._data.arrays import InArray, Rowwise, whole
+from hoag._data.files import stamp
+from hoag._data.raw import PARTITION_BYTES, Raw, Reader, ReadOptions, Stream, Where, height, spans
 
 
-class Dense(Reader):
-    """Rows of an array."""
+class ArrayReader(Reader):
+    """Rows that are in arrays: y and weights beside X, whose parts are arrays in turn."""
 
     def __init__(
-        self, X: Rowwise, sides: Sides, rows: int | None, dtype: Any, facts: Facts
+        self, name: str, parts: Sequence[Rowwise], sides: Sides, asked: ReadOptions
     ) -> None:
-        if len(X.shape) != 2:
-            raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
-        self.X, self.sides, self.facts, self.slow = X, sides, facts, X.slow
-        self.own = not isinstance(X, InMemory)
-        self.dtype = number_type(X.dtype, dtype, X.name)
-        sides.check(X.shape[0], X.name)
-        self.features, self.rows = X.shape[1], X.shape[0]
-        self.spans = spans(X.shape[0], height(self.features, self.dtype.itemsize, rows))
-        self.pieces = len(self.spans)
-        self.nbytes = X.nbytes + sides.nbytes
+        self.name, self.sides, self.asked = name, sides, asked
+        self.arrays = [*parts, *sides.arrays]
+        self.dtype, self.slow = number_type(parts[0].dtype, asked.dtype, name), parts[0].slow
+        self.paths = list(dict.fromkeys(part.path for part in self.arrays if part.path))
+        self.nbytes = sum(part.nbytes for part in self.arrays)
+
+    def _cut(self, shape: tuple[int, ...], spans: list[tuple[int, int]]) -> None:
+        self.sides.check(shape[0], self.name)
+        (self.rows, self.features), self.spans, self.partitions = shape, spans, len(spans)
+
+    @abstractmethod
+    def take(self, start: int, stop: int) -> Any:
+        """Some rows of X."""
 
     def read(self, i: int, rows: bool = True) -> Raw:
         start, stop = self.spans[i]
-        X = self.X.take(start, stop).astype(self.dtype, copy=False) if rows else None
-        return Raw(X, None, *self.sides.take(start, stop), Where(self.X.name, start))
+        X = self.take(start, stop) if rows else None
+        return Raw(X, None, *self.sides.take(start, stop), Where(self.name, start))
 
     def fingerprint(self) -> str:
-        return self.facts()
+        told = [part.facts() for part in self.arrays]
+        return stamp((), told, self.asked.rows, str(self.asked.dtype))
 
 
-class Csr(Reader):
+class Dense(ArrayReader):
+    """Rows of an array."""
+
+    def __init__(self, X: Rowwise, sides: Sides, asked: ReadOptions) -> None:
+        if len(X.shape) != 2:
+            raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
+        super().__init__(X.name, [X], sides, asked)
+        self.X, self.own = X, X.path is not None
+        step = height(X.shape[1], self.dtype.itemsize, asked.rows)
+        self._cut(X.shape, spans(X.shape[0], step))
+
+    def take(self, start: int, stop: int) -> Any:
+        return self.X.take(start, stop).astype(self.dtype, copy=False)
+
+
+class Csr(ArrayReader):
     """Rows of a sparse matrix, given by the three arrays of CSR."""
 
     sparse = True
 
     def __init__(
-        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, rows: int | None,
-        dtype: Any, facts: Facts, name: str,
+        self, parts: dict[str, Rowwise], shape: tuple[int, int], sides: Sides, asked: ReadOptions,
+        name: str,
     ) -> None:  # fmt: skip
-        self.data, self.indices, self.sides = parts["data"], parts["indices"], sides
-        self.facts, self.name, self.slow = facts, name, self.data.slow
+        self.data, self.indices = parts["data"], parts["indices"]
+        super().__init__(name, [self.data, self.indices, parts["indptr"]], sides, asked)
         self.indptr = whole(parts["indptr"])
-        self.dtype = number_type(self.data.dtype, dtype, name)
-        self.rows, self.features = shape
-        sides.check(shape[0], name)
         item = self.dtype.itemsize + self.indices.dtype.itemsize
-        self.spans = spans(shape[0], rows) if rows else _even(self.indptr, item)
-        self.pieces = len(self.spans)
-        self.nbytes = sum(part.nbytes for part in parts.values()) + sides.nbytes
+        cuts = spans(shape[0], asked.rows) if asked.rows else _even(self.indptr, item)
+        self._cut(shape, cuts)
 
-    def read(self, i: int, rows: bool = True) -> Raw:
-        start, stop = self.spans[i]
-        X = None
-        if rows:
-            first, last = int(self.indptr[start]), int(self.indptr[stop])
-            data = self.data.take(first, last).astype(self.dtype, copy=False)
-            ends = self.indptr[start : stop + 1] - first
-            parts = (data, self.indices.take(first, last), ends)
-            X = sparse.csr_matrix(parts, shape=(stop - start, self.features))
-        return Raw(X, None, *self.sides.take(start, stop), Where(self.name, start))
-
-    def fingerprint(self) -> str:
-        return self.facts()
+    def take(self, start: int, stop: int) -> Any:
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        data = self.data.take(first, last).astype(self.dtype, copy=False)
+        parts = (data, self.indices.take(first, last), self.indptr[start : stop + 1] - first)
+        return sparse.csr_matrix(parts, shape=(stop - start, self.features))
 
 
 class Joined(Reader):
-    """The pieces of several readers, one after another."""
+    """The partitions of several readers, one after another."""
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         first = readers[0]
@@ -95,10 +100,11 @@ class Joined(Reader):
                     f"{other.features}: all files need the same columns, all sparse or none."
                 )
         self.readers, self.sparse, self.features = readers, first.sparse, first.features
+        self.paths = list(dict.fromkeys(path for reader in readers for path in reader.paths))
         self.slow = any(reader.slow for reader in readers)
         self.own = all(reader.own for reader in readers)
-        self.ends = list(accumulate(reader.pieces for reader in readers))
-        self.pieces = self.ends[-1]
+        self.ends = list(accumulate(reader.partitions for reader in readers))
+        self.partitions = self.ends[-1]
         self.rows = sum(reader.rows or 0 for reader in readers)
         self.nbytes = sum(reader.nbytes or 0 for reader in readers)
 
@@ -114,23 +120,23 @@ class Items(Reader):
     """A sequence of (X, y) or (X, y, weight) of somebody's own; each is read when it is needed."""
 
     def __init__(self, items: Any, dtype: Any) -> None:
-        self.items, self.dtype, self.pieces = items, dtype, len(items)
+        self.items, self.dtype, self.partitions = items, dtype, len(items)
         first = self.read(0).X
         self.features, self.sparse = first.shape[1], bool(sparse.issparse(first))
 
     def read(self, i: int, rows: bool = True) -> Raw:
-        found = understood(self.items[i], Where(f"piece {i}"), self.dtype)
+        found = understood(self.items[i], Where(f"partition {i}"), self.dtype)
         if i and found.X.shape[1] != self.features:
             raise InvalidInput(
-                f"Piece {i} has {found.X.shape[1]} columns and piece 0 has {self.features}: all "
-                "need the same."
+                f"Partition {i} has {found.X.shape[1]} columns and partition 0 has "
+                f"{self.features}: all need the same."
             )
         return found
 
     def fingerprint(self) -> str:
-        """Of the first piece, the last and the one in the middle, and how many there are."""
-        known = hashlib.blake2b(f"{self.pieces}".encode(), digest_size=16)
-        for i in sorted({0, self.pieces // 2, self.pieces - 1}):
+        """Of the first partition, the last and the one in the middle, and how many there are."""
+        known = hashlib.blake2b(f"{self.partitions}".encode(), digest_size=16)
+        for i in sorted({0, self.partitions // 2, self.partitions - 1}):
             known.update(digest(self.read(i)).encode())
         return known.hexdigest()
 
@@ -140,11 +146,11 @@ class Sides:
 
     def __init__(self, y: Rowwise | None, weight: Rowwise | None) -> None:
         self.y, self.weight = y, weight
-        self.nbytes = sum(side.nbytes for side in (y, weight) if side is not None)
+        self.arrays = [side for side in (y, weight) if side is not None]
 
     def check(self, n: int, name: str) -> None:
-        for side in (self.y, self.weight):
-            if side is not None and (not side.shape or side.shape[0] != n):
+        for side in self.arrays:
+            if not side.shape or side.shape[0] != n:
                 raise InvalidInput(
                     f"{name} has {n} rows and {side.name} has the shape {side.shape}: each row "
                     "needs one."
@@ -157,27 +163,6 @@ class Sides:
         return y, weight
 
 
-class Passing(Stream):
-    """A reader whose pieces are cheap one after another only, as a stream."""
-
-    kind = "compressed .npz"
-
-    def __init__(
-        self, reader: Reader, paths: Sequence[Path], options: tuple[Any, ...], target: bool
-    ) -> None:
-        self.reader, self.paths, self.target, self._options = reader, paths, target, options
-
-    @property
-    def options(self) -> tuple[Any, ...]:
-        return self._options
-
-    def fingerprint(self) -> str:
-        return self.reader.fingerprint()
-
-    def __iter__(self) -> Iterator[Raw]:
-        return iter(self.reader)
-
-
 class Restarted(Stream):
     """What somebody's function, or iterable, gives when it is begun anew."""
 
@@ -188,28 +173,33 @@ class Restarted(Stream):
 
     def __iter__(self) -> Iterator[Raw]:
         for i, item in enumerate(self.begin()):
-            yield understood(item, Where(f"piece {i}"), self.dtype)
-
-    @property
-    def options(self) -> tuple[Any, ...]:
-        return ()
+            yield understood(item, Where(f"partition {i}"), self.dtype)
 
     def fingerprint(self) -> str:
         """Of all that the first pass gave."""
         return str(self.summary["digest"])
 
 
-def in_memory(X: Any, sides: Sides, rows: int | None, dtype: Any, facts: Facts) -> Reader:
-    """An array or a sparse matrix of somebody's."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-        parts: dict[str, Rowwise] = {
-            "data": InMemory(X.data, "X"),
-            "indices": InMemory(X.indices, "X"),
-            "indptr": InMemory(X.indptr, "X"),
-        }
-        return Csr(parts, X.shape, sides, rows, dtype, facts, "X")
-    return Dense(InMemory(X, "X"), sides, rows, dtype, facts)
+class OneByOne(Stream):
+    """A reader whose partitions are cheap one after another only."""
+
+    kind = "compressed .npz"
+
+    def __init__(self, reader: Reader, asked: ReadOptions) -> None:
+        self.reader, self.paths, self.asked = reader, reader.paths, asked
+        self.target = asked.known is None
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        given = (self.asked.target, self.asked.weight)
+        names = [name if isinstance(name, str) else None for name in given]
+        return names, self.asked.rows, str(self.asked.dtype)
+
+    def fingerprint(self) -> str:
+        return self.reader.fingerprint()
+
+    def __iter__(self) -> Iterator[Raw]:
+        return iter(self.reader)
 
 
 def understood(item: Any, where: Where, dtype: Any) -> Raw:
@@ -248,20 +238,20 @@ def number_type(found: np.dtype[Any], asked: Any, name: str) -> np.dtype[Any]:
 
 
 def digest(raw: Raw) -> str:
-    """Of the bytes of a piece."""
+    """What tells the numbers of a partition from others."""
     parts = (raw.X.data, raw.X.indices, raw.X.indptr) if sparse.issparse(raw.X) else (raw.X,)
     sides = [side for side in (raw.y, raw.weight) if side is not None]
-    return " ".join(InMemory(part, "").digest() for part in (*parts, *sides))
+    return " ".join(InArray(part, "").facts() for part in (*parts, *sides))
 
 
 def _even(indptr: npt.NDArray[Any], item: int) -> list[tuple[int, int]]:
-    """Rows in pieces of about PIECE_BYTES, by how many numbers each row stores."""
+    """Rows in partitions of about PARTITION_BYTES, by how many numbers each row stores."""
     n = len(indptr) - 1
     size = indptr.astype(np.int64) * item + 8 * np.arange(n + 1)
-    cuts = np.searchsorted(size, np.arange(PIECE_BYTES, int(size[-1]), PIECE_BYTES))
+    cuts = np.searchsorted(size, np.arange(PARTITION_BYTES, int(size[-1]), PARTITION_BYTES))
     ends = np.unique([0, *cuts, n]).tolist()
     return list(pairwise(ends))
 
 
 def _called(reader: Reader) -> str:
-    return str(reader.read(0, rows=False).where.file) if reader.pieces else "An empty file"
+    return str(reader.read(0, rows=False).where.file) if reader.partitions else "An empty file"

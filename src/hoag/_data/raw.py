@@ -1,9 +1,10 @@
-"""Pieces as they are found, before they are encoded: by their numbers, or one after another."""
+"""Partitions as they are found, before they are encoded: by their numbers, or one after another."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,15 +12,31 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import BLOCK_ENTRIES, Array
+from hoag._data.dialect import Dialect
 from hoag._data.files import stamp
 
-# The rows of a piece have about so many bytes: 20 blocks of float64, 16 MB. Buffers above 32 MB are
-# given back to the system at every read and zeroed again by it, which halves the speed.
-PIECE_BYTES = int(20 * 8 * BLOCK_ENTRIES)
+# The rows of a partition have about so many bytes: 20 blocks of float64, 16 MB. Buffers above 32 MB
+# are given back to the system at every read and zeroed again by it, which halves the speed.
+PARTITION_BYTES = int(20 * 8 * BLOCK_ENTRIES)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How data are to be read; `known` is the encoding of others that these are like."""
+
+    target: Any = None
+    weight: Any = None
+    columns: Sequence[str] | None = None
+    rows: int | None = None
+    dtype: Any = None
+    categories: Any = "auto"
+    features: int | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+    known: dict[str, Any] | None = None
 
 
 class Where(NamedTuple):
-    """The place where a piece begins, for sentences about one of its rows.
+    """The place where a partition begins, for sentences about one of its rows.
 
     header  the file is text with a line that names the columns
     """
@@ -29,7 +46,7 @@ class Where(NamedTuple):
     header: bool = False
 
     def row(self, r: int) -> str:
-        """Row r of the piece, in its file: counted from 0, but the row below a header is row 1."""
+        """Row r, as its file counts it: from 0, but the row below a header is row 1."""
         number = self.start + int(r)
         if self.header:
             return f"row {number + 1} below the header of {self.file}"
@@ -51,16 +68,16 @@ class Raw(NamedTuple):
 
 
 class Reader(ABC):
-    """Raw pieces by their numbers.
+    """Raw partitions by their numbers.
 
-    rows    how many rows all pieces have; None before somebody went through them
+    rows    how many rows all partitions have; None before somebody went through them
     nbytes  what one pass reads; None likewise
     checked the numbers were looked at when they were written
     own     the arrays that it gives are nobody else's, and may be changed
     paths   the files that it reads
     """
 
-    pieces: int
+    partitions: int
     features: int
     rows: int | None = None
     nbytes: int | None = None
@@ -77,27 +94,33 @@ class Reader(ABC):
     def fingerprint(self) -> str: ...
 
     def __iter__(self) -> Iterator[Raw]:
-        for i in range(self.pieces):
+        for i in range(self.partitions):
             yield self.read(i)
 
 
 class Stream(ABC):
-    """Raw pieces one after another, from the beginning whenever one asks.
+    """Raw partitions one after another, from the beginning whenever one asks.
 
     kind            what is read, for people: "CSV", "svmlight"
     paths, options  from which files, and how
     gaps            numbers may be missing, as nan
     target          rows have a y: else it is nan and nobody checks it
+    names           of the columns of X, where they have such
+    widening        later partitions may have more columns
+    whole           y looks like whole numbers, and was read as any
     """
 
     kind: str
     paths: Sequence[Path] = ()
     gaps: bool = False
     target: Any = True
+    names: Sequence[str] | None = None
+    widening: bool = False
+    whole: bool = False
 
     @property
-    @abstractmethod
-    def options(self) -> tuple[Any, ...]: ...
+    def options(self) -> tuple[Any, ...]:
+        return ()
 
     @abstractmethod
     def __iter__(self) -> Iterator[Raw]: ...
@@ -105,14 +128,22 @@ class Stream(ABC):
     def fingerprint(self) -> str:
         return stamp(self.paths, self.kind, *self.options)
 
+    def count(self, codes: npt.NDArray[np.int32] | None) -> None:
+        """Told of the categories of some rows, in the first pass."""
+        return
+
+    def found(self, columns: int, least: int) -> dict[str, Any]:
+        """What the first pass says beside sizes, of so many columns, numbered from `least` on."""
+        return {"features": columns, "first": 0}
+
     def settled(self, summary: dict[str, Any]) -> None:
         """A first pass has found this out; the next ones may rely on it."""
         self.summary = summary
 
 
 def height(columns: int, itemsize: int, rows: int | None) -> int:
-    """How many rows a piece has: as asked, or about PIECE_BYTES."""
-    return rows or max(1, PIECE_BYTES // max(1, columns * itemsize))
+    """How many rows a partition has: as asked, or about PARTITION_BYTES."""
+    return rows or max(1, PARTITION_BYTES // max(1, columns * itemsize))
 
 
 def spans(n: int, step: int) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._data.files import PACKED
-from hoag._data.raw import PIECE_BYTES, Raw, Stream, Where, spans
+from hoag._data.raw import PARTITION_BYTES, Raw, ReadOptions, Stream, Where, spans
 
 MOST = int(np.iinfo(np.int32).max)  # features, which is how far SciPy counts them
 SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt")
@@ -22,22 +22,30 @@ SUFFIXES = (".svm", ".svmlight", ".libsvm", ".txt")
 class Svmlight(Stream):
     """Lines of several files.
 
-    The number of columns of X is that of the features seen in this piece: how many there are in all
-    is known only after the first pass, as is whether files count them from 0 or from 1.
+    The number of columns of X is that of the features seen in this partition: how many there are in
+    all is known only after the first pass, as is whether files count them from 0 or from 1.
     """
 
-    kind = "svmlight"
+    kind, widening = "svmlight", True
 
-    def __init__(
-        self, paths: Sequence[Path], rows: int | None, dtype: Any, features: int | None,
-        known: dict[str, Any] | None,
-    ) -> None:  # fmt: skip
-        self.paths, self.rows, self.dtype = paths, rows, np.dtype(dtype or np.float64)
+    def __init__(self, paths: Sequence[Path], asked: ReadOptions) -> None:
+        self.paths, self.rows, self.dtype = paths, asked.rows, np.dtype(asked.dtype or np.float64)
         self.width: int | None = None
         self.shift = 0
-        if known is not None:
-            self.settled(known)
-        self.asked, self.given = features, (features, self.width, self.shift)
+        if asked.known is not None:
+            self.settled(asked.known)
+        self.asked, self.given = asked.features, (asked.features, self.width, self.shift)
+
+    def found(self, columns: int, least: int) -> dict[str, Any]:
+        """Features are numbered from 0 or from 1 on, and may be more than those seen."""
+        if self.width is not None:
+            return super().found(columns, least)
+        seen = columns - least
+        if self.asked is not None and seen > self.asked:
+            raise InvalidInput(
+                f"features={self.asked}, and the files have {seen}: give at least as many."
+            )
+        return {"features": max(seen, 0) if self.asked is None else self.asked, "first": least}
 
     def settled(self, summary: dict[str, Any]) -> None:
         super().settled(summary)
@@ -59,10 +67,10 @@ class Svmlight(Stream):
                 start, line = start + raw.y.size, line + lines.count(b"\n")
 
     def _texts(self, path: Path) -> Iterator[bytes]:
-        """Whole lines, of a piece's size: in svmlight a number takes about as much as in memory."""
+        """Whole lines of a partition: in svmlight a number takes about as much as in memory."""
         with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
             try:
-                while text := file.read(PIECE_BYTES):
+                while text := file.read(PARTITION_BYTES):
                     yield text + file.readline()
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 raise InvalidInput(f"{path} is not a whole file: {error}.") from None

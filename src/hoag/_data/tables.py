@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed, nearest
-from hoag._data.arrow import File, Separated, need, opened
-from hoag._data.levels import Levels
-from hoag._data.raw import Raw, Stream, Where, height, spans
+from hoag._data.arrow import ColumnFile, Separated, need, opened
+from hoag._data.raw import Raw, ReadOptions, Stream, Where, height, spans
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
+MISSING, UNKNOWN = "missing", "unknown"
+CODES = {MISSING: -1, UNKNOWN: -2}
 
 
 class Tables(Stream):
@@ -23,31 +24,27 @@ class Tables(Stream):
 
     numbers, flags, levels  the columns that are used, by what they hold
     known                   the encoding of other files, whose columns and categories these have
-    whole                   the target looked like whole numbers, and was read as any
     """
 
     gaps = True
+    names: list[str]
 
-    def __init__(
-        self, paths: Sequence[Path], target: str | None, weight: str | None,
-        columns: Sequence[str] | None, categories: Any, rows: int | None, dtype: Any,
-        dialect: Any, known: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        self.paths, self.dialect, self.dtype = paths, dialect, np.dtype(dtype or np.float64)
-        self.target, self.weight = target, weight
-        self.asked = () if isinstance(categories, str) else tuple(categories)
+    def __init__(self, paths: Sequence[Path], asked: ReadOptions) -> None:
+        self.paths, self.dialect, self.dtype = paths, asked.dialect, np.dtype(asked.dtype or float)
+        self.target, self.weight, known = asked.target, asked.weight, asked.known
+        self.asked = () if isinstance(asked.categories, str) else tuple(asked.categories)
         first = self._first()
         self.kind = first.kind
         names = [str(name) for name in first.schema.names]
         if known is not None:
-            self.target = target if target in names else None
-            self.weight = weight if weight in names else None
-        elif target is None:
+            self.target = asked.target if asked.target in names else None
+            self.weight = asked.weight if asked.weight in names else None
+        elif asked.target is None:
             raise InvalidInput(
                 f"Which column is the target? Name it by target=; {first.path} has {listed(names)}."
             )
         own = [name for name in (self.target, self.weight) if name is not None]
-        used = list(columns or (name for name in names if name not in own))
+        used = list(asked.columns or (name for name in names if name not in own))
         if known is not None:
             used = [*known["numbers"], *known["flags"], *known["categories"]]
         _check_there(first, [*used, *self.asked, *own])
@@ -59,19 +56,19 @@ class Tables(Stream):
         self.numbers = [name for name in used if self.kinds[name] == NUMBER]
         self.flags = [name for name in used if self.kinds[name] == FLAG]
         self.levels = [
-            Levels(name, None if known is None else known["categories"][name],
+            Categories(name, None if known is None else known["categories"][name],
                    np.inf if name in self.asked else 1000)
             for name in used if self.kinds[name] == CATEGORY
         ]  # fmt: skip
-        self.used = [*self.numbers, *self.flags, *(levels.name for levels in self.levels)]
+        self.names = [*self.numbers, *self.flags]
+        self.used = [*self.names, *(levels.name for levels in self.levels)]
         if not self.used:
-            raise InvalidInput(f"{first.path} has no column to predict '{target}' from.")
-        self.features = len(self.numbers) + len(self.flags)
-        self.height = height(len(self.used), self.dtype.itemsize, rows)
+            raise InvalidInput(f"{first.path} has no column to predict '{asked.target}' from.")
+        self.height = height(len(self.used), self.dtype.itemsize, asked.rows)
         self.types = dict(zip(first.schema.names, first.schema.types, strict=True))
         self.whole = isinstance(first, Separated) and self.target in first.whole
 
-    def _first(self) -> File:
+    def _first(self) -> ColumnFile:
         """The first file that has rows, for only these say what columns hold."""
         for path in self.paths:
             file = opened(path, self.dialect)
@@ -79,7 +76,9 @@ class Tables(Stream):
                 break
         return file
 
-    def _kinds(self, file: File, used: list[str], known: dict[str, Any] | None) -> dict[str, str]:
+    def _kinds(
+        self, file: ColumnFile, used: list[str], known: dict[str, Any] | None
+    ) -> dict[str, str]:
         if known is not None:
             return {
                 **dict.fromkeys(known["numbers"], NUMBER),
@@ -88,7 +87,7 @@ class Tables(Stream):
             }
         return {name: CATEGORY if name in self.asked else self._kind(file, name) for name in used}
 
-    def _kind(self, file: File, name: str) -> str:
+    def _kind(self, file: ColumnFile, name: str) -> str:
         types = need("pyarrow", self.kind).types
         found = file.schema.field(name).type
         inner = found.value_type if types.is_dictionary(found) else found
@@ -103,11 +102,23 @@ class Tables(Stream):
             f"it out by columns=[...], or take each value for a category by categories=['{name}']."
         )
 
+    def count(self, codes: npt.NDArray[np.int32] | None) -> None:
+        for own, column in zip(self.levels, () if codes is None else codes.T, strict=True):
+            own.count(column)
+
+    def found(self, columns: int, least: int) -> dict[str, Any]:
+        return {
+            **super().found(columns, least), "numbers": self.numbers, "flags": self.flags,
+            "categories": {levels.name: list(levels.codes) for levels in self.levels},
+            "counts": {levels.name: levels.counts.tolist() for levels in self.levels},
+            "lacking": {levels.name: levels.missing for levels in self.levels},
+        }  # fmt: skip
+
     def __iter__(self) -> Iterator[Raw]:
         for path in self.paths:
             yield from self._of(opened(path, self.dialect))
 
-    def _of(self, file: File) -> Iterator[Raw]:
+    def _of(self, file: ColumnFile) -> Iterator[Raw]:
         text = need("pyarrow", self.kind).string()
         forced = {name: kind for name, kind in self.types.items() if name in self.used}
         forced |= dict.fromkeys((levels.name for levels in self.levels), text)
@@ -117,7 +128,7 @@ class Tables(Stream):
         _check_there(file, names)
         if isinstance(file, Separated):
             file.read_as(forced)
-        for name in [*self.numbers, *self.flags]:
+        for name in self.names:
             if self._kind(file, name) == CATEGORY:
                 raise InvalidInput(
                     f"Column '{name}' holds a {self.kinds[name]} for each row of the files before, "
@@ -131,7 +142,7 @@ class Tables(Stream):
 
     def _raw(self, table: Any, where: Where) -> Raw:
         X = _interleaved(
-            [_floats(table[name], name, where) for name in (*self.numbers, *self.flags)],
+            [_floats(table[name], name, where) for name in self.names],
             table.num_rows, self.dtype)  # fmt: skip
         codes = None
         if self.levels:
@@ -151,7 +162,7 @@ class Tables(Stream):
                 str(self.dialect), known)  # fmt: skip
 
 
-def _check_there(file: File, names: Sequence[str]) -> None:
+def _check_there(file: ColumnFile, names: Sequence[str]) -> None:
     for name in names:
         if name not in file.schema.names:
             raise InvalidInput(
@@ -228,3 +239,59 @@ def _labels(column: Any, where: Where, name: str) -> npt.NDArray[Any]:
     if not _is_text(types, column.type):
         raise InvalidInput(f"The target '{name}' in {where.file} holds {column.type}.")
     return np.array(column.to_pylist(), dtype=str)
+
+
+class Categories:
+    """Names of categories and how often each was seen; `known` ones only, where these are given.
+
+    More of them than `most` are an id or free text rather than categories.
+    """
+
+    def __init__(self, name: str, known: Sequence[str] | None = None, most: float = 1000) -> None:
+        self.name, self.most, self.closed = name, most, known is not None
+        self.codes = {level: j for j, level in enumerate(known or ())}
+        self.counts = np.zeros(len(self.codes), dtype=np.int64)
+        self.missing = 0
+
+    def coded(self, column: Any) -> npt.NDArray[np.int32]:
+        """The codes of a column of Arrow's."""
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of no chunks, or too long for one
+            column = pa.concat_arrays(column.chunks)
+        found = column.dictionary_encode()
+        table = np.array([self._code(v) for v in found.dictionary.to_pylist()] + [CODES[MISSING]],
+                         dtype=np.int32)  # fmt: skip
+        at = found.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+        return np.asarray(table[at])
+
+    def count(self, codes: npt.NDArray[np.int32]) -> None:
+        self.missing += int((codes == CODES[MISSING]).sum())
+        self.counts = np.append(
+            self.counts, np.zeros(len(self.codes) - self.counts.size, dtype=np.int64)
+        )
+        self.counts += np.bincount(codes[codes >= 0], minlength=self.counts.size)
+
+    def _code(self, value: Any) -> int:
+        if value is None or value != value:
+            return CODES[MISSING]
+        level = text(value)
+        if level not in self.codes:
+            if self.closed:
+                return CODES[UNKNOWN]
+            self.codes[level] = len(self.codes)
+            if len(self.codes) > self.most:
+                raise InvalidInput(
+                    f"Column '{self.name}' has more than {self.most:g} different values, as an id "
+                    "or free text has: leave it out by columns=[...], or take them for categories "
+                    f"all the same by categories=['{self.name}']."
+                )
+        return self.codes[level]
+
+
+def text(value: Any) -> str:
+    """A category's name: whole numbers without a decimal point, so that 1 and 1.0 are one."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hoag._core.numeric import Array
 from hoag._glm.design import FoldedDesign, Sums
-from hoag._glm.model import LinearModel
 from hoag._glm.rows import Rows
 from hoag._glm.term import DataTerm, Predictor, ScoresTerm
 from hoag.problems import Ledger
+
+if TYPE_CHECKING:
+    from hoag._glm.model import LinearModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ answers for all of them. Where terms are sums over rows (`RowwiseDesign`) the ro
 cells, which every fold treats alike: five for five folds. What a fold sums over its training rows
 it sums over cells, so one Gram matrix for each cell does for all folds.
 
-`hoag._glm.in_memory`, `partitioned` and `coupled` are those there are: arrays, rows that are gone
-through partition by partition, and losses that compare rows with each other.
+`hoag._glm.in_memory`, `partitioned` and `coupled` are those there are: arrays, which are one
+partition, partitions that are gone through one after another, and losses that compare rows with
+each other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,13 @@ from hoag._core.storable import storable
 from hoag._glm.chunks import CellRows
 from hoag._glm.losses import Loss, OuterLoss
 from hoag._glm.losses.base import one_loss
-from hoag._glm.model import LinearModel
 from hoag._glm.moments import Moments
 from hoag._glm.rows import Rows
 from hoag._glm.term import Predictor
 from hoag.problems import Ledger
+
+if TYPE_CHECKING:
+    from hoag._glm.model import LinearModel
 
 
 @storable
@@ -57,7 +60,7 @@ class FoldedDesign(ABC):
     """The rows of K folds of one model.
 
     predictor   how x is laid out, and z made of it
-    ledger      where passes, Gram matrices and reads are counted
+    ledger      where products, Gram matrices and passes over out-of-core data are counted
     """
 
     predictor: Predictor
@@ -149,6 +152,14 @@ class RowwiseDesign(FoldedDesign):
     @property
     def folds(self) -> int:
         return len(self.train)
+
+    def like(self, models: Sequence[LinearModel]) -> RowwiseDesign | None:
+        found = models[0].folded(models)
+        return None if found is None else found.charged_to(models[0].ledger)
+
+    @abstractmethod
+    def charged_to(self, ledger: Ledger) -> RowwiseDesign:
+        """The same, counted in this account."""
 
     @property
     @abstractmethod

@@ -1,4 +1,5 @@
-"""Samples that are the same rows wherever these are, and of which the larger hold the smaller.
+"""Samples that are the same rows in memory and in partitions, and of which the larger hold the
+smaller.
 
 Every row draws a number by itself, from its place among all rows; a sample is the rows that drew
 less than its share of them.
@@ -24,7 +25,7 @@ def drawn(rows: npt.NDArray[np.intp], seed: int = 0) -> Array:
 
 
 def below(draws: Array, labels: npt.NDArray[np.intp], share: float) -> npt.NDArray[np.intp]:
-    """The rows that drew less than a share, and of every block at least the one that drew least."""
+    """The rows that drew less than a share, and of every cell at least the one that drew least."""
     chosen = (draws < share) & (labels >= 0)
     for b in np.unique(labels[labels >= 0]):
         own = labels == b

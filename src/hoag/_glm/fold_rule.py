@@ -1,8 +1,8 @@
-"""Which fold a row is held out in, told piece by piece: no list of all rows is ever made.
+"""Which fold a row is held out in, by partitions: no list of all rows is ever made.
 
 Numbers of folds are scikit-learn's, row for row: KFold takes rows in their order, a K-th each, and
 StratifiedKFold does so within each class. So where a row is among all rows, or among those of its
-class, is all there is to know, and that is how many there are in the pieces before.
+class, is all there is to know, and that is how many there are in the partitions before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Blocks of rows that folds treat alike: which folds train on them, and are judged on them.
+    """Cells of rows that folds treat alike: which folds train on them, and are judged on them.
 
     train, test   (K, B)
     """
@@ -32,24 +32,35 @@ class Patterns:
 
     @staticmethod
     def of_folds(K: int) -> Patterns:
-        """Block k is what fold k holds out, and all others train on."""
+        """Cell k is what fold k holds out, and all others train on."""
         return Patterns(~np.eye(K, dtype=bool), np.eye(K, dtype=bool))
 
 
+def cells_of(code: npt.NDArray[np.int64], terms: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """The cell of every row, −1 where nobody uses it, and which terms use a cell, (terms, B).
+
+    Bit j of a row's code says whether term j uses it.
+    """
+    codes, labels = np.unique(code, return_inverse=True)
+    used = codes > 0
+    seen = (codes[None, used] >> np.arange(terms)[:, None] & 1).astype(bool)
+    return np.ravel(labels) - int(not used[0]), seen
+
+
 class FoldRule(ABC):
-    """The block of every row of a piece; a rule pickles."""
+    """The cell of every row of a partition; a rule pickles."""
 
     patterns: Patterns
 
     @abstractmethod
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers: ...
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers: ...
 
 
 @dataclass(frozen=True, eq=False)
 class InOrder(FoldRule):
     """KFold(K): the first K-th of all rows is held out first, and so on.
 
-    first   the number of the first row of every piece
+    first   the number of the first row of every partition
     ends    the number after the last row of every fold
     """
 
@@ -59,7 +70,7 @@ class InOrder(FoldRule):
 
     @staticmethod
     def of(rows: Sequence[int], K: int) -> InOrder:
-        """For pieces of so many rows."""
+        """For partitions of so many rows."""
         n = int(np.sum(rows))
         if not 2 <= K <= n:
             raise InvalidInput(f"cv={K} folds of {n} rows: give two or more, and at most {n}.")
@@ -67,8 +78,8 @@ class InOrder(FoldRule):
         sizes[: n % K] += 1
         return InOrder(_before(np.asarray(rows)), np.cumsum(sizes), Patterns.of_folds(K))
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
-        numbers = self.first[piece] + np.arange(len(y))
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
+        numbers = self.first[partition] + np.arange(len(y))
         return np.asarray(np.searchsorted(self.ends, numbers, side="right"))
 
 
@@ -76,7 +87,7 @@ class InOrder(FoldRule):
 class ByClass(FoldRule):
     """StratifiedKFold(K): each class is parted in its order, so that folds have equal shares of it.
 
-    first   (pieces, classes): how many rows of a class come before a piece
+    first   (partitions, classes): how many rows of a class come before a partition
     ends    (classes, K): the number after the last row of a fold, among those of the class
     """
 
@@ -87,7 +98,7 @@ class ByClass(FoldRule):
 
     @staticmethod
     def of(counts: Numbers, classes: npt.NDArray[Any], seen: Numbers, K: int) -> ByClass:
-        """For counts of every class in every piece; `seen`: in what order classes first appear."""
+        """For counts of each class in each partition; `seen`: in what order classes appear."""
         total = counts.sum(axis=0)
         n = int(total.sum())
         if K < 2 or np.all(total < K):
@@ -110,19 +121,19 @@ class ByClass(FoldRule):
             Patterns.of_folds(K),
         )
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
         found = np.empty(len(y), dtype=np.intp)
         codes = np.searchsorted(self.classes, y)
         for c, ends in enumerate(self.ends):
             own = np.flatnonzero(codes == c)
-            upto = np.clip(ends - self.first[piece, c], 0, own.size)
+            upto = np.clip(ends - self.first[partition, c], 0, own.size)
             found[own] = np.repeat(np.arange(len(ends)), np.diff(upto, prepend=0))
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Listed(FoldRule):
-    """Any splits, as lists of rows: the block of every row, made once, and cut into pieces."""
+    """Any splits, as lists of rows: the cell of every row, made once, and cut into partitions."""
 
     parts: list[npt.NDArray[np.int16]]
     patterns: Patterns
@@ -131,52 +142,48 @@ class Listed(FoldRule):
     def of(rows: Sequence[int], splits: Iterable[tuple[Any, Any]], K: int) -> Listed:
         n = int(np.sum(rows))
         if 2 * K > 62:
-            raise InvalidInput(f"{K} splits of rows outside of memory: at most 31 are possible.")
+            raise InvalidInput(f"{K} splits of out-of-core data: at most 31 are possible.")
         code = np.zeros(n, dtype=np.int64)
         for k, (train, test) in enumerate(splits):
             if any(np.asarray(part).dtype != bool and _repeats(part) for part in (train, test)):
                 raise InvalidInput(
-                    f"Split {k + 1} of cv draws a row more than once, which rows outside of memory "
-                    "do not take: give weights, or splits without replacement."
+                    f"Split {k + 1} of cv draws a row more than once, which out-of-core "
+                    "data do not take: give weights, or splits without replacement."
                 )
             code[train] |= 1 << k
             code[test] |= 1 << (K + k)
-        codes, labels = np.unique(code, return_inverse=True)
-        seen = (codes[None, :] >> np.arange(2 * K)[:, None] & 1).astype(bool)
-        if codes[0] == 0:  # rows that nobody uses
-            seen, labels = seen[:, 1:], labels - 1
-        cuts = np.cumsum(rows)[:-1]
-        parts = np.split(np.ravel(labels).astype(np.int16), cuts)
+        labels, seen = cells_of(code, 2 * K)
+        parts = np.split(labels.astype(np.int16), np.cumsum(rows)[:-1])
         return Listed(list(parts), Patterns(seen[:K], seen[K:]))
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
-        return self.parts[piece].astype(np.intp)
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
+        return self.parts[partition].astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class NotJudged(FoldRule):
     """Another rule, without judging a fold on rows of classes that it has not seen in training.
 
-    blocks   (B, classes): the block that rows of a class go to instead, or their own
+    cells   (B, classes): the cell that rows of a class go to instead, or their own
     """
 
     rule: FoldRule
     classes: npt.NDArray[Any]
-    blocks: Numbers
+    cells: Numbers
     patterns: Patterns
 
     @staticmethod
     def of(rule: FoldRule, classes: npt.NDArray[Any], weights: npt.NDArray[Any]) -> FoldRule:
-        """`weights`, (B, classes): of the rows of every block and class."""
+        """`weights`, (B, classes): of the rows of every cell and class."""
         train, test = rule.patterns.train, rule.patterns.test
         B = train.shape[1]
-        blocks = np.tile(np.arange(B)[:, None], (1, len(classes)))
+        cells = np.tile(np.arange(B)[:, None], (1, len(classes)))
         more_train: list[Any] = []
         more_test: list[Any] = []
         unseen = train.astype(float) @ weights == 0  # (K, classes)
         for b in range(B):
             for c in np.flatnonzero(np.any(unseen & test[:, [b]], axis=0)):
-                blocks[b, c] = B + len(more_train)
+                cells[b, c] = B + len(more_train)
                 more_train.append(train[:, b])
                 more_test.append(test[:, b] & ~unseen[:, c])
         if not more_train:
@@ -184,11 +191,11 @@ class NotJudged(FoldRule):
         patterns = Patterns(
             np.column_stack([train, *more_train]), np.column_stack([test, *more_test])
         )
-        return NotJudged(rule, classes, blocks, patterns)
+        return NotJudged(rule, classes, cells, patterns)
 
-    def labels(self, piece: int, y: npt.NDArray[Any]) -> Numbers:
-        own = self.rule.labels(piece, y)
-        other = self.blocks[own, np.searchsorted(self.classes, y)]
+    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
+        own = self.rule.labels(partition, y)
+        other = self.cells[own, np.searchsorted(self.classes, y)]
         return np.where(own >= 0, other, own)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,17 @@ from hoag._core.numeric import Array
 from hoag._glm.chunks import At, CellRows, Chunk, Gathered
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.drawn import below, drawn
+from hoag._glm.fold_rule import cells_of
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss, OuterLoss, Squared
 from hoag._glm.losses.base import softened
-from hoag._glm.model import LinearModel
 from hoag._glm.moments import Moments
 from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams, in_cache
 from hoag._glm.term import Predictor, picked
 from hoag.problems import Ledger
+
+if TYPE_CHECKING:
+    from hoag._glm.model import LinearModel
 
 
 class RowSet(NamedTuple):
@@ -51,12 +54,9 @@ class InMemoryDesign(RowwiseDesign):
     ledger: Ledger = field(default_factory=Ledger)
 
     @staticmethod
-    def of(models: Sequence[LinearModel]) -> RowwiseDesign | None:
+    def of(models: Sequence[LinearModel]) -> InMemoryDesign | None:
         """The rows of some folds; None where they have too little in common."""
         train, test = models[0].train, models[0].test
-        if train.far is not None:
-            partitioned: RowwiseDesign = train.far.joined(models)
-            return partitioned
         if not train.row_by_row or any(
             m.train.design.rows is not train.design.rows for m in models
         ):
@@ -79,11 +79,8 @@ class InMemoryDesign(RowwiseDesign):
         first = np.array([[True, False]])
         return InMemoryDesign(first, ~first, *losses, train.design, sets)
 
-    def like(self, models: Sequence[LinearModel]) -> RowwiseDesign | None:
-        found = InMemoryDesign.of(models)
-        if not isinstance(found, InMemoryDesign):
-            return found
-        return replace(found, ledger=models[0].ledger)
+    def charged_to(self, ledger: Ledger) -> InMemoryDesign:
+        return replace(self, ledger=ledger)
 
     @property
     def rows(self) -> list[Rows]:
@@ -222,6 +219,10 @@ class InMemoryDesign(RowwiseDesign):
             kept.append((chunk, At(self.loss, chunk.y, z)))
         self.ledger.charge(passes=0.5 * self.folds)
         return KeptHessian(self, kept)
+
+    def products(self, X: Array, V: Array) -> Array:
+        """∇²L_k v_k of all folds."""
+        return self.hessian_at(X).times(V)
 
     def diagonals(self, X: Array) -> Array:
         predictor, found = self.predictor, np.zeros((self.folds, self.predictor.size))
@@ -459,11 +460,7 @@ def _patterns(models: Sequence[LinearModel]) -> Any:
         if np.any(inside & (term.weights != weights)):
             return None  # a row that is drawn more than once
         code |= inside.astype(np.int64) << k
-    codes = np.unique(code)
-    if codes.size > max(len(models) ** 2, 2):
+    labels, seen = cells_of(code, len(terms))
+    if np.unique(labels).size > max(len(models) ** 2, 2):
         return None  # folds drawn at random, many times, share too little
-    labels = np.searchsorted(codes, code)
-    if codes[0] == 0:  # rows that nobody uses
-        codes, labels = codes[1:], labels - 1
-    seen = (codes[None, :] >> np.arange(len(terms))[:, None] & 1).astype(bool)
     return labels, seen, weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,6 +14,8 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm import bounds
 from hoag._glm.basis import Precondition, Subspace
+from hoag._glm.design import RowwiseDesign
+from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses.base import one_loss
 from hoag._glm.penalties import Penalty, PenaltyAt, Ridge, cross_operator
 from hoag._glm.term import DataTerm, DataTermAt, Images, RowSum
@@ -36,12 +39,27 @@ class LinearModel(Problem):
     ((10,), (10, 10))
     """
 
+    # Whether the rows are in this process's memory.
+    in_memory = True
+
     def __init__(self, train: DataTerm, test: DataTerm, penalty: Penalty, ledger: Ledger) -> None:
         self.train, self.test, self.penalty, self.ledger = train, test, penalty, ledger
         self.x0 = np.broadcast_to(0.0, penalty.size)  # zeros that need no memory
         self.lam0 = np.zeros(penalty.n_lam)
         self._last: DataTermAt | None = None
         self.schur_guess: Array | None = None  # where the next bound may start; see bounds._Schur
+
+    def folded(self, models: Sequence[LinearModel]) -> RowwiseDesign | None:
+        """The rows of all folds of some such models; None where these share too little."""
+        return InMemoryDesign.of(models)
+
+    def brought(self) -> LinearModel:
+        """The same on rows in memory, where memory has them all."""
+        return self
+
+    def with_penalty(self, penalty: Penalty) -> LinearModel:
+        """The same rows with another penalty."""
+        return LinearModel(self.train, self.test, penalty, self.ledger)
 
     def at(self, x: Array, lam: Array) -> LinearPoint:
         return LinearPoint(self, x, lam)

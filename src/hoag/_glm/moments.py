@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -45,14 +46,7 @@ class Moments(NamedTuple):
         return Moments(square, cross[:, :-1], squares, cross[:, -1], s @ y, float(s.sum()))
 
     def plus(self, other: Moments) -> Moments:
-        return Moments(
-            self.gram + other.gram,
-            self.cross + other.cross,
-            self.squares + other.squares,
-            self.a + other.a,
-            self.y + other.y,
-            self.total + other.total,
-        )
+        return Moments(*map(add, self, other))
 
     def only(self, targets: npt.NDArray[np.intp]) -> Moments:
         """For some of the targets."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from hoag._core.numeric import Array
+from hoag._data.engine import Engine
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.scaled_rows import ScaledRows
@@ -57,21 +61,59 @@ def seen(X: Any, lens: Lens) -> Rows:
 
 
 class PartitionedRows(Rows):
-    """All rows of an engine; `gathered` brings them here, for what few rows need."""
+    """The rows of all partitions of an engine: every product with them is a pass over the data.
 
-    def __init__(
-        self, shape: tuple[int, int], entries: int, is_sparse: bool, gathered: Any
-    ) -> None:
-        self.shape, self.entries, self.is_sparse = shape, entries, is_sparse
-        self._gathered = gathered
+    `prepare` makes designs of partitions.
+    """
+
+    def __init__(self, engine: Engine, prepare: Any, n: int, entries: int, is_sparse: bool) -> None:
+        self.engine, self.prepare = engine, prepare
+        self.shape, self.entries, self.is_sparse = (n, engine.features), entries, is_sparse
+
+    def _each(self, call: Callable[[Rows], Any]) -> Iterator[Any]:
+        return self.engine.each(OfRows(call), self.prepare)
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         first = 0
-        for A in self._gathered():
+        for A in self._each(_matrix):
             yield slice(first, first + A.shape[0]), A
             first += A.shape[0]
 
+    def forward(self, v: Array) -> Array:
+        return np.concatenate(list(self._each(partial(_forward, v=v))))
+
     def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
-        own = [A for _, A in self.blocks()]
-        whole = sparse.vstack(own, format="csr") if self.is_sparse else np.concatenate(own)
-        return ArrayRows(whole[numbers])
+        found, places = list[Any](), list[npt.NDArray[np.intp]]()
+        for some, A in self.blocks():
+            inside = np.flatnonzero((numbers >= some.start) & (numbers < some.stop))
+            found.append(A[numbers[inside] - some.start])
+            places.append(inside)
+        return ArrayRows(stacked(found)[np.argsort(np.concatenate(places))])
+
+
+@dataclass(frozen=True, eq=False)
+class OfRows:
+    """A partition ↦ what is asked of its rows."""
+
+    call: Callable[[Rows], Any]
+
+    def __call__(self, design: Any) -> Any:
+        return self.call(design.predictor.rows)
+
+
+def _forward(rows: Rows, v: Array) -> Array:
+    return rows.forward(v) if rows.shape[0] else np.zeros((0, *v.shape[1:]))
+
+
+def _matrix(rows: Rows) -> Any:
+    """The rows of a partition, whole."""
+    if rows.shape[0] == 0:
+        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
+    return stacked([A for _, A in rows.blocks()])
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays, or sparse matrices, one below another."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)

@@ -2,8 +2,8 @@
 
 Whatever criteria ask of the rows of all folds is a sum over rows, so every partition is an
 `InMemoryDesign` of its own, and what is asked of all is asked of each and added (hoag._data). A
-gradient, a product with ∇²h, the losses and slopes of held-out rows, for all folds: one read of all
-partitions.
+gradient, a product with ∇²h, the losses and slopes of held-out rows, for all folds: one pass
+over the data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scipy import sparse
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
-from hoag._data.piece import Piece
+from hoag._data.source import Partition
 from hoag._glm.chunks import CellRows
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.drawn import below
@@ -29,9 +29,8 @@ from hoag._glm.fold_rule import FoldRule
 from hoag._glm.in_memory import InMemoryDesign, RowSet
 from hoag._glm.lens import Lens
 from hoag._glm.losses import Loss, OuterLoss, Squared
-from hoag._glm.model import LinearModel
 from hoag._glm.moments import Moments
-from hoag._glm.partition_rows import PartitionedRows, seen
+from hoag._glm.partition_rows import seen
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.targets import Target
 from hoag._glm.term import Predictor, picked
@@ -55,12 +54,14 @@ class ToDesign:
     unit: float
     targets: Any = None
 
-    def __call__(self, i: int, partition: Piece) -> InMemoryDesign:
+    def __call__(self, i: int, partition: Partition) -> InMemoryDesign:
         weights, labels = labelled(self.rule, self.weigh, i, partition)
         try:
             target = self.target(partition.y)
         except InvalidInput as error:
-            raise InvalidInput(f"In piece {i}, whose rows are counted from 0: {error}") from None
+            raise InvalidInput(
+                f"In partition {i}, whose rows are counted from 0: {error}"
+            ) from None
         return self.design(seen(partition.X, self.lens), target, self.unit * weights, labels)
 
     def design(
@@ -75,7 +76,7 @@ class ToDesign:
 
 
 def labelled(
-    rule: FoldRule, weigh: Any, i: int, partition: Piece
+    rule: FoldRule, weigh: Any, i: int, partition: Partition
 ) -> tuple[Array, npt.NDArray[np.intp]]:
     """The weights of the rows of partition i, and their cells; −1 where the weight is 0."""
     weights = partition.weights if weigh is None else weigh(partition.y, partition.weights)
@@ -95,9 +96,9 @@ class ForFolds:
 
 
 class Sample(NamedTuple):
-    """Some rows that were kept when all were read: X, y, weights, cells, and what each drew.
+    """Some rows that were kept by the first pass: X, y, weights, cells, and what each drew.
 
-    `share` is that of all rows: those that drew less are here, all of them. See hoag._glm.drawn.
+    `share` is that of all rows: those that drew less are in it, all of them. See hoag._glm.drawn.
     """
 
     X: Any
@@ -107,9 +108,15 @@ class Sample(NamedTuple):
     draws: Array
     share: float
 
+    def smaller(self, share: float) -> Sample:
+        """Of a smaller share of all rows."""
+        some = below(self.draws, self.labels, share)
+        y, weights, labels, draws = self.y, self.weights, self.labels, self.draws
+        return Sample(self.X[some], y[some], weights[some], labels[some], draws[some], share)
+
 
 class CellSums(NamedTuple):
-    """What one read has told: the rows of every cell, their weights, and Σᵢ sᵢ aᵢⱼ²."""
+    """What the first pass has found: the rows of every cell, their weights, and Σᵢ sᵢ aᵢⱼ²."""
 
     counts: npt.NDArray[np.intp]
     weights: Array
@@ -132,18 +139,12 @@ class PartitionedDesign(RowwiseDesign):
     ledger: Ledger = field(default_factory=Ledger)
 
     def _total(self, ask: Any) -> Any:
-        """Σ over partitions of what each answers: one read of all."""
+        """Σ over partitions of what each answers: one pass over the data."""
         self.ledger.charge(reads=1.0)
         return self.engine.total(ForFolds(self.train, self.test, ask), self.prepare)
 
-    def like(self, models: Sequence[LinearModel]) -> PartitionedDesign:
-        return replace(self.joined(models), ledger=models[0].ledger)
-
-    def joined(self, models: Sequence[LinearModel]) -> PartitionedDesign:
-        """For all folds of some models on these rows."""
-        train = np.concatenate([model.train.far.train for model in models])
-        test = np.concatenate([model.test.far.test for model in models])
-        return self.of_folds(train, test)
+    def charged_to(self, ledger: Ledger) -> PartitionedDesign:
+        return replace(self, ledger=ledger)
 
     def of_folds(
         self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]
@@ -176,21 +177,26 @@ class PartitionedDesign(RowwiseDesign):
         return self.sample.share >= 1.0
 
     def on(self, rows: Sequence[Rows]) -> InMemoryDesign:
-        """With other rows, in memory: y and the weights are brought here, too."""
-        kept = self.engine.gathered(_beside_rows, self.prepare)
-        y, weights, labels = (np.concatenate(part) for part in zip(*kept, strict=True))
-        own, predictor = RowSet(rows[0], y, weights, labels), self.predictor.on(rows[0])
+        """With other rows, in memory: y and the weights are brought there, too."""
+        own, predictor = RowSet(rows[0], *self.sides()), self.predictor.on(rows[0])
         losses = (self.loss, self.outer)
         return InMemoryDesign(self.train, self.test, *losses, predictor, [own], self.ledger)
+
+    def sides(self) -> tuple[npt.NDArray[Any], Array, npt.NDArray[np.intp]]:
+        """y, weights and cells of all rows, brought to memory by a pass over the data."""
+        self.ledger.charge(reads=1.0)
+        kept = self.engine.gathered(_sides, self.prepare)
+        y, weights, cells = (np.concatenate(part) for part in zip(*kept, strict=True))
+        return y, weights, cells
 
     def softened(self) -> None:
         """None: partitions are prepared for one loss."""
         return
 
     def cells(self) -> Iterator[CellRows]:
-        """Brings all rows here, some at a time: for what few of them need."""
+        """Brings all rows to memory, a partition at a time: for what few of them need."""
         self.ledger.charge(reads=1.0)
-        for cells in self.engine.gathered(_cells, self.prepare):
+        for cells in self.engine.each(_cells, self.prepare):
             yield from cells
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> PartitionedDesign:
@@ -200,15 +206,14 @@ class PartitionedDesign(RowwiseDesign):
 
     def sampled(self, rows: int, seed: int) -> InMemoryDesign:
         """On rows of the sample: about as many as are asked for, or all of these."""
-        return self.at_hand(min(rows / self.n, self.sample.share)).weighing(self.weights)
+        return self.in_sample(min(rows / self.n, self.sample.share)).weighing(self.weights)
 
-    def at_hand(self, share: float) -> InMemoryDesign:
+    def in_sample(self, share: float) -> InMemoryDesign:
         """A share of all rows, with weights of their own: λ is about that of all rows, then."""
-        kept, prepare = self.sample, self.prepare
-        some = below(kept.draws, kept.labels, share)
-        X, target = kept.X[some], prepare.target(kept.y[some])
+        prepare = self.prepare
+        X, y, weights, labels, *_ = self.sample.smaller(share)
         rows = seen(X, prepare.lens) if sparse.issparse(X) else ArrayRows(prepare.lens.of(X))
-        found = prepare.design(rows, target, kept.weights[some], kept.labels[some])
+        found = prepare.design(rows, prepare.target(y), weights, labels)
         return found.of_folds(self.train, self.test)
 
     # ---- sums over all rows
@@ -262,55 +267,20 @@ class PartitionedDesign(RowwiseDesign):
 
 
 class ReadHessian:
-    """∇²L_k v_k for all folds, with the x of each: a read for every product, for z are not kept."""
+    """∇²L_k v_k for all folds, with the x of each: a pass for every product, for z are not kept."""
 
     def __init__(self, design: PartitionedDesign, X: Array) -> None:
         self._design, self._X = design, X
 
     def times(self, V: Array) -> Array:
         self._design.ledger.charge(passes=1.5 * self._design.folds)
-        return np.asarray(self._design._total(Along(self._X, V)))
-
-
-@dataclass(frozen=True, eq=False)
-class Along:
-    """A partition ↦ its ∇²L_k v_k."""
-
-    X: Array
-    V: Array
-
-    def __call__(self, design: InMemoryDesign) -> Array:
-        return design.hessian_at(self.X).times(self.V)
-
-
-def partitioned_rows(
-    engine: Engine, prepare: ToDesign, n: int, entries: int, is_sparse: bool
-) -> PartitionedRows:
-    def gathered() -> list[Any]:
-        return engine.gathered(_matrix, prepare)
-
-    return PartitionedRows((n, engine.features), entries, is_sparse, gathered)
-
-
-def _matrix(design: InMemoryDesign) -> Any:
-    """The rows of a partition, whole."""
-    rows = design.predictor.rows
-    if rows.shape[0] == 0:
-        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
-    return stacked([A for _, A in rows.blocks()])
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Arrays, or sparse matrices, one below another."""
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
+        return np.asarray(self._design._total(methodcaller("products", self._X, V)))
 
 
 def _cells(design: InMemoryDesign) -> list[CellRows]:
     return list(design.cells())
 
 
-def _beside_rows(design: InMemoryDesign) -> tuple[Any, Array, npt.NDArray[np.intp]]:
+def _sides(design: InMemoryDesign) -> tuple[Any, Array, npt.NDArray[np.intp]]:
     (own,) = design.sets
     return own.y, own.weights, own.labels

@@ -1,20 +1,19 @@
-"""One fold of a linear model whose rows are elsewhere, as a problem: h and g at a point."""
+"""One fold of a linear model whose rows are in partitions, as a problem: h and g at a point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm.design import Sums
+from hoag._glm.losses import Loss, OuterLoss
 from hoag._glm.model import LinearModel
-from hoag._glm.moments import Moments
 from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.term import DataTerm, DataTermAt
@@ -29,111 +28,157 @@ class PartitionedFold:
     last: tuple[Array, Sums] | None = field(default=None, repr=False)
 
     def at(self, x: Array) -> Sums:
-        """h, ∇h, g and ∇g by one read."""
+        """h, ∇h, g and ∇g by one pass over the data."""
         if self.last is None or not np.array_equal(self.last[0], x):
             self.last = (x, self.design.sums(x[None]))
         return self.last[1]
 
 
 class PartitionedTerm(DataTerm):
-    """Σᵢ sᵢ loss(yᵢ, zᵢ) over the training rows of a fold, or over those it is judged on."""
+    """Σᵢ sᵢ loss(yᵢ, zᵢ) over the training rows of a fold, by sums over partitions.
 
-    def __init__(self, fold: PartitionedFold, judged: bool) -> None:
-        design = fold.design
-        self.fold, self.judged, self.design = fold, judged, design.predictor
-        self.loss = design.outer if judged else design.loss
-        self.y, self.charge = np.empty(0), _charged_by_blocks
-        self.members = (design.test if judged else design.train)[0]
+    What single rows have, y, weights and products with them, is gathered by a pass over the data
+    when somebody asks for it.
+    """
+
+    def __init__(self, fold: PartitionedFold, members: Array, loss: Loss | OuterLoss) -> None:
+        self.fold, self.members, self.loss = fold, members, loss
+        self.design, self.charge = fold.design.predictor, _charged_by_design
+
+    @cached_property
+    def _sides(self) -> tuple[npt.NDArray[Any], Array]:
+        y, weights, cells = self.fold.design.sides()
+        return y, weights * np.append(self.members, False)[cells]
 
     @property
-    def far(self) -> PartitionedDesign:
-        return self.fold.design
+    def y(self) -> npt.NDArray[Any]:  # type: ignore[override]
+        return self._sides[0]
+
+    @property
+    def weights(self) -> Array:  # type: ignore[override]
+        return self._sides[1]
+
+    @property
+    def row_weights(self) -> Array:
+        return self.weights if self.design.width == 1 else self.weights[:, None]
 
     @property
     def total_weight(self) -> float:
         return float(self.fold.design.weights[self.members].sum())
 
-    def at(self, x: Array) -> PartitionedTermAt:
+    def softened(self) -> None:
+        """None: partitions are prepared for one loss."""
+        return
+
+    def at(self, x: Array) -> DataTermAt:
         return PartitionedTermAt(self, x.copy())
+
+    def _spend(self, passes: float) -> None:
+        self.fold.design.ledger.charge(passes=passes, reads=1.0)
 
     @cached_property
     def constant_gram(self) -> Array:
-        nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
-        curvature = float(self.fold.design.loss.at(nothing, nothing).curvature_bound[0])
         design = self.fold.design
-        every = design.moments(np.zeros(self.design.features), np.zeros(self.design.outputs))
-        none = Moments.none(self.design.features, self.design.outputs)
-        own = reduce(Moments.plus, (every[b] for b in np.flatnonzero(self.members)), none)
-        if self.design.Q is None:
-            return np.asarray(curvature * own.gram)
-        corner = np.array([[own.total]])
-        border = own.a[:, None]
-        return np.asarray(curvature * np.block([[own.gram, border], [border.T, corner]]))
+        one = (
+            design.of_targets(np.zeros(1, dtype=np.intp))
+            if design.predictor.outputs > 1
+            else design
+        )
+        return np.asarray(one.charged_to(design.ledger).hessian_of_squares[0])
 
 
 class PartitionedTermAt(DataTermAt):
-    """The term at one x, by sums over all rows."""
+    """The training term at one x."""
 
     term: PartitionedTerm
 
     @cached_property
     def value(self) -> float:
-        at = self.term.fold.at(self.x)
-        return float((at.g if self.term.judged else at.value)[0])
+        return float(self.term.fold.at(self.x).value[0])
 
     @cached_property
     def gradient(self) -> Array:
-        at = self.term.fold.at(self.x)
-        return np.asarray((at.g_x if self.term.judged else at.gradient)[0])
+        return np.asarray(self.term.fold.at(self.x).gradient[0])
 
     def hvp(self, v: Array) -> Array:
-        return np.asarray(self._fit.hessian_at(self.x[None]).times(v[None])[0])
+        return np.asarray(self.term.fold.design.hessian_at(self.x[None]).times(v[None])[0])
 
     @cached_property
     def hessian(self) -> Array:
-        return np.asarray(self._fit.sums(self.x[None], curved=True, valued=False).hessian[0])
+        found = self.term.fold.design.sums(self.x[None], curved=True, valued=False)
+        return np.asarray(found.hessian[0])
 
     @cached_property
     def diagonal(self) -> Array:
-        return np.asarray(self._fit.diagonals(self.x[None])[0])
+        return np.asarray(self.term.fold.design.diagonals(self.x[None])[0])
 
-    @property
-    def _fit(self) -> PartitionedDesign:
-        if self.term.judged:
-            raise InvalidInput("How held-out rows bend is not known where rows are elsewhere.")
-        return self.term.fold.design
+
+class HeldOutTerm(PartitionedTerm):
+    """The same over the rows that a fold is judged on."""
+
+    def at(self, x: Array) -> DataTermAt:
+        return HeldOutTermAt(self, x.copy())
+
+    def _spend(self, passes: float) -> None:
+        self.fold.design.ledger.charge(held_out=passes, reads=1.0)
+
+
+class HeldOutTermAt(DataTermAt):
+    """The held-out term at one x."""
+
+    term: HeldOutTerm
+
+    @cached_property
+    def value(self) -> float:
+        return float(self.term.fold.at(self.x).g[0])
+
+    @cached_property
+    def gradient(self) -> Array:
+        return np.asarray(self.term.fold.at(self.x).g_x[0])
 
 
 class PartitionedModel(LinearModel):
-    """A linear model on rows that are elsewhere."""
+    """A linear model whose rows are in partitions."""
 
-    judged_alike = False  # z of a row is nowhere kept, so nothing of it is shared
+    in_memory = False
+    judged_alike = False  # z of a row is not kept, so nothing of it is shared
 
     def __init__(self, fold: PartitionedFold, penalty: Penalty) -> None:
-        ledger = fold.design.ledger
-        super().__init__(PartitionedTerm(fold, False), PartitionedTerm(fold, True), penalty, ledger)
+        self.fold, design = fold, fold.design
+        train = PartitionedTerm(fold, design.train[0], design.loss)
+        test = HeldOutTerm(fold, design.test[0], design.outer)
+        super().__init__(train, test, penalty, design.ledger)
+
+    def folded(self, models: Sequence[LinearModel]) -> PartitionedDesign:
+        designs = [cast(PartitionedModel, model).fold.design for model in models]
+        train = np.concatenate([design.train for design in designs])
+        return self.fold.design.of_folds(train, np.concatenate([own.test for own in designs]))
+
+    def with_penalty(self, penalty: Penalty) -> PartitionedModel:
+        return PartitionedModel(self.fold, penalty)
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> PartitionedModel:
         assert isinstance(self.penalty, Ridge)
-        design: PartitionedDesign = self.train.far.of_targets(targets)
+        design = self.fold.design.of_targets(targets)
         intercepts = design.predictor.size - design.predictor.slopes
         penalty = self.penalty.of_targets(self.groups, targets, intercepts)
         return PartitionedModel(PartitionedFold(design), penalty)
 
+    def brought(self) -> LinearModel:
+        """On the sample in memory, where that is all rows; else as it is."""
+        design = self.fold.design
+        return sample_models(design, [self])[0] if design.whole else self
+
     def floor(self, point: Any) -> Array | None:
-        """As where rows are here, with the diagonal of ∇² for the curvature: one read."""
-        assert isinstance(self.penalty, Ridge)
+        """As in memory, with the diagonal of ∇² for the curvature: one pass over the data."""
+        if not isinstance(self.penalty, Ridge):
+            return super().floor(point)
         floor, free, slopes = point.penalty.alpha.copy(), self.penalty.unpenalised, self.groups.size
         if free.size:
             diagonal = point.train.diagonal
             floor[free[free < slopes]] = np.mean(diagonal[:slopes])
             floor[free[free >= slopes]] = diagonal[free[free >= slopes]]
         return floor if np.all(floor > 0) else None
-
-    def bound(self, point: Any, q: Array, r: Array) -> float:
-        raise InvalidInput(
-            "certificate='bound' needs the rows at hand, and these are elsewhere: use 'estimate'."
-        )
 
 
 def partitioned_models(design: PartitionedDesign, penalties: list[Penalty]) -> list[LinearModel]:
@@ -145,13 +190,13 @@ def partitioned_models(design: PartitionedDesign, penalties: list[Penalty]) -> l
     return models
 
 
-def _charged_by_blocks(*_: Any) -> None:
-    """What a far term costs is counted where its sums are asked for."""
+def _charged_by_design(*_: Any) -> None:
+    """What a term costs is counted where its sums are asked for."""
 
 
-def near_models(design: PartitionedDesign, models: Sequence[LinearModel]) -> list[LinearModel]:
-    """The same folds on the rows at hand, with the weights that these have."""
-    few = design.at_hand(1.0)
+def sample_models(design: PartitionedDesign, models: Sequence[LinearModel]) -> list[LinearModel]:
+    """The same folds on the rows of the sample, with the weights that these have."""
+    few = design.in_sample(1.0)
     (own,) = few.sets
     found = []
     for k, model in enumerate(models):

@@ -290,8 +290,6 @@ class DataTerm:
 
     # A sum over rows, each with a loss of its own: any part of them can be taken by itself.
     row_by_row = True
-    # Rows in partitions (hoag._glm.partitioned.PartitionedDesign); None where they are in memory.
-    far: Any = None
 
     def __init__(
         self,
@@ -309,8 +307,8 @@ class DataTerm:
         return DataTerm(design, self.loss, self.y, self.weights, self.charge)
 
     def softened(self) -> DataTerm | None:
-        """The same rows with a softer loss, where there is one and they are in memory."""
-        loss = softened(self.loss) if self.far is None else None
+        """The same rows with a softer loss, where there is one."""
+        loss = softened(self.loss)
         if loss is None:
             return None
         return DataTerm(self.design, loss, self.y, self.weights, self.charge)

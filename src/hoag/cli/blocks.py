@@ -1,7 +1,7 @@
 """Rows that are not read into memory: what `hoag tune` makes of files that are too large for it.
 
-The columns are those of hoag.blocks, in pieces that are read again and again; the target and the
-weights stay in memory, for models are chosen by the one and folds are made of it.
+The columns are those of hoag.partitions, in partitions that are read again and again; the target
+and the weights stay in memory, for models are chosen by the one and folds are made of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.words import sized
-from hoag._data.piece import Piece, Source
+from hoag._data.source import Partition, Source
 from hoag.cli import memory
 from hoag.cli.rows import Data, asked_for, check_copies, check_no_names
 
@@ -70,25 +70,34 @@ def read(args: argparse.Namespace, why: str) -> Data:
     return _svmlight(args, path) if suffix in tables.SVMLIGHT else _table(args, path, why)
 
 
-class Rows(Source):
-    """The pieces of a source with y as the model takes it; has what is asked of X elsewhere."""
+class WithTarget(Source):
+    """The partitions of a source with y as the model takes it; has what others ask of X."""
 
     def __init__(self, source: Any, y: Any, heights: list[int]) -> None:
         self.source, self.y, self.ends = source, y, np.cumsum(heights)
-        self.pieces, self.features, self.names = source.pieces, source.features, source.names
+        self.partitions, self.features, self.names = (
+            source.partitions,
+            source.features,
+            source.names,
+        )
         self.shape = (len(y), source.features)
 
-    def read(self, i: int, rows: bool = True) -> Piece:
-        piece = self.source.read(i, rows)
-        return Piece(piece.X, self.y[self.ends[i] - piece.rows : self.ends[i]], piece.weight)
+    def read(self, i: int, rows: bool = True) -> Partition:
+        partition = self.source.read(i, rows)
+        return Partition(
+            partition.X, self.y[self.ends[i] - partition.rows : self.ends[i]], partition.weight
+        )
 
     def fingerprint(self) -> str:
         return str(self.source.fingerprint())
 
     def mean(self, axis: int) -> Any:
-        from hoag._data.engine import Local
+        from hoag._data.engine import LocalEngine
 
-        return Local(self).total(lambda piece: np.asarray(piece.X.sum(axis=axis))) / self.shape[0]
+        return (
+            LocalEngine(self).total(lambda partition: np.asarray(partition.X.sum(axis=axis)))
+            / self.shape[0]
+        )
 
 
 def _table(args: argparse.Namespace, path: Path, why: str) -> Data:
@@ -109,7 +118,7 @@ def _table(args: argparse.Namespace, path: Path, why: str) -> Data:
             f"Nothing of {args.file} is left to predict the target from. {' '.join(told)}".strip()
         )
     check_copies(table.rows, wanted.named, dict.fromkeys(used, ""))
-    source = hoag.blocks(
+    source = hoag.partitions(
         path,
         wanted.named[0],
         weight=wanted.weights[0] if wanted.weights else None,
@@ -134,10 +143,10 @@ def _table(args: argparse.Namespace, path: Path, why: str) -> Data:
     made = prepare.features(transformer)
     assert [name for name, _ in made] == source.names
     return Data(
-        Rows(source, y, heights), [name for name, _ in made], [of for _, of in made], y, found,
-        model, reason, wanted.named, weights, {}, wanted.roles, kinds,
-        columns=transformer, dialect=str(table.dialect or ""), missing=missing, left_out=left_out,
-        told=(*told, *_constant(encoding)), blocks=_facts(source),
+        WithTarget(source, y, heights), [name for name, _ in made], [of for _, of in made], y,
+        found, model, reason, wanted.named, weights, {}, wanted.roles, kinds, columns=transformer,
+        dialect=str(table.dialect or ""), missing=missing, left_out=left_out, told=(*told,
+        *_constant(encoding)), blocks=_facts(source),
     )  # fmt: skip
 
 
@@ -146,14 +155,14 @@ def _svmlight(args: argparse.Namespace, path: Path) -> Data:
     from hoag.cli import targets
 
     check_no_names(args, args.file)
-    source = hoag.blocks(path, cache=args.cache or "auto")
+    source = hoag.partitions(path, cache=args.cache or "auto")
     frame, _, heights = _sides(source, "label", weighted=False)
     y, found, model, reason = targets.read(frame, args, args.file)
     first = source.encoding["first"]
     names = [f"feature {j + first}" for j in range(source.features)]
     return Data(
-        Rows(source, y, heights), names, names, y, found, model, reason, ["label"], first=first,
-        blocks=_facts(source),
+        WithTarget(source, y, heights), names, names, y, found, model, reason, ["label"],
+        first=first, blocks=_facts(source),
     )  # fmt: skip
 
 
@@ -203,21 +212,21 @@ def _constant(encoding: dict[str, Any]) -> list[str]:
 
 
 def _sides(source: Any, target: str, weighted: bool) -> tuple[Any, Any, list[int]]:
-    """The target of all rows as a frame, their weights, and how many rows each piece has."""
+    """The target of all rows as a frame, their weights, and how many rows each partition has."""
     import pandas as pd
 
-    pieces = [source.read(i, rows=False) for i in range(source.pieces)]
-    y = np.concatenate([piece.y for piece in pieces])
+    partitions = [source.read(i, rows=False) for i in range(source.partitions)]
+    y = np.concatenate([partition.y for partition in partitions])
     if y.dtype.kind == "U":  # one string for each class, and not for each row
         classes, codes = np.unique(y, return_inverse=True)
         y = classes.astype(object)[codes]
-    weights = np.concatenate([piece.weights for piece in pieces]) if weighted else None
-    return pd.DataFrame({target: y}), weights, [piece.rows for piece in pieces]
+    weights = np.concatenate([partition.weights for partition in partitions]) if weighted else None
+    return pd.DataFrame({target: y}), weights, [partition.rows for partition in partitions]
 
 
 def _facts(source: Any) -> dict[str, Any]:
     cache = source.cached
-    return {"pieces": source.pieces, "cache": str(cache.path), "cache_bytes": cache.bytes}
+    return {"partitions": source.partitions, "cache": str(cache.path), "cache_bytes": cache.bytes}
 
 
 def sentence(name: str, why: str, facts: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def fitted(columns: Any, frame: Any) -> Any:
 
 
 def of_encoding(encoding: dict[str, Any], scale: bool) -> Any:
-    """The fitted transformer that does what hoag.blocks did to the columns of a table."""
+    """The fitted transformer that does what hoag.partitions did to the columns of a table."""
     import numpy as np
     import pandas as pd
     from sklearn.impute import KNNImputer

@@ -62,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                       help="read the file in blocks, or as a whole (blocks if it would take more "
                            "than a quarter of the free memory)")  # fmt: skip
     data.add_argument("--cache", metavar="FOLDER",
-                      help="for the cache of blocks (beside the file)")  # fmt: skip
+                      help="for the cache of partitions (beside the file)")  # fmt: skip
     model = parser.add_argument_group("model")
     model.add_argument("--model", choices=("auto", *MODELS), default="auto",
                        help="auto: logistic or ridge, by the target; gam: curves, each with its "

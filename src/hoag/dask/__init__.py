@@ -4,7 +4,7 @@
 >>> import hoag.dask
 >>> X, y = da.ones((8, 3), chunks=(4, 3)), da.zeros(8, chunks=4)
 >>> engine = hoag.dask.engine(X, y)  # no cluster here: dask's own threads compute the blocks
->>> engine.total(lambda piece: piece.X.sum(axis=0))
+>>> engine.total(lambda partition: partition.X.sum(axis=0))
 array([8., 8., 8.])
 """
 

@@ -1,4 +1,4 @@
-"""What one block is made into: a piece, laid out in memory the same wherever it is made.
+"""What one block is made into: a partition, laid out in memory the same wherever it is made.
 
 These functions run on workers.
 """
@@ -13,11 +13,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag._core.errors import InvalidInput, check_given
-from hoag._data.piece import Piece
+from hoag._data.source import Partition
 
 
-def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Piece:
-    """Piece i of the blocks of X, y and the weights; X is None where only the others are wanted.
+def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Partition:
+    """Partition i of the blocks of X, y and the weights; X is None where only the others are
+    wanted.
 
     y is zero where there is none, as for predictions.
     """
@@ -26,7 +27,7 @@ def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Piece:
     )
     held = None if X is None else rows(i, X, features)
     target = np.zeros(held.shape[0]) if y is None and held is not None else own(np.asarray(y))
-    found = Piece(
+    found = Partition(
         held,
         target,
         None if weight is None else own(np.asarray(weight, dtype=float)),
@@ -74,16 +75,16 @@ def counted(block: Any) -> int:
     return int(block.shape[0])
 
 
-def digest(piece: Piece) -> str:
-    """What tells the numbers of this piece from others."""
+def digest(partition: Partition) -> str:
+    """What tells the numbers of this partition from others."""
     found = hashlib.blake2b(digest_size=16)
-    X = piece.X
+    X = partition.X
     parts = (
         [X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)]
         if sparse.issparse(X)
         else [X]
     )
-    for part in (*parts, piece.y, piece.weights):
+    for part in (*parts, partition.y, partition.weights):
         found.update(f"{part.shape} {part.dtype.str}".encode())
         if part.dtype.kind == "O":
             found.update(repr(part.tolist()).encode())

@@ -1,4 +1,4 @@
-"""The workers of a cluster: who is there, who holds pieces for us, who has not answered.
+"""The workers of a cluster: who is there, who holds partitions for us, who has not answered.
 
 A worker is lost when its connection breaks, when the scheduler has dropped it, or when its event
 loop, which is free while a call is computed, has not answered for `patience` seconds.
@@ -58,7 +58,7 @@ class Cluster:
         self.fast = client if client.direct_to_workers else directed(client, patience)
 
     def close(self) -> None:
-        """Lets all holders go, with their pieces. Any thread may call this, a finalizer, too."""
+        """Lets all holders go, with their partitions; any thread may call this, or a finalizer."""
         for address in list(self.hands):
             self.drop(address)
         if self.fast is not self.client and self.fast.status not in ("closing", "closed"):

@@ -1,8 +1,9 @@
-"""Rounds over pieces that workers hold: send one message a worker, add what comes back in a tree.
+"""Rounds over partitions that workers hold: send one message a worker, add what comes back in a
+tree.
 
-The driver has the state of the search, the workers have pieces that can be made again: a round is
-pure, and what is missing of it is asked again of others. Leaves and nodes of the tree are added in
-the same order whoever sends them, so that no bit tells who did.
+The driver has the state of the search, the workers have partitions that can be made again: a round
+is pure, and what is missing of it is asked again of others. Leaves and nodes of the tree are added
+in the same order whoever sends them, so that no bit tells who did.
 """
 
 from __future__ import annotations
@@ -11,19 +12,18 @@ import pickle
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from types import TracebackType
 from typing import Any
 
 import cloudpickle
 import dask
 import distributed
 
-from hoag._data.engine import Call, Engine, Local, Prepare
-from hoag._data.piece import Piece, Source
-from hoag._data.tree import Tree
+from hoag._data.engine import Call, Engine, LocalEngine, Prepare, TreeSum
+from hoag._data.source import Partition, Source
 from hoag.dask.block import digest
 from hoag.dask.cluster import Cluster, ClusterLost, why
 from hoag.dask.holder import Failure, Order
@@ -34,22 +34,25 @@ from hoag.dask.recipes import Recipes, recipes
 def engine(
     X: Any, y: Any = None, sample_weight: Any = None, client: Any = None, patience: Any = None
 ) -> Engine:
-    """Pieces of a dask array or dataframe, one a block of rows, held by the workers of `client`.
+    """Partitions of a dask array or dataframe, one a block of rows, held by the workers of
+    `client`.
 
     y and the weights are brought to the blocks of X. Without a client, dask's own scheduler
-    computes blocks here, again in every round. A worker that has not answered anything for
-    `patience` seconds is given up, and its blocks are made again on others: 10, or what
+    computes blocks in this process, again in every round. A worker that has not answered anything
+    for `patience` seconds is given up, and its blocks are made again on others: 10, or what
     dask.config.set({"hoag.patience": …}) says.
 
     >>> import dask.array as da
     >>> import hoag.dask
     >>> engine = hoag.dask.engine(da.ones((6, 2), chunks=(2, 2)), da.arange(6, chunks=3))
-    >>> engine.pieces, engine.gathered(lambda piece: piece.y.tolist())
+    >>> engine.partitions, engine.gathered(lambda partition: partition.y.tolist())
     (3, [[0, 1], [2, 3], [4, 5]])
     """
     client = client or client_of(X, y, sample_weight)
     if client is None:
-        return Local(Blocks(recipes(X, y, sample_weight, lambda jobs: dask.compute(*jobs))))
+        return LocalEngine(
+            DaskSource(recipes(X, y, sample_weight, lambda jobs: dask.compute(*jobs)))
+        )
     made = recipes(X, y, sample_weight, lambda jobs: client.gather(client.compute(jobs)))
     seconds = dask.config.get("hoag.patience", 10.0) if patience is None else patience
     return Workers(made, client, float(seconds))
@@ -66,30 +69,30 @@ def client_of(*collections: Any) -> Any:
         return None
 
 
-class Blocks(Source):
+class DaskSource(Source):
     """Blocks computed by dask's own scheduler whenever one is read."""
 
     def __init__(self, made: Recipes) -> None:
         self.recipes = made
-        self.pieces, self.features, self.names = len(made.X), made.features, made.names
+        self.partitions, self.features, self.names = len(made.X), made.features, made.names
 
-    def read(self, i: int, rows: bool = True) -> Piece:
-        (found,) = dask.compute(self.recipes.piece(i, rows))
-        assert isinstance(found, Piece)
+    def read(self, i: int, rows: bool = True) -> Partition:
+        (found,) = dask.compute(self.recipes.partition(i, rows))
+        assert isinstance(found, Partition)
         return found
 
     def fingerprint(self) -> str:
-        return together([digest(self.read(i)) for i in range(self.pieces)])
+        return together([digest(self.read(i)) for i in range(self.partitions)])
 
 
-class Workers(Engine):
-    """Pieces in the memory of workers, one actor each; `hoag.dask.engine` makes these.
+class Workers(Engine, AbstractContextManager["Workers", None]):
+    """Partitions in the memory of workers, one actor each; `hoag.dask.engine` makes these.
 
-    with engine: …  lets go of the pieces at the end, as close() does.
+    with engine: …  lets go of the partitions at the end, as close() does.
     """
 
     def __init__(self, made: Recipes, client: Any, patience: float, attempts: int = 5) -> None:
-        self.pieces, self.features, self.names = len(made.X), made.features, made.names
+        self.partitions, self.features, self.names = len(made.X), made.features, made.names
         self.cluster = Cluster(client, patience)
         self.loader = Loader(made, self.cluster)
         self.attempts = attempts
@@ -102,7 +105,7 @@ class Workers(Engine):
         self._end.atexit = False
 
     def total(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Any:
-        tree = Tree()
+        tree = TreeSum()
         for node, value in self._round(call, prepare, rows, together=True):
             tree.add(node, value)
         return tree.total
@@ -120,28 +123,20 @@ class Workers(Engine):
     def close(self) -> None:
         self._end()
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _round(
         self, call: Call, prepare: Prepare | None, rows: bool, together: bool
     ) -> list[tuple[Any, Any]]:
-        """(node, value) of all pieces, in any order."""
+        """(node, value) of all partitions, in any order."""
         if not self._end.alive:
             raise RuntimeError("This engine is closed: make another by hoag.dask.engine(X, y).")
         sent = cloudpickle.dumps(call, protocol=5)
         found: list[tuple[Any, Any]] = []
         with self._lock:
             key = None if prepare is None else self._key(prepare)
-            missing = set(range(self.pieces))
+            missing = set(range(self.partitions))
             for _ in range(self.attempts):
                 self.rebuilt += self.loader.load(self.attempts)
                 missing -= set(self._ask(sent, missing, key, together, found))
@@ -155,7 +150,7 @@ class Workers(Engine):
     def _ask(
         self, call: bytes, missing: set[int], key: int | None, together: bool, found: list[Any]
     ) -> list[int]:
-        """Asks workers for what is missing; the pieces that were answered for."""
+        """Asks workers for what is missing; the partitions that were answered for."""
         orders = {}
         for address, held in self.loader.held.items():
             if mine := sorted(missing & held):
@@ -180,9 +175,9 @@ class Workers(Engine):
             if key is not None:
                 hands[address].sent.add(key)
             found += value
-            done += orders[address].pieces
+            done += orders[address].partitions
         if failures:
-            raise min(failures, key=lambda failure: failure.piece).error
+            raise min(failures, key=lambda failure: failure.partition).error
         self.loader.drop(lost)
         return done
 

@@ -1,6 +1,6 @@
-"""The actor that holds pieces on a worker, and answers for them.
+"""The actor that holds partitions on a worker, and answers for them.
 
-One message a worker and round comes in, the open nodes of the tree over its pieces go out. What
+One message a worker and round comes in, the open nodes of the tree over its partitions go out. What
 fails in a call goes out, too, as a value: an exception of the actor itself then means the worker.
 """
 
@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import cloudpickle
-from threadpoolctl import ThreadpoolController
 
-from hoag._data.piece import Piece
-from hoag._data.tree import Tree
+from hoag._data.engine import TreeSum, abreast
+from hoag._data.source import Partition
 
-# The holders of this process, by name: tasks that make pieces put them here.
+# The holders of this process, by name: tasks that make partitions put them here.
 _holders: WeakValueDictionary[str, Holder] = WeakValueDictionary()
 
 
 class Order(NamedTuple):
-    """What is asked of a holder in a round: `call` for these pieces, added up or one by one.
+    """What is asked of a holder in a round: `call` for these partitions, added up or one by one.
 
-    `key` names what pieces are prepared with, which comes along, pickled, where the holder has not
-    seen it; states made with others than `keep` are dropped.
+    `key` names what partitions are prepared with, which comes along, pickled, where the holder has
+    not seen it; states made with others than `keep` are dropped.
     """
 
     call: bytes
-    pieces: Sequence[int]
+    partitions: Sequence[int]
     together: bool
     key: int | None
     prepare: bytes | None
@@ -39,9 +37,9 @@ class Order(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What a call raised for a piece; −1 where it was none."""
+    """What a call raised for a partition; −1 where it was none."""
 
-    piece: int
+    partition: int
     error: BaseException
 
 
@@ -50,18 +48,17 @@ class NotHere(LookupError):
 
 
 class Holder:
-    """Pieces in the memory of a worker, with what was prepared of them.
+    """Partitions in the memory of a worker, with what was prepared of them.
 
     BLAS runs on one thread, whatever the worker's default, so that bits do not depend on it;
-    `threads` pieces are computed at a time.
+    `threads` partitions are computed at a time.
     """
 
     def __init__(self, name: str, threads: int = 1) -> None:
-        self.pieces: dict[int, Piece] = {}
-        self.prepares: dict[int, Callable[[int, Piece], Any]] = {}
+        self.partitions: dict[int, Partition] = {}
+        self.prepares: dict[int, Callable[[int, Partition], Any]] = {}
         self.states: dict[int, dict[int, Any]] = {}
-        self.blas = ThreadpoolController()
-        self.pool = ThreadPoolExecutor(threads, "hoag-pieces") if threads > 1 else None
+        self.threads = threads
         _holders[name] = self
 
     async def alive(self) -> bool:
@@ -71,8 +68,7 @@ class Holder:
     def run(self, order: bytes) -> bytes:
         """Bytes in, bytes out: there is nothing in them for dask to look into."""
         try:
-            with self.blas.limit(limits=1, user_api="blas"):
-                return dumped(self._answer(pickle.loads(order)))
+            return dumped(self._answer(pickle.loads(order)))
         except Exception as error:
             return packed(error, -1)
 
@@ -90,9 +86,9 @@ class Holder:
             except Exception as error:
                 return pickle.loads(packed(error, i))
 
-        tree, each = Tree(), []
-        computed: Iterator[Any] = (self.pool.map if self.pool else map)(one, order.pieces)
-        for i, value in zip(order.pieces, computed):
+        tree, each = TreeSum(), []
+        computed = abreast(one, [(i,) for i in order.partitions], self.threads)
+        for i, value in zip(order.partitions, computed):
             if isinstance(value, Failure):
                 return value
             if order.together:
@@ -103,10 +99,10 @@ class Holder:
 
     def _state(self, i: int, key: int | None) -> Any:
         if key is None:
-            return self.pieces[i]
+            return self.partitions[i]
         made = self.states[key]
         if i not in made:
-            made[i] = self.prepares[key](i, self.pieces[i])
+            made[i] = self.prepares[key](i, self.partitions[i])
         return made[i]
 
 
@@ -119,24 +115,24 @@ def dumped(value: Any) -> bytes:
         return found
 
 
-def packed(error: BaseException, piece: int) -> bytes:
+def packed(error: BaseException, partition: int) -> bytes:
     """A failure as bytes that can be read again, whatever the exception."""
-    where = "On a worker" if piece < 0 else f"In piece {piece}, on a worker"
+    where = "On a worker" if partition < 0 else f"In partition {partition}, on a worker"
     told = f"{where}:\n{''.join(traceback.format_exception(error))}"
     try:
         error.add_note(told)
-        found = dumped(Failure(piece, error))
+        found = dumped(Failure(partition, error))
         pickle.loads(found)
     except Exception:
-        return pickle.dumps(Failure(piece, RuntimeError(told)))
+        return pickle.dumps(Failure(partition, RuntimeError(told)))
     return found
 
 
-def keep(name: str, i: int, piece: Piece) -> int:
-    """Puts piece i, by reference, into a holder of this process; its bytes."""
+def keep(name: str, i: int, partition: Partition) -> int:
+    """Puts partition i, by reference, into a holder of this process; its bytes."""
     if name not in _holders:
         raise NotHere(name)
-    _holders[name].pieces[i] = piece
-    X = piece.X
+    _holders[name].partitions[i] = partition
+    X = partition.X
     size = X.nbytes if "nbytes" in dir(X) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    return int(size + piece.y.nbytes)
+    return int(size + partition.y.nbytes)

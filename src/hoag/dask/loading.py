@@ -1,4 +1,4 @@
-"""Pieces brought to workers by their recipes, at first and when a worker is gone."""
+"""Partitions brought to workers by their recipes, at first and when a worker is gone."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from dask.optimization import cull
 from hoag._data.memory import plan_memory
 from hoag.dask.cluster import Cluster, ClusterLost, told, value, why
 from hoag.dask.holder import NotHere, keep
-from hoag.dask.placing import placed
 from hoag.dask.recipes import Recipes
 
 
 class Loader:
-    """Who holds which pieces: `held`, by address.
+    """Who holds which partitions: `held`, by address.
 
     A block is computed by dask on the worker that gets it, handed to the holder there by reference,
-    and let go by dask: it is in memory once, and never here.
+    and let go by dask: it is in memory once, and never in this process.
     """
 
     def __init__(self, made: Recipes, cluster: Cluster) -> None:
@@ -39,14 +38,14 @@ class Loader:
         self.told = False
 
     def drop(self, addresses: Collection[str]) -> None:
-        """These workers are lost, and their pieces with them."""
+        """These workers are lost, and their partitions with them."""
         for address in addresses:
             self.held.pop(address, None)
             if address in self.cluster.hands:
                 self.cluster.drop(address)
 
     def load(self, attempts: int) -> int:
-        """Brings every piece that nobody holds to some worker; how many there were."""
+        """Brings every partition that nobody holds to some worker; how many there were."""
         every = set(range(len(self.recipes.X)))
         orphans = sorted(every.difference(*self.held.values()))
         first = len(orphans)
@@ -123,25 +122,25 @@ class Loader:
         self.drop(lost)
 
     def _sent(self, address: str, share: Sequence[int]) -> tuple[list[Any], list[Any]]:
-        """Tasks that make these pieces near a worker, and tasks on it that keep them."""
+        """Tasks that make these partitions near a worker, and tasks on it that keep them."""
         client, name = self.cluster.client, self.cluster.hands[address].name
         tag = uuid4().hex
-        recipes = [self.recipes.piece(i, name=f"hoag-piece-{tag}-{i}") for i in share]
+        recipes = [self.recipes.partition(i, name=f"hoag-partition-{tag}-{i}") for i in share]
         if self.cluster.hung and not distributed.futures_of(recipes):
             # parts of the graph may be on a worker that hangs: nobody but this one is asked
-            pieces = [
+            partitions = [
                 client.submit(alone, packed_graph(each), workers=[address]) for each in recipes
             ]
         else:
-            pieces = client.compute(recipes, workers=[address], allow_other_workers=True)
-        return pieces, [
-            client.submit(keep, name, i, piece, key=f"hoag-keep-{tag}-{i}", workers=[address])
-            for i, piece in zip(share, pieces)
+            partitions = client.compute(recipes, workers=[address], allow_other_workers=True)
+        return partitions, [
+            client.submit(keep, name, i, partition, key=f"hoag-keep-{tag}-{i}", workers=[address])
+            for i, partition in zip(share, partitions)
         ]
 
-    def _homes(self, pieces: Sequence[int]) -> dict[int, list[str]]:
+    def _homes(self, partitions: Sequence[int]) -> dict[int, list[str]]:
         """The workers that have most of what the blocks of X are made of."""
-        blocks = [self.recipes.X[i] for i in pieces]
+        blocks = [self.recipes.X[i] for i in partitions]
         kept = {future.key: future for future in distributed.futures_of(blocks)}
         if not kept:
             return {}
@@ -149,7 +148,7 @@ class Loader:
         who = self.cluster.client.who_has([kept[key] for key in kept if key not in gone])
         graph = dict(blocks[0].__dask_graph__())
         homes = {}
-        for i, block in zip(pieces, blocks):
+        for i, block in zip(partitions, blocks):
             needed, _ = cull(graph, [block.key])
             if not gone.isdisjoint(needed):
                 raise explained(i, CancelledError())
@@ -166,7 +165,7 @@ def packed_graph(recipe: Any) -> bytes:
 
 
 def alone(graph: bytes) -> Any:
-    """A graph, computed here and now."""
+    """A graph, computed at once, in this process."""
     return dask.get(*pickle.loads(graph))
 
 
@@ -193,3 +192,42 @@ def explained(i: int, error: BaseException) -> BaseException:
         )
     error.add_note(f"While block {i} was computed on a worker.")
     return error
+
+
+def placed(
+    partitions: Sequence[int],
+    sizes: Sequence[float],
+    homes: Mapping[int, Collection[str]],
+    held: Mapping[str, float],
+) -> dict[str, list[int]]:
+    """Partitions to workers: to the one that has the data, else in runs that follow each other.
+
+    Neighbours on one worker are added there, and one vector travels for all of them. `held` is
+    what each worker has so far; runs fill the workers up to the same level.
+
+    >>> from hoag.dask.loading import placed
+    >>> placed([0, 1, 2, 3], [1.0] * 4, {}, {"a": 0.0, "b": 0.0})
+    {'a': [0, 1], 'b': [2, 3]}
+    >>> placed([0, 1, 2], [1.0] * 3, {2: ["a"]}, {"a": 0.0, "b": 0.0})
+    {'a': [0, 2], 'b': [1]}
+    """
+    found: dict[str, list[int]] = {worker: [] for worker in held}
+    level = dict(held)
+    rest = []
+    for i in partitions:
+        near = [worker for worker in homes.get(i, ()) if worker in level]
+        if near:
+            best = min(near, key=lambda worker: level[worker])
+            found[best].append(i)
+            level[best] += sizes[i]
+        else:
+            rest.append(i)
+    goal = (sum(level.values()) + sum(sizes[i] for i in rest)) / len(level)
+    order = list(level)
+    at = 0
+    for i in rest:
+        while at + 1 < len(order) and level[order[at]] + sizes[i] / 2 > goal:
+            at += 1
+        found[order[at]].append(i)
+        level[order[at]] += sizes[i]
+    return {worker: sorted(numbers) for worker, numbers in found.items() if numbers}

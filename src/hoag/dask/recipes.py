@@ -1,4 +1,4 @@
-"""From dask collections to the recipes of pieces: the graph of every block of X, y and weights."""
+"""From dask collections to recipes of partitions: the graph of each block of X, y, weights."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Recipes(NamedTuple):
     rows: list[int] | None
     dense: bool
 
-    def piece(self, i: int, rows: bool = True, name: str | None = None) -> Any:
-        """Piece i, delayed."""
+    def partition(self, i: int, rows: bool = True, name: str | None = None) -> Any:
+        """Partition i, delayed."""
         weight = None if self.weight is None else self.weight[i]
         X = self.X[i] if rows or self.y is None else None
         y = None if self.y is None else self.y[i]
@@ -61,13 +61,13 @@ def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
         raise InvalidInput(
             f"X is a {type(X).__name__}; hoag.dask takes dask arrays and dask dataframes."
         )
-    mine = Rows(blocks, rows, compute)
+    mine = BlockRows(blocks, rows, compute)
     ys = None if y is None else aligned(y, "y", mine)
     weights = None if weight is None else aligned(weight, "sample_weight", mine)
     return Recipes(blocks, ys, weights, features, names, mine.known, dense)
 
 
-class Rows:
+class BlockRows:
     """The rows of every block of X: known, or counted in one go when somebody needs them."""
 
     def __init__(self, blocks: list[Any], known: list[int] | None, compute: Compute) -> None:
@@ -81,7 +81,7 @@ class Rows:
         return self.known
 
 
-def aligned(y: Any, name: str, rows: Rows) -> list[Any]:
+def aligned(y: Any, name: str, rows: BlockRows) -> list[Any]:
     """y in the blocks of X. Where neither tells its sizes, the workers compare them."""
     if dask.is_dask_collection(y):
         if not isinstance(y, da.Array):
@@ -107,7 +107,7 @@ def aligned(y: Any, name: str, rows: Rows) -> list[Any]:
     return [y[end - n : end] for end, n in zip(ends, rows.counted)]
 
 
-def same_rows(name: str, n: int, rows: Rows) -> None:
+def same_rows(name: str, n: int, rows: BlockRows) -> None:
     if n != sum(rows.counted):
         raise InvalidInput(f"{name} has {n} rows and X has {sum(rows.counted)}.")
 

@@ -24,8 +24,8 @@ from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag._data.files import check_distinct
-from hoag.estimators.far import is_elsewhere
 from hoag.estimators.linear import LinearEstimator
+from hoag.estimators.out_of_core import is_out_of_core
 from hoag.estimators.posterior import Posterior
 from hoag.estimators.settings import WithSettings
 from hoag.estimators.term_table import Summary, summary
@@ -263,7 +263,7 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
 
         So a frame may have others, the target among them, and in any order.
         """
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             raise InvalidInput(
                 f"{type(self).__name__} needs its rows in memory: give X as an array or a frame."
             )

@@ -32,10 +32,10 @@ from hoag.estimators.beyond import search_beyond
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.columns import not_a_number
 from hoag.estimators.compatible import Compatible
-from hoag.estimators.far import adopt, is_elsewhere
 from hoag.estimators.interval import interval
 from hoag.estimators.judge import Judge
 from hoag.estimators.names import table
+from hoag.estimators.out_of_core import adopt, is_out_of_core
 from hoag.estimators.path import Path, by_score, flat_beyond, one_standard_error, path
 from hoag.estimators.splits import splitter
 from hoag.estimators.task import Grid, Task, translated, warn_about
@@ -57,8 +57,8 @@ _NO_MATTER = (
 )
 
 
-class Far(NamedTuple):
-    """Rows that are elsewhere, with their y and weights, and which of them are held out."""
+class OutOfCore(NamedTuple):
+    """Out-of-core data, with y and weights, and which rows are held out."""
 
     rows: Engine
     splits: FoldRule
@@ -67,7 +67,7 @@ class Far(NamedTuple):
 class Data(NamedTuple):
     """What fit was given, as it is read: rows, their weights, splits, and the model's own.
 
-    Where the rows are elsewhere, they are `far`, and there is nothing in the others.
+    Out-of-core data are `partitions`, and there is nothing in the others.
     """
 
     X: Any
@@ -75,7 +75,7 @@ class Data(NamedTuple):
     weights: Array
     splits: Any
     given: dict[str, Any]
-    far: Far | None = None
+    partitions: OutOfCore | None = None
 
 
 class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -128,9 +128,9 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         check_given(**params)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
-            task, reads, rule = self._far_task(engine, params)
-            data = Data(None, None, np.empty(0), (), {}, Far(engine, rule))
-            return self._tuned(task, data, {}, Cost(reads=reads))
+            task, passes, rule = self._out_of_core_task(engine, params)
+            data = Data(None, None, np.empty(0), (), {}, OutOfCore(engine, rule))
+            return self._tuned(task, data, {}, Cost(reads=passes))
         X, y = self._read(X, y)
         if self._scoring is not None:
             self._scorer()  # a wrong name is an error before the work, not after it
@@ -143,7 +143,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     def _tuned(
         self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
     ) -> Self:
-        """Search, choose, fit, report; `before` is what reading the rows has cost."""
+        """Search, choose, fit, report; `before` is what the first pass has cost."""
         self._chosen = task.criterion.chosen
         X, y, weights, splits, given, _ = data
         search = self._search()
@@ -195,8 +195,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         warn_about(task, least, self._grids(), bounded, names, what)
         return self
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
-        """What is searched where rows are elsewhere, the reads that took, and who is held out."""
+    def _out_of_core_task(
+        self, engine: Engine, params: dict[str, Any]
+    ) -> tuple[Task, float, FoldRule]:
+        """What is searched on out-of-core data, the passes that took, and who is held out."""
         raise _in_memory(self)
 
     def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
@@ -207,8 +209,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         own |= {"search": None if self.search is None else search}
         given = {"X": data.X, "y": data.y, "weights": data.weights, **data.given}
         splits = data.splits
-        if data.far is not None:
-            given, splits = {"rows": data.far.rows}, data.far.splits
+        if data.partitions is not None:
+            given, splits = {"rows": data.partitions.rows}, data.partitions.splits
         return of_fit(kind, given, splits, self.cv, own)
 
     def _task_on(self, data: Data) -> Task:
@@ -343,8 +345,8 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
         reader = clone(self)
         engine = adopt(X, y, sample_weight)
         if engine is not None:
-            far: Task = reader._far_task(engine, params)[0]
-            return far
+            found: Task = reader._out_of_core_task(engine, params)[0]
+            return found
         X, y = reader._read(X, y)
         if X.shape[1] != vars(self).get("n_features_in_", X.shape[1]):
             raise InvalidInput(
@@ -544,7 +546,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
             raise InvalidInput(f"callback={self.callback!r} is not callable.")
 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             raise _in_memory(self)
         check_given(X=X)
         X = check_sparse(X, "X")

@@ -11,8 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hoag._core.errors import InvalidInput
 from hoag._data.engine import Engine
-from hoag.estimators.column import Column
-from hoag.estimators.far_column import FarColumn
+from hoag.estimators.column import Column, PartitionedColumn
 from hoag.estimators.linear import LinearEstimator
 from hoag.estimators.reading import ClassWeights
 
@@ -55,8 +54,8 @@ class ClassReader(LinearEstimator):
         self._know(np.unique(y))
         return X, y
 
-    def _know_far(self, engine: Engine, column: FarColumn) -> None:
-        super()._know_far(engine, column)
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
+        super()._know_partitions(engine, column)
         if column.nothing.ndim > 1:
             raise InvalidInput("y has several columns: give one label for each row.")
         check_classification_targets(column.classes)

@@ -1,6 +1,6 @@
 """Columns as they are measured: weighted means, squares about them, and extremes.
 
-Squares are summed about the mean of a few rows at a time, and joined as hoag.estimators.far_units
+Squares are summed about the mean of a few rows at a time, and joined as hoag._data.statistics
 has it: that loses no digits, however far the columns are from 0. Of a sparse column whose mean m is
 many spreads σ from 0, nearly every entry is stored: with a share q of them, m/σ ≤ √(q/(1 − q)). So
 those of which most entries are stored are measured, and moved, as dense ones are.
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag._core.numeric import BLOCK_ENTRIES, ROUNDING, ROUNDOFF, Array
+from hoag._data.statistics import MeanSquares
 from hoag._glm.lens import Lens
 from hoag._glm.rows import ArrayRows
 
@@ -56,7 +57,7 @@ class Columns(NamedTuple):
 def dense_columns(X: Any, weights: Array, centre: bool) -> Columns:
     """Some rows at a time, that stay in the cache; sparse ones are made arrays."""
     n, p = X.shape
-    total, mean, squares = 0.0, np.zeros(p), np.zeros(p)
+    found = MeanSquares(0.0, np.zeros(p), np.zeros(p))
     top, bottom = np.full(p, -np.inf), np.full(p, np.inf)
     for start in range(0, n, height := max(1, int(BLOCK_ENTRIES / max(p, 1)))):
         A, own = X[start : start + height], weights[start : start + height]
@@ -66,13 +67,11 @@ def dense_columns(X: Any, weights: Array, centre: bool) -> Columns:
         weight = float(own.sum())
         if weight == 0.0:
             continue
-        share = weight / (total + weight)
-        here = own @ A / weight if centre else np.zeros(p)
-        apart = A - here
+        mean = own @ A / weight if centre else np.zeros(p)
+        apart = A - mean
         apart *= apart
-        squares += own @ apart + share * total * (here - mean) ** 2
-        mean, total = mean + share * (here - mean), total + weight
-    return Columns(mean, squares, top, bottom)
+        found = found.plus(MeanSquares(weight, mean, own @ apart))
+    return Columns(found.mean, found.squares, top, bottom)
 
 
 def sparse_columns(rows: ArrayRows, weights: Array, centre: bool) -> Columns:

@@ -20,9 +20,9 @@ from hoag._glm.targets import Target
 from hoag.estimators.base import TunedEstimator
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.concordance import concordance
-from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator
+from hoag.estimators.out_of_core import with_own_y
 from hoag.estimators.standardized import standardized
 from hoag.estimators.task import Task
 from hoag.estimators.units import WEIGHT, Units, units
@@ -173,8 +173,12 @@ class CoxRegressionCV(LinearEstimator):
                 "numbers, or a dict from columns to labels."
             )
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
-        return TunedEstimator._far_task(self, engine, params)  # rows are compared with each other
+    def _out_of_core_task(
+        self, engine: Engine, params: dict[str, Any]
+    ) -> tuple[Task, float, FoldRule]:
+        return TunedEstimator._out_of_core_task(
+            self, engine, params
+        )  # rows are compared with each other
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, ensure_min_samples=2), np.asarray(y)

@@ -16,7 +16,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost
 from hoag._data.engine import Engine
-from hoag._data.piece import Piece
+from hoag._data.source import Partition
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.targets import Target, robust
 from hoag.estimators.base import with_features
@@ -115,7 +115,7 @@ class HuberRegressorCV(Regressor, WithSettings):
         self.__dict__.pop("_engine", None)
         self._tune(X, y, sample_weight, params)
         engine = self.__dict__.pop("_engine", None)
-        if engine is not None:  # one more read of all rows
+        if engine is not None:  # one more pass over the data
             away = np.concatenate(engine.gathered(_Away(self.coef_, self.intercept_)))
             self.result_ = replace(self.result_, cost=self.result_.cost + Cost(reads=1.0))
         else:
@@ -123,9 +123,11 @@ class HuberRegressorCV(Regressor, WithSettings):
         self.outliers_ = away > self.scale_ * self.epsilon
         return self
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
+    def _out_of_core_task(
+        self, engine: Engine, params: dict[str, Any]
+    ) -> tuple[Task, float, FoldRule]:
         self._engine = engine
-        return super()._far_task(engine, params)
+        return super()._out_of_core_task(engine, params)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -176,8 +178,8 @@ class HuberRegressorCV(Regressor, WithSettings):
         return with_features(model, self)
 
 
-def _y(piece: Any) -> Any:
-    return np.asarray(piece.y, dtype=np.float64)
+def _y(partition: Any) -> Any:
+    return np.asarray(partition.y, dtype=np.float64)
 
 
 def _robust(y: Array, units: Standard, epsilon: float, intercept: bool) -> Target:
@@ -187,11 +189,11 @@ def _robust(y: Array, units: Standard, epsilon: float, intercept: bool) -> Targe
 
 @dataclass(frozen=True, eq=False)
 class _Away:
-    """A piece ↦ |y − Xw − b|."""
+    """A partition ↦ |y − Xw − b|."""
 
     coef: Array
     intercept: float
 
-    def __call__(self, piece: Piece) -> Array:
-        y = np.asarray(piece.y, dtype=float)
-        return np.asarray(np.abs(y - piece.X @ self.coef - self.intercept))
+    def __call__(self, partition: Partition) -> Array:
+        y = np.asarray(partition.y, dtype=float)
+        return np.asarray(np.abs(y - partition.X @ self.coef - self.intercept))

@@ -28,10 +28,9 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.model import LinearModel
 from hoag._glm.targets import Target
 from hoag.estimators.base import Data, TunedEstimator
-from hoag.estimators.column import Column, InMemory
-from hoag.estimators.far import adopt, predicted, read, rule_of
-from hoag.estimators.far_column import FarColumn
+from hoag.estimators.column import ArrayColumn, Column, PartitionedColumn
 from hoag.estimators.names import numbered
+from hoag.estimators.out_of_core import adopt, first_pass, predicted, rule_of
 from hoag.estimators.plateaus import plateaus
 from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task
@@ -205,7 +204,7 @@ class LinearEstimator(TunedEstimator):
         raise NotImplementedError
 
     def _task(self, X: Any, y: Any, weights: Array, splits: Any) -> Task:
-        return self._task_by(self._reading(InMemory(y, weights)), X, y, weights, splits)
+        return self._task_by(self._reading(ArrayColumn(y, weights)), X, y, weights, splits)
 
     def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
         """For rows in memory."""
@@ -219,26 +218,28 @@ class LinearEstimator(TunedEstimator):
             u = standardized(u, weights, absorbed=reading.centre)
         return reading.units(u)
 
-    def _far_task(self, engine: Engine, params: dict[str, Any]) -> tuple[Task, float, FoldRule]:
-        column = FarColumn.of(engine, is_classifier(self))
-        self._know_far(engine, column)
-        self._check_far(params)
+    def _out_of_core_task(
+        self, engine: Engine, params: dict[str, Any]
+    ) -> tuple[Task, float, FoldRule]:
+        column = PartitionedColumn.of(engine, is_classifier(self))
+        self._know_partitions(engine, column)
+        self._check_out_of_core(params)
         reading = self._reading(column)
         stratified = self._split_by(column.nothing)[1]
         rule = rule_of(self.cv, column, stratified, params.get("groups"))
-        data = read(engine, column, reading, rule, self.standardize)
+        data = first_pass(engine, column, reading, rule, self.standardize)
         task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
-        return task, data.reads, rule
+        return task, data.passes, rule
 
-    def _know_far(self, engine: Engine, column: FarColumn) -> None:
-        """What `_read` keeps of the data, for rows that are elsewhere."""
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
+        """What `_read` keeps of the data, for partitions."""
         self.n_features_in_ = engine.features
         self.__dict__.pop("feature_names_in_", None)
         if engine.names is not None:
             self.feature_names_in_ = np.asarray(engine.names, dtype=object)
 
-    def _check_far(self, params: dict[str, Any]) -> None:
-        """Refuse what needs the rows at hand."""
+    def _check_out_of_core(self, params: dict[str, Any]) -> None:
+        """Refuse what needs the rows in memory."""
         given = sorted(name for name, value in params.items() if value is not None)
         for wrong, asked, instead in (
             (self._closed_form(), f"cv={self.cv!r}", "give a number of folds, such as cv=5"),
@@ -249,7 +250,7 @@ class LinearEstimator(TunedEstimator):
         ):
             if wrong:
                 raise InvalidInput(
-                    f"{asked} needs the rows in memory, and these are in pieces: {instead}."
+                    f"{asked} needs the rows in memory, and this is out-of-core data: {instead}."
                 )
 
     def _from_predictor(self, z: Array) -> Array:
@@ -302,7 +303,7 @@ class LinearEstimator(TunedEstimator):
 
         about = (per_row, models, refit, judged, moved.stronger)
         test = problems[0].test
-        by_row = lost if test.row_by_row and test.far is None else None
+        by_row = lost if test.row_by_row and problems[0].in_memory else None
         return Task(moved.criterion, moved.box, moved.start, *about, groups=shares, lost=by_row)
 
     def _moved(

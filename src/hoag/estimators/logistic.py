@@ -27,9 +27,9 @@ from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader
 from hoag.estimators.column import Column
 from hoag.estimators.compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
-from hoag.estimators.far import with_own_y
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, check_grid
+from hoag.estimators.out_of_core import with_own_y
 from hoag.estimators.over_grid import over_grid
 from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
@@ -297,12 +297,12 @@ class LogisticRegressionCV(
         flag = self.use_legacy_attributes
         return flag if isinstance(flag, bool) else None
 
-    def _check_far(self, params: dict[str, Any]) -> None:
-        super()._check_far(params)
+    def _check_out_of_core(self, params: dict[str, Any]) -> None:
+        super()._check_out_of_core(params)
         if self._legacy is not None:
             raise InvalidInput(
-                f"use_legacy_attributes={self._legacy} needs the rows in memory, and these are in "
-                "pieces: leave it out."
+                f"use_legacy_attributes={self._legacy} needs the rows in memory, and this is "
+                "out-of-core data: leave it out."
             )
 
     def _named(self, lam: Array) -> dict[str, Any]:
@@ -366,7 +366,7 @@ class LogisticRegressionCV(
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """By `scoring`, where it is one scorer, as in scikit-learn; else the accuracy.
 
-        Rows in pieces have y and weights with them: score(source).
+        Partitions have y and weights with them: score(source).
         """
         if not self._one_scorer:
             return super().score(X, y, sample_weight)

@@ -18,7 +18,7 @@ from hoag._glm.targets import Target, binary, ordered
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import ClassReader, ordered_categories
 from hoag.estimators.column import Column
-from hoag.estimators.far import adopt, predicted
+from hoag.estimators.out_of_core import adopt, predicted
 from hoag.estimators.rating import Classifier
 from hoag.estimators.reading import Reading
 from hoag.estimators.settings import WithSettings

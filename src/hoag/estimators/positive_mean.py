@@ -25,9 +25,9 @@ from hoag._glm.losses.log_link import LARGEST_LOG
 from hoag._glm.targets import Target, flat, positive_mean, refuse
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.column import Column, InMemory
-from hoag.estimators.far import with_own_y
+from hoag.estimators.column import ArrayColumn, Column
 from hoag.estimators.judge import Predicted
+from hoag.estimators.out_of_core import with_own_y
 from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.separated import separated
@@ -81,7 +81,7 @@ class PositiveMeanRegressor(Regressor, WithSettings):
         exposure: Any = None,
     ) -> Task:
         shift = _offset(offset, exposure, len(y))
-        reading = self._reading(InMemory(y, weights), shift)
+        reading = self._reading(ArrayColumn(y, weights), shift)
         if self.fit_intercept:
             _check_means(y, weights, splits)
         return self._task_by(reading, X, y, weights, splits)

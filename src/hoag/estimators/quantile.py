@@ -19,7 +19,7 @@ from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.column import Column
-from hoag.estimators.far import with_own_y
+from hoag.estimators.out_of_core import with_own_y
 from hoag.estimators.rating import Regressor
 from hoag.estimators.reading import Reading
 from hoag.estimators.regression import of_units
@@ -150,7 +150,7 @@ class QuantileRegressorCV(Regressor, WithSettings):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """D², the share of the pinball loss that is explained; at most 1.
 
-        Rows in pieces have y and weights with them: score(source).
+        Partitions have y and weights with them: score(source).
         """
         X, y, sample_weight = with_own_y(X, y, sample_weight)
         predicted = self.predict(X)

@@ -1,4 +1,4 @@
-"""How fitted models are scored: as in scikit-learn, on arrays and on rows in pieces alike."""
+"""How fitted models are scored: as in scikit-learn, on arrays and on Partitions alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from hoag.estimators.far import with_own_y
+from hoag.estimators.out_of_core import with_own_y
 
 
 class Regressor(RegressorMixin):  # type: ignore[misc]
@@ -15,7 +15,7 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R², the share of the squares about the mean that is explained; at most 1.
 
-        Rows in pieces have y and weights with them: score(source).
+        Partitions have y and weights with them: score(source).
         """
         return float(super().score(*with_own_y(X, y, sample_weight)))
 
@@ -24,5 +24,5 @@ class Classifier(ClassifierMixin):  # type: ignore[misc]
     """Likewise."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy. Rows in pieces have y and weights with them: score(source)."""
+        """The accuracy. Partitions have y and weights with them: score(source)."""
         return float(super().score(*with_own_y(X, y, sample_weight)))

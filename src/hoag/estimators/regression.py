@@ -12,7 +12,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm.losses import Huber, Loss, OuterLoss, Squared
 from hoag._glm.targets import Target
-from hoag.estimators.column import Column, InMemory
+from hoag.estimators.column import ArrayColumn, Column
 from hoag.estimators.units import LARGEST, Units
 
 # What counts as an outlier for criterion="huber": 1.35 times the spread of y, estimated by its
@@ -49,7 +49,7 @@ def standard(column: Column, centre: bool) -> Standard:
 
 
 def regression_units(y: Array, u: Units, centre: bool) -> tuple[Array, Units]:
-    known = standard(InMemory(y, u.weights), centre)
+    known = standard(ArrayColumn(y, u.weights), centre)
     return known(y), replace(u, y_mean=known.mean, y_scale=known.biggest * known.spread)
 
 

@@ -28,9 +28,8 @@ from hoag._glm.penalties import Ridge
 from hoag._glm.targets import Target
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.column import Column, InMemory, OfRows, Weigh
+from hoag.estimators.column import ArrayColumn, Column, OfRows, PartitionedColumn, Weigh
 from hoag.estimators.compatible import RIDGE, RIDGE_ATTRIBUTES
-from hoag.estimators.far_column import FarColumn
 from hoag.estimators.judge import Judge
 from hoag.estimators.linear import LinearEstimator, alpha_grid
 from hoag.estimators.rating import Regressor
@@ -213,8 +212,8 @@ class RidgeEstimator(LinearEstimator):
         """
         raise NotImplementedError
 
-    def _know_far(self, engine: Engine, column: FarColumn) -> None:
-        super()._know_far(engine, column)
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
+        super()._know_partitions(engine, column)
         shape = column.nothing.shape
         self._flat, self._column = len(shape) == 1 or shape[1] == 1, len(shape) == 2
 
@@ -229,7 +228,7 @@ class RidgeEstimator(LinearEstimator):
 
     def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
         """The weights of the rows, with those of their classes."""
-        weigh = self._class_weights(InMemory(y, weights))
+        weigh = self._class_weights(ArrayColumn(y, weights))
         return weights if weigh is None else weigh(y, weights)
 
     def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:

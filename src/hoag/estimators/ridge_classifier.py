@@ -22,8 +22,7 @@ from hoag._data.engine import Engine
 from hoag.estimators.base import with_features
 from hoag.estimators.callbacks import with_callbacks
 from hoag.estimators.classes import class_weights
-from hoag.estimators.column import Column, OfRows, Weigh
-from hoag.estimators.far_column import FarColumn
+from hoag.estimators.column import Column, OfRows, PartitionedColumn, Weigh
 from hoag.estimators.rating import Classifier
 from hoag.estimators.ridge import RidgeEstimator
 
@@ -143,8 +142,8 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
         self._know(y)
         return X, y if self._multilabel else column_or_1d(y, warn=True)
 
-    def _know_far(self, engine: Engine, column: FarColumn) -> None:
-        super()._know_far(engine, column)
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
+        super()._know_partitions(engine, column)
         if column.nothing.ndim > 1:
             raise InvalidInput("Several labels for each row need the rows in memory.")
         check_classification_targets(column.classes)

@@ -11,7 +11,7 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._data.engine import Engine
 from hoag._glm.groups import NAMES
-from hoag.estimators.far_column import FarColumn
+from hoag.estimators.column import PartitionedColumn
 from hoag.estimators.linear import LinearEstimator, alpha_grid
 from hoag.estimators.task import Grid
 
@@ -56,10 +56,10 @@ class WithSettings(LinearEstimator):
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
 
-    def _know_far(self, engine: Engine, column: FarColumn) -> None:
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
         if column.nothing.ndim > 1:
             raise InvalidInput("y has several columns: give one number or label for each row.")
-        super()._know_far(engine, column)
+        super()._know_partitions(engine, column)
 
     def _penalties(self) -> Any:
         words = self.penalties

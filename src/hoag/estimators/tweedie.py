@@ -20,8 +20,8 @@ from hoag._glm.losses import Gamma, InverseGaussian, LogLink, Poisson, Tweedie
 from hoag._glm.tweedie_density import likely_dispersion
 from hoag.estimators.base import Data
 from hoag.estimators.callbacks import with_callbacks
-from hoag.estimators.far import adopt
 from hoag.estimators.judge import Judge
+from hoag.estimators.out_of_core import adopt
 from hoag.estimators.positive_mean import PositiveMeanRegressor
 from hoag.estimators.task import Task
 from hoag.optimize.checkpoint import kept, told

@@ -102,11 +102,7 @@ def units(X: Any, weights: Array, centre: bool) -> Units:
     share = weights / total
     values = X.data if sparse.issparse(X) else X
     biggest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
-    if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
-        raise InvalidInput(
-            f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "
-            "rescale X."
-        )
+    check_size(biggest)
     power = float(2.0 ** np.floor(np.log2(biggest))) if biggest > 0 else 1.0
     if centre:
         unscaled, mean, squares = (_sparse if sparse.issparse(X) else _dense)(X, share, power)
@@ -121,6 +117,15 @@ def units(X: Any, weights: Array, centre: bool) -> Units:
     squares = WEIGHT * squares / spread / spread
     own = (WEIGHT * share, mean * power, power * spread, total, squares)
     return Units(rows, *own, owned=centre and not sparse.issparse(X))
+
+
+def check_size(biggest: float) -> None:
+    """An error where squares of entries of X are no numbers."""
+    if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
+        raise InvalidInput(
+            f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "
+            "rescale X."
+        )
 
 
 def _dense(X: Array, share: Array, power: float) -> tuple[ArrayRows, Array, Array]:

@@ -163,7 +163,7 @@ class Terms:
         )
 
 
-class Engine(Protocol):
+class AutodiffEngine(Protocol):
     """What a framework does for `Argmin`."""
 
     last: Verdict | None
@@ -184,8 +184,8 @@ class Argmin:
 
     def __init__(self, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> None:
         self._solver, self._h, self._terms = solver, h, terms
-        self._engines: dict[str, Engine] = {}
-        self._latest: Engine | None = None
+        self._engines: dict[str, AutodiffEngine] = {}
+        self._latest: AutodiffEngine | None = None
 
     def __call__(self, lam: Any, x0: Any, *data: Any, warm: Any = None) -> Any:
         """The solver's x, differentiable in lam and in the floating-point leaves of data."""
@@ -204,7 +204,7 @@ class Argmin:
         """The verdict on the last derivative that was computed outside compiled code."""
         return None if self._latest is None else self._latest.last
 
-    def _engine(self, *given: Any) -> Engine:
+    def _engine(self, *given: Any) -> AutodiffEngine:
         name = "torch" if _has_tensors(given) else "jax"
         if name not in self._engines:
             self._engines[name] = _made(name, self._solver, self._h, self._terms)
@@ -221,7 +221,9 @@ def _has_tensors(node: Any) -> bool:
     return isinstance(node, torch.Tensor)
 
 
-def _made(name: str, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> Engine:
+def _made(
+    name: str, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms
+) -> AutodiffEngine:
     if name == "torch":
         from hoag.torch.implicit import TorchEngine
 

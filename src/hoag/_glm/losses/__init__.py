@@ -1,7 +1,7 @@
 """Losses by what they are of: residuals, positive means, classes, two numbers of a row."""
 
 from hoag._glm.losses.base import Loss, LossAt, OuterLoss, OuterLossAt, ScalarLoss
-from hoag._glm.losses.classes import Brier, Logistic, Multinomial, MultinomialBrier
+from hoag._glm.losses.classification import Brier, Logistic, Multinomial, MultinomialBrier
 from hoag._glm.losses.log_link import Gamma, InverseGaussian, LogLink, Offset, Poisson, Tweedie
 from hoag._glm.losses.ordinal import Ordinal
 from hoag._glm.losses.pairs import ConcomitantHuber

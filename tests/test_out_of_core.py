@@ -1,4 +1,4 @@
-"""Rows in pieces: sums in a tree, folds and samples told piece by piece, reading ahead, errors."""
+"""Partitions: sums in a tree, folds and samples by partition, reading ahead, errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pieces import Changed, Cut, agree, both
+from partitions import Changed, Cut, agree, both
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -26,13 +26,12 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
 from hoag import data
-from hoag._data.engine import Local
-from hoag._data.tree import Tree
+from hoag._data.engine import LocalEngine, TreeSum
 from hoag._glm.drawn import below, drawn
 from hoag._glm.fold_rule import InOrder, Listed, NotJudged
 from hoag._glm.lens import Lens
-from hoag.estimators.far import rule_of
-from hoag.estimators.far_column import FarColumn
+from hoag.estimators.column import PartitionedColumn
+from hoag.estimators.out_of_core import rule_of
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)
@@ -49,7 +48,7 @@ def leaves(n, seed):
 
 
 def summed(pairs):
-    tree = Tree()
+    tree = TreeSum()
     for node, value in pairs:
         tree.add(node, value)
     return tree.total
@@ -98,14 +97,14 @@ def test_tuples_arrays_and_what_adds_itself_are_summed_alike(n, seed):
 
 # ---- folds
 
-PIECES = st.lists(st.integers(0, 120), max_size=6).map(sorted)
+PARTITIONS = st.lists(st.integers(0, 120), max_size=6).map(sorted)
 
 
 def splits_of(rule, source):
     """The splits that a rule makes, as lists of rows."""
-    labels = [rule.labels(i, source.read(i).y) for i in range(source.pieces)]
+    labels = [rule.labels(i, source.read(i).y) for i in range(source.partitions)]
     label, seen = np.concatenate(labels), rule.patterns
-    assert [len(own) for own in labels] == [source.read(i).rows for i in range(source.pieces)]
+    assert [len(own) for own in labels] == [source.read(i).rows for i in range(source.partitions)]
 
     def rows(used):
         return np.flatnonzero((label >= 0) & np.append(used, False)[label])
@@ -122,12 +121,12 @@ def same_splits(found, known):
 
 def ruled(cv, y, cuts, stratified, groups=None):
     source = Cut(np.zeros((len(y), 1)), y, [min(cut, len(y)) for cut in cuts])
-    column = FarColumn.of(Local(source), stratified)
+    column = PartitionedColumn.of(LocalEngine(source), stratified)
     return splits_of(rule_of(cv, column, stratified, groups), source)
 
 
 @FEW
-@given(n=st.integers(5, 120), K=st.integers(2, 5), cuts=PIECES)
+@given(n=st.integers(5, 120), K=st.integers(2, 5), cuts=PARTITIONS)
 def test_folds_in_order_are_those_of_kfold(n, K, cuts):
     y = np.arange(n, dtype=float)
     known = list(KFold(K).split(y))
@@ -140,7 +139,7 @@ def test_folds_in_order_are_those_of_kfold(n, K, cuts):
 @given(
     n=st.integers(12, 120),
     K=st.integers(2, 5),
-    cuts=PIECES,
+    cuts=PARTITIONS,
     classes=st.integers(2, 4),
     kind=st.sampled_from(["drawn", "sorted", "backwards", "rare"]),
     strings=st.booleans(),
@@ -167,7 +166,7 @@ def test_a_rare_class_is_told_of():
 
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 @settings(max_examples=8, deadline=None)
-@given(n=st.integers(20, 120), cuts=PIECES, seed=st.integers(0, 1000))
+@given(n=st.integers(20, 120), cuts=PARTITIONS, seed=st.integers(0, 1000))
 def test_any_other_splitter_is_listed(n, cuts, seed):
     rng = np.random.default_rng(seed)
     y, groups = rng.integers(0, 2, n), rng.integers(0, 6, n)
@@ -185,7 +184,7 @@ def test_any_other_splitter_is_listed(n, cuts, seed):
         same_splits(ruled(known, y, cuts, True), known)
 
 
-def test_splits_that_rows_in_pieces_do_not_take():
+def test_splits_that_partitions_do_not_take():
     with pytest.raises(hoag.InvalidInput, match="more than once"):
         Listed.of([4, 2], [([0, 0, 1], [2])], 1)
     with pytest.raises(hoag.InvalidInput, match="at most 31"):
@@ -211,8 +210,8 @@ def test_rows_of_an_unseen_class_are_not_judged():
 
 
 @FEW
-@given(n=st.integers(1, 500), cuts=PIECES, seed=st.integers(0, 100), share=st.floats(0, 1))
-def test_samples_are_nested_and_the_same_in_pieces(n, cuts, seed, share):
+@given(n=st.integers(1, 500), cuts=PARTITIONS, seed=st.integers(0, 100), share=st.floats(0, 1))
+def test_samples_are_nested_and_the_same_in_partitions(n, cuts, seed, share):
     rows, labels = np.arange(n), np.arange(n) % 5 - 1
     draws = drawn(rows, seed)
     parts = np.split(rows, [min(cut, n) for cut in cuts])
@@ -238,7 +237,7 @@ def test_draws_are_uniform(seed):
 
 
 class Slow(Cut):
-    """Keeps weak references to its pieces, and the number of those begun."""
+    """Keeps weak references to its partitions, and the number of those begun."""
 
     def __init__(self, n=20):
         super().__init__(np.zeros((10 * n, 3)), np.zeros(10 * n), range(10, 10 * n, 10))
@@ -248,7 +247,7 @@ class Slow(Cut):
         self.begun = max(self.begun, i + 1)
         X = np.full((10, 3), float(i))
         self.alive.append(weakref.ref(X))
-        return data.Piece(X, np.zeros(10))
+        return data.Partition(X, np.zeros(10))
 
     def living(self):
         return sum(ref() is not None for ref in self.alive)
@@ -259,16 +258,16 @@ def readers():
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 2, 5])
-def test_a_few_pieces_are_read_ahead_and_none_is_kept(ahead):
+def test_a_few_partitions_are_read_ahead_and_none_is_kept(ahead):
     source, seen = Slow(), []
 
-    def look(piece):
+    def look(partition):
         time.sleep(0.002)  # let the reader go as far as it may
-        i = int(piece.X[0, 0])
+        i = int(partition.X[0, 0])
         seen.append((source.begun - i - 1, source.living()))
-        return float(piece.X.sum())
+        return float(partition.X.sum())
 
-    engine = Local(source, ahead, threads=1)
+    engine = LocalEngine(source, ahead, threads=1)
     assert engine.total(look) == 30 * sum(range(20))
     gc.collect()
     assert max(before for before, _ in seen) <= ahead
@@ -278,8 +277,8 @@ def test_a_few_pieces_are_read_ahead_and_none_is_kept(ahead):
     assert not readers()
 
 
-def fail(piece):
-    if piece.X[0, 0] == 3:
+def fail(partition):
+    if partition.X[0, 0] == 3:
         raise ZeroDivisionError("as it was")
     return 0.0
 
@@ -289,23 +288,25 @@ def blas_threads():
 
 
 def workers():
-    return [t for t in threading.enumerate() if t.name.startswith("hoag-pieces")]
+    return [t for t in threading.enumerate() if t.name.startswith("hoag-partitions")]
 
 
 @pytest.mark.parametrize("threads", [2, 5])
-def test_pieces_computed_at_a_time_give_the_same_bits_and_are_not_kept(threads):
+def test_partitions_computed_at_a_time_give_the_same_bits_and_are_not_kept(threads):
     source, seen = Slow(), []
 
-    def look(piece):
+    def look(partition):
         seen.append((threading.get_ident(), source.living()))
         time.sleep(0.002)
-        return 0.1 + float(piece.X[0, 0]) ** 3
+        return 0.1 + float(partition.X[0, 0]) ** 3
 
     with threadpool_limits(1, "blas"):
-        known = Local(Slow(), threads=1).total(lambda piece: 0.1 + float(piece.X[0, 0]) ** 3)
-    engine = Local(source, 1, threads)
+        known = LocalEngine(Slow(), threads=1).total(
+            lambda partition: 0.1 + float(partition.X[0, 0]) ** 3
+        )
+    engine = LocalEngine(source, 1, threads)
     assert engine.total(look) == known
-    assert [int(i) for i in engine.gathered(lambda piece: piece.X[0, 0])] == list(range(20))
+    assert [int(i) for i in engine.gathered(lambda partition: partition.X[0, 0])] == list(range(20))
     gc.collect()
     assert len({thread for thread, _ in seen}) > 1
     assert max(alive for _, alive in seen) <= 1 + threads + 1
@@ -316,19 +317,19 @@ def test_pieces_computed_at_a_time_give_the_same_bits_and_are_not_kept(threads):
 
 
 def test_as_many_threads_as_blas_may_use():
-    def where(piece):
+    def where(partition):
         time.sleep(0.002)
         return {threading.get_ident()}
 
     with threadpool_limits(1, "blas"):
-        assert Local(Slow()).gathered(where) == [{threading.get_ident()}] * 20
+        assert LocalEngine(Slow()).gathered(where) == [{threading.get_ident()}] * 20
     before, inside = blas_threads(), []
 
-    def look(piece):
+    def look(partition):
         inside.extend(blas_threads())
         return 0.0
 
-    Local(Slow(), threads=2).total(look)
+    LocalEngine(Slow(), threads=2).total(look)
     assert set(inside) == {1}
     assert blas_threads() == before
 
@@ -336,13 +337,13 @@ def test_as_many_threads_as_blas_may_use():
 def test_threads_raise_as_one_does_and_ignore_what_it_ignores():
     source = Slow()
     with pytest.raises(ZeroDivisionError, match="as it was"):
-        Local(source, threads=3).total(fail)
+        LocalEngine(source, threads=3).total(fail)
     assert not readers()
     assert not workers()
     assert source.begun <= 3 + 1 + 2 + 3
     with np.errstate(divide="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Local(Slow(), threads=2).total(lambda piece: np.ones(1) / 0.0) == np.inf
+        assert LocalEngine(Slow(), threads=2).total(lambda partition: np.ones(1) / 0.0) == np.inf
 
 
 @FEW
@@ -372,16 +373,16 @@ def test_products_through_a_lens_are_those_of_a_copy(n, p, away, outputs, seed):
 def test_the_reader_ends_when_the_consumer_raises():
     source = Slow()
     with pytest.raises(ZeroDivisionError, match="as it was"):
-        Local(source, threads=1).total(fail)
+        LocalEngine(source, threads=1).total(fail)
     assert not readers()
     assert source.begun <= 3 + 1 + 2
     gc.collect()
     assert source.living() <= 1  # the traceback may hold one
 
 
-@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.usefixtures("out_of_core")
 def test_a_read_that_fails_raises_as_itself():
-    def broken(piece):
+    def broken(partition):
         raise OSError("the disk has gone")
 
     X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
@@ -390,9 +391,9 @@ def test_a_read_that_fails_raises_as_itself():
     assert not readers()
     calls = []
 
-    def later(piece):
+    def later(partition):
         calls.append(0)
-        return broken(piece) if len(calls) > 5 else piece
+        return broken(partition) if len(calls) > 5 else partition
 
     with pytest.raises(OSError, match="the disk has gone"):
         hoag.LogisticRegressionCV().fit(Changed(X, y, (20, 40), 1, later))

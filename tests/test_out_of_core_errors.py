@@ -1,16 +1,16 @@
-"""What rows in pieces cannot do is said in a sentence; what they predict is what arrays do."""
+"""What rows in partitions cannot do is said in a sentence; what they predict is what arrays do."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from pieces import Changed, Cut
+from partitions import Changed, Cut
 from scipy import sparse
 from sklearn.base import clone
 
 import hoag
 
-pytestmark = pytest.mark.usefixtures("elsewhere")
+pytestmark = pytest.mark.usefixtures("out_of_core")
 RNG = np.random.default_rng(0)
 N, CUTS = 90, (20, 21, 60)
 X = RNG.normal(size=(N, 3))
@@ -32,38 +32,38 @@ def cut(X=X, y=LABELS, weight=None):
 
 
 def changed(change):
-    """Piece 2 is another than the source says."""
+    """Partition 2 is another than the source says."""
     return Changed(X, LABELS, CUTS, 2, change)
 
 
 LOGISTIC, RIDGE = hoag.LogisticRegressionCV, hoag.RidgeCV
 HOLED = put(X, (30, 1), np.nan)
-HOLE = r"X is nan in row 9 of piece 2 \(row 30 of all\), column 1: correct it"
-WEIGHT = r"The weight is -1 in row 0 of piece 1 \(row 20 of all\)"
+HOLE = r"X is nan in row 9 of partition 2 \(row 30 of all\), column 1: correct it"
+WEIGHT = r"The weight is -1 in row 0 of partition 1 \(row 20 of all\)"
 WRONG = {  # estimator, source, what the sentence says
     "nan in X": (LOGISTIC(), cut(HOLED), HOLE),
     "inf in X": (
         LOGISTIC(),
         cut(put(X, (5, 0), np.inf)),
-        r"X is inf in row 5 of piece 0 \(row 5 of all\), column 0",
+        r"X is inf in row 5 of partition 0 \(row 5 of all\), column 0",
     ),
     "nan in sparse X": (LOGISTIC(), cut(sparse.csr_array(HOLED)), HOLE),
     "nan in y": (
         RIDGE(cv=5),
         cut(y=put(NUMBERS, 65, np.nan)),
-        r"y is nan in row 5 of piece 3 \(row 65 of all\): leave such rows out",
+        r"y is nan in row 5 of partition 3 \(row 65 of all\): leave such rows out",
     ),
     "a label that is missing": (
         LOGISTIC(),
         cut(y=np.append(LABELS[1:].astype(object), None)),
-        r"y is None in row 29 of piece 3 \(row 89 of all\)",
+        r"y is None in row 29 of partition 3 \(row 89 of all\)",
     ),
     "strings for numbers": (RIDGE(cv=5), cut(), "a regression needs numbers"),
     "weight below 0": (LOGISTIC(), cut(weight=put(np.ones(N), 20, -1.0)), WEIGHT),
-    "a count below 0 in a later piece": (
+    "a count below 0 in a later partition": (
         hoag.PoissonRegressorCV(),
         cut(y=put(COUNTS + 2.0, 70, -2.0)),
-        "In piece 3, whose rows are counted from 0: y is -2 in row 10;",
+        "In partition 3, whose rows are counted from 0: y is -2 in row 10;",
     ),
     "no weight": (RIDGE(cv=5), cut(y=NUMBERS, weight=np.zeros(N)), "positive weight"),
     "cv='alo'": (LOGISTIC(cv="alo"), cut(), "cv='alo' needs the rows in memory"),
@@ -73,7 +73,6 @@ WRONG = {  # estimator, source, what the sentence says
     "scoring": (LOGISTIC(scoring="accuracy"), cut(), "scoring needs the rows in memory"),
     "shrink": (LOGISTIC(shrink="auto", penalties="per-feature"), cut(), "shrink needs the rows"),
     "legacy": (LOGISTIC(use_legacy_attributes=True), cut(), "use_legacy_attributes=True needs"),
-    "bound": (LOGISTIC(certificate="bound"), cut(), "use 'estimate'"),
     "kernel": (hoag.KernelRidgeCV(), cut(y=NUMBERS), "KernelRidgeCV needs its rows in memory"),
     "cox": (hoag.CoxRegressionCV(), cut(y=NUMBERS), "CoxRegressionCV needs its rows in memory"),
     "gam": (hoag.GAMRegressorCV(), cut(y=NUMBERS), "GAMRegressorCV needs its rows in memory"),
@@ -88,18 +87,18 @@ WRONG = {  # estimator, source, what the sentence says
     "more folds than rows": (RIDGE(cv=N + 1), cut(y=NUMBERS), f"at most {N}"),
     "fewer features": (
         LOGISTIC(),
-        changed(lambda piece: piece._replace(X=piece.X[:, :2])),
-        r"shape \(39, 2\) in piece 2 of the rows, and there are 39 y and 3 features",
+        changed(lambda partition: partition._replace(X=partition.X[:, :2])),
+        r"shape \(39, 2\) in partition 2 of the rows, and there are 39 y and 3 features",
     ),
     "fewer rows": (
         LOGISTIC(),
-        changed(lambda piece: piece._replace(X=piece.X[1:])),
-        r"shape \(38, 3\) in piece 2",
+        changed(lambda partition: partition._replace(X=partition.X[1:])),
+        r"shape \(38, 3\) in partition 2",
     ),
     "dense and sparse": (
         LOGISTIC(),
-        changed(lambda piece: piece._replace(X=sparse.csr_array(piece.X))),
-        "sparse in some pieces and dense in others",
+        changed(lambda partition: partition._replace(X=sparse.csr_array(partition.X))),
+        "sparse in some partitions and dense in others",
     ),
 }
 
@@ -111,7 +110,7 @@ def test_what_is_wrong_is_said(case):
         estimator.fit(source)
 
 
-def test_y_and_weights_are_in_the_pieces():
+def test_y_and_weights_are_in_the_partitions():
     for beside in ((LABELS,), (None, np.ones(N))):
         with pytest.raises(hoag.InvalidInput, match="call fit\\(source\\) alone"):
             LOGISTIC().fit(cut(), *beside)
@@ -119,11 +118,11 @@ def test_y_and_weights_are_in_the_pieces():
         hoag.PoissonRegressorCV().fit(cut(y=COUNTS), exposure=np.ones(N))
 
 
-def test_a_piece_needs_a_weight_for_each_row():
+def test_a_partition_needs_a_weight_for_each_row():
     source = cut(weight=np.ones(N))
     read = source.read
     source.read = lambda i, rows=True: read(i, rows)._replace(weight=np.ones(3))
-    with pytest.raises(hoag.InvalidInput, match="A piece of 20 rows has 3 weights"):
+    with pytest.raises(hoag.InvalidInput, match="A partition of 20 rows has 3 weights"):
         LOGISTIC().fit(source)
 
 
@@ -169,20 +168,20 @@ def test_predictions_are_those_for_arrays(name, fmt):
         model.predict(Cut(rows[:, :2], y, (20,)))
 
 
-def test_models_that_need_their_rows_predict_no_pieces():
+def test_models_that_need_their_rows_predict_no_partitions():
     model = hoag.KernelRidgeCV().fit(X, NUMBERS)
     with pytest.raises(hoag.InvalidInput, match="KernelRidgeCV needs its rows in memory"):
         model.predict(cut(y=NUMBERS))
 
 
-def test_scores_by_a_scorer_are_of_the_pieces_own_y():
+def test_scores_by_a_scorer_are_of_the_partitions_own_y():
     model = LOGISTIC(scoring="neg_log_loss").fit(X, LABELS)
     weight = np.linspace(0.5, 2.0, N)
     known = model.score(X, LABELS, weight)
     assert model.score(cut(weight=weight)) == pytest.approx(known, rel=1e-12)
 
 
-def test_some_pieces_may_have_weights():
+def test_some_partitions_may_have_weights():
     source, model = cut(weight=np.linspace(0.5, 2.0, N)), LOGISTIC().fit(X, LABELS)
     read = source.read
     source.read = lambda i, rows=True: read(i, rows)._replace(**({"weight": None} if i else {}))
@@ -192,7 +191,7 @@ def test_some_pieces_may_have_weights():
 
 def test_what_cannot_be_scored_is_said():
     model = LOGISTIC().fit(X, LABELS)
-    source = hoag.blocks((X, LABELS), rows=20)
+    source = hoag.partitions((X, LABELS), rows=20)
     assert model.score(source) == model.score(X, LABELS)
     with pytest.raises(hoag.InvalidInput, match="score needs the y of these rows"):
         model.score(X)
@@ -205,7 +204,7 @@ def test_what_cannot_be_scored_is_said():
 
 
 @pytest.mark.filterwarnings("ignore:lam_")
-def test_models_that_need_their_rows_score_no_pieces():
+def test_models_that_need_their_rows_score_no_partitions():
     surv = np.stack([np.exp(-NUMBERS), np.ones(N)], axis=1)
     for model, y in (
         (hoag.KernelRidgeCV(), NUMBERS),
@@ -222,10 +221,12 @@ def test_models_that_need_their_rows_score_no_pieces():
 def test_numbers_that_are_not_finite_are_named_in_predictions_and_scores():
     model = LOGISTIC().fit(X, LABELS)
     for asked in (model.predict, model.score):
-        with pytest.raises(hoag.InvalidInput, match="X is nan in row 9 of piece 2, column 1"):
+        with pytest.raises(hoag.InvalidInput, match="X is nan in row 9 of partition 2, column 1"):
             asked(cut(HOLED))
     ridge = RIDGE(cv=5).fit(X, NUMBERS)
-    with pytest.raises(hoag.InvalidInput, match=r"y is nan in row 5 of piece 3 \(row 65 of all"):
+    with pytest.raises(
+        hoag.InvalidInput, match=r"y is nan in row 5 of partition 3 \(row 65 of all"
+    ):
         ridge.score(cut(y=put(NUMBERS, 65, np.nan)))
 
 

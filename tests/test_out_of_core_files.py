@@ -31,7 +31,7 @@ def csv(frame, path):
 
 
 def passes(source):
-    return [source.read(i) for i in range(source.pieces)]
+    return [source.read(i) for i in range(source.partitions)]
 
 
 # ---------------------------------------------------------------- bits of a cache
@@ -50,11 +50,11 @@ def cached(frame, folder, sparse):
         dump_svmlight_file(frame[["a", "b"]].to_numpy(), frame["y"], str(path), zero_based=False)
     elif not path.exists():
         csv(frame, path)
-    return hoag.blocks(path, **({} if sparse else {"target": "y", "weight": "weight"}), rows=25)
+    return hoag.partitions(path, **({} if sparse else {"target": "y", "weight": "weight"}), rows=25)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_flipped_bit_in_any_block_is_told(sparse, frame, tmp_path):
+def test_a_flipped_bit_in_any_partition_is_told(sparse, frame, tmp_path):
     folder = cached(frame, tmp_path, sparse).cached.path
     parts = sorted(p for p in folder.iterdir() if p.name[0].isdigit())
     assert len(parts) == 3 * 4
@@ -79,7 +79,7 @@ def test_a_bit_that_flips_between_passes_is_told(frame, tmp_path):
             hoag.RidgeCV(cv=3).fit(each)
 
 
-def test_a_verified_block_is_not_summed_again(frame, tmp_path, monkeypatch):
+def test_a_verified_partition_is_not_summed_again(frame, tmp_path, monkeypatch):
     source = cached(frame, tmp_path, sparse=False)
     passes(source)
     monkeypatch.setattr(zlib, "crc32", lambda *data: pytest.fail("was summed again"))
@@ -95,7 +95,7 @@ def test_a_cache_whose_manifest_is_damaged_is_made_again(harm, frame, tmp_path):
         manifest.write_text(text.replace('"u"', '"t"'))
         assert manifest.read_text() != text
     elif harm == "moments":
-        flipped(manifest.with_name("moments.npy"), -1)
+        flipped(manifest.with_name("statistics.npy"), -1)
     else:
         deep = "[" * 100_000
         manifest.write_text({"deep": deep, "list": "[1]", "word": '{"checksum": 0}'}[harm])
@@ -118,14 +118,17 @@ def sources(frame, folder):
     np.savez(folder / "a.npz", X=X, y=y)
     np.savez_compressed(folder / "c.npz", X=X, y=y)
     return {
-        "csv, cached": (text, hoag.blocks(text, "y", rows=20)),
-        "csv, parsed": (text, hoag.blocks(text, "y", rows=20, cache=None)),
-        "parquet, parsed": (table, hoag.blocks(table, "y", rows=20, cache=None)),
-        "npy": (folder / "X.npy", hoag.blocks((folder / "X.npy", y), rows=20)),
-        "y of npy": (folder / "y.npy", hoag.blocks((folder / "X.npy", folder / "y.npy"), rows=20)),
-        "y beside X": (folder / "y.npy", hoag.blocks((X, folder / "y.npy"), rows=20)),
-        "npz": (folder / "a.npz", hoag.blocks(folder / "a.npz", rows=20)),
-        "packed": (folder / "c.npz", hoag.blocks(folder / "c.npz", rows=20, cache=None)),
+        "csv, cached": (text, hoag.partitions(text, "y", rows=20)),
+        "csv, parsed": (text, hoag.partitions(text, "y", rows=20, cache=None)),
+        "parquet, parsed": (table, hoag.partitions(table, "y", rows=20, cache=None)),
+        "npy": (folder / "X.npy", hoag.partitions((folder / "X.npy", y), rows=20)),
+        "y of npy": (
+            folder / "y.npy",
+            hoag.partitions((folder / "X.npy", folder / "y.npy"), rows=20),
+        ),
+        "y beside X": (folder / "y.npy", hoag.partitions((X, folder / "y.npy"), rows=20)),
+        "npz": (folder / "a.npz", hoag.partitions(folder / "a.npz", rows=20)),
+        "packed": (folder / "c.npz", hoag.partitions(folder / "c.npz", rows=20, cache=None)),
     }
 
 
@@ -160,7 +163,7 @@ def test_a_file_that_changes_within_a_pass_is_told_at_its_end(frame, tmp_path):
 
 
 def test_a_file_that_changes_while_its_cache_is_written_leaves_none(frame, tmp_path, monkeypatch):
-    from hoag._data.tally import Tally
+    from hoag._data.statistics import Tally
 
     path, add = csv(frame, tmp_path / "t.csv"), Tally.add
 
@@ -170,7 +173,7 @@ def test_a_file_that_changes_while_its_cache_is_written_leaves_none(frame, tmp_p
 
     monkeypatch.setattr(Tally, "add", touch)
     with pytest.raises(hoag.InvalidInput, match=r"t\.csv has changed since it was opened"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
 
 
@@ -188,18 +191,18 @@ def test_the_file_of_y_is_told_by_what_it_holds(frame, tmp_path):
 def test_an_encoding_that_is_none_is_refused(known, frame, tmp_path):
     X, y = frame[["a", "b"]].to_numpy(), frame["y"].to_numpy()
     for data in (csv(frame, tmp_path / "t.csv"), (X, y), [(X, y)]):
-        with pytest.raises(hoag.InvalidInput, match=r"encoding= is not that of blocks"):
-            hoag.blocks(data, encoding=known)
+        with pytest.raises(hoag.InvalidInput, match=r"encoding= is not that of partitions"):
+            hoag.partitions(data, encoding=known)
 
 
 def test_an_encoding_of_another_kind_of_data_is_refused(frame, tmp_path):
     X, y = frame[["a", "b"]].to_numpy(), frame["y"].to_numpy()
-    table, numbers = hoag.blocks(csv(frame, tmp_path / "t.csv"), "y"), hoag.blocks((X, y))
+    table, numbers = hoag.partitions(csv(frame, tmp_path / "t.csv"), "y"), hoag.partitions((X, y))
     with pytest.raises(hoag.InvalidInput, match="encoding= is that of a table, and the new"):
         table.like((X, y))
     with pytest.raises(hoag.InvalidInput, match=r"of numbers without names, .* are a table"):
         numbers.like(tmp_path / "t.csv")
-    again = hoag.blocks(tmp_path / "t.csv", encoding=json.loads(json.dumps(table.encoding)))
+    again = hoag.partitions(tmp_path / "t.csv", encoding=json.loads(json.dumps(table.encoding)))
     assert again.read(0).X.tobytes() == table.read(0).X.tobytes()
 
 
@@ -208,7 +211,7 @@ def test_a_feature_that_cannot_be_is_told_with_its_line(feature, tmp_path):
     path = tmp_path / "t.svm"
     path.write_text(f"1 1:2 3:4\n0 2:1 {feature}:1\n")
     with pytest.raises(hoag.InvalidInput, match=rf"t\.svm .* line 2 has the feature {feature}"):
-        hoag.blocks(path)
+        hoag.partitions(path)
 
 
 def test_whole_numbers_past_the_floating_point_ones_are_told_with_column_and_row(frame, tmp_path):
@@ -217,8 +220,8 @@ def test_whole_numbers_past_the_floating_point_ones_are_told_with_column_and_row
     frame.to_parquet(path)
     for use in ({"target": "y"}, {"target": "y", "weight": "id", "columns": ["a"]}):
         with pytest.raises(hoag.InvalidInput, match=r"Column 'id' .* in row 1 of .*2⁵³"):
-            hoag.blocks(path, rows=30, **use)
-    source = hoag.blocks(path, "y", columns=["a"])
+            hoag.partitions(path, rows=30, **use)
+    source = hoag.partitions(path, "y", columns=["a"])
     assert source.names == ["a"]
 
 
@@ -233,7 +236,7 @@ def test_arrays_that_are_cut_are_told_with_the_row(tmp_path):
     with pytest.raises(hoag.InvalidInput, match=r"X\.npy is cut off at row 90.* 100 rows"):
         array.take(50, 100)
     with pytest.raises(hoag.InvalidInput, match=r"X\.npy is cut off"):
-        hoag.blocks((path, np.zeros(100)))
+        hoag.partitions((path, np.zeros(100)))
 
 
 def full(*arguments, **options):
@@ -254,8 +257,8 @@ def test_a_full_disk_is_told_with_the_folder(what, frame, tmp_path, monkeypatch)
     else:
         monkeypatch.setattr("hoag._data.cache.np.save", short if what == "short" else full)
     given = (lambda: iter([data]),) if what == "iterable" else (path, "y")
-    with pytest.raises(OSError, match=r"no room for the cache of blocks in .*: choose another"):
-        hoag.blocks(*given, cache=tmp_path / "c")
+    with pytest.raises(OSError, match=r"no room for the cache of partitions in .*: choose another"):
+        hoag.partitions(*given, cache=tmp_path / "c")
     assert not [p for p in tmp_path.glob("c/*") if p.suffix != ".lock"]
 
 
@@ -263,14 +266,14 @@ def test_a_cache_where_no_folder_can_be_is_told(frame, tmp_path):
     path = csv(frame, tmp_path / "t.csv")
     for cache in (path, path / "below"):
         with pytest.raises(OSError, match=r"cannot be written to .*t\.csv.*: choose another"):
-            hoag.blocks(path, "y", cache=cache)
+            hoag.partitions(path, "y", cache=cache)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     with pytest.raises(hoag.InvalidInput, match="is not a regular file"):
-        hoag.blocks(tmp_path / "t.csv", "y")
+        hoag.partitions(tmp_path / "t.csv", "y")
 
 
 def test_arrow_files_whose_text_lies_outside_of_them_are_refused(tmp_path):
@@ -286,4 +289,4 @@ def test_arrow_files_whose_text_lies_outside_of_them_are_refused(tmp_path):
     wrong = np.where(np.arange(41) == 7, 2**30, np.arange(41)).astype(np.int32).tobytes()
     path.write_bytes(data.replace(offsets, wrong))
     with pytest.raises(hoag.InvalidInput, match="cannot be read as Arrow"):
-        hoag.blocks(path, "y", cache=None)
+        hoag.partitions(path, "y", cache=None)

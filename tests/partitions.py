@@ -1,4 +1,4 @@
-"""Arrays cut into pieces, for the tests of rows that are not one array in memory."""
+"""Arrays cut into partitions, for the tests of rows that are not one array in memory."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ FITTED = ("coef_", "intercept_", "thresholds_", "lam_", "criterion_")
 
 
 class Cut(data.Source):
-    """X, y and weights between some row numbers; `reads` counts pieces that were read with X."""
+    """X, y and weights between some row numbers; `reads` counts those read with X."""
 
     def __init__(self, X, y, cuts=(), weight=None):
         self.X, self.y, self.weight = X, y, weight
         self.ends = [0, *cuts, len(y)]
-        self.pieces, self.features = len(self.ends) - 1, X.shape[1]
-        self.pieces_read = 0
+        self.partitions, self.features = len(self.ends) - 1, X.shape[1]
+        self.partitions_read = 0
 
     @property
     def reads(self):
-        return self.pieces_read / self.pieces
+        return self.partitions_read / self.partitions
 
     def read(self, i, rows=True):
         own = slice(self.ends[i], self.ends[i + 1])
-        self.pieces_read += bool(rows)
+        self.partitions_read += bool(rows)
         weight = None if self.weight is None else self.weight[own]
-        return data.Piece(self.X[own] if rows else None, self.y[own], weight)
+        return data.Partition(self.X[own] if rows else None, self.y[own], weight)
 
     def fingerprint(self):
         return "cut"
 
 
 class Changed(Cut):
-    """A Cut of which one piece is changed by a function when it is read with its rows."""
+    """A Cut of which one partition is changed by a function when it is read with its rows."""
 
     def __init__(self, X, y, cuts, which, change):
         super().__init__(X, y, cuts)
         self.which, self.change = which, change
 
     def read(self, i, rows=True):
-        piece = super().read(i, rows)
-        return self.change(piece) if rows and i == self.which else piece
+        partition = super().read(i, rows)
+        return self.change(partition) if rows and i == self.which else partition
 
 
 def relative(found, other):
@@ -56,7 +56,7 @@ def relative(found, other):
 
 
 def both(estimator, X, y, weight=None, cuts=(7, 7, 60, 200), kept=None, **given):
-    """Fitted in memory, and to pieces; the source. `kept` is X as the pieces have it."""
+    """Fitted in memory, and to partitions; the source. `kept` is X as the partitions have it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         near = clone(estimator).fit(X, y, weight, **given)

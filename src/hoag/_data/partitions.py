@@ -1,4 +1,4 @@
-"""hoag.blocks: rows in files, or wherever, as pieces that estimators can be fitted to."""
+"""hoag.partitions: rows in files, or wherever, as partitions that estimators can be fitted to."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.words import listed, sized
 from hoag._data import encoding as encodings
-from hoag._data.cache import Cache, Cached, kept
+from hoag._data.cache import Cache, Cached, Cursor, Tallied, kept
 from hoag._data.checks import check
-from hoag._data.cursor import Cursor
 from hoag._data.dialect import Dialect
-from hoag._data.files import Watched, stamp
-from hoag._data.given import Asked, understood
-from hoag._data.moments import Moments
-from hoag._data.piece import Piece, Source
-from hoag._data.raw import Reader, Stream
-from hoag._data.tally import tallied
+from hoag._data.files import UnchangedFiles, stamp
+from hoag._data.given import understood
+from hoag._data.raw import Reader, ReadOptions, Stream
+from hoag._data.source import Partition, Source
+from hoag._data.statistics import ColumnStatistics
 
 
-def blocks(
+def partitions(
     data: Any,
     target: Any = None,
     *,
@@ -39,8 +37,8 @@ def blocks(
     features: int | None = None,
     dialect: Mapping[str, Any] | None = None,
     encoding: dict[str, Any] | None = None,
-) -> Blocks:
-    """Rows that need not fit into memory, in pieces that are read when they are needed.
+) -> Partitions:
+    """Rows that need not fit into memory, in partitions that are read when they are needed.
 
     >>> import tempfile, pathlib
     >>> import numpy as np
@@ -51,14 +49,14 @@ def blocks(
     ...     folder = pathlib.Path(folder)
     ...     np.save(folder / "X.npy", X)
     ...     np.save(folder / "y.npy", X[:, 0] > 0)
-    ...     source = hoag.blocks((folder / "X.npy", folder / "y.npy"), rows=300)
-    ...     source.pieces, source.read(3).rows
+    ...     source = hoag.partitions((folder / "X.npy", folder / "y.npy"), rows=300)
+    ...     source.partitions, source.read(3).rows
     (4, 100)
 
     The numbers of .npy files, of .npz archives that are not compressed and of arrays are read where
-    they lie. Everything else is parsed once and written to a cache of blocks, from which it is read
-    again and again: `cached` says where it is and how many bytes it takes. A cache is used by later
-    runs as long as the files have their sizes and times; it may be deleted at any time.
+    they lie. Everything else is parsed once and written to a cache of partitions, from which it is
+    read again and again: `cached` says where it is and how many bytes it takes. A cache is used by
+    later runs as long as the files have their sizes and times; it may be deleted at any time.
 
     Columns of tables are encoded as the command line does it: a number that is missing becomes the
     mean, with a column beside it that says where, and text becomes a column of 0 and 1 for each
@@ -69,8 +67,8 @@ def blocks(
     data : path, pattern, list, tuple, sequence, iterable or function
         Paths of Parquet, Arrow, CSV, svmlight or .npz files, or a list of them or a pattern such as
         "big/*.parquet", all of one kind. (X, y) or (X, y, weight), each an array or the path of an
-        .npy file. A sequence of such pieces, each of which is asked for when it is needed, or an
-        iterable of them that can be begun anew, or a function that returns one.
+        .npy file. A sequence of such partitions, each of which is asked for when it is needed, or
+        an iterable of them that can be begun anew, or a function that returns one.
     target : str or array
         The column that is y; beside an .npy or .npz file also the path of an .npy file, or an
         array.
@@ -79,7 +77,7 @@ def blocks(
     columns : list of str
         The columns of tables that X is made of; all others but target and weight if None.
     rows : int
-        How many rows a piece has. About 16 MB of them if None.
+        How many rows a partition has. About 16 MB of them if None.
     dtype : dtype
         Of X: np.float32 takes half the memory, on disk too. If None, float32 stays what it is, and
         other numbers become float64. Means and deviations are summed in float64.
@@ -97,47 +95,47 @@ def blocks(
         How CSV files are written, where that is not found out: sep, decimal, encoding, and na, a
         list of words that stand for a missing value.
     encoding : dict
-        That of other blocks, for new rows: their columns, means and categories are used, and
+        That of other partitions, for new rows: their columns, means and categories are used, and
         standardise and columns say nothing. y may be missing then.
     """
     if rows is not None and rows < 1:
-        raise InvalidInput(f"rows={rows}: a piece has at least one.")
+        raise InvalidInput(f"rows={rows}: a partition has at least one.")
     if dtype is not None and np.dtype(dtype).name not in ("float32", "float64"):
         raise InvalidInput(f"dtype={dtype!r}: np.float32 or np.float64, or None.")
     if isinstance(categories, str) and categories != "auto":
         raise InvalidInput(f"categories='{categories}': give 'auto' or a list of columns.")
     if isinstance(columns, str):
         raise InvalidInput(f"columns='{columns}': give a list of columns.")
-    asked = Asked(target, weight, columns, rows, dtype, categories, features, _dialect(dialect),
-                  encoding)  # fmt: skip
-    return Blocks(data, asked, cache, standardise)
+    asked = ReadOptions(target, weight, columns, rows, dtype, categories, features,
+                        _dialect(dialect), encoding)  # fmt: skip
+    return Partitions(data, asked, cache, standardise)
 
 
-class Blocks(Source):
-    """What hoag.blocks makes: pieces of rows, encoded as they are read.
+class Partitions(Source):
+    """What hoag.partitions makes: partitions of rows, encoded as they are read.
 
     n         how many rows there are; None for a sequence that nobody has gone through
     nbytes    about what one pass reads; None likewise
-    cached    (path, bytes) of the cache that pieces are read from, or None
+    cached    (path, bytes) of the cache that partitions are read from, or None
     encoding  means, scales and categories: plain data, that JSON can hold
 
     >>> import numpy as np
     >>> import hoag
-    >>> source = hoag.blocks((np.eye(3), [0, 1, 1]), rows=2)
+    >>> source = hoag.partitions((np.eye(3), [0, 1, 1]), rows=2)
     >>> source
-    Blocks of 3 rows and 3 columns, 2 pieces
+    Partitions of 3 rows and 3 columns, 2 partitions
     >>> source.read(1).X
     array([[0., 0., 1.]])
     """
 
-    def __init__(self, data: Any, asked: Asked, cache: Any, standardise: bool) -> None:
+    def __init__(self, data: Any, asked: ReadOptions, cache: Any, standardise: bool) -> None:
         self._asked, self._cache, self._standardise = asked, cache, standardise
         found = understood(data, asked)
-        self._files = Watched(found.paths)
+        self._files = UnchangedFiles(found.paths)
         self._kind = found.kind if isinstance(found, Stream) else ""
         if isinstance(found, Stream):
             if cache is None or cache is False:
-                self._reader: Reader = Cursor(found, tallied(found))
+                self._reader: Reader = Cursor(found)
             else:
                 self._reader = kept(found, cache)
                 found.settled(self._reader.summary)
@@ -145,30 +143,32 @@ class Blocks(Source):
         else:
             self._reader, self._fingerprint = found, found.fingerprint
         self._seen: set[int] | None = None if self._reader.checked else set()
-        summary, moments = self._first_pass()
-        self.encoding: dict[str, Any] = asked.known or encodings.made(summary, moments, standardise)
+        summary, statistics = self._first_pass()
+        self.encoding: dict[str, Any] = asked.known or encodings.made(
+            summary, statistics, standardise
+        )
         orders = summary.get("categories", {})
         self._encoder = encodings.Encoder(self.encoding, orders)
         self._whole = bool(summary.get("whole"))
-        self.pieces, self.features = self._reader.pieces, self._encoder.features
+        self.partitions, self.features = self._reader.partitions, self._encoder.features
         self.names = encodings.names_out(self.encoding)
         self.n, self.nbytes = self._reader.rows, self._reader.nbytes
         if asked.features not in (None, self.features):
             raise InvalidInput(f"features={asked.features}, and X has {self.features} columns.")
 
-    def _first_pass(self) -> tuple[dict[str, Any], Moments | None]:
+    def _first_pass(self) -> tuple[dict[str, Any], ColumnStatistics | None]:
         """What is known of all rows; those that need no cache are gone through to standardise."""
         reader = self._reader
-        if isinstance(reader, (Cached, Cursor)):
-            return reader.summary, reader.moments
+        if isinstance(reader, Tallied):
+            return reader.summary, reader.statistics
         summary = {"features": reader.features, "first": 0, "sparse": reader.sparse}
         if not self._standardise or self._asked.known is not None:
             return summary, None
-        moments = Moments(reader.features)
+        statistics = ColumnStatistics(reader.features)
         for i, raw in enumerate(reader):
             self._check(i, raw)
-            moments.add(raw.X, raw.weight)
-        return summary, moments
+            statistics.add(raw.X, raw.weight)
+        return summary, statistics
 
     def _check(self, i: int, raw: Any) -> None:
         if self._seen is not None and i not in self._seen:
@@ -181,19 +181,19 @@ class Blocks(Source):
         reader = self._reader
         return Cache(reader.folder, reader.nbytes or 0) if isinstance(reader, Cached) else None
 
-    def read(self, i: int, rows: bool = True) -> Piece:
+    def read(self, i: int, rows: bool = True) -> Partition:
         try:
             raw = self._reader.read(i, rows)
         except (InvalidInput, OSError):
             self._files.check()  # which tells more
             raise
-        if i in (0, self.pieces - 1):  # before and after each pass
+        if i in (0, self.partitions - 1):  # before and after each pass
             self._files.check()
         self._check(i, raw)
         X = self._encoder.encoded(raw, self._reader.own) if rows else None
-        return Piece(X, raw.y.astype(np.int64) if self._whole else raw.y, raw.weight)
+        return Partition(X, raw.y.astype(np.int64) if self._whole else raw.y, raw.weight)
 
-    def like(self, data: Any, target: Any = None, weight: Any = None) -> Blocks:
+    def like(self, data: Any, target: Any = None, weight: Any = None) -> Partitions:
         """Other rows with the same encoding, for predictions.
 
         Categories that are new have a 0 in every column. y is nan where there is none.
@@ -202,7 +202,7 @@ class Blocks(Source):
             self._asked, known=self.encoding, features=None,
             target=self._sides(target, self._asked.target),
             weight=self._sides(weight, self._asked.weight))  # fmt: skip
-        return Blocks(data, asked, self._cache, self._standardise)
+        return Partitions(data, asked, self._cache, self._standardise)
 
     def _sides(self, given: Any, before: Any) -> Any:
         """The name of the same column, but no other data's array."""
@@ -211,7 +211,8 @@ class Blocks(Source):
     def fingerprint(self) -> str:
         """Of files, names, sizes, times and options; of arrays and iterables, what they hold.
 
-        Arrays of more than 64 MB are known by as much of them, sequences by three of their pieces.
+        Arrays of more than 64 MB are known by as much of them, sequences by three of their
+        partitions.
         """
         self._files.check()
         known = json.dumps(self.encoding) if self._asked.known else ""
@@ -219,7 +220,7 @@ class Blocks(Source):
 
     def __repr__(self) -> str:
         n = "rows" if self.n is None else f"{self.n} rows"
-        told = f"Blocks of {n} and {self.features} columns, {self.pieces} pieces"
+        told = f"Partitions of {n} and {self.features} columns, {self.partitions} partitions"
         if self.cached is not None:
             where = f"parsed once from {self._kind} to {self.cached.path}"
             return f"{told}; {where} ({sized(self.cached.bytes)})"

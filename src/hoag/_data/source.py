@@ -1,25 +1,26 @@
-"""Some rows with their y and weights, and the recipe by which they can be had again."""
+"""Partitions of rows, and the sources by which they can be had again and again."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.deprecated import Renamed
 from hoag._core.numeric import Array
 
 
-class Piece(NamedTuple):
-    """Some rows that follow each other: X, (m, d), an array or a CSR matrix, y and the weights.
+class Partition(NamedTuple):
+    """Rows that follow each other: X, (m, d), an array or a CSR matrix, y and the weights.
 
     X is None where only y and the weights were asked for; weights are None where all are 1.
 
     >>> import numpy as np
-    >>> from hoag.data import Piece
-    >>> Piece(np.zeros((3, 2)), np.ones(3)).rows
+    >>> from hoag.data import Partition
+    >>> Partition(np.zeros((3, 2)), np.ones(3)).rows
     3
     """
 
@@ -36,34 +37,36 @@ class Piece(NamedTuple):
         return np.ones(self.rows) if self.weight is None else self.weight
 
 
-class Source(ABC):
-    """Rows in pieces, each of which can be read again and is then the same.
+class Source(Renamed, ABC):
+    """Rows in partitions, each of which can be read again and is then the same.
 
-    pieces        how many there are
+    partitions    how many there are
     features      d, the columns of every X
     names         what these are called; None where nobody has named them
-    read(i)       piece i; with rows=False X may be left out
+    read(i)       partition i; with rows=False X may be left out
     fingerprint() what tells these data from others, for checkpoints: a string
 
     >>> import numpy as np
     >>> from hoag import data
     >>> class Halves(data.Source):
-    ...     pieces, features = 2, 3
+    ...     partitions, features = 2, 3
     ...     def read(self, i, rows=True):
     ...         rng = np.random.default_rng(i)
-    ...         return data.Piece(rng.normal(size=(4, 3)), rng.normal(size=4))
+    ...         return data.Partition(rng.normal(size=(4, 3)), rng.normal(size=4))
     ...     def fingerprint(self):
     ...         return "two halves, drawn"
     >>> sum(Halves().read(i).rows for i in range(2))
     8
     """
 
-    pieces: int
+    renamed: ClassVar[Mapping[str, str]] = {"pieces": "partitions"}
+
+    partitions: int
     features: int
     names: Sequence[str] | None = None
 
     @abstractmethod
-    def read(self, i: int, rows: bool = True) -> Piece: ...
+    def read(self, i: int, rows: bool = True) -> Partition: ...
 
     @abstractmethod
     def fingerprint(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Linear estimators fitted to rows in pieces: as in memory, at the price that they say."""
+"""Linear estimators fitted to rows in partitions: as in memory, at the price that they say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pieces import Cut, agree, both, relative
+from partitions import Cut, agree, both, relative
 from quick import quick, quick_pairs
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +31,7 @@ import hoag._glm.in_memory
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.shared_curvature import SharedCurvature
 
-pytestmark = pytest.mark.usefixtures("elsewhere")
+pytestmark = pytest.mark.usefixtures("out_of_core")
 FEW = settings(max_examples=6, deadline=None)
 GROUPS = np.array([0, 1, 0, 1, 1])
 SHUFFLED = StratifiedKFold(4, shuffle=True, random_state=0)
@@ -115,7 +115,7 @@ ONCE = {
 
 
 @pytest.mark.parametrize("case", quick(CASES, ONCE))
-def test_a_fit_to_pieces_is_the_fit_in_memory(case):
+def test_a_fit_to_partitions_is_the_fit_in_memory(case):
     estimator, kind, is_sparse, weighted = CASES[case]
     X, y, weight = data(kind)
     X = sparse.csr_array(np.where(X == 0.3, 0.0, X)) if is_sparse else X
@@ -154,7 +154,7 @@ SOME = ["binary", "binary-sparse-weights", "no-intercept", "classes", "per-class
 
 
 def in_slices():
-    """As of pieces with so many rows that they are not made arrays of their own."""
+    """As of partitions with so many rows that they are not made arrays of their own."""
     return patch.object(hoag._glm.in_memory, "BLOCK_ENTRIES", 1.0)
 
 
@@ -165,7 +165,7 @@ def in_slices():
         {"binary-sparse-weights", "classes", "ridge-huber", "huber", "ordinal"},
     ),
 )
-def test_so_are_those_to_pieces_that_are_gone_through_in_slices(name):
+def test_so_are_those_to_partitions_that_are_gone_through_in_slices(name):
     if name in CASES:
         estimator, kind, is_sparse, weighted = CASES[name]
         X, y, weight = data(kind)
@@ -197,7 +197,7 @@ def test_groups_and_predefined_folds_are_handed_to_the_splitter(kind):
     agree(near, apart)
 
 
-# Of the numbers below, cuts are where pieces end: some of them are empty.
+# Of the numbers below, cuts are where partitions end: some of them are empty.
 @FEW
 @given(
     cuts=st.lists(st.integers(0, 60), max_size=6).map(sorted),
@@ -227,7 +227,7 @@ def test_cuts_scales_levels_and_constant_columns(cuts, level, scale, kind, weigh
 
 
 @pytest.mark.parametrize("kind", ["binary", "number"])
-def test_pieces_of_one_row_and_one_piece(kind):
+def test_partitions_of_one_row_and_one_alone(kind):
     X, y, weight = data(kind, n=40, p=3)
     estimator = RIDGE(cv=3) if kind == "number" else LOGISTIC(cv=3)
     near, apart, _ = both(estimator, X, y, weight, cuts=range(1, 40))
@@ -268,7 +268,7 @@ def tall(kind, n=60_000, p=20):
 
 
 @pytest.mark.parametrize("kind", TALL)
-def test_tall_data_are_read_a_few_times(kind):
+def test_tall_data_take_a_few_passes(kind):
     estimator, X, y = tall(kind)
     near, apart, source = both(estimator, X, y, cuts=(1000, 20_000, 20_001, 45_000))
     agree(near, apart)
@@ -307,7 +307,7 @@ def test_the_criterion_is_the_held_out_loss(weighted):
 
 
 @pytest.mark.parametrize("kind", ["binary", "classes", "number", "numbers"])
-def test_the_criterion_elsewhere_and_its_path(kind):
+def test_the_criterion_at_other_penalties_and_its_path(kind):
     X, y, weight = data(kind)
     estimator = RIDGE(cv=5) if "number" in kind else LOGISTIC()
     near, apart, source = both(estimator, X, y, weight)
@@ -318,3 +318,64 @@ def test_the_criterion_elsewhere_and_its_path(kind):
         warnings.simplefilter("ignore")
         paths = near.path(X, y, weight, points=5), apart.path(source, points=5)
     assert relative(paths[1].loss, paths[0].loss) <= 1e-10
+
+
+# ---- folds as problems
+
+
+def alike(found, known, names=(), rel=1e-11):
+    """Two arrays, or attributes of two objects."""
+    pairs = [(getattr(found, name), getattr(known, name)) for name in names] or [(found, known)]
+    for own, other in pairs:
+        assert relative(1.0 * np.asarray(own), 1.0 * np.asarray(other)) <= rel
+
+
+OF_POINTS = ("h", "h_x", "g", "g_x", "g_lam")
+OF_TERMS = ("y", "weights", "total_weight", "squared_norms", "radius", "frobenius",
+            "quadratic")  # fmt: skip
+OF_TERMS_AT = ("value", "gradient", "hessian", "diagonal", "slope", "curvature_trace",
+               "mean_curvature")  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ["binary", "classes", "ridge", "ridge-sparse-weights"])
+def test_a_fold_of_partitions_answers_all_that_one_in_memory_does(case):
+    estimator, kind, is_sparse, weighted = CASES[case]
+    X, y, weight = data(kind, n=120)
+    X, weight = sparse.csr_array(X) if is_sparse else X, weight if weighted else None
+    models = (
+        estimator._task_of(*rows, {}).criterion.models
+        for rows in ((X, y, weight), (Cut(X, y, (7, 7, 60), weight), None, None))
+    )
+    rng = np.random.default_rng(0)
+    for near, apart in zip(*models, strict=True):
+        assert near.in_memory
+        assert not apart.in_memory
+        x, q, lam = *rng.normal(size=(2, near.x0.size)), np.full(1, 2.0)
+        known, found = near.at(x, lam), apart.at(x, lam)
+        alike(found, known, OF_POINTS)
+        alike(found.hessian @ q, known.hessian @ q)
+        alike(found.hessian.matrix(), known.hessian.matrix())
+        for own, other in ((apart.train, near.train), (apart.test, near.test)):
+            alike(own, other, OF_TERMS)
+            alike(own.at(x), other.at(x), OF_TERMS_AT)
+            alike(own.at(x).curve(q), other.at(x).curve(q))
+            alike(own.backward(own.forward(q)), other.backward(other.forward(q)))
+        if np.isfinite(near.bound(known, q, q)):
+            alike(apart.bound(found, q, q), near.bound(known, q, q), rel=1e-8)
+        if kind != "number":
+            alike(apart.outer_lipschitz(), near.outer_lipschitz(), rel=1e-8)
+        some = np.array([40, 3, 119, 8])
+        alike(*(model.train.design.rows.take(some).dense() for model in (apart, near)))
+        before = apart.ledger.cost.reads
+        apart.train.forward(q)
+        assert apart.ledger.cost.reads == before + 1.0
+
+
+def test_errors_are_bounded_as_in_memory():
+    X, y, weight = data("binary", n=150)
+    estimator = LOGISTIC(certificate="bound")
+    near, apart, _ = both(estimator, X, y, weight)
+    agree(near, apart)
+    bounds = [fitted.result_.evaluation.bound for fitted in (apart, near)]
+    assert np.isfinite(bounds[1])
+    assert relative(*bounds) <= 1e-3

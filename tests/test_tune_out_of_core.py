@@ -178,7 +178,7 @@ def test_the_switch_by_size(tune, files, monkeypatch):
     assert tune(files / "p.csv", *options)[0]["blocks"] is None
 
 
-def test_the_cache_can_be_elsewhere_and_quiet_says_nothing(tune, files, tmp_path):
+def test_the_cache_can_be_in_another_folder_and_quiet_says_nothing(tune, files, tmp_path):
     options = (*for_target("cost"), "--blocks", "--cache", str(tmp_path / "kept"), "--quiet")
     found, err = tune(files / "p.parquet", *options)
     assert found["blocks"]["cache"].startswith(str(tmp_path / "kept"))

@@ -1,4 +1,4 @@
-"""hoag.blocks: every format gives the rows that NumPy, pandas and scikit-learn read in memory."""
+"""hoag.partitions: every format gives the rows that NumPy, pandas and scikit-learn read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import hoag
 from hoag import data
-from hoag._data.moments import Moments
+from hoag._data.statistics import ColumnStatistics
 
 pd = pytest.importorskip("pandas")
 
@@ -25,15 +25,15 @@ FEW = settings(max_examples=12, deadline=None)
 
 
 def joined(source):
-    """All rows of a source as (X, y, weight), dense; each piece is read twice and is the same."""
+    """All rows of a source, dense, as (X, y, weight); a partition is the same when read again."""
     found = []
-    for i in range(source.pieces):
-        piece, again = source.read(i), source.read(i)
-        dense = [p.X.toarray() if sparse.issparse(p.X) else p.X for p in (piece, again)]
+    for i in range(source.partitions):
+        partition, again = source.read(i), source.read(i)
+        dense = [p.X.toarray() if sparse.issparse(p.X) else p.X for p in (partition, again)]
         assert dense[0].tobytes() == dense[1].tobytes()
-        assert piece.y.tobytes() == again.y.tobytes()
-        assert source.read(i, rows=False).y.tobytes() == piece.y.tobytes()
-        found.append((dense[0], piece.y, piece.weights))
+        assert partition.y.tobytes() == again.y.tobytes()
+        assert source.read(i, rows=False).y.tobytes() == partition.y.tobytes()
+        found.append((dense[0], partition.y, partition.weights))
     return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 
 
@@ -114,14 +114,14 @@ def test_npy_files_and_arrays_give_their_rows(tmp_path_factory, n, d, rows, dtyp
     np.savez(folder / "all.npz", X=X, y=y, weight=weight)
     kept = np.float32 if dtype == "f4" else np.float64
     for rows_given in (tuple(paths), (X, y, weight), (np.load(paths[0], mmap_mode="r"), y, weight)):
-        source = hoag.blocks(rows_given, rows=rows)
+        source = hoag.partitions(rows_given, rows=rows)
         same(source, X, y, weight)
         assert source.read(0).X.dtype == kept
-        assert source.pieces == -(-n // rows)
+        assert source.partitions == -(-n // rows)
         assert source.cached is None
-    same(hoag.blocks(folder / "all.npz", rows=rows), X, y, weight)
-    same(hoag.blocks(paths[0], paths[1], weight=paths[2], rows=rows), X, y, weight)
-    assert hoag.blocks(tuple(paths), dtype=np.float32).read(0).X.dtype == np.float32
+    same(hoag.partitions(folder / "all.npz", rows=rows), X, y, weight)
+    same(hoag.partitions(paths[0], paths[1], weight=paths[2], rows=rows), X, y, weight)
+    assert hoag.partitions(tuple(paths), dtype=np.float32).read(0).X.dtype == np.float32
 
 
 def test_several_npy_files_follow_each_other(tmp_path, rows):
@@ -129,16 +129,16 @@ def test_several_npy_files_follow_each_other(tmp_path, rows):
     for k, part in enumerate((slice(0, 100), slice(100, 100), slice(100, 257))):
         np.save(tmp_path / f"X{k}.npy", X[part])
         np.save(tmp_path / f"y{k}.npy", y[part])
-    source = hoag.blocks(tmp_path / "X*.npy", tmp_path / "y*.npy", rows=60)
+    source = hoag.partitions(tmp_path / "X*.npy", tmp_path / "y*.npy", rows=60)
     same(source, X, y)
-    assert source.pieces == 2 + 3
+    assert source.partitions == 2 + 3
     with pytest.raises(hoag.InvalidInput, match="3 files of X and 1 of y"):
-        hoag.blocks(tmp_path / "X*.npy", y)
+        hoag.partitions(tmp_path / "X*.npy", y)
 
 
-def test_pieces_have_about_16_mb():
+def test_partitions_have_about_16_mb():
     X = np.zeros((10**6, 5))
-    source = hoag.blocks((X, np.zeros(10**6)))
+    source = hoag.partitions((X, np.zeros(10**6)))
     assert source.read(0).X.nbytes == pytest.approx(16e6, rel=0.01)
     assert source.read(0).X.base is not None  # a view
     assert source.nbytes == X.nbytes + 8 * 10**6
@@ -150,25 +150,25 @@ def test_sparse_npz_by_its_rows(tmp_path, packed, rows, monkeypatch):
     y = rows[1][:200]
     sparse.save_npz(tmp_path / "X.npz", X, compressed=packed)
     np.save(tmp_path / "y.npy", y)
-    monkeypatch.setattr("hoag._data.matrices.PIECE_BYTES", 1000)
-    source = hoag.blocks(tmp_path / "X.npz", tmp_path / "y.npy")
-    assert source.pieces > 5
+    monkeypatch.setattr("hoag._data.matrices.PARTITION_BYTES", 1000)
+    source = hoag.partitions(tmp_path / "X.npz", tmp_path / "y.npy")
+    assert source.partitions > 5
     same(source, X, y)
     assert sparse.issparse(source.read(0).X)
     assert (source.cached is not None) == packed
-    same(hoag.blocks((X, y), rows=33), X, y)
+    same(hoag.partitions((X, y), rows=33), X, y)
     sparse.save_npz(tmp_path / "C.npz", X.tocsc(), compressed=packed)
     with pytest.raises(hoag.InvalidInput, match="csc"):
-        hoag.blocks(tmp_path / "C.npz", y)
+        hoag.partitions(tmp_path / "C.npz", y)
 
 
 def test_compressed_npz_is_cached_or_parsed(tmp_path, rows):
     X, y, weight = rows
     np.savez_compressed(tmp_path / "all.npz", X=X, label=y, weight=weight)
-    source = hoag.blocks(tmp_path / "all.npz", "label", rows=50)
+    source = hoag.partitions(tmp_path / "all.npz", "label", rows=50)
     same(source, X, y, weight)
     assert source.cached.path.parent == tmp_path / ".hoag-blocks"
-    source = hoag.blocks(tmp_path / "all.npz", "label", rows=50, cache=None)
+    source = hoag.partitions(tmp_path / "all.npz", "label", rows=50, cache=None)
     same(source, X, y, weight)
     assert source.cached is None
     assert "at every pass" in repr(source)
@@ -179,43 +179,43 @@ def test_npy_files_that_cannot_be_read(tmp_path, rows):
     path = tmp_path / "X.npy"
     np.save(path, X)
     with pytest.raises(hoag.InvalidInput, match="257 rows and y has the shape \\(3,\\)"):
-        hoag.blocks(path, y[:3])
+        hoag.partitions(path, y[:3])
     with pytest.raises(hoag.InvalidInput, match="y is missing"):
-        hoag.blocks(path)
+        hoag.partitions(path)
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(hoag.InvalidInput, match="cut off"):
-        hoag.blocks(path, y)
+        hoag.partitions(path, y)
     path.write_bytes(b"nothing")
     with pytest.raises(hoag.InvalidInput, match=r"X\.npy cannot be read"):
-        hoag.blocks(path, y)
+        hoag.partitions(path, y)
     np.save(path, np.array([["a"]]))
     with pytest.raises(hoag.InvalidInput, match="needs numbers"):
-        hoag.blocks(path, y[:1])
+        hoag.partitions(path, y[:1])
     with pytest.raises(hoag.InvalidInput, match=r"no file .*Z\.npy.*Did you mean"):
-        hoag.blocks(tmp_path / "Z.npy", y)
+        hoag.partitions(tmp_path / "Z.npy", y)
 
 
 def test_numbers_that_are_not_finite_are_named(rows):
     X, y, weight = rows
     X[123, 2] = np.nan
-    source = hoag.blocks((X, y), rows=50)
+    source = hoag.partitions((X, y), rows=50)
     source.read(0)
     with pytest.raises(hoag.InvalidInput, match="X is nan in row 123 of X, column 2"):
         source.read(2)
     X[123, 2], target = 0.0, y.astype(float)
     target[7] = np.inf
     with pytest.raises(hoag.InvalidInput, match="y is inf in row 7 of"):
-        hoag.blocks((X, target)).read(0, rows=False)
+        hoag.partitions((X, target)).read(0, rows=False)
     weight[1] = -1
     with pytest.raises(hoag.InvalidInput, match="weight is -1 in row 1 of"):
-        hoag.blocks((X, y, weight)).read(0)
+        hoag.partitions((X, y, weight)).read(0)
     S = sparse.csr_matrix(np.eye(4))
     S.data[2] = np.inf
     with pytest.raises(hoag.InvalidInput, match="X is inf in row 2 of X, column 2"):
-        hoag.blocks((S, np.ones(4))).read(0)
+        hoag.partitions((S, np.ones(4))).read(0)
 
 
-# ---- pieces of one's own
+# ---- partitions of one's own
 
 
 def test_a_sequence_is_asked_for_what_is_needed(rows):
@@ -233,17 +233,17 @@ def test_a_sequence_is_asked_for_what_is_needed(rows):
             return X[part], y[part], weight[part]
 
     lazy = Lazy()
-    source = hoag.blocks(lazy)
+    source = hoag.partitions(lazy)
     assert lazy.asked == (0,)
     same(source, X, y, weight)
     assert source.cached is None
-    assert source.fingerprint() == hoag.blocks(Lazy()).fingerprint()
+    assert source.fingerprint() == hoag.partitions(Lazy()).fingerprint()
     whole = [(X[:100], y[:100]), (sparse.csr_matrix(X[100:]), y[100:])]
-    same(hoag.blocks(whole[:1]), X[:100], y[:100])
-    with pytest.raises(hoag.InvalidInput, match="Piece 1 has 4 columns and piece 0 has 5"):
-        hoag.blocks([(X, y), (X[:, :4], y)]).read(1)
+    same(hoag.partitions(whole[:1]), X[:100], y[:100])
+    with pytest.raises(hoag.InvalidInput, match="Partition 1 has 4 columns and partition 0 has 5"):
+        hoag.partitions([(X, y), (X[:, :4], y)]).read(1)
     with pytest.raises(hoag.InvalidInput, match="empty"):
-        hoag.blocks([])
+        hoag.partitions([])
 
 
 def test_iterables_are_kept_while_the_source_lives(rows):
@@ -255,18 +255,18 @@ def test_iterables_are_kept_while_the_source_lives(rows):
         for start, stop in ((0, 3), (3, 3), (3, 200), (200, 257)):
             yield X[start:stop], y[start:stop]
 
-    source = hoag.blocks(begin)
+    source = hoag.partitions(begin)
     same(source, X, y)
     assert len(calls) == 1
-    assert source.pieces == 4
+    assert source.partitions == 4
     assert "an iterable" in repr(source)
-    assert source.fingerprint() == hoag.blocks(begin).fingerprint()
+    assert source.fingerprint() == hoag.partitions(begin).fingerprint()
     folder = source.cached.path
     assert folder.exists()
     del source
     gc.collect()
     assert not folder.exists()
-    source = hoag.blocks(begin, cache=None)
+    source = hoag.partitions(begin, cache=None)
     same(source, X, y)
     assert len(calls) > 3
 
@@ -274,21 +274,21 @@ def test_iterables_are_kept_while_the_source_lives(rows):
 def test_what_is_used_up_is_refused(rows):
     X, y, _ = rows
     with pytest.raises(hoag.InvalidInput, match="generator can be gone through only once"):
-        hoag.blocks((X, y) for _ in range(3))
+        hoag.partitions((X, y) for _ in range(3))
     once = iter([(X, y), (X, y)])
-    source = hoag.blocks(lambda: once, cache=None)
+    source = hoag.partitions(lambda: once, cache=None)
     with pytest.raises(hoag.InvalidInput, match="used up after one pass"):
         source.read(0)
     with pytest.raises(hoag.InvalidInput, match="no rows"):
-        hoag.blocks(lambda: once)
-    with pytest.raises(hoag.InvalidInput, match=r"Piece 0 is ndarray: give \(X, y\)"):
-        hoag.blocks(lambda: iter([X]))
-    with pytest.raises(hoag.InvalidInput, match="4 columns in row 0 of piece 1, and 5 before"):
-        hoag.blocks(lambda: iter([(X, y), (X[:, :4], y)]))
+        hoag.partitions(lambda: once)
+    with pytest.raises(hoag.InvalidInput, match=r"Partition 0 is ndarray: give \(X, y\)"):
+        hoag.partitions(lambda: iter([X]))
+    with pytest.raises(hoag.InvalidInput, match="4 columns in row 0 of partition 1, and 5 before"):
+        hoag.partitions(lambda: iter([(X, y), (X[:, :4], y)]))
     with pytest.raises(hoag.InvalidInput, match="frame is in memory"):
-        hoag.blocks(pd.DataFrame(X))
+        hoag.partitions(pd.DataFrame(X))
     with pytest.raises(hoag.InvalidInput, match="int is nothing"):
-        hoag.blocks(3)
+        hoag.partitions(3)
 
 
 # ---- svmlight
@@ -299,7 +299,7 @@ def test_what_is_used_up_is_refused(rows):
     n=st.integers(1, 20), d=st.integers(1, 30), zero=st.booleans(), seed=st.integers(0, 99),
     size=st.sampled_from([100, 2**24]), packed=st.booleans(),
 )  # fmt: skip
-def test_svmlight_in_pieces(tmp_path_factory, n, d, zero, seed, size, packed):
+def test_svmlight_in_partitions(tmp_path_factory, n, d, zero, seed, size, packed):
     folder = tmp_path_factory.mktemp("svm")
     X = sparse.random(n, d, 0.3, format="csr", random_state=seed)
     y = np.random.default_rng(seed).integers(-1, 2, n).astype(float)
@@ -314,12 +314,12 @@ def test_svmlight_in_pieces(tmp_path_factory, n, d, zero, seed, size, packed):
         path = folder / "t.svm.gz"
         path.write_bytes(gzip.compress((folder / "t.svm").read_bytes()))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hoag._data.svmlight.PIECE_BYTES", size)
+        patched.setattr("hoag._data.svmlight.PARTITION_BYTES", size)
         for cache in ("auto", None):
-            source = hoag.blocks(path, cache=cache)
+            source = hoag.partitions(path, cache=cache)
             same(source, expected, labels)
             same(source.like(path), expected, labels)
-            wide = hoag.blocks(path, features=d + 5, cache=cache)
+            wide = hoag.partitions(path, features=d + 5, cache=cache)
             assert wide.read(0).X.shape[1] == wide.features == d + 5
 
 
@@ -327,18 +327,18 @@ def test_svmlight_that_is_none(tmp_path):
     path = tmp_path / "t.svm"
     path.write_text("1 1:2\n# a line and no row\n1 1:2 3:1\n-1 abc\n")
     with pytest.raises(hoag.InvalidInput, match="line 4 starts with '-1 abc'"):
-        hoag.blocks(path)
+        hoag.partitions(path)
     assert not list((tmp_path / ".hoag-blocks").glob("*/"))
     path.write_text("1 1:2\n1 1:2 3:1\n")
     with pytest.raises(hoag.InvalidInput, match="features=2, and the files have 3"):
-        hoag.blocks(path, features=2)
-    source = hoag.blocks(path)
+        hoag.partitions(path, features=2)
+    source = hoag.partitions(path)
     (tmp_path / "new.svm").write_text("1 4:1\n")
     with pytest.raises(hoag.InvalidInput, match="line 1 has the feature 4, and there are 3"):
         source.like(tmp_path / "new.svm")
     path.write_text("")
     with pytest.raises(hoag.InvalidInput, match="no rows"):
-        hoag.blocks(path)
+        hoag.partitions(path)
 
 
 # ---- tables
@@ -371,12 +371,14 @@ def test_tables_are_encoded_as_the_command_line_does(tmp_path, frame, name, stan
     path = written(frame, tmp_path / name)
     X, names = as_the_command_line(frame, standardise)
     columns = ["a", "colour", "b", "flag"]
-    source = hoag.blocks(path, "y", columns=columns, rows=64, cache=cache, standardise=standardise)
+    source = hoag.partitions(
+        path, "y", columns=columns, rows=64, cache=cache, standardise=standardise
+    )
     assert source.names == names
     same(source, X, frame.y.to_numpy(str), rtol=1e-13)
-    assert source.pieces == 5
+    assert source.partitions == 5
     assert json.loads(json.dumps(source.encoding)) == source.encoding
-    weighed = hoag.blocks(path, "y", weight="w", rows=64, cache=cache)
+    weighed = hoag.partitions(path, "y", weight="w", rows=64, cache=cache)
     assert weighed.names == names
     np.testing.assert_array_equal(joined(weighed)[2], frame.w)
     known = frame.a.notna()
@@ -388,7 +390,7 @@ def test_tables_are_encoded_as_the_command_line_does(tmp_path, frame, name, stan
 @given(
     n=st.integers(1, 50), rows=st.integers(1, 20), group=st.integers(1, 30), seed=st.integers(0, 9)
 )
-def test_row_groups_of_any_size_become_pieces(tmp_path_factory, n, rows, group, seed):
+def test_row_groups_of_any_size_become_partitions(tmp_path_factory, n, rows, group, seed):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     folder = tmp_path_factory.mktemp("groups")
@@ -396,8 +398,10 @@ def test_row_groups_of_any_size_become_pieces(tmp_path_factory, n, rows, group, 
     table = pd.DataFrame({"a": rng.normal(size=n).astype("f4"), "b": rng.integers(0, 9, n)})
     table["y"] = rng.normal(size=n)
     pq.write_table(pa.Table.from_pandas(table), folder / "t.parquet", row_group_size=group)
-    source = hoag.blocks(folder / "t.parquet", "y", rows=rows)
-    assert [source.read(i).rows for i in range(source.pieces - 1)] == [rows] * (source.pieces - 1)
+    source = hoag.partitions(folder / "t.parquet", "y", rows=rows)
+    assert [source.read(i).rows for i in range(source.partitions - 1)] == [rows] * (
+        source.partitions - 1
+    )
     same(source, table[["a", "b"]].to_numpy(float), table.y.to_numpy())
 
 
@@ -406,7 +410,7 @@ def test_many_categories_are_sparse(tmp_path):
     table = pd.DataFrame({"x": rng.normal(size=400), "city": rng.integers(0, 30, 400)})
     table["y"] = rng.integers(0, 2, 400)
     path = written(table, tmp_path / "t.csv")
-    source = hoag.blocks(path, "y", categories=["city"], dtype=np.float32, rows=100)
+    source = hoag.partitions(path, "y", categories=["city"], dtype=np.float32, rows=100)
     X = source.read(0).X
     assert sparse.issparse(X)
     assert X.dtype == np.float32
@@ -422,17 +426,17 @@ def test_many_categories_are_sparse(tmp_path):
 
 def test_new_rows_with_the_encoding_of_others(tmp_path, frame):
     path = written(frame, tmp_path / "t.parquet")
-    source = hoag.blocks(path, "y", columns=["a", "colour", "b"], standardise=True)
+    source = hoag.partitions(path, "y", columns=["a", "colour", "b"], standardise=True)
     new = pd.DataFrame(
         {"colour": ["pink", "red", None], "b": [1, None, 3], "a": [5.0, 6.0, None], "z": [0, 0, 0]}
     )
     for name in ("new.csv", "new.parquet"):
         other = source.like(written(new, tmp_path / name))
         assert other.names == source.names
-        piece = other.read(0)
-        assert np.isnan(piece.y).all()
+        partition = other.read(0)
+        assert np.isnan(partition.y).all()
         mean, scale = (np.array(source.encoding[key]) for key in ("means", "scales"))
-        dense = dict(zip(source.names, piece.X.T, strict=True))
+        dense = dict(zip(source.names, partition.X.T, strict=True))
         np.testing.assert_allclose(dense["a"], [*((new.a[:2] - mean[0]) / scale[0]), 0.0])
         np.testing.assert_allclose(dense["b"][1], 0.0, atol=1e-15)
         np.testing.assert_array_equal(dense["a missing"], [0, 0, 1])
@@ -447,37 +451,37 @@ def test_new_rows_with_the_encoding_of_others(tmp_path, frame):
 def test_several_files_and_the_first_one_empty(tmp_path, frame):
     for k, part in enumerate((frame[:0], frame[:100], frame[100:])):
         written(part, tmp_path / f"part{k}.csv")
-    source = hoag.blocks(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
+    source = hoag.partitions(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
     X = frame[["a", "b"]].assign(gap=frame.a.isna()).fillna({"a": frame.a.mean()})
     same(source, X.to_numpy(float), frame.y.to_numpy(str), rtol=1e-14)
-    assert source.pieces == 2
+    assert source.partitions == 2
     written(frame.assign(b="text"), tmp_path / "part3.csv")
     with pytest.raises(hoag.InvalidInput, match=r"part3\.csv has 'text' in line 2, in column 2"):
-        hoag.blocks(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
+        hoag.partitions(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
     for k in (1, 2):
         written(frame.assign(b="text" if k == 2 else 1), tmp_path / f"p{k}.parquet")
     with pytest.raises(hoag.InvalidInput, match=r"'b' holds a number .* text in .*p2\.parquet"):
-        hoag.blocks(str(tmp_path / "p*.parquet"), "y", columns=["a", "b"])
+        hoag.partitions(str(tmp_path / "p*.parquet"), "y", columns=["a", "b"])
 
 
 def test_csv_as_others_write_it(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.csv"
     path.write_bytes('größe;"y"\n1,5;ja\n?;nein\n2,5;"a\nb"\n'.encode("cp1252"))
-    source = hoag.blocks(path, "y", dialect={"na": ["?"]})
+    source = hoag.partitions(path, "y", dialect={"na": ["?"]})
     same(source, np.array([[1.5, 0], [2, 1], [2.5, 0]]), ["ja", "nein", "a\nb"])
     assert source.names == ["größe", "größe missing"]
     path.write_text("a,y\n1,2\n1,2,3\n")
     with pytest.raises(
         hoag.InvalidInput, match=r"t\.csv cannot be read as CSV: line 3: Expected 2"
     ):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
     path.write_text("")
     with pytest.raises(hoag.InvalidInput, match="is empty: the first line"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
     path.write_text("a,y\n")
     with pytest.raises(hoag.InvalidInput, match="no rows"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
 
 
 def test_a_whole_target_that_is_not_whole_later(tmp_path):
@@ -487,7 +491,7 @@ def test_a_whole_target_that_is_not_whole_later(tmp_path):
     pd.DataFrame({"x": y, "y": [*map(str, range(99999)), "0.5"]}).to_csv(
         tmp_path / "t.csv", index=False
     )
-    same(hoag.blocks(tmp_path / "t.csv", "y"), y[:, None], y)
+    same(hoag.partitions(tmp_path / "t.csv", "y"), y[:, None], y)
 
 
 def test_tables_that_cannot_be_used(tmp_path, frame):
@@ -504,28 +508,28 @@ def test_tables_that_cannot_be_used(tmp_path, frame):
         ({"target": "a"}, "target 'a' is missing in row 0 of"),
     ):
         with pytest.raises(hoag.InvalidInput, match=told):
-            hoag.blocks(path, **call)
+            hoag.partitions(path, **call)
     frame["b"] = np.where(np.arange(300) == 40, np.inf, 1.0)
     with pytest.raises(hoag.InvalidInput, match=r"X is inf in row 40 of .*quet, column 1 \('b'\)"):
-        hoag.blocks(written(frame, path), "y")
+        hoag.partitions(written(frame, path), "y")
     frame["b"], frame["when"] = 1, pd.Timestamp("2020-01-01")
     with pytest.raises(hoag.InvalidInput, match=r"'when' of .* holds timestamp"):
-        hoag.blocks(written(frame, path), "y")
+        hoag.partitions(written(frame, path), "y")
     many = pd.DataFrame({"id": [f"r{k}" for k in range(1200)], "y": 1})
     with pytest.raises(hoag.InvalidInput, match="'id' has more than 1000 different values"):
-        hoag.blocks(written(many, path), "y")
-    assert hoag.blocks(path, "y", categories=["id"]).features == 1200
+        hoag.partitions(written(many, path), "y")
+    assert hoag.partitions(path, "y", categories=["id"]).features == 1200
     path.write_bytes(b"PAR1 nothing")
     with pytest.raises(hoag.InvalidInput, match=r"t\.parquet cannot be read as Parquet"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
     (tmp_path / "t.xls").write_text("")
     with pytest.raises(hoag.InvalidInput, match="not a kind of file"):
-        hoag.blocks(tmp_path / "t.xls", "y")
+        hoag.partitions(tmp_path / "t.xls", "y")
     with pytest.raises(hoag.InvalidInput, match="is a folder"):
-        hoag.blocks(tmp_path, "y")
+        hoag.partitions(tmp_path, "y")
     (tmp_path / "t.svm").write_text("1 1:1")
     with pytest.raises(hoag.InvalidInput, match="Files of one kind"):
-        hoag.blocks([path, tmp_path / "t.svm"], "y")
+        hoag.partitions([path, tmp_path / "t.svm"], "y")
 
 
 # ---- the cache
@@ -533,7 +537,7 @@ def test_tables_that_cannot_be_used(tmp_path, frame):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often a piece was parsed."""
+    """How often a partition was parsed."""
     from hoag._data.tables import Tables
 
     calls, before = [], Tables._raw
@@ -548,30 +552,30 @@ def counted(monkeypatch):
 
 def test_a_cache_is_used_again_until_the_file_changes(tmp_path, frame, counted):
     path = written(frame, tmp_path / "t.csv")
-    first = hoag.blocks(path, "y", rows=100)
+    first = hoag.partitions(path, "y", rows=100)
     assert len(counted) == 3
     assert first.cached.path.is_dir()
     assert first.cached.bytes == sum(
         f.stat().st_size for f in first.cached.path.iterdir() if f.name != "manifest.json"
     )
     assert "parsed once from CSV" in repr(first)
-    again = hoag.blocks(path, "y", rows=100, standardise=True)
+    again = hoag.partitions(path, "y", rows=100, standardise=True)
     assert len(counted) == 3
     assert again.cached == first.cached
     assert again.encoding["means"] == first.encoding["means"]
     assert again.fingerprint() != first.fingerprint()
-    assert hoag.blocks(path, "y", rows=100).fingerprint() == first.fingerprint()
-    hoag.blocks(path, "y", rows=100, dtype=np.float32)
+    assert hoag.partitions(path, "y", rows=100).fingerprint() == first.fingerprint()
+    hoag.partitions(path, "y", rows=100, dtype=np.float32)
     assert len(counted) == 6
     written(frame[:250], path)
-    assert hoag.blocks(path, "y", rows=100).n == 250
+    assert hoag.partitions(path, "y", rows=100).n == 250
     assert len(counted) == 9
 
 
 @pytest.mark.parametrize("harm", ["half", "cut", "manifest", "gone", "version", "stray"])
 def test_a_damaged_cache_is_made_again(tmp_path, frame, counted, harm):
     path = written(frame, tmp_path / "t.csv")
-    source = hoag.blocks(path, "y", rows=100, cache=tmp_path / "c")
+    source = hoag.partitions(path, "y", rows=100, cache=tmp_path / "c")
     expected, folder = joined(source), source.cached.path
     manifest = folder / "manifest.json"
     if harm == "half":
@@ -588,7 +592,7 @@ def test_a_damaged_cache_is_made_again(tmp_path, frame, counted, harm):
     else:
         (folder / "stray").write_text("")
     before = len(counted)
-    found = joined(hoag.blocks(path, "y", rows=100, cache=tmp_path / "c"))
+    found = joined(hoag.partitions(path, "y", rows=100, cache=tmp_path / "c"))
     assert len(counted) == before + 3
     for one, other in zip(found, expected, strict=True):
         assert one.tobytes() == other.tobytes()
@@ -601,14 +605,14 @@ def test_rows_below_a_header_are_counted_as_the_command_line_does(tmp_path, fram
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
     with pytest.raises(hoag.InvalidInput, match=r"missing in row 3 below the header of .*t\.csv"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
 
 
 def test_an_error_leaves_no_half_a_cache(tmp_path, frame):
     frame.loc[290, "y"] = None
     path = written(frame, tmp_path / "t.parquet")
     with pytest.raises(hoag.InvalidInput, match="missing in row 290 of"):
-        hoag.blocks(path, "y", rows=100)
+        hoag.partitions(path, "y", rows=100)
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
 
 
@@ -616,7 +620,7 @@ def test_where_a_cache_goes(tmp_path, frame, monkeypatch):
     path = written(frame, tmp_path / "t.csv")
     monkeypatch.setenv("HOAG_CACHE", str(tmp_path / "user"))
     monkeypatch.setattr("hoag._data.cache._writable", lambda folder: False)
-    source = hoag.blocks(path, "y")
+    source = hoag.partitions(path, "y")
     assert source.cached.path.parent == tmp_path / "user" / "blocks"
     assert not (tmp_path / ".hoag-blocks").exists()
 
@@ -625,7 +629,7 @@ def test_no_package_no_table(tmp_path, frame, monkeypatch):
     path = written(frame, tmp_path / "t.parquet")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
 
 
 # ---- one pass
@@ -644,7 +648,7 @@ def test_streamed_moments_are_those_of_memory(cuts, offset, weighted, holes, see
     if holes:
         X[rng.uniform(size=X.shape) < 0.2] = np.nan
         X[:50, 0] = np.nan
-    moments = Moments(3)
+    moments = ColumnStatistics(3)
     ends = [0, *sorted(cuts), 500]
     for start, stop in pairwise(ends):
         moments.add(X[start:stop], None if weight is None else weight[start:stop])
@@ -669,12 +673,12 @@ def test_arrays_are_standardised(rows, dtype):
     X = X + np.array([0, 1, 10, 100, 1000])
     centre = np.average(X, axis=0, weights=weight)
     scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=weight))
-    source = hoag.blocks((X.astype(dtype), y, weight), rows=50, standardise=True)
+    source = hoag.partitions((X.astype(dtype), y, weight), rows=50, standardise=True)
     tol = 1e-12 if dtype == np.float64 else 2e-4
     same(source, ((X - centre) / scale).astype(dtype), y, weight, rtol=tol)
     assert source.read(0).X.dtype == dtype
     S = sparse.random(257, 20, 0.2, format="csr", random_state=0)
-    source = hoag.blocks((S, y), rows=50, standardise=True)
+    source = hoag.partitions((S, y), rows=50, standardise=True)
     same(source, S.toarray() / S.toarray().std(axis=0), y, rtol=1e-12)
     assert sparse.issparse(source.read(0).X)
     new = source.like((S[:10], y[:10]))
@@ -688,19 +692,22 @@ def test_nothing_is_read_that_need_not_be(tmp_path, rows, monkeypatch):
     X, y, _ = rows
     np.save(tmp_path / "X.npy", X)
     monkeypatch.setattr("hoag._data.arrays.OnDisk.take", lambda *args: pytest.fail("was read"))
-    source = hoag.blocks(tmp_path / "X.npy", y, rows=10)
-    assert (source.pieces, source.n, source.features) == (26, 257, 5)
+    source = hoag.partitions(tmp_path / "X.npy", y, rows=10)
+    assert (source.partitions, source.n, source.features) == (26, 257, 5)
 
 
 def test_fingerprints_tell_data_apart(tmp_path, rows):
     X, y, _ = rows
-    told = {hoag.blocks((X, y)).fingerprint(), hoag.blocks((X + 1, y)).fingerprint()}
-    told |= {hoag.blocks((X, y + 1)).fingerprint(), hoag.blocks((X, y), rows=9).fingerprint()}
+    told = {hoag.partitions((X, y)).fingerprint(), hoag.partitions((X + 1, y)).fingerprint()}
+    told |= {
+        hoag.partitions((X, y + 1)).fingerprint(),
+        hoag.partitions((X, y), rows=9).fingerprint(),
+    }
     assert len(told) == 4
     big = np.zeros((3 * 10**6, 4))
-    before = hoag.blocks((big, big[:, 0])).fingerprint()
+    before = hoag.partitions((big, big[:, 0])).fingerprint()
     big[-1] = 1
-    assert hoag.blocks((big, big[:, 0])).fingerprint() != before
+    assert hoag.partitions((big, big[:, 0])).fingerprint() != before
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
@@ -709,10 +716,10 @@ def test_sources_go_to_other_processes(tmp_path, frame, rows, name):
     X, y, _ = rows
     np.save(tmp_path / "X.npy", X)
     for source in (
-        hoag.blocks(path, "y", rows=90),
-        hoag.blocks(path, "y", rows=90, cache=None),
-        hoag.blocks(tmp_path / "X.npy", y),
-        hoag.blocks((X, y)),
+        hoag.partitions(path, "y", rows=90),
+        hoag.partitions(path, "y", rows=90, cache=None),
+        hoag.partitions(tmp_path / "X.npy", y),
+        hoag.partitions((X, y)),
     ):
         other = pickle.loads(pickle.dumps(source))
         assert other.fingerprint() == source.fingerprint()
@@ -722,30 +729,30 @@ def test_sources_go_to_other_processes(tmp_path, frame, rows, name):
 
 def test_an_engine_reads_ahead(tmp_path, frame):
     path = written(frame, tmp_path / "t.parquet")
-    source = hoag.blocks(path, "y", rows=32, standardise=True)
-    engine = data.Local(source)
-    total = engine.total(lambda piece: piece.X.sum(axis=0))
+    source = hoag.partitions(path, "y", rows=32, standardise=True)
+    engine = data.LocalEngine(source)
+    total = engine.total(lambda partition: partition.X.sum(axis=0))
     assert total[0] == pytest.approx(0, abs=1e-10)
     assert engine.names[0] == "a"
 
 
 def test_an_encoding_that_was_saved_reads_new_rows(tmp_path, frame):
-    source = hoag.blocks(written(frame, tmp_path / "t.parquet"), "y", standardise=True)
+    source = hoag.partitions(written(frame, tmp_path / "t.parquet"), "y", standardise=True)
     saved = json.loads(json.dumps(source.encoding))
     gone = frame.assign(flag=None).drop(columns="y")[:20]
-    new = hoag.blocks(written(gone, tmp_path / "new.csv"), encoding=saved)
+    new = hoag.partitions(written(gone, tmp_path / "new.csv"), encoding=saved)
     assert new.names == source.names
     expected = source.read(0).X[:20].copy()
     expected[:, source.names.index("flag")] = round(frame.flag.mean())
     np.testing.assert_allclose(new.read(0).X, expected, rtol=1e-12, atol=1e-12)
     path = written(frame.assign(b="text"), tmp_path / "bad.csv")
     with pytest.raises(hoag.InvalidInput, match=r"'b' holds a number .* text in .*bad\.csv"):
-        hoag.blocks(path, encoding=saved)
+        hoag.partitions(path, encoding=saved)
 
 
 def test_names_that_would_be_alike_are_told_apart(tmp_path):
     table = pd.DataFrame({"a_b": [1.0, 2.0], "a": ["b", "c"], "y": [0, 1]})
-    source = hoag.blocks(written(table, tmp_path / "t.parquet"), "y")
+    source = hoag.partitions(written(table, tmp_path / "t.parquet"), "y")
     assert source.names == ["numbers__a_b", "categories__a_b", "categories__a_c"]
 
 
@@ -753,16 +760,16 @@ def test_more_features_than_were_seen_have_a_cache_of_their_own(tmp_path):
     path = tmp_path / "t.svm"
     path.write_text("1 1:2 3:1\n0 2:1\n")
     for features in (None, 7, None, 3):
-        assert hoag.blocks(path, features=features).features == (features or 3)
+        assert hoag.partitions(path, features=features).features == (features or 3)
     with pytest.raises(hoag.InvalidInput, match="features=4, and X has 3 columns"):
-        hoag.blocks((np.eye(3), [0, 1, 1]), features=4)
+        hoag.partitions((np.eye(3), [0, 1, 1]), features=4)
 
 
 def test_new_rows_of_an_archive_without_y(tmp_path, rows):
     X, y, _ = rows
     np.savez_compressed(tmp_path / "all.npz", X=X, y=y)
     np.savez_compressed(tmp_path / "new.npz", X=X[:9])
-    source = hoag.blocks(tmp_path / "all.npz", standardise=True)
+    source = hoag.partitions(tmp_path / "all.npz", standardise=True)
     new = source.like(tmp_path / "new.npz").read(0)
     np.testing.assert_array_equal(new.X, source.read(0).X[:9])
     assert np.isnan(new.y).all()
@@ -777,7 +784,7 @@ def test_a_full_disk_is_said(tmp_path, frame, monkeypatch):
     path = written(frame, tmp_path / "t.csv")
     monkeypatch.setattr("hoag._data.cache.np.save", full)
     with pytest.raises(OSError, match=r"no room for the cache .* cache=None"):
-        hoag.blocks(path, "y")
+        hoag.partitions(path, "y")
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
 
 
@@ -785,9 +792,9 @@ def test_standardising_leaves_the_array_of_somebody_as_it_was(rows):
     X, y, _ = rows
     before = X.copy()
     for source in (
-        hoag.blocks((X, y), standardise=True),
-        hoag.blocks([(X, y)], standardise=True),
-        hoag.blocks(lambda: iter([(X, y)]), standardise=True, cache=None),
+        hoag.partitions((X, y), standardise=True),
+        hoag.partitions([(X, y)], standardise=True),
+        hoag.partitions(lambda: iter([(X, y)]), standardise=True, cache=None),
     ):
         for _ in range(2):
             np.testing.assert_allclose(source.read(0).X.std(axis=0), 1)
@@ -799,7 +806,7 @@ def test_another_folder_is_no_matter(tmp_path, rows, monkeypatch):
     np.save(tmp_path / "X.npy", X)
     np.savez_compressed(tmp_path / "all.npz", X=X, y=y)
     monkeypatch.chdir(tmp_path)
-    sources = hoag.blocks("X.npy", y), hoag.blocks("all.npz", cache="c")
+    sources = hoag.partitions("X.npy", y), hoag.partitions("all.npz", cache="c")
     monkeypatch.chdir(tmp_path.parent)
     for source in sources:
         same(source, X, y)

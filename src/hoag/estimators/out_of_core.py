@@ -1,4 +1,4 @@
-"""Fitting a linear model to rows that are elsewhere: in files, in pieces, on workers."""
+"""Fitting a linear model to out-of-core data: partitions in files or on workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,16 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
-from hoag._data.checks import wrong_number, wrong_weight, wrong_y
-from hoag._data.engine import Engine, Local
-from hoag._data.piece import Source
+from hoag._data.checks import check_partitions, wrong_number, wrong_side
+from hoag._data.engine import Engine, LocalEngine
+from hoag._data.source import Source
 from hoag._glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
 from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag._glm.lens import Lens
 from hoag._glm.make import as_penalty
 from hoag._glm.model import LinearModel
-from hoag._glm.partitioned import CellSums, PartitionedDesign, ToDesign, partitioned_rows
+from hoag._glm.partition_rows import PartitionedRows
+from hoag._glm.partitioned import CellSums, PartitionedDesign, ToDesign, labelled
 from hoag._glm.partitioned_model import (
     PartitionedFold,
     PartitionedModel,
@@ -30,43 +31,43 @@ from hoag._glm.partitioned_model import (
 )
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.targets import Target
-from hoag.estimators.far_column import FarColumn, Seen
-from hoag.estimators.far_units import Measure, Unseen, joined, units_of
+from hoag.estimators.column import PartitionedColumn
+from hoag.estimators.partition_units import Measure, ToCells, joined, units_of
 from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units
 from hoag.problems import Ledger
 
-# So many entries of a sample are kept at hand; spaces of all folds then take 30 times as much.
+# So many entries of a sample are kept in memory; spaces of all folds then take 30 times as much.
 SAMPLE_ENTRIES = 4e6
-# Rows of so many entries are kept at hand whole: half as many again take less time than reads.
+# Rows of so many entries are kept in memory whole: half as many again take less time than passes.
 WHOLE = 1.5
 
 
 def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
-    """Where the rows of X are, if they are not in memory; None if they are.
+    """The partitions of X, if it is out-of-core data; None if it is in memory.
 
-    This is the border where such data enter: a source that hoag.blocks made, or an engine, which
-    have y and weights of their own; or collections of Dask.
+    This is the border where such data enter: a source that hoag.partitions made, or an engine,
+    which have y and weights of their own; or collections of Dask.
     """
     check_given(X=X, y=y, sample_weight=sample_weight)
-    if not is_elsewhere(X):
+    if not is_out_of_core(X):
         return None
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
             raise InvalidInput(
-                "Rows in pieces have their y and weights with them: name them in "
-                'hoag.blocks(..., target="...", weight="..."), and call fit(source) alone.'
+                "Partitions have their y and weights with them: name these in "
+                'hoag.partitions(..., target="...", weight="..."), and call fit(source) alone.'
             )
-        return Local(X) if isinstance(X, Source) else X
+        return LocalEngine(X) if isinstance(X, Source) else X
     from hoag.dask import engine
 
     found: Engine = engine(X, y, sample_weight)
     return found
 
 
-def is_elsewhere(X: Any) -> bool:
+def is_out_of_core(X: Any) -> bool:
     """Whether X is what `adopt` takes."""
     if isinstance(X, (Source, Engine)):
         return True
@@ -76,21 +77,21 @@ def is_elsewhere(X: Any) -> bool:
 def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, Any, Any]:
     """What a score is of: X, y and the weights.
 
-    Rows in pieces have y and weights of their own, which are brought here; those that are given
-    beside X, or beside pieces in their place, are taken as they are.
+    Partitions have y and weights of their own, which are gathered; those that are given beside X,
+    or beside partitions in their place, are taken as they are.
     """
     check_given(X=X, y=y, sample_weight=sample_weight)
     own = isinstance(X, (Source, Engine))
     if y is None and not own:
         raise InvalidInput(
-            "score needs the y of these rows: call score(X, y). Only rows in pieces, of "
-            "hoag.blocks, have it with them."
+            "score needs the y of these rows: call score(X, y). Only sources, as of "
+            "hoag.partitions, have it with them."
         )
-    if (own and y is not None) or not is_elsewhere(X):
+    if (own and y is not None) or not is_out_of_core(X):
         return X, y, sample_weight
     if own and sample_weight is not None:
         raise InvalidInput(
-            "Rows in pieces have their weights with them, and these are given for rows whose y is "
+            "Partitions have their weights with them, and these are given for rows whose y is "
             "not: call score(source) alone, or score(source, y, sample_weight)."
         )
     engine = adopt(X, y, sample_weight)
@@ -103,32 +104,28 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     if found.dtype.kind == "f" and np.all(np.isnan(found)):
         raise InvalidInput(
             "These rows have no y to compare predictions with: name it, as in "
-            'hoag.blocks(..., target="...") or source.like(..., target="..."), or call '
+            'hoag.partitions(..., target="...") or source.like(..., target="..."), or call '
             "score(source, y)."
         )
-    first = 0
-    for i, (own_y, weight) in enumerate(kept):
-        if (wrong := wrong_y(own_y) or wrong_weight(weight)) is not None:
-            raise wrong.in_piece(i, first)
-        first += len(own_y)
+    check_partitions((len(y), wrong_side(y, weight)) for y, weight in kept)
     weighted = any(own is not None for own in weights)
     each = [np.ones(len(y)) if own is None else own for y, own in kept]
     return engine, found, np.concatenate(each) if weighted else None
 
 
-def _y_and_weights(piece: Any) -> tuple[Any, Array | None]:
-    return np.asarray(piece.y), piece.weight
+def _y_and_weights(partition: Any) -> tuple[Any, Array | None]:
+    return np.asarray(partition.y), partition.weight
 
 
 @dataclass(frozen=True, eq=False)
-class FarData:
-    """What one read of all rows says: units, folds, and the cells of rows."""
+class OutOfCoreData:
+    """What the first pass over the data says: units, folds, and the cells of rows."""
 
     design: PartitionedDesign
     units: Units
     target: Target  # of no rows
     unseen: npt.NDArray[np.bool_]  # folds that train on no row of some class
-    reads: float
+    passes: float
     penalties: Sequence[Array | None]  # what penalties on columns weigh in each fold; None for 1
 
     def folds(self, shares: Shares) -> tuple[list[LinearModel], Callable[[], LinearModel]]:
@@ -162,14 +159,14 @@ class FarData:
         return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.design.predictor))
 
 
-def read(
+def first_pass(
     engine: Engine,
-    column: FarColumn,
+    column: PartitionedColumn,
     reading: Reading,
     rule: FoldRule,
     standardize: bool = False,
-) -> FarData:
-    """All rows once: their units, how many each block has, and a sample."""
+) -> OutOfCoreData:
+    """One pass over the data: units, how many rows each cell has, and a sample."""
     before, target = engine.reads, reading.target(column.nothing)
     unseen = np.zeros(len(rule.patterns.train), dtype=bool)
     if target.classes is not None:
@@ -181,46 +178,45 @@ def read(
     B = rule.patterns.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
-    most = WHOLE * SAMPLE_ENTRIES / engine.pieces
+    most = WHOLE * SAMPLE_ENTRIES / engine.partitions
     measure = Measure(first, reading.centre, most, B, engine.names, standardize)
-    known = engine.total(measure, prepare=Unseen(rule, reading.weigh, engine.features))
-    unit = WEIGHT / known.total
-    made: list[ToDesign] = []
+    known = engine.total(measure, prepare=ToCells(rule, reading.weigh, engine.features))
+    unit = WEIGHT / known.about.total
 
-    def rows(lens: Lens) -> Any:
-        made.append(ToDesign(rule, lens, reading.target, reading.weigh, unit))
-        return partitioned_rows(engine, made[0], known.rows, known.entries, known.is_sparse)
+    def rows(lens: Lens) -> PartitionedRows:
+        prepare = ToDesign(rule, lens, reading.target, reading.weigh, unit)
+        return PartitionedRows(engine, prepare, known.rows, known.entries, known.is_sparse)
 
-    u, _ = units_of(known, reading.centre, rows)
-    squares = u.squares + WEIGHT * ((known.mean - u.mean) / u.c) ** 2  # about 0
+    u = units_of(known, reading.centre, rows)
+    squares = u.squares + WEIGHT * ((known.about.mean - u.mean) / u.c) ** 2  # about 0
     design = PartitionedDesign(
         *(rule.patterns.train, rule.patterns.test, target.loss, target.outer),
         predictor=target.design(u.rows),
         engine=engine,
-        prepare=made[0],
+        prepare=cast(PartitionedRows, u.rows).prepare,
         known=CellSums(known.counts, unit * known.weights, squares),
         sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
     columns: Sequence[Array | None] = [None] * len(rule.patterns.train)
     if known.spreads is not None:
         columns = list(known.spreads.penalties(rule.patterns.train, absorbed=reading.centre))
-    return FarData(design, reading.units(u), target, unseen, engine.reads - before, columns)
+    return OutOfCoreData(design, reading.units(u), target, unseen, engine.reads - before, columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """(number, piece) ↦ the weight of the rows of every block and class, (B, classes)."""
+    """(number, partition) ↦ the weight of the rows of every cell and class, (B, classes)."""
 
     rule: FoldRule
     classes: npt.NDArray[Any]
     weigh: Any
 
     def __call__(self, numbered: tuple[int, Any]) -> Array:
-        i, piece = numbered
-        weights: Array = Seen(None, self.weigh, _weights)(piece)
-        labels, C = self.rule.labels(i, piece.y), len(self.classes)
+        i, partition = numbered
+        weights, labels = labelled(self.rule, self.weigh, i, partition)
+        C = len(self.classes)
         B, used = self.rule.patterns.train.shape[1], labels >= 0
-        codes = labels * C + np.searchsorted(self.classes, piece.y)
+        codes = labels * C + np.searchsorted(self.classes, partition.y)
         found = np.bincount(codes[used], weights[used], B * C).reshape(B, C)
         return np.asarray(found, dtype=float)
 
@@ -229,11 +225,11 @@ def _weights(y: Any, weights: Array) -> Array:
     return weights
 
 
-def _numbered(i: int, piece: Any) -> tuple[int, Any]:
-    return i, piece
+def _numbered(i: int, partition: Any) -> tuple[int, Any]:
+    return i, partition
 
 
-def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) -> FoldRule:
+def rule_of(cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = None) -> FoldRule:
     """Which rows are held out together: as scikit-learn has it, row for row."""
     cv = 5 if cv is None else cv
     if isinstance(cv, KFold) and not cv.shuffle:
@@ -241,7 +237,7 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
     in_order = isinstance(cv, StratifiedKFold) and not cv.shuffle
     if in_order or (isinstance(cv, Integral) and stratified):
         K = cv.n_splits if in_order else int(cv)
-        fewest = int(column.by_piece.sum(axis=0).min())
+        fewest = int(column.by_partition.sum(axis=0).min())
         if fewest < K:
             warnings.warn(
                 f"The least populated class in y has only {fewest} members, which is less than "
@@ -249,7 +245,7 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
                 UserWarning,
                 stacklevel=LEVEL + 1,
             )
-        return ByClass.of(column.by_piece, column.classes, column.order, K)
+        return ByClass.of(column.by_partition, column.classes, column.order, K)
     if isinstance(cv, Integral):
         return InOrder.of(column.rows, int(cv))
     # Any other splitter sees all of y, and makes lists of all rows.
@@ -260,8 +256,8 @@ def rule_of(cv: Any, column: FarColumn, stratified: bool, groups: Any = None) ->
     return Listed.of(column.rows, splits, int(cv.get_n_splits(np.zeros(len(y)), y, groups)))
 
 
-def _y(piece: Any) -> Any:
-    return np.asarray(piece.y)
+def _y(partition: Any) -> Any:
+    return np.asarray(partition.y)
 
 
 def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:
@@ -277,11 +273,11 @@ class Predicts:
     names: Any = None
 
     def __call__(self, numbered: tuple[int, Any]) -> Array:
-        (i, piece), features = numbered, self.coef.shape[-1]
-        if piece.X.shape[1] != features:
+        (i, partition), features = numbered, self.coef.shape[-1]
+        if partition.X.shape[1] != features:
             raise InvalidInput(
-                f"X has {piece.X.shape[1]} features, and the model was fitted on {features}."
+                f"X has {partition.X.shape[1]} features, and the model was fitted on {features}."
             )
-        if (wrong := wrong_number(piece.X, self.names, fill=False)) is not None:
-            raise wrong.in_piece(i)
-        return np.asarray(piece.X @ self.coef.T + self.intercept)
+        if (wrong := wrong_number(partition.X, self.names, fill=False)) is not None:
+            raise wrong.in_partition(i)
+        return np.asarray(partition.X @ self.coef.T + self.intercept)
