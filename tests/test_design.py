@@ -280,6 +280,24 @@ def test_no_search_asks_for_the_class_of_a_criterion_and_no_archive_knows_one():
             assert not of_criteria
 
 
+def named_files() -> list[tuple[str, str]]:
+    """(page, file) for every file and folder that the map, the glossary and the notes name."""
+    docs = ROOT.parent.parent / "docs"
+    pages = [docs / "design.md", docs / "glossary.md", *sorted((docs / "notes").glob("*.md"))]
+    return [
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`([\w./]+/[\w.]*|[\w]+\.py)`", page.read_text(encoding="utf-8"))
+    ]
+
+
+def test_the_files_that_the_map_and_the_notes_name_are_there():
+    homes = (ROOT, ROOT.parent.parent, ROOT / "_criteria", ROOT / "_glm" / "losses")
+    found = named_files()
+    assert len(found) > 100
+    assert not [each for each in found if not any((home / each[1]).exists() for home in homes)]
+
+
 WALKS = {"sparse": "## One fit, from array to result", "dense": "### The same on few dense columns"}
 
 
