@@ -440,7 +440,7 @@ NOT_TUNED = {
     "_glm.partition_rows.ENTRIES": "memory",
     "estimators.out_of_core.SAMPLE_ENTRIES": "memory",
     "estimators.out_of_core.WHOLE": "memory",
-    "_criteria.leave_one_out.TRIED": "places to look for a limit",
+    "_criteria.curvature.leverage.TRIED": "places to look for a limit",
     "_criteria.leave_one_out.DELETED": "work that more verification is worth",
     "optimize.scan.HALVED": "work that no scan is worth",
     "estimators.path.MUCH": "by definition",

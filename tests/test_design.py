@@ -156,11 +156,7 @@ FACTORISATIONS = {
     *("lobpcg", "cg", "minres", "gmres", "lsmr", "lsqr"),
 }
 # Where they still stand outside of _linalg.
-ELSEWHERE = {
-    *("_criteria/apart.py", "_criteria/bands.py", "_criteria/decomposed.py"),
-    *("_criteria/leave_one_out.py", "_criteria/left_out_bends.py"),
-    *("_criteria/left_out_fits.py", "_criteria/spectral.py", "optimize/newton.py"),
-}
+ELSEWHERE = {"optimize/newton.py"}
 # Other packages' arrays, and pictures.
 FOREIGN = ("_linalg/", "jax/", "torch/", "own/", "plot/")
 
@@ -197,16 +193,13 @@ SELECT = "_criteria/select.py"
 AFFORDABLE = {"FEW", "DIRECT", "DIRECT_WIDE", "CHEAP", "DECOMPOSED", "SAMPLE", "sample_size"}
 # Files that compare sizes, and classes of criteria that are asked for, beside `select`'s.
 COMPARING = {
-    "_criteria/fits.py",
-    "_criteria/leave_one_out.py",
-    "_criteria/left_out_fits.py",
-    "_criteria/spectral.py",
+    *("_criteria/curvature/eigen.py", "_criteria/curvature/leverage.py", "_criteria/fits.py"),
+    *("_criteria/leave_one_out.py", "_criteria/ridge_folds.py"),
 }
 ASKING = {
     ("_criteria/folds.py", "Criterion"),  # what may be added
     ("_criteria/shared_curvature.py", "CellCurvature"),  # asserted
     ("_criteria/sketched.py", "Sampled"),  # a warm start of that name
-    ("_criteria/wrapped.py", "Apart"),
     ("_criteria/wrapped.py", "Wrapped"),
 }
 

@@ -30,7 +30,7 @@ KINDS = {
         lambda: models.folds(models.ridge, *DIABETES),
         ("one eigendecomposition", "decomposition of 10 × 10 is affordable (up to 3000)"),
     ),
-    "Bands": (
+    "BandedRidge": (
         lambda: models.folds(models.ridge, *DIABETES, penalties="per-feature"),
         ("banded ridge", "factor of 10 × 10 is affordable"),
     ),

@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import hoag
 from hoag._core.domain import Box
 from hoag._core.result import Ask, Status
-from hoag._criteria.bands import Bands
 from hoag._criteria.fits import FoldedFits
+from hoag._criteria.ridge_folds import BandedRidge
 from hoag.optimize import Auto, Search, newton
 from hoag.optimize.asks import Chosen, Evaluate, Profile
 from hoag.optimize.run import Run
@@ -62,7 +62,7 @@ BOX = Box(-12.0, 12.0, size=6)
 def test_it_ends_at_the_best_of_many_starts_and_below_one_penalty_for_all(kind, seed):
     problems = folds(kind, seed)
     criterion = hoag.plan(problems)
-    assert isinstance(criterion, FoldedFits if kind == "logistic" else Bands)
+    assert isinstance(criterion, FoldedFits if kind == "logistic" else BandedRidge)
     found = Auto().minimize(criterion, BOX, np.zeros(6))
     assert found.converged, found.status
     assert "Every axis was scanned" in str(found.status)

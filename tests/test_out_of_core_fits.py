@@ -358,7 +358,7 @@ def test_a_fold_of_partitions_answers_all_that_one_in_memory_does(case):
         for own, other in ((apart.train, near.train), (apart.test, near.test)):
             alike(own, other, OF_TERMS)
             alike(own.at(x), other.at(x), OF_TERMS_AT)
-            alike(own.at(x).curve(q), other.at(x).curve(q))
+            alike(own.at(x).hvp(q), other.at(x).hvp(q))
             alike(own.backward(own.forward(q)), other.backward(other.forward(q)))
         if np.isfinite(near.bound(known, q, q)):
             alike(apart.bound(found, q, q), near.bound(known, q, q), rel=1e-8)

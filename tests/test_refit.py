@@ -175,8 +175,8 @@ def levels(rows, columns):
 # What all folds are put into, the problem, and how far apart two columns' penalties are.
 KINDS = {
     "Spectral": (models.ridge, load_diabetes(return_X_y=True), None),
-    "Bands": (models.ridge, load_diabetes(return_X_y=True), np.arange(10) % 2),
-    "BandsApart": (models.ridge, levels(50, 4), np.tile([0, 1], (4, 1))),
+    "BandedRidge": (models.ridge, load_diabetes(return_X_y=True), np.arange(10) % 2),
+    "Separable": (models.ridge, levels(50, 4), np.tile([0, 1], (4, 1))),
     "FoldedFits": (models.logistic, signed(60, 5), None),
     "SharedCurvature": (models.logistic, signed(6300, 60), None),
     "Galerkin": (models.logistic, signed(600, 700), None),
@@ -210,5 +210,5 @@ def test_every_criterion_refits_and_counts_it(kind, wrapped):
     left = np.linalg.norm(point.h_x), point.h_x @ np.linalg.solve(hessian(point), point.h_x)
     assert left[0] <= 1.001e-3 or left[1] <= 0.11e-6 * point.h
     assert cost.passes >= spent.passes > 0
-    if kind not in ("Spectral", "Bands", "BandsApart"):  # whose matrices are the folds' own
+    if kind not in ("Spectral", "BandedRidge", "Separable"):  # whose matrices are the folds' own
         assert cost == spent

@@ -21,9 +21,9 @@ import hoag
 from hoag._core.domain import Box
 from hoag._core.errors import InnerProblemError
 from hoag._criteria.fits import FoldedFits
+from hoag._criteria.ridge_folds import Spectral
 from hoag._criteria.select import plan
 from hoag._criteria.shared_curvature import SharedCurvature
-from hoag._criteria.spectral import Spectral
 from hoag._glm.folds import linear_folds
 from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Huber, Squared

@@ -15,9 +15,9 @@ from sklearn.model_selection import KFold, ShuffleSplit
 import hoag
 from hoag._core.result import Ask
 from hoag._criteria import select
-from hoag._criteria.apart import BandsApart
-from hoag._criteria.bands import Bands
 from hoag._criteria.fits import FoldedFits
+from hoag._criteria.ridge_folds import BandedRidge
+from hoag._criteria.separable import Separable
 from hoag._glm.span import Span, narrowed, wide_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore:lam_.* is on its")
@@ -25,7 +25,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:lam_.* is on its")
 N = 24
 # Two groups of more columns than rows, a narrow one and, where it says so, two free columns.
 SIZES = {"wide": [40, 30], "narrow": [40, 30, 6], "free": [40, 30, 6, 2]}
-CRITERIA = {"logistic": FoldedFits, "multinomial": FoldedFits, "ridge": Bands, "targets": Bands}
+CRITERIA = {
+    "logistic": FoldedFits,
+    "multinomial": FoldedFits,
+    "ridge": BandedRidge,
+    "targets": BandedRidge,
+}
 LAM = np.array([0.5, -1.0, 1.0])
 
 
@@ -139,7 +144,7 @@ def test_targets_with_penalties_of_their_own_share_one_basis():
     groups, lam = bands("narrow"), np.tile(LAM, 3)
     problems = folds("targets", groups[:, None] + 3 * np.arange(3))
     criterion = hoag.plan(problems)
-    assert isinstance(criterion, BandsApart)
+    assert isinstance(criterion, Separable)
     together = criterion.verify(criterion.evaluate(lam), 0.0)
     shared = hoag.plan(folds("targets", groups))
     alike = shared.verify(shared.evaluate(LAM), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag._core.result import Ask
-from hoag._criteria.apart import Apart, BandsApart
-from hoag._criteria.bands import Bands
+from hoag._criteria.base import Traits
+from hoag._criteria.ridge_folds import BandedRidge
+from hoag._criteria.separable import Separable, separated
 
 FOLDS = KFold(4)
 
@@ -50,7 +52,7 @@ def test_bands_agree_with_conjugate_gradients_and_with_differences(targets, inte
     groups = bands(X.shape[1], free)
     A = sparse.csr_array(np.where(X > 2, X, 0.0)) if kind == "sparse" else X
     fast, slow = of(A, Y if targets > 1 else Y[:, 0], groups, intercept)
-    assert isinstance(fast, Bands)
+    assert isinstance(fast, BandedRidge)
     lam = np.array([0.5, -0.5])
     found, truth = fast.evaluate(lam, Ask(hessian=True)), slow.evaluate(lam, 1e-11)
     assert found.value == pytest.approx(truth.value, rel=1e-7)
@@ -88,7 +90,7 @@ def test_a_look_along_the_axes_is_shared_by_targets_at_the_same_penalties():
     penalties[:, 1] = penalties[:, 0]
     penalties[:, 5] = np.repeat(penalties[[0, -1], 5], [2, 6])
     criterion, _ = of(X, Y, np.unique(penalties, return_inverse=True)[1].reshape(8, 6))
-    assert isinstance(criterion, Apart)
+    assert isinstance(criterion, Separable)
     lams = [np.array([0.0, 1.0])] * 3 + [np.array([2.0, -1.0])] * 2
     places = [lam[:, None] + np.array([-6.0, -0.5, 0.0, 3.0, 9.0]) for lam in lams]
     looks, cost = criterion.axes_alike(lams, places)
@@ -111,10 +113,10 @@ def test_a_search_goes_where_it_is_led_only_if_that_is_lower(monkeypatch):
         """Both penalties are said to be best at their upper bounds, where nothing is left."""
         return [-own for own in places], hoag.Cost()
 
-    monkeypatch.setattr(BandsApart, "axes_alike", nowhere)
+    monkeypatch.setattr(Separable, "axes_alike", nowhere)
     alone = clone(model).fit(X, Y)
     assert led.criterion_ <= alone.criterion_ * (1 + 1e-4)
-    monkeypatch.setattr(BandsApart, "axes_alike", astray)
+    monkeypatch.setattr(Separable, "axes_alike", astray)
     np.testing.assert_array_equal(clone(model).fit(X, Y).lam_, alone.lam_)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         few = clone(model).set_params(max_iter=1).fit(X, Y)
@@ -135,7 +137,7 @@ def test_many_targets_are_told_in_how_many_basins_their_starts_ended():
 def test_many_targets_are_taken_some_at_a_time(monkeypatch):
     X, Y = data(7)
     whole = of(X, Y, bands())[0].evaluate([0.0, 1.0], Ask(hessian=True))
-    monkeypatch.setattr("hoag._criteria.bands.BLOCK_ENTRIES", 30)
+    monkeypatch.setattr("hoag._criteria.ridge_folds.BLOCK_ENTRIES", 30)
     some = of(X, Y, bands())[0].evaluate([0.0, 1.0], Ask(hessian=True))
     np.testing.assert_allclose(some.hessian, whole.hessian, rtol=1e-10)
 
@@ -209,7 +211,7 @@ def test_sets_of_targets_are_found_by_what_they_share():
     X, Y = data(4)
     groups = np.stack([bands(), bands() + 2, bands(), bands() + 2], axis=1)
     criterion, slow = of(X, Y, groups)
-    assert isinstance(criterion, Apart)
+    assert isinstance(criterion, Separable)
     assert [list(targets) for targets in criterion.targets] == [[0, 2], [1, 3]]
     lam = np.array([0.0, 1.0, 2.0, -1.0])
     found, truth = criterion.evaluate(lam), slow.evaluate(lam, 1e-11)
@@ -220,11 +222,61 @@ def test_sets_of_targets_are_found_by_what_they_share():
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
+class Bowls(hoag.Criterion):
+    """Σ_t ‖λ_t − centre_t‖² over some targets; x is as many numbers."""
+
+    def __init__(self, centres):
+        self.centres, self.least = centres, None
+
+    @property
+    def lam0(self):
+        return np.zeros(self.centres.size)
+
+    def _evaluate(self, lam, ask, warm):
+        d = lam - self.centres.ravel()
+        found = hoag.Evaluation(lam, float(d @ d), 2 * d, hessian=2 * np.eye(d.size), error=0.0)
+        return replace(found, x=d, f_error=0.0)
+
+    @property
+    def traits(self):
+        return Traits(has_hessian=True, exact=True, blocks=np.arange(self.lam0.size))
+
+    def of_targets(self, targets):
+        return Bowls(self.centres[targets])
+
+    def values_alike(self, targets, lams):
+        d = np.asarray(lams)[:, None] - self.centres[targets, None, :]
+        return np.sum(d**2, axis=2), hoag.Cost()
+
+    def profiles_alike(self, sets, lam, places):
+        return None, hoag.Cost()
+
+    def joined(self, sets, parts):
+        return np.concatenate(parts)
+
+
+def test_any_criteria_of_sets_of_targets_are_searched_one_by_one():
+    """All that is asked of them is what `SharedTargets` says."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(-3, 3, size=(5, 2))
+    groups = np.arange(10).reshape(5, 2).T
+    whole = Bowls(centres)
+    criterion = separated(whole, groups, None)
+    lam = rng.normal(size=10)
+    assert criterion.value(lam).value == pytest.approx(whole.value(lam).value)
+    assert criterion.evaluate(lam).grad == pytest.approx(whole.evaluate(lam).grad)
+    result = hoag.minimize(criterion, bounds=(-5.0, 5.0))
+    assert result.converged
+    np.testing.assert_allclose(result.lam, centres.ravel(), atol=1e-2)
+    np.testing.assert_allclose(result.x, result.lam - centres.ravel())
+    assert separated(whole, np.zeros((2, 5), dtype=int), None) is None  # one set
+
+
 def test_targets_that_share_only_some_penalties_are_not_taken_apart():
     X, Y = data(2)
     groups = np.stack([bands(), np.repeat([0, 2], 4)], axis=1)  # the first band is one for both
     criterion, slow = of(X, Y, groups)
-    assert not isinstance(criterion, (Apart, Bands))
+    assert not isinstance(criterion, (Separable, BandedRidge))
     lam = np.array([0.0, 1.0, 2.0])
     assert criterion.evaluate(lam).value == pytest.approx(slow.evaluate(lam, 1e-10).value, rel=1e-7)
 

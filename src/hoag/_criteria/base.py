@@ -133,7 +133,7 @@ class Criterion(ABC):
     chosen: Chosen | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
-    # Whether f = Σ_t f_t(λ_t), which is searched part by part: it is an `_criteria.apart.Apart`.
+    # Whether f = Σ_t f_t(λ_t), which is searched part by part: it is a `Separable`.
     separable: bool = False
 
     @property

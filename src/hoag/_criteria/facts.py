@@ -12,10 +12,10 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from hoag._criteria.apart import Sets, by_columns
 from hoag._criteria.base import Criterion
 from hoag._criteria.curvature.base import Curvature
 from hoag._criteria.risks import Risk
+from hoag._criteria.separable import Sets, by_columns
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.design import RowwiseDesign
 from hoag._glm.groups import separable

@@ -29,10 +29,9 @@ from hoag import inner as inners
 from hoag import linear as linears
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDOFF
-from hoag._criteria.apart import BandsApart
-from hoag._criteria.bands import Bands
 from hoag._criteria.base import CHEAP, Chosen, Criterion, sample_size
 from hoag._criteria.curvature.base import Curvature
+from hoag._criteria.curvature.eigen import DECOMPOSED
 from hoag._criteria.curvature.woodbury import Woodbury
 from hoag._criteria.facts import (
     Described,
@@ -49,10 +48,11 @@ from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import GROWTH, Galerkin
 from hoag._criteria.implicit import Implicit
 from hoag._criteria.rescaled import Rescaled, unweighted
+from hoag._criteria.ridge_folds import BandedRidge, BandedTargets, Spectral
 from hoag._criteria.risks import Risk
+from hoag._criteria.separable import Separable
 from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.sketched import SketchedCurvature
-from hoag._criteria.spectral import DECOMPOSED, Spectral
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.design import FoldedDesign
@@ -359,7 +359,7 @@ TABLE: list[Choice[Question, Criterion]] = [
     Choice(
         "all folds together, by factors of Gram matrices (banded ridge)",
         holds=lambda q: q.by_rows and has_factors(q) and q.banded,
-        build=lambda q: _all_folds(Bands, q, q.design),
+        build=lambda q: _all_folds(BandedRidge, q, q.design),
         why=lambda q: (
             "Squares have the same Hessian everywhere but for the penalties, and a factor of "
             f"{square(q.columns)} is affordable."
@@ -704,7 +704,8 @@ def _sketched(q: Question) -> Criterion:
 
 def _target_by_target(q: Question) -> Criterion:
     each = partial(_each, q)
-    found = BandsApart(q.models, cast(Any, q.design), q.sets, each, q.several, q.n_jobs)
+    whole = BandedTargets(q.models, cast(Any, q.design), each, q.several)
+    found = Separable(whole, q.model.groups, q.sets, q.n_jobs)
     found.at_once = None if q.partitioned else q.n_jobs
     return found
 

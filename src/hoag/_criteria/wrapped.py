@@ -11,7 +11,6 @@ import numpy as np
 
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import Criterion, Traits
 from hoag.problems import Problem
 
@@ -53,7 +52,7 @@ class Wrapped(Criterion):
     def traits(self) -> Traits:
         """Those of the inner one; the ∇²f of many targets is no matrix of its own."""
         known = self.inner.traits
-        return replace(known, has_hessian=known.has_hessian and not isinstance(self.inner, Apart))
+        return replace(known, has_hessian=known.has_hessian and not self.inner.separable)
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         return self._outside(lam, self.inner.evaluate(self._inside(lam), ask, warm))

@@ -13,8 +13,8 @@ from hoag._core.domain import Box
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import Criterion
+from hoag._criteria.separable import Separable
 from hoag.optimize.asks import ACCURACY
 
 # f is probed this far from its minimum for its curvature, in λ.
@@ -31,7 +31,7 @@ def interval(
     nan where f cannot be computed nearby. With several λ an end is the bound where f is within
     `tol` at the bound too, and between them: a plateau, on which no parabola goes far enough.
     """
-    if isinstance(criterion, Apart):
+    if isinstance(criterion, Separable):
         each = zip(criterion.parts, criterion.boxes(box), best.parts, strict=True)
         found = [interval(part, own, piece, eps, tol) for part, own, piece in each]
         ends = np.zeros((best.lam.size, 2))

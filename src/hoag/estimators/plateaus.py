@@ -15,8 +15,8 @@ import numpy.typing as npt
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import Criterion
+from hoag._criteria.separable import Separable
 from hoag.estimators.interval import one_by_one
 from hoag.estimators.sharing import Shares
 
@@ -41,7 +41,7 @@ def plateaus(
     may be switched off at their upper bounds at once, all that may be free at their lower ones.
     """
     words = np.full(best.lam.size, "", dtype=f"<U{len(OFF)}")
-    f = criterion.f_of_each(best) if isinstance(criterion, Apart) else best.value
+    f = criterion.f_of_each(best) if isinstance(criterion, Separable) else best.value
     level = np.abs(best.grad) <= tol * np.abs(f)
     left, nothing = groups.left(coef, best.lam), small**2
     weak, weakest = groups.beside_data(best.lam), groups.beside_data(box.lower)

@@ -16,10 +16,10 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Result
-from hoag._criteria.apart import left_out
 from hoag._criteria.facts import LeftOutRows
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._criteria.select import LEFT_OUT, first
+from hoag._criteria.separable import separated
 from hoag._data.engine import Engine
 from hoag._glm.folds import FREE
 from hoag._glm.groups import NAMES
@@ -117,14 +117,14 @@ class RidgeEstimator(LinearEstimator):
             gcv=_is(self.cv, "gcv"),
             outer=target.outer,
         )
-
-        criterion, asked = left_out(loo, self.n_jobs), LeftOutRows.of(*u.rows.shape, loo.penalty)
+        loo.at_once = self.n_jobs
+        criterion = separated(loo, loo.groups, self.n_jobs) or loo
+        asked = LeftOutRows.of(*u.rows.shape, loo.penalty)
         criterion.chosen = first(LEFT_OUT, asked).told(asked)
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:
-            tail = loo.share @ loo.y - loo.mean @ x
-            whole = np.concatenate([x.ravel(), np.ravel(tail)]) if intercept else x.ravel()
+            whole = np.append(x, loo.intercept(x)) if intercept else x.ravel()
             return [self._attributes(u, target, whole)]
 
         def predictions(lam: Array) -> tuple[Any, Array]:

@@ -23,9 +23,9 @@ from hoag._core import clock
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria.apart import Apart
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.folds import in_threads
+from hoag._criteria.separable import Separable
 from hoag.optimize import newton, root
 from hoag.optimize.asks import Steps, sentence
 from hoag.optimize.base import Search
@@ -69,7 +69,7 @@ class SeparableSearch:
         certificate: str,
     ) -> None:
         self.search, self.certificate = search, certificate
-        self.criterion = cast(Apart, criterion)
+        self.criterion = cast(Separable, criterion)
         self.boxes, self.budget = self.criterion.boxes(domain), budget
         self.start, self.trace = time.perf_counter(), list[Step]()
         self.found, self.cost = self._at_shared()
