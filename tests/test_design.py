@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import registry
+from sklearn.datasets import load_breast_cancer
 
 import hoag
 
@@ -272,14 +273,36 @@ def test_no_search_asks_for_the_class_of_a_criterion_and_no_archive_knows_one():
             assert not of_criteria
 
 
-def walked() -> list[tuple[str, str]]:
-    """The (file, function) of the walk in design.md, in its order."""
-    text = DESIGN.split("## One fit, from array to result")[1].split("\n## ")[0]
+def named_files() -> list[tuple[str, str]]:
+    """(page, file) for every file and folder that the map, the glossary and the notes name."""
+    docs = ROOT.parent.parent / "docs"
+    pages = [docs / "design.md", docs / "glossary.md", *sorted((docs / "notes").glob("*.md"))]
+    return [
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`([\w./]+/[\w.]*|[\w]+\.py)`", page.read_text(encoding="utf-8"))
+    ]
+
+
+def test_the_files_that_the_map_and_the_notes_name_are_there():
+    homes = (ROOT, ROOT.parent.parent, ROOT / "_criteria", ROOT / "_glm" / "losses")
+    found = named_files()
+    assert len(found) > 100
+    assert not [each for each in found if not any((home / each[1]).exists() for home in homes)]
+
+
+WALKS = {"sparse": "## One fit, from array to result", "dense": "### The same on few dense columns"}
+
+
+def walked(kind: str) -> list[tuple[str, str]]:
+    """The (file, function) of a walk in design.md, in its order."""
+    text = DESIGN.split(f"\n{WALKS[kind]}\n")[1].split("\n#")[0]
     return re.findall(r"^    ([a-z_/]+\.py) +([A-Za-z_.]+)", text, flags=re.MULTILINE)
 
 
-def test_a_default_fit_goes_the_way_of_the_walk():
-    A, y = registry.text()
+@pytest.mark.parametrize("kind", WALKS)
+def test_a_default_fit_goes_the_way_of_the_walk(kind):
+    A, y = registry.text() if kind == "sparse" else load_breast_cancer(return_X_y=True)
     hoag.LogisticRegressionCV().fit(A, y)  # so that nothing is imported while we look
     called: dict[tuple[str, str], None] = {}
 
@@ -294,8 +317,8 @@ def test_a_default_fit_goes_the_way_of_the_walk():
         hoag.LogisticRegressionCV().fit(A, y)
     finally:
         sys.setprofile(None)
-    wanted = walked()
-    assert len(wanted) > 20
+    wanted = walked(kind)
+    assert len(wanted) > {"sparse": 20, "dense": 10}[kind]
     assert [step for step in called if step in wanted] == wanted
 
 

@@ -143,6 +143,16 @@ def line_search(
     -------
     array of shape (K,)
         0 where no step is short enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hoag.inner import line_search
+    >>> def along(t):  # (x + td)² from x = 1, with steps d of −2 and −6
+    ...     x, d = 1.0, np.array([-2.0, -6.0])
+    ...     return (x + t * d) ** 2, lambda: 2 * (x + t * d) * d
+    >>> line_search(along, np.ones(2), np.array([-4.0, -12.0]))
+    array([0.5 , 0.25])
     """
     t, given = np.ones_like(h), slope == np.inf
     while True:

@@ -6,7 +6,7 @@ f₀ is the loss of the best shared penalty and n the number of rows that it jud
 off the mean by one costs as much as half the loss of τ rows. τ = 0 leaves all penalties free, and
 τ = ∞ is one for all.
 
-What f itself says of τ misled on some data, and so did some folds judging others (docs/design.md):
+What f itself says of τ misled on some data, and so did some folds judging others (docs/notes):
 rows that are held out in one fold train in all others, so that a penalty that is fitted to how some
 rows happen to agree with the rest may do well on the rest, too. So τ is judged on rows that had no
 part in tuning: rows are put aside, λ(τ) is tuned on the others by the same criterion, and the fit
