@@ -308,7 +308,7 @@ reduced = partial(Constant, "_criteria.reduced", problems=LOOKS)
 implicit = partial(Constant, "_criteria.implicit")
 survey = partial(Constant, "optimize.survey", problems=SURVEY)
 paper = partial(Constant, "optimize.hoag.Hoag", problems=PAPER)
-size = partial(Constant, "_criteria.select")
+size = partial(Constant, "_criteria.affordable")
 box = partial(Constant, "estimators.units")
 kernel = partial(Constant, "estimators.kernel", problems=SURVEY[:2])
 around = partial(Constant, "estimators.interval", problems=("kernel", "groups", "widths"))
@@ -354,10 +354,10 @@ CONSTANTS = (
     reduced("STEPS_LAST", "Newton steps where nothing else is left"),
     reduced("FAR", "beyond it the tangent misleads"),
     implicit("STRAIGHT", "cosine for the secant of x", SECOND, is_share=True),
-    Constant("_criteria.base", "CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
+    size("CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
     Constant("_criteria.base", "SPACING", "distance of looks", (*EXACT_SOLVES, "text")),
     Constant("_criteria.iterative", "SLOW", "a pass is slow", ("tall",), is_share=True),
-    Constant("_criteria.base", "SAMPLE", "rows for a coefficient", ("tall",)),
+    Constant("_criteria.affordable", "SAMPLE", "rows for a coefficient", ("tall",)),
     Constant("_criteria.fits", "ROUGH", "how f moves when a scan ends", ("cancer", "unscaled")),
     size("DIRECT", "coefficients for a factor", ("groups", "more groups", "ridge")),
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),

@@ -191,11 +191,7 @@ def test_factorisations_are_only_in_linalg():
 SELECT = "_criteria/select.py"
 # What is affordable: whoever compares a size with one of them chooses by it.
 AFFORDABLE = {"FEW", "DIRECT", "DIRECT_WIDE", "CHEAP", "DECOMPOSED", "SAMPLE", "sample_size"}
-# Files that compare sizes, and classes of criteria that are asked for, beside `select`'s.
-COMPARING = {
-    *("_criteria/curvature/eigen.py", "_criteria/curvature/leverage.py", "_criteria/fits.py"),
-    *("_criteria/leave_one_out.py", "_criteria/ridge_folds.py"),
-}
+# Classes of criteria that are asked for outside of `select`.
 ASKING = {
     ("_criteria/folds.py", "Criterion"),  # what may be added
     ("_criteria/shared_curvature.py", "CellCurvature"),  # asserted
@@ -231,8 +227,7 @@ def test_only_one_file_compares_sizes_to_choose():
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare) and names_in(node) & AFFORDABLE
     }
-    assert SELECT in comparing
-    assert comparing - {SELECT} <= COMPARING
+    assert comparing == {"_criteria/affordable.py"}
 
 
 def test_no_other_file_asks_which_criterion_or_curvature_there_is():

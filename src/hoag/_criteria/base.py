@@ -15,6 +15,7 @@ from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._criteria.affordable import by_factors
 from hoag.inner import InnerSolver
 from hoag.problems import Counted, Problem, checked_lam
 
@@ -22,19 +23,8 @@ from hoag.problems import Counted, Problem, checked_lam
 # to know a minimum's value to 1e-4 takes far more passes than to know that no other is lower by it.
 SETTLED = 5.0
 
-# What takes at most so many products of numbers is cheap enough to look around with.
-CHEAP = 3e7
-
 # How far apart values of f are looked at where each takes a solve: basins are seldom narrower.
 SPACING = 3.0
-
-# So many rows for each coefficient, and for a hundred of them at least, say where to start.
-SAMPLE = 20
-
-
-def sample_size(coefficients: int) -> int:
-    return SAMPLE * max(coefficients, 100)
-
 
 # The last fit, on all rows, is solved to this ‖∇₁h‖ in the estimators' units, a hundredth of what
 # scikit-learn's default asks for; by factors the last digits cost nothing.
@@ -244,7 +234,7 @@ class Criterion(ABC):
 
         Their `warm` is None where they are another criterion's.
         """
-        from hoag._criteria.select import by_factors, solvers  # which knows all criteria
+        from hoag._criteria.select import solvers  # which knows all criteria
 
         inner = solvers(problem)[0]
         if not by_factors(problem):

@@ -24,8 +24,8 @@ from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._criteria.affordable import cheap
 from hoag._criteria.base import (
-    CHEAP,
     SPACING,
     Criterion,
     Traits,
@@ -133,7 +133,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         if self.lam0.size == 1 and not self.models[0].train.row_by_row:
             return False
         prepared = self.curvature.init(self.work, self.penalties)
-        return self.work.folds * self.curvature.expense(prepared).form > CHEAP
+        return not cheap(self.work.folds * self.curvature.expense(prepared).form)
 
     @property
     def stands_on(self) -> Problem | None:

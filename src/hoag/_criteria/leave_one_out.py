@@ -40,10 +40,12 @@ from hoag._core import clock
 from hoag._core.errors import InnerProblemError, InvalidInput
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation
-from hoag._criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
-from hoag._criteria.curvature.eigen import DECOMPOSED, Eigen
+from hoag._criteria.affordable import cheap, factorable, storable
+from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag._criteria.curvature.eigen import Eigen
 from hoag._criteria.curvature.leverage import FactoredLeverages, Leverages, Spectra, dual, exact
-from hoag._glm.basis import FEW
+from hoag._criteria.facts import LeftOutRows
+from hoag._criteria.select import LEFT_OUT, decomposed_rows, first
 from hoag._glm.centred import CentredRows
 from hoag._glm.chunks import At
 from hoag._glm.groups import by_group, members
@@ -142,12 +144,9 @@ class LeaveOneOut(Criterion):
         # Targets with the same penalties share a factor.
         self._blocks = [EVERY] if same else [slice(k, k + 1) for k in range(self.y.shape[1])]
         self._wide = bool(self.p > self.n and np.all(self.groups >= 0))
-        self._decomposes = penalty.isotropic(self.p * self.groups.shape[1]) and self._decomposable
-
-    @property
-    def _decomposable(self) -> bool:
-        """Whether the rows can be decomposed, and held as an array."""
-        return min(self.n, self.p) <= DECOMPOSED and self.n * self.p <= DECOMPOSED**2
+        asked = LeftOutRows.of(self.n, self.p, penalty)
+        choice = first(LEFT_OUT, asked)
+        self._decomposes, self.chosen = choice.build(asked), choice.told(asked)
 
     @cached_property
     def _y(self) -> Array:
@@ -167,21 +166,22 @@ class LeaveOneOut(Criterion):
         blocks = np.arange(self.penalty.n_lam)
         if self._decomposes:  # every place costs a pass or two
             return Traits(SPACING / 3, exact=True, batched=True, least=self.least, blocks=blocks)
-        hessian = self._one_factor and self.p <= FEW
-        cheap = hessian or min(self.n, self.p) ** 2 * max(self.n, self.p) <= CHEAP
-        return Traits(SPACING if cheap else None, hessian, exact=True, blocks=blocks)
+        hessian = self._one_factor and factorable(self.p)
+        few = hessian or cheap(min(self.n, self.p) ** 2 * max(self.n, self.p))
+        return Traits(SPACING if few else None, hessian, exact=True, blocks=blocks)
 
     @property
     def _one_factor(self) -> bool:
         """Whether one factor serves all targets, and the rows of B are at hand."""
-        few = not self._wide or self.n * self.p <= DECOMPOSED**2
+        few = not self._wide or storable(self.n, self.p)
         return not self._decomposes and few and len(self._blocks) == 1
 
     @cached_property
     def least(self) -> float | None:
         """log of the least e; None where it is not known, or takes too much work to find."""
-        cheap = self.n * self.p**2 <= CHEAP
-        least = self._spectra.least(cheap) if self._decomposable else np.inf
+        if not decomposed_rows(self.n, self.p):
+            return None
+        least = self._spectra.least(cheap(self.n * self.p**2))
         return float(np.log(least)) + self.penalty.shift if np.isfinite(least) else None
 
     def outer_lipschitz(self) -> tuple[float, Cost]:

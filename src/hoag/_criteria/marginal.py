@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import expit
 
 from hoag._core.numeric import Array
-from hoag._criteria.base import sample_size
+from hoag._criteria.affordable import sample_size, tall
 from hoag._criteria.hypergradient import Fit, Partials, axes
 from hoag._criteria.log_det import Expansion, LogDet
 from hoag._criteria.risks import Risk
@@ -92,8 +92,8 @@ class MarginalLikelihood(Risk):
         return self.unit is not None
 
     def sample(self, coefficients: int) -> int | None:
-        few = sample_size(coefficients)
-        return few if not self.constant and self.n >= 2 * few else None
+        several = not self.constant and tall(self.n, coefficients)
+        return sample_size(coefficients) if several else None
 
     def of_sample(self, rows: int) -> MarginalLikelihood:
         """The same for some of the rows, with the weights that they have."""

@@ -37,7 +37,8 @@ from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
-from hoag._criteria.base import CHEAP, SPACING, Criterion, Traits, no_gradient
+from hoag._criteria.affordable import cheap
+from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.curvature.eigen import GRAM_ERROR, Fold
 from hoag._criteria.moments import CellMoments, FoldSquares, Means
 from hoag._criteria.shared import SharedFolds, polished
@@ -172,9 +173,9 @@ class Spectral(RidgeFolds):
     def _least(self) -> float | None:
         """log of the least e of any fold; None where to find it is too much work."""
         before = self._ledger.cost
-        cheap = self.design.n * self._predictor.features**2 <= CHEAP or bool(self.span.wide)
-        known = all(cheap or fold.trusts(0.0) for fold in self._folds)
-        least = min(fold.least(cheap) for fold in self._folds) if known else np.inf
+        few = cheap(self.design.n * self._predictor.features**2) or bool(self.span.wide)
+        known = all(few or fold.trusts(0.0) for fold in self._folds)
+        least = min(fold.least(few) for fold in self._folds) if known else np.inf
         self._owed = self._ledger.cost - before
         return float(np.log(self.bend * least)) + self.shift if np.isfinite(least) else None
 

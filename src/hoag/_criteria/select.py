@@ -1,4 +1,4 @@
-"""Which criterion, with which solvers, and why: the one file that compares sizes to choose.
+"""Which criterion, with which solvers, and why: the one file that chooses.
 
     TABLE          folds of linear models in one criterion, or each problem by itself
     ALONE          one problem by itself
@@ -7,13 +7,7 @@
     LEFT_OUT       ridge regression with its rows left out one by one
 
 Rows are read from the first to the last, and the first that holds is taken. `plan` makes what it
-says, and `hoag.explain` says it. The words:
-
-    factorable    a factor of such a matrix is affordable at every step: up to FEW × FEW
-    decomposable  and one decomposition for all λ up to DECOMPOSED × DECOMPOSED
-    storable      the rows may be kept as an array, where they are wide, or sparse
-    cheap         so few products of numbers that the whole box is scanned with such evaluations
-    tall          so many rows for each coefficient that folds hardly differ in their Hessians
+says, and `hoag.explain` says it. Sizes are compared in `hoag._criteria.affordable`.
 """
 
 from __future__ import annotations
@@ -28,10 +22,20 @@ import numpy as np
 from hoag import inner as inners
 from hoag import linear as linears
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import ROUNDOFF
-from hoag._criteria.base import CHEAP, Chosen, Criterion, sample_size
+from hoag._criteria.affordable import (
+    CHEAP,
+    DECOMPOSED,
+    by_factors,
+    cheap,
+    decomposable,
+    factorable,
+    sample_size,
+    storable,
+    tall,
+    to_rounding,
+)
+from hoag._criteria.base import Chosen, Criterion
 from hoag._criteria.curvature.base import Curvature
-from hoag._criteria.curvature.eigen import DECOMPOSED
 from hoag._criteria.curvature.woodbury import Woodbury
 from hoag._criteria.facts import (
     Described,
@@ -63,12 +67,6 @@ from hoag._glm.penalties import Ridge
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
 from hoag.problems import Facts, Problem, adopt
-
-# Up to so many coefficients a Newton step by a factor is faster than by conjugate gradients; with
-# a squared loss the matrix is formed once, which pays for longer (up to FEW).
-DIRECT = 300
-# With fewer rows than coefficients conjugate gradients ends after as many steps as rows.
-DIRECT_WIDE = 100
 
 CERTIFICATES = ("auto", "none", "estimate", "bound")
 
@@ -109,47 +107,7 @@ def first(table: Sequence[Choice[Asked, Used]], asked: Asked) -> Choice[Asked, U
     return next(choice for choice in table if choice.holds(asked))
 
 
-# ---- what is affordable
-
-
-def factorable(size: int) -> bool:
-    return size <= FEW
-
-
-def decomposable(size: int) -> bool:
-    return size <= DECOMPOSED
-
-
-def storable(rows: int, columns: int) -> bool:
-    return rows * columns <= DECOMPOSED**2
-
-
-def cheap(products: float) -> bool:
-    return products <= CHEAP
-
-
-def tall(q: Question) -> bool:
-    return q.rows >= 2 * sample_size(q.side) and factorable(q.side)
-
-
-def by_factors(problem: Problem) -> bool:
-    """Whether the linear systems of one problem are solved by a factor of the Hessian."""
-    facts = problem.facts
-    if facts is None:
-        return False
-    if facts.quadratic:
-        return facts.formed or factorable(facts.side)
-    return facts.side <= (DIRECT if facts.side <= facts.rows else DIRECT_WIDE)
-
-
-def to_rounding(problem: Problem) -> bool:
-    """Whether factors solve it to rounding at no further cost."""
-    facts = problem.facts
-    if facts is None or not by_factors(problem) or problem.inner is not None:
-        return False
-    if not facts.convex or problem.roundoff > ROUNDOFF:
-        return False
-    return facts.side <= DIRECT if facts.quadratic else cheap(facts.rows * facts.side**2)
+# ---- what decides
 
 
 def decomposed(q: Question) -> bool:
@@ -172,6 +130,10 @@ def newton(q: Question) -> bool:
     return not q.squares and not (wide and not storable(q.rows, q.model.facts.side))
 
 
+def _tall(q: Question) -> bool:
+    return tall(q.rows, q.side) and factorable(q.side)
+
+
 def scannable(q: Question) -> bool:
     """Whether Hessians are formed wherever a scan is; spread levels have no other way."""
     spread = q.model.train.design.spread is not None  # no small space knows of them
@@ -185,7 +147,7 @@ def has_factors(q: Question) -> bool:
         return False
     facts, features = q.model.facts, q.model.train.design.features
     if q.columns == features:
-        return by_factors(q.model) or facts.side <= min(FEW, facts.rows)
+        return by_factors(q.model) or (factorable(facts.side) and facts.side <= facts.rows)
     if facts.sparse and not storable(facts.rows, features):
         return False
     return factorable(facts.side // features * q.columns)
@@ -193,7 +155,7 @@ def has_factors(q: Question) -> bool:
 
 def all_outputs(q: Question) -> bool:
     """Whether the matrix of all outputs of squares is small, too; other losses form it anyway."""
-    return not q.model.train.quadratic or q.columns * q.outputs <= max(q.columns, FEW)
+    return not q.model.train.quadratic or q.outputs == 1 or factorable(q.columns * q.outputs)
 
 
 def compared(q: Question) -> bool:
@@ -224,6 +186,11 @@ def known_by_gram(o: OneFit) -> bool:
 def written_size(o: OneFit) -> int:
     """How many slopes are left, in the span of the rows where these may be an array."""
     return o.narrowed if storable(o.rows, o.columns) else o.slopes
+
+
+def decomposed_rows(rows: int, columns: int) -> bool:
+    """Whether rows that are left out one by one can be decomposed, and held as an array."""
+    return decomposable(min(rows, columns)) and storable(rows, columns)
 
 
 # ---- one problem by itself
@@ -333,7 +300,7 @@ TABLE: list[Choice[Question, Criterion]] = [
     ),
     Choice(
         "all folds together, by iterations that share one Hessian",
-        holds=lambda q: q.by_rows and q.one_penalty and newton(q) and tall(q) and q.has_design,
+        holds=lambda q: q.by_rows and q.one_penalty and newton(q) and _tall(q) and q.has_design,
         build=lambda q: _all_folds(SharedCurvature, q, q.design),
         why=lambda q: (
             f"{_products(q)} for the Hessians of all folds are many (more than "
@@ -508,13 +475,12 @@ WITHOUT_FOLDS: list[Choice[OneFit, FoldedFits]] = [
     ),
 ]
 
-LEFT_OUT: list[Choice[LeftOutRows, str]] = [
+# Whether leave-one-out is by a decomposition.
+LEFT_OUT: list[Choice[LeftOutRows, bool]] = [
     Choice(
         "leave-one-out in closed form, by one eigendecomposition for every penalty",
-        holds=lambda r: (
-            r.one_penalty and decomposable(min(r.rows, r.columns)) and storable(r.rows, r.columns)
-        ),
-        build=lambda r: "decomposition",
+        holds=lambda r: r.one_penalty and decomposed_rows(r.rows, r.columns),
+        build=lambda r: True,
         why=lambda r: (
             f"There is one penalty, and a decomposition of {square(min(r.rows, r.columns))} is "
             f"affordable (up to {DECOMPOSED})."
@@ -524,14 +490,14 @@ LEFT_OUT: list[Choice[LeftOutRows, str]] = [
     Choice(
         "leave-one-out in closed form, by a factor of as many rows as there are (dual)",
         holds=lambda r: r.columns > r.rows and r.penalised,
-        build=lambda r: "dual",
+        build=lambda r: False,
         why=lambda r: f"{r.rows} rows are fewer than {r.columns} columns.",
         work=lambda r: f"One Gram matrix and one factor of {square(r.rows)}.",
     ),
     Choice(
         "leave-one-out in closed form, by a factor of the Gram matrix",
         holds=lambda r: True,
-        build=lambda r: "factor",
+        build=lambda r: False,
         why=lambda r: f"{r.columns} columns are what is factored, for {r.rows} rows.",
         work=lambda r: f"One factor of {square(r.columns)}, and its product with the rows.",
     ),

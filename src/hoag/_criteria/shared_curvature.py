@@ -23,7 +23,8 @@ from hoag._core import clock
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
-from hoag._criteria.base import SPACING, Traits, no_gradient, sample_size
+from hoag._criteria.affordable import sample_size
+from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.fits import ROUGH, FoldedFits
 from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
 from hoag._criteria.newton import State

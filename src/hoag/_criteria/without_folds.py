@@ -8,6 +8,7 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
+from hoag._criteria.affordable import decomposable
 from hoag._criteria.facts import OneFit, one_would_do, with_one_penalty
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.log_det import LogDet
@@ -22,7 +23,7 @@ from hoag._criteria.risks import (
     InformationOfSquares,
     Risk,
 )
-from hoag._criteria.select import WITHOUT_FOLDS, decomposable, first, written_size
+from hoag._criteria.select import WITHOUT_FOLDS, first, written_size
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
 from hoag._glm.model import LinearModel

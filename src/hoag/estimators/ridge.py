@@ -16,9 +16,7 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Result
-from hoag._criteria.facts import LeftOutRows
 from hoag._criteria.leave_one_out import LeaveOneOut
-from hoag._criteria.select import LEFT_OUT, first
 from hoag._criteria.separable import separated
 from hoag._data.engine import Engine
 from hoag._glm.folds import FREE
@@ -119,8 +117,7 @@ class RidgeEstimator(LinearEstimator):
         )
         loo.at_once = self.n_jobs
         criterion = separated(loo, loo.groups, self.n_jobs) or loo
-        asked = LeftOutRows.of(*u.rows.shape, loo.penalty)
-        criterion.chosen = first(LEFT_OUT, asked).told(asked)
+        criterion.chosen = loo.chosen
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
 
         def models(x: Array) -> list[dict[str, Any]]:

@@ -18,15 +18,12 @@ import numpy.typing as npt
 
 from hoag._core import clock
 from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
+from hoag._criteria.affordable import storable
 from hoag._criteria.moments import CellMoments, Means
-from hoag._glm.basis import FEW
 from hoag._glm.chunks import At
 from hoag._glm.losses import OuterLoss, Squared
 from hoag._linalg import eigen as linalg
 
-# Up to so many rows or columns, whichever are fewer, ridge regression with one penalty is
-# decomposed; up to the square of it entries are held as an array.
-DECOMPOSED = 3 * FEW
 # A Gram matrix serves while what rounding does to X(λ) is at most this share of it.
 GRAM_ERROR = EXACT**0.5
 
@@ -184,8 +181,7 @@ class Fold(Decomposition[FoldAt]):
     ) -> None:
         self.cells, self.train, self.test, self.root, self.outer = cells, train, test, root, outer
         design = cells.design
-        entries = design.n * cells.span.features
-        self.has_rows = design.in_memory or entries <= DECOMPOSED**2
+        self.has_rows = design.in_memory or storable(design.n, cells.span.features)
 
     def _of_gram(self) -> FoldAt:
         clock.check()

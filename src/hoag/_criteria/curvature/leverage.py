@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import ROUNDOFF, Array
-from hoag._criteria.curvature.eigen import DECOMPOSED, Decomposition, Eigen
+from hoag._criteria.affordable import storable
+from hoag._criteria.curvature.eigen import Decomposition, Eigen
 from hoag._glm.centred import CentredRows
 from hoag._glm.rows import BLOCK_ENTRIES
 from hoag._linalg.cholesky import Factor
@@ -67,7 +68,7 @@ def exact(rows: CentredRows, y: Array, alpha: Array) -> FactoredLeverages:
             yield some, slice(None), A, factor(A.T).T
 
     blocks: Callable[[], Blocks] = solved
-    if n * p <= DECOMPOSED**2:
+    if storable(n, p):
         kept = list(solved())
 
         def blocks() -> Blocks:
@@ -107,7 +108,7 @@ def dual(rows: CentredRows, y: Array, alpha: Array) -> FactoredLeverages:
         return A, B
 
     def blocks() -> Blocks:
-        return iter([(slice(None), slice(None), *whole())]) if n * p <= DECOMPOSED**2 else solved()
+        return iter([(slice(None), slice(None), *whole())]) if storable(n, p) else solved()
 
     @cache
     def theta() -> Array:
