@@ -263,7 +263,7 @@ def test_the_gradient_and_the_bends_of_f(penalties, p, kind, monkeypatch):
         by_differences = (up.grad - down.grad) / (2 * h)
         np.testing.assert_allclose(here.hessian @ e, by_differences, atol=5e-6 * scale)
     # where matrices are dear, products lead to the same
-    monkeypatch.setattr("hoag._criteria.fits.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.affordable.CHEAP", 0.0)
     dear = hoag.plan(problems(penalties, n=40, p=p)).evaluate(lam, Ask(hessian=True))
     assert dear.value == pytest.approx(here.value, rel=1e-7)
     np.testing.assert_allclose(dear.hessian, here.hessian, atol=1e-4 * scale)
@@ -288,7 +288,7 @@ def test_a_sum_over_rows_asked_fold_by_fold_is_the_same_as_by_cells():
 def test_where_factors_are_too_dear_conjugate_gradients_find_the_same(monkeypatch):
     folds = problems(WIDE, n=40, p=180)
     exact = hoag.minimize(folds, bounds=(-3.0, 12.0))
-    monkeypatch.setattr("hoag._criteria.select.FEW", 0)
+    monkeypatch.setattr("hoag._criteria.affordable.FEW", 0)
     criterion = hoag.plan(problems(WIDE, n=40, p=180))
     assert isinstance(criterion, hoag.Sum)
     assert isinstance(criterion.criteria[0], hoag.Implicit)

@@ -144,7 +144,7 @@ def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
 )
 def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkeypatch):
     cheap, _ = joint(kind, None, penalty)
-    monkeypatch.setattr("hoag._criteria.fits.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.affordable.CHEAP", 0.0)
     dear, _ = joint(kind, None, penalty)
     warm = None
     for level in (6.0, 2.0, -2.0, -6.0):
@@ -164,7 +164,7 @@ def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkey
 
 
 def test_matrices_are_formed_again_where_products_have_cost_as_much(monkeypatch):
-    monkeypatch.setattr("hoag._criteria.fits.CHEAP", 0.0)
+    monkeypatch.setattr("hoag._criteria.affordable.CHEAP", 0.0)
     monkeypatch.setattr(FoldedNewton, "_worth", 1.0)
     dear, _ = joint("multinomial", None, "per-feature")
     warm = dear.evaluate(np.full(P, 6.0)).warm

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 
 import hoag
 from hoag._core.result import Ask
-from hoag._criteria import select
+from hoag._criteria import affordable
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.ridge_folds import BandedRidge
 from hoag._criteria.separable import Separable
@@ -246,7 +246,7 @@ def test_a_classifier_of_many_columns_is_refitted_in_them():
 @pytest.mark.parametrize("seed", quick([0, 2, 4], [0, 4]))
 def test_beyond_factors_the_loss_reported_is_that_of_weak_directions_too(seed, monkeypatch):
     """Steps solved to half their residual saw nothing of them: 0.41 was said of a loss of 1.66."""
-    monkeypatch.setattr(select, "FEW", 10)
+    monkeypatch.setattr(affordable, "FEW", 10)
     rng, groups = np.random.default_rng(seed), np.repeat(np.arange(4), 100)
     sign, X = np.repeat([-1.0, 1.0], 20), rng.standard_normal((40, 400))
     X[:, :40] += 0.15 * sign[:, None]
