@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hoag._core.numeric import Array
-from hoag._glm.design import FoldedDesign, Sums
+from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.rows import Rows
 from hoag._glm.term import DataTerm, Predictor, ScoresTerm
 from hoag.problems import Ledger
@@ -120,10 +120,16 @@ class CoupledDesign(FoldedDesign):
         self.ledger.charge(grams=at.grams)
         return at.hessian(self.predictor)
 
-    def hessian_at(self, X: Array) -> CoupledHessian:
-        Z = self.scores(X)
+    def hessian_at(self, X: Array) -> FoldedHessian:
+        fits = self._at(self.train, self.scores(X))
         self.ledger.charge(passes=0.5 * self.folds)
-        return CoupledHessian(self, self._at(self.train, Z))
+
+        def times(V: Array) -> Array:
+            curved = [at.hvp(z) for at, z in zip(fits, self.scores(V).T, strict=True)]
+            self.ledger.charge(passes=float(self.folds))
+            return self.gathered(np.stack(curved, axis=1))
+
+        return FoldedHessian(times)
 
     def diagonals(self, X: Array) -> Array:
         fits = self._at(self.train, self.scores(X))
@@ -143,16 +149,3 @@ class CoupledDesign(FoldedDesign):
             total += V.T @ (judges[k].hvp(V) - fits[k].third(U[:, k], V))
         self.ledger.charge(passes=K * (1.0 + 0.5 * s))
         return total
-
-
-class CoupledHessian:
-    """∇²L_k v_k for all folds."""
-
-    def __init__(self, design: CoupledDesign, fits: Sequence[ScoresTerm]) -> None:
-        self._design, self._fits = design, fits
-
-    def times(self, V: Array) -> Array:
-        design = self._design
-        curved = [at.hvp(z) for at, z in zip(self._fits, design.scores(V).T, strict=True)]
-        design.ledger.charge(passes=float(design.folds))
-        return design.gathered(np.stack(curved, axis=1))

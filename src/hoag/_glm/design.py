@@ -16,9 +16,11 @@ each other.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +28,7 @@ import numpy.typing as npt
 from hoag._core.numeric import Array
 from hoag._core.storable import storable
 from hoag._glm.chunks import CellRows
-from hoag._glm.losses import Loss, OuterLoss
+from hoag._glm.losses import Loss, OuterLoss, Squared
 from hoag._glm.losses.base import one_loss
 from hoag._glm.moments import Moments
 from hoag._glm.rows import Rows
@@ -49,11 +51,10 @@ class Sums(NamedTuple):
     hessian: Array  # the whole of ∇²L_k, where it is asked for, (K, size, size)
 
 
-class FoldedHessian(Protocol):
-    """∇²L_k of all folds at some x, by products."""
+class FoldedHessian(NamedTuple):
+    """∇²L_k of all folds at some x, by products: V ↦ ∇²L_k v_k, (K, size), in one pass."""
 
-    def times(self, V: Array) -> Array:
-        """∇²L_k v_k, (K, size): one pass for all folds."""
+    times: Callable[[Array], Array]
 
 
 class FoldedDesign(ABC):
@@ -132,17 +133,26 @@ class FoldedDesign(ABC):
         """
 
 
+@dataclass(frozen=True, eq=False)
 class RowwiseDesign(FoldedDesign):
     """Terms that are sums over rows, each with a loss of its own, in B cells.
 
     train, test   (K, B): whether a fold trains on a cell, and holds it out
     loss, outer   those of L and of g
+
+    What is asked of all rows is asked of those in memory, `InMemoryDesign`, and added by `_total`.
     """
 
     train: npt.NDArray[np.bool_]
     test: npt.NDArray[np.bool_]
     loss: Loss
     outer: OuterLoss
+    predictor: Predictor
+    ledger: Ledger = field(default_factory=Ledger, kw_only=True)
+
+    @abstractmethod
+    def _total(self, ask: Callable[[Any], Any]) -> Any:
+        """Σ of what is asked of designs of rows in memory; it counts nothing but the reading."""
 
     @cached_property
     def alike(self) -> bool:
@@ -155,20 +165,16 @@ class RowwiseDesign(FoldedDesign):
 
     def like(self, models: Sequence[LinearModel]) -> RowwiseDesign | None:
         found = models[0].folded(models)
-        return None if found is None else found.charged_to(models[0].ledger)
-
-    @abstractmethod
-    def charged_to(self, ledger: Ledger) -> RowwiseDesign:
-        """The same, counted in this account."""
+        return None if found is None else replace(found, ledger=models[0].ledger)
 
     @property
     @abstractmethod
     def counts(self) -> npt.NDArray[np.intp]:
         """How many rows each cell has, (B,)."""
 
-    @abstractmethod
-    def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> RowwiseDesign:
+    def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> Self:
         """The same rows for other folds."""
+        return replace(self, train=train, test=test)
 
     @abstractmethod
     def of_targets(self, targets: npt.NDArray[np.intp]) -> RowwiseDesign:
@@ -178,18 +184,55 @@ class RowwiseDesign(FoldedDesign):
     def sampled(self, rows: int, seed: int) -> RowwiseDesign:
         """On about so many rows, in memory, and weights that sum to the same in each cell."""
 
-    @abstractmethod
+    def sums(
+        self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
+    ) -> Sums:
+        constant = isinstance(self.loss, Squared)
+        found: Sums = self._total(methodcaller("row_sums", X, T, curved and not constant, valued))
+        judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
+        passes = self.folds * (1.0 if T is None else 2.0)
+        self.ledger.charge(passes=passes, held_out=judged)
+        if not curved:
+            return found
+        if constant:
+            return found._replace(hessian=self.hessian_of_squares)
+        self._charge_grams(self.folds)
+        return found
+
+    @cached_property
+    def hessian_of_squares(self) -> Array:
+        """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
+        self._charge_grams(self.folds)
+        nowhere = np.zeros(self.predictor.size)
+        cells = self._total(methodcaller("row_expanded", nowhere, True))[2]
+        return np.tensordot(self.train.astype(float), cells, axes=1)
+
+    def held(self, k: int, X: Array) -> Array:
+        share = float(self.test[k] @ self.counts) / max(self.n, 1)
+        self.ledger.charge(held_out=0.5 * len(X) * share)
+        return np.asarray(self._total(methodcaller("row_held", k, X)))
+
+    def second_order(self, X: Array, Q: Array, T: Array) -> Array:
+        self.ledger.charge(passes=self.folds * (2.0 + T.shape[2]))
+        return np.asarray(self._total(methodcaller("row_second_order", X, Q, T)))
+
     def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
         """At one x for all: value (B,), gradient (B, size) and ∇² (B, size, size) of each cell."""
+        self.ledger.charge(passes=1.0)
+        if curved:
+            self._charge_grams(1)
+        found: tuple[Array, Array, Array] = self._total(methodcaller("row_expanded", x, curved))
+        return found
 
     @property
     @abstractmethod
     def centre(self) -> tuple[Array, Array]:
         """About where a and y are, for squares to be formed about; 0 for a of sparse rows."""
 
-    @abstractmethod
     def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
         """Those of every cell, about some centre."""
+        self.ledger.charge(grams=1.0)
+        return tuple(self._total(methodcaller("row_moments", a, y)))
 
     @abstractmethod
     def cells(self) -> Iterator[CellRows]:
@@ -204,12 +247,3 @@ class RowwiseDesign(FoldedDesign):
 
     def _charge_grams(self, grams: int) -> None:
         self.ledger.charge(grams=float(grams * self.predictor.grams))
-
-    def _charge_held(self, k: int, points: int) -> None:
-        """For g of fold k at so many x."""
-        share = float(self.test[k] @ self.counts) / max(self.n, 1)
-        self.ledger.charge(held_out=0.5 * points * share)
-
-    def _charge_sums(self, directions: bool) -> None:
-        judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
-        self.ledger.charge(passes=self.folds * (2.0 if directions else 1.0), held_out=judged)

@@ -6,8 +6,8 @@ cell does for all folds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -17,15 +17,15 @@ from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
 from hoag._glm.chunks import At, CellRows, Chunk, Gathered
-from hoag._glm.design import RowwiseDesign, Sums
+from hoag._glm.design import FoldedHessian, RowwiseDesign, Sums
 from hoag._glm.drawn import below, drawn
 from hoag._glm.fold_rule import cells_of
 from hoag._glm.lens import PLAIN, Lens
-from hoag._glm.losses import Loss, OuterLoss, Squared
+from hoag._glm.losses import Loss
 from hoag._glm.losses.base import softened
 from hoag._glm.moments import Moments
 from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams, in_cache
-from hoag._glm.term import Predictor, picked
+from hoag._glm.term import picked
 from hoag.problems import Ledger
 
 if TYPE_CHECKING:
@@ -45,13 +45,7 @@ class RowSet(NamedTuple):
 class InMemoryDesign(RowwiseDesign):
     """The rows of K folds in memory: in one set, or where one split has two matrices in two."""
 
-    train: npt.NDArray[np.bool_]
-    test: npt.NDArray[np.bool_]
-    loss: Loss
-    outer: OuterLoss
-    predictor: Predictor
     sets: list[RowSet]
-    ledger: Ledger = field(default_factory=Ledger)
 
     @staticmethod
     def of(models: Sequence[LinearModel]) -> InMemoryDesign | None:
@@ -79,8 +73,8 @@ class InMemoryDesign(RowwiseDesign):
         first = np.array([[True, False]])
         return InMemoryDesign(first, ~first, *losses, train.design, sets)
 
-    def charged_to(self, ledger: Ledger) -> InMemoryDesign:
-        return replace(self, ledger=ledger)
+    def _total(self, ask: Callable[[Any], Any]) -> Any:
+        return ask(self)
 
     @property
     def rows(self) -> list[Rows]:
@@ -90,9 +84,6 @@ class InMemoryDesign(RowwiseDesign):
         pairs = zip(self.sets, rows, strict=True)
         sets = [own._replace(rows=other) for own, other in pairs]
         return replace(self, predictor=self.predictor.on(rows[0]), sets=sets)
-
-    def of_folds(self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> InMemoryDesign:
-        return replace(self, train=train, test=test)
 
     def softened(self) -> InMemoryDesign | None:
         loss = softened(self.loss)
@@ -141,12 +132,11 @@ class InMemoryDesign(RowwiseDesign):
             total += float(some.weights.sum())
         return np.zeros(p) if sparse else a / total, y / total
 
-    def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
+    def row_moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
         none = Moments.none(self.predictor.features, self.predictor.outputs)
         made = [none] * self.train.shape[1]
         for some in self.centred(a, y):
             made[some.cell] = made[some.cell].plus(Moments.of(some))
-        self.ledger.charge(grams=1.0)
         return tuple(made)
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> InMemoryDesign:
@@ -173,16 +163,14 @@ class InMemoryDesign(RowwiseDesign):
         sets = [own._replace(weights=own.weights * factor[own.labels]) for own in self.sets]
         return replace(self, sets=sets)
 
-    def sums(
-        self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
-    ) -> Sums:
+    def row_sums(self, X: Array, T: Array | None, curved: bool, valued: bool) -> Sums:
+        """`sums` of these rows; `hessian` anew."""
         K, size = self.folds, self.predictor.size
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
         gathered = Gathered(self.predictor, 3 * K, self._lens)  # the gradient, g_x and bent
-        anew = curved and not isinstance(self.loss, Squared)
-        hessian = np.zeros((K, size, size)) if anew else np.empty(0)
+        hessian = np.zeros((K, size, size)) if curved else np.empty(0)
         for chunk in self._chunks():
             z = self._scores(chunk.A, W, shift)
             used = chunk.trained
@@ -201,24 +189,30 @@ class InMemoryDesign(RowwiseDesign):
             if T is not None:
                 found.append((chunk.train, at.hvp(z[:, K:])[:, used], 2 * K + used))
             gathered.add(chunk.A, *found)
-            if anew:
+            if curved:
                 self._add_hessian(hessian, chunk.A, chunk.train, at, used)
-        self._charge_sums(T is not None)
-        if anew:
-            self._charge_grams(K)
-        elif curved:
-            hessian = self.hessian_of_squares
         gradient, g_x, hvp = np.split(gathered.flat, 3)
         return Sums(total, gradient, g, g_x, hvp, hessian)
 
-    def hessian_at(self, X: Array) -> KeptHessian:
+    def hessian_at(self, X: Array) -> FoldedHessian:
+        """∇²L of every fold at its x; the losses there are kept for its products."""
         W, shift = self._columns(X)
-        kept = []
-        for chunk in self._chunks():
-            z = self._scores(chunk.A, W, shift)
-            kept.append((chunk, At(self.loss, chunk.y, z)))
+        kept = [
+            (chunk, At(self.loss, chunk.y, self._scores(chunk.A, W, shift)))
+            for chunk in self._chunks()
+        ]
         self.ledger.charge(passes=0.5 * self.folds)
-        return KeptHessian(self, kept)
+
+        def times(V: Array) -> Array:
+            W, shift = self._columns(V)
+            total = Gathered(self.predictor, self.folds, self._lens)
+            for chunk, at in kept:
+                curved = at.hvp(self._scores(chunk.A, W, shift))[:, chunk.trained]
+                total.add(chunk.A, (chunk.train, curved, chunk.trained))
+            self.ledger.charge(passes=float(self.folds))
+            return total.flat
+
+        return FoldedHessian(times)
 
     def products(self, X: Array, V: Array) -> Array:
         """∇²L_k v_k of all folds."""
@@ -237,18 +231,7 @@ class InMemoryDesign(RowwiseDesign):
                 found[k] += own.diagonal(at.column(k), weights[:, j])
         return found
 
-    @cached_property
-    def hessian_of_squares(self) -> Array:
-        """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
-        K, size = self.folds, self.predictor.size
-        hessian = np.zeros((K, size, size))
-        for chunk in self._chunks():
-            at = At(self.loss, chunk.y, np.zeros((len(chunk.y), K, self.predictor.outputs)))
-            self._add_hessian(hessian, chunk.A, chunk.train, at, chunk.trained)
-        self._charge_grams(K)
-        return hessian
-
-    def held(self, k: int, X: Array) -> Array:
+    def row_held(self, k: int, X: Array) -> Array:
         W, shift = self._columns(X)
         total = np.zeros(len(X))
         for chunk in self._chunks():
@@ -257,10 +240,9 @@ class InMemoryDesign(RowwiseDesign):
             if some.size:
                 z = self._scores(chunk.A[some], W, shift)
                 total += weights[some] @ At(self.outer, chunk.y[some], z).value
-        self._charge_held(k, len(X))
         return total
 
-    def second_order(self, X: Array, Q: Array, T: Array) -> Array:
+    def row_second_order(self, X: Array, Q: Array, T: Array) -> Array:
         K, s = self.folds, T.shape[2]
         W, shift = self._columns(np.concatenate([X, Q]))
         directions = [self._columns(own.T) for own in T]
@@ -270,7 +252,6 @@ class InMemoryDesign(RowwiseDesign):
             for k in np.union1d(chunk.trained, chunk.tested):
                 Z = self._scores(chunk.A, *directions[k])
                 total += self._turned(chunk, k, z[:, k], z[:, K + k], Z)
-        self.ledger.charge(passes=K * (2.0 + s))
         return total
 
     def _turned(self, chunk: Chunk, k: int, z: Array, u: Array, Z: Array) -> Array:
@@ -294,7 +275,7 @@ class InMemoryDesign(RowwiseDesign):
         left, right = (part.transpose(1, 0, 2).reshape(s, -1) for part in (Z, bends))
         return np.asarray(left @ right.T)
 
-    def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
+    def row_expanded(self, x: Array, curved: bool) -> tuple[Array, Array, Array]:
         B, size = self.train.shape[1], self.predictor.size
         W, shift = self._columns(x[None])
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
@@ -307,9 +288,6 @@ class InMemoryDesign(RowwiseDesign):
             gradient.add(some.A, (weights, at.slope, b))
             if curved:
                 self._add_hessian(hessian, some.A, weights, at, b)
-        self.ledger.charge(passes=1.0)
-        if curved:
-            self._charge_grams(1)
         return value, gradient.flat, hessian
 
     def _add_hessian(
@@ -427,23 +405,6 @@ class InMemoryDesign(RowwiseDesign):
         ]
         for cell, A, y, weights in self._kept_cells():
             yield Chunk(A, y, weights[:, None], weights[:, None], *used[cell])
-
-
-class KeptHessian:
-    """∇²L_k v_k for all folds at once; the losses at x are kept for it."""
-
-    def __init__(self, design: InMemoryDesign, kept: list[tuple[Chunk, At]]) -> None:
-        self._design, self._kept = design, kept
-
-    def times(self, V: Array) -> Array:
-        design = self._design
-        W, shift = design._columns(V)
-        total = Gathered(design.predictor, design.folds, design._lens)
-        for chunk, at in self._kept:
-            z = design._scores(chunk.A, W, shift)
-            total.add(chunk.A, (chunk.train, at.hvp(z)[:, chunk.trained], chunk.trained))
-        design.ledger.charge(passes=float(design.folds))
-        return total.flat
 
 
 def _patterns(models: Sequence[LinearModel]) -> Any:

@@ -8,10 +8,9 @@ over the data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from operator import attrgetter, methodcaller
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,17 +22,15 @@ from hoag._core.numeric import Array
 from hoag._data.engine import Engine
 from hoag._data.source import Partition
 from hoag._glm.chunks import CellRows
-from hoag._glm.design import RowwiseDesign, Sums
+from hoag._glm.design import FoldedHessian, RowwiseDesign
 from hoag._glm.drawn import below
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.in_memory import InMemoryDesign, RowSet
 from hoag._glm.lens import Lens
-from hoag._glm.losses import Loss, OuterLoss, Squared
-from hoag._glm.moments import Moments
 from hoag._glm.partition_rows import seen
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.targets import Target
-from hoag._glm.term import Predictor, picked
+from hoag._glm.term import picked
 from hoag.problems import Ledger
 
 
@@ -127,29 +124,15 @@ class CellSums(NamedTuple):
 class PartitionedDesign(RowwiseDesign):
     """The rows of K folds, in partitions that an engine goes through; some are in memory, too."""
 
-    train: npt.NDArray[np.bool_]
-    test: npt.NDArray[np.bool_]
-    loss: Loss
-    outer: OuterLoss
-    predictor: Predictor
     engine: Engine
     prepare: ToDesign
     known: CellSums
     sample: Sample
-    ledger: Ledger = field(default_factory=Ledger)
 
-    def _total(self, ask: Any) -> Any:
+    def _total(self, ask: Callable[[Any], Any]) -> Any:
         """Σ over partitions of what each answers: one pass over the data."""
         self.ledger.charge(reads=1.0)
         return self.engine.total(ForFolds(self.train, self.test, ask), self.prepare)
-
-    def charged_to(self, ledger: Ledger) -> PartitionedDesign:
-        return replace(self, ledger=ledger)
-
-    def of_folds(
-        self, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]
-    ) -> PartitionedDesign:
-        return replace(self, train=train, test=test)
 
     @property
     def rows(self) -> list[Rows]:
@@ -180,7 +163,7 @@ class PartitionedDesign(RowwiseDesign):
         """With other rows, in memory: y and the weights are brought there, too."""
         own, predictor = RowSet(rows[0], *self.sides()), self.predictor.on(rows[0])
         losses = (self.loss, self.outer)
-        return InMemoryDesign(self.train, self.test, *losses, predictor, [own], self.ledger)
+        return InMemoryDesign(self.train, self.test, *losses, predictor, [own], ledger=self.ledger)
 
     def sides(self) -> tuple[npt.NDArray[Any], Array, npt.NDArray[np.intp]]:
         """y, weights and cells of all rows, brought to memory by a pass over the data."""
@@ -216,41 +199,14 @@ class PartitionedDesign(RowwiseDesign):
         found = prepare.design(rows, prepare.target(y), weights, labels)
         return found.of_folds(self.train, self.test)
 
-    # ---- sums over all rows
+    def hessian_at(self, X: Array) -> FoldedHessian:
+        """∇²L of every fold at its x: two passes for a product, for z are not kept."""
 
-    def sums(
-        self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
-    ) -> Sums:
-        anew = curved and not isinstance(self.loss, Squared)
-        found: Sums = self._total(methodcaller("sums", X, T, anew, valued))
-        self._charge_sums(T is not None)
-        if anew:
-            self._charge_grams(self.folds)
-        return found._replace(hessian=self.hessian_of_squares) if curved and not anew else found
+        def times(V: Array) -> Array:
+            self.ledger.charge(passes=1.5 * self.folds)
+            return np.asarray(self._total(methodcaller("products", X, V)))
 
-    @cached_property
-    def hessian_of_squares(self) -> Array:
-        """∇² of every fold's squared loss, which is the same at every x, (K, size, size)."""
-        self._charge_grams(self.folds)
-        return np.asarray(self._total(attrgetter("hessian_of_squares")))
-
-    def hessian_at(self, X: Array) -> ReadHessian:
-        return ReadHessian(self, X)
-
-    def held(self, k: int, X: Array) -> Array:
-        self._charge_held(k, len(X))
-        return np.asarray(self._total(methodcaller("held", k, X)))
-
-    def second_order(self, X: Array, Q: Array, T: Array) -> Array:
-        self.ledger.charge(passes=self.folds * (2.0 + T.shape[2]))
-        return np.asarray(self._total(methodcaller("second_order", X, Q, T)))
-
-    def expanded(self, x: Array, curved: bool = True) -> tuple[Array, Array, Array]:
-        value, gradient, hessian = self._total(methodcaller("expanded", x, curved))
-        self.ledger.charge(passes=1.0)
-        if curved:
-            self._charge_grams(1)
-        return value, gradient, hessian
+        return FoldedHessian(times)
 
     def diagonals(self, X: Array) -> Array:
         self.ledger.charge(passes=0.5 * self.folds)
@@ -260,21 +216,6 @@ class PartitionedDesign(RowwiseDesign):
     def centre(self) -> tuple[Array, Array]:
         """Where the units have put it: columns, and y, are about 0 there."""
         return np.zeros(self.predictor.features), np.zeros(self.predictor.outputs)
-
-    def moments(self, a: Array, y: Array) -> tuple[Moments, ...]:
-        self.ledger.charge(grams=1.0)
-        return tuple(self._total(methodcaller("moments", a, y)))
-
-
-class ReadHessian:
-    """∇²L_k v_k for all folds, with the x of each: a pass for every product, for z are not kept."""
-
-    def __init__(self, design: PartitionedDesign, X: Array) -> None:
-        self._design, self._X = design, X
-
-    def times(self, V: Array) -> Array:
-        self._design.ledger.charge(passes=1.5 * self._design.folds)
-        return np.asarray(self._design._total(methodcaller("products", self._X, V)))
 
 
 def _cells(design: InMemoryDesign) -> list[CellRows]:

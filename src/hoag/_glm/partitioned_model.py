@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -84,7 +84,7 @@ class PartitionedTerm(DataTerm):
             if design.predictor.outputs > 1
             else design
         )
-        return np.asarray(one.charged_to(design.ledger).hessian_of_squares[0])
+        return np.asarray(replace(one, ledger=design.ledger).hessian_of_squares[0])
 
 
 class PartitionedTermAt(DataTermAt):

@@ -10,7 +10,7 @@ fit that is nearly perfect would be a difference of large numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ class SquaresDesign(FoldedDesign):
         )
 
     def hessian_at(self, X: Array) -> FoldedHessian:
-        return ConstantHessian(self._about.G)
+        return FoldedHessian(partial(_times, self._about.G))
 
     def diagonals(self, X: Array) -> Array:
         return np.array(np.einsum("kii->ki", self._about.G))
@@ -119,15 +119,6 @@ class _Expanded(NamedTuple):
     at: Sums
     G: Array
     judged: Array
-
-
-class ConstantHessian(NamedTuple):
-    """∇²L_k of every fold, (K, size, size)."""
-
-    G: Array
-
-    def times(self, V: Array) -> Array:
-        return _times(self.G, V)
 
 
 def _times(G: Array, V: Array) -> Array:
