@@ -382,6 +382,9 @@ class FoldedFits(SharedFolds[FoldedDesign]):
 
     # ---- layouts
 
+    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+        return found.x if found.x is not None else self._as_asked(self._each(found.warm.X)), Cost()
+
     def _each(self, X: Array) -> list[Array]:
         """The x of every fold as its model lays it out."""
         return list(_turned(self.span.lifted, X, self._predictor))

@@ -25,33 +25,32 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hoag._core import clock
 from hoag._core.errors import InnerProblemError
-from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
+from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
-from hoag._core.storable import storable
 from hoag._criteria.affordable import cheap
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.curvature.eigen import GRAM_ERROR, Fold
 from hoag._criteria.moments import CellMoments, FoldSquares, Means
-from hoag._criteria.shared import SharedFolds, polished
+from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.groups import by_group, members
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.penalties import Penalty, Ridge, of_folds
 from hoag._glm.rows import BLOCK_ENTRIES
 from hoag._linalg import eigen
-from hoag._linalg.cholesky import Factor, solved
+from hoag._linalg.cholesky import Factor, factors, solved
 from hoag._linalg.operator import Inverse
-from hoag.problems import Problem
+from hoag.problems import Counted, Problem
 
 Index = npt.NDArray[np.intp]
 
@@ -71,9 +70,17 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
     def _fits(self, lam: Array) -> list[FoldFit]:
         """That of every fold."""
 
-    @abstractmethod
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
-        """That of the model on all rows."""
+    @property
+    def loss_curvature(self) -> float:
+        """loss″: 1 for the usual ½(y − z)²."""
+        loss = self.design.loss
+        assert isinstance(loss, Squared)
+        return 2 * loss.scale
+
+    @property
+    def shift(self) -> float:
+        """λ counts from here, where loss″ is 1."""
+        return super().shift + float(np.log(self.loss_curvature))
 
     @cached_property
     def cells(self) -> CellMoments:
@@ -93,7 +100,7 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
 
     def _inverse(self, fit: FoldFit) -> Inverse:
         """r ↦ ∇²₁h⁻¹r, as the model lays x out."""
-        return lambda r: self.cells.inverse(fit.solve, r / self.bend, fit.means)
+        return lambda r: self.cells.inverse(fit.solve, r / self.loss_curvature, fit.means)
 
     def _refined(
         self,
@@ -108,7 +115,8 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
 
         X, the sums there, and by how much the next step would move the f of every fold.
         """
-        penalty, inverses, last, k = self._penalty(lam), list(map(self._inverse, fits)), np.inf, 0
+        penalty = of_folds([model.penalty for model in self.models]).at(lam)
+        inverses, last, k = list(map(self._inverse, fits)), np.inf, 0
         while True:
             clock.check()
             at = self.design.sums(X)
@@ -124,11 +132,24 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
         """g and ∇₁h on the rows themselves; while f = g − ∇₁g·H⁻¹∇₁h is off by `tol`, corrected."""
         before, fits = self._ledger.cost, self._fits(found.lam)
         X, at, change = self._refined(found.lam, fits, self._start(found, fits), tol, deadline)
-        error = float(np.sum(np.abs(change)))
-        return self._closed(found, before, X, at, at.g + change, error, tol)
+        error, folds = float(np.sum(np.abs(change))), at.g + change
+        value = float(folds.sum())
+        rounding = ROUNDING * abs(value)
+        return replace(
+            found,
+            value=value,
+            g=float(at.g.sum()),
+            f_error=error + rounding,
+            x=self._as_asked(X),
+            folds=folds,
+            cost=self._ledger.cost - before,
+            converged=error <= max(tol, rounding),
+        )
 
     def _start(self, found: Evaluation, fits: Sequence[FoldFit]) -> Array:
         """x of every fold, (K, size), as it was found."""
+        if found.x is not None:
+            return np.stack(found.x if self.several else [found.x])
         return np.stack([self._laid_out(fit) for fit in fits])
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
@@ -139,20 +160,37 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
     def _refit(
         self, problem: Problem, parts: Sequence[Evaluation], tol: float
     ) -> tuple[Solve, Cost]:
-        """By the same squares, where the folds have all rows of the model."""
-        whole, lam, before = cast(LinearModel, problem), parts[0].lam, self._ledger.cost
-        if not self._covers(whole):
-            return self._refit_apart(whole, parts, tol)
-        fit = self._fit_of_all(whole, lam)
-        x, spent = self._laid_out(fit), self._ledger.cost - before
-        solve, cost = polished(whole, lam, x, self._inverse(fit))
-        return solve, cost + spent
+        """x by squares, and x ← x − ∇²₁h⁻¹∇₁h on the rows as they are given, while that halves ∇₁h.
 
-    def _refit_apart(
-        self, whole: LinearModel, parts: Sequence[Evaluation], tol: float
-    ) -> tuple[Solve, Cost]:
-        """The same where the model has rows that no fold has."""
-        return super()._refit(whole, parts, tol)
+        The squares are those of the folds, where they have all rows of the model.
+        """
+        whole, lam = cast(LinearModel, problem), parts[0].lam
+        alone = self._of_all(whole)
+        if alone is None:
+            return super()._refit(problem, parts, tol)
+        before = alone._ledger.cost
+        (fit,) = alone._fits(lam)
+        x, inverse = alone._laid_out(fit), alone._inverse(fit)
+        spent, counted = alone._ledger.cost - before, Counted(whole)
+        size = float(np.linalg.norm(counted.at(np.zeros(x.size), lam).h_x))
+        residual, k = np.inf, 0
+        while True:
+            r = counted.at(x, lam).h_x
+            last, residual = residual, float(np.linalg.norm(r))
+            if residual <= ROUNDING * size or residual > 0.5 * last:
+                return Solve(x, residual, k, "precision"), counted.cost + spent
+            x, k = x - inverse(r), k + 1
+
+    def _of_all(self, whole: LinearModel) -> Self | None:
+        """The same for one fold that trains on all rows of a model; None where there is none."""
+        total = whole.train.total_weight
+        if abs(float(self.design.weights.sum()) - total) > EXACT * total:
+            design = whole.folded([whole])
+            return None if design is None else type(self)([whole], design, self._plain, False)
+        every = np.ones((1, self.design.train.shape[1]), dtype=bool)
+        alone = type(self)([whole], self.design.of_folds(every, ~every), self._plain, False)
+        alone.span, alone.cells = self.span, self.cells
+        return alone
 
 
 class Spectral(RidgeFolds):
@@ -161,7 +199,7 @@ class Spectral(RidgeFolds):
     _owed = Cost()  # of decompositions that no evaluation asked for
 
     def _alpha(self, lam: Array) -> float:
-        return float(np.exp(lam[0] - self.shift)) / self.bend
+        return float(np.exp(lam[0] - self.shift))
 
     @property
     def traits(self) -> Traits:
@@ -173,11 +211,11 @@ class Spectral(RidgeFolds):
     def _least(self) -> float | None:
         """log of the least e of any fold; None where to find it is too much work."""
         before = self._ledger.cost
-        few = cheap(self.design.n * self._predictor.features**2) or bool(self.span.wide)
+        few = cheap(self.design.n * self.design.predictor.features**2) or bool(self.span.wide)
         known = all(few or fold.trusts(0.0) for fold in self._folds)
         least = min(fold.least(few) for fold in self._folds) if known else np.inf
         self._owed = self._ledger.cost - before
-        return float(np.log(self.bend * least)) + self.shift if np.isfinite(least) else None
+        return float(np.log(least)) + self.shift if np.isfinite(least) else None
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and p, exact but for rounding, whatever ε is."""
@@ -219,27 +257,11 @@ class Spectral(RidgeFolds):
         known = fold.at(alpha)
         return FoldFit(known.slopes(alpha), partial(known.eigen.solve, alpha), known.means)
 
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
-        (root,) = self._roots([self.span.penalty(whole)])
-        every = np.ones(self.design.train.shape[1], dtype=bool)
-        return self._fit(self._fold(every, ~every, root), self._alpha(lam))
-
     @cached_property
     def _folds(self) -> list[Fold]:
         design, roots = self.design, self._roots(self.penalties)
-        return [self._fold(*own) for own in zip(design.train, design.test, roots, strict=True)]
-
-    @property
-    def _fold(self) -> Callable[..., Fold]:
-        return partial(Fold, self.cells, self.design.outer)
-
-
-@storable
-@dataclass(frozen=True, eq=False)
-class BandedWarm:
-    """x of every fold, (K, size)."""
-
-    X: Array
+        each = zip(design.train, design.test, roots, strict=True)
+        return [Fold(self.cells, design.outer, *own) for own in each]
 
 
 class BandedFit(NamedTuple):
@@ -282,11 +304,12 @@ class BandedRidge(RidgeFolds):
 
     def alpha(self, lam: Array) -> Array:
         """What is added to the diagonal of every fold's G, (K, p)."""
-        return self._of_columns([cast(Ridge, own).alpha(lam) for own in self.penalties]) / self.bend
+        each = [cast(Ridge, own).alpha(lam) for own in self.penalties]
+        return self._of_columns(each) / self.loss_curvature
 
-    def _evaluate(self, lam: Array, ask: Ask, warm: BandedWarm | None) -> Evaluation:
+    def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         before, alpha = self._ledger.cost, self.alpha(lam)
-        factors = self._factored(alpha, lam)
+        factors = self._factors(alpha, lam)
         fit = self._fitted(lam, factors)
         p, error, hessian, tangents = no_gradient(lam), np.nan, None, None
         if ask.gradient:
@@ -303,17 +326,18 @@ class BandedRidge(RidgeFolds):
             p,
             f_error=fit.lost,
             error=error,
-            warm=BandedWarm(fit.X),
+            x=self._as_asked(fit.X),
             cost=self._ledger.cost - before,
             hessian=hessian,
             tangents=tangents,
             folds=fit.g,
         )
 
-    def _factored(self, alpha: Array, lam: Array) -> list[Factor]:
-        """Of M = G + diag(α) of every fold."""
-        each = zip(self.squares, alpha, strict=True)
-        return self._factors(np.stack([own.G + np.diag(a) for own, a in each]), lam)
+    def _factors(self, alpha: Array, lam: Array) -> list[Factor]:
+        """Of M = G + diag(α) of every fold, for p³/3 operations each."""
+        M = np.stack([own.G + np.diag(a) for own, a in zip(self.squares, alpha, strict=True)])
+        self._ledger.charge(grams=len(M) * M.shape[-1] / (6.0 * self.design.n))
+        return factors(M, lam)
 
     def _charge(self, columns: float) -> None:
         """So many products of columns with matrices of every fold, in Gram matrices."""
@@ -371,8 +395,8 @@ class BandedRidge(RidgeFolds):
 
     def _along(self, first: BandedRidge, lam: Array, places: Array, sets: Sequence[slice]) -> Array:
         """The same for sets of targets, (sets, s, L), with the penalties of `first`."""
-        factors = self._factored(first.alpha(lam), lam)
-        level, roots = np.exp(lam - self.shift) / self.bend, first._roots(first.penalties)
+        factors = self._factors(first.alpha(lam), lam)
+        level, roots = np.exp(lam - self.shift), first._roots(first.penalties)
         changes = level[:, None] * np.expm1(places - lam[:, None])  # of α of each group
         total = np.zeros((len(sets), *changes.shape))
         for own, factor, root in zip(self.squares, factors, roots, strict=True):
@@ -380,36 +404,17 @@ class BandedRidge(RidgeFolds):
             total += own.along(factor, first.groups, changes, root, sets)
         asked = np.isfinite(changes)
         columns = float(np.any(asked, axis=1)[first.groups[first.groups >= 0]].sum())
-        targets = self._predictor.outputs
+        targets = self.design.predictor.outputs
         self._charge(4 * targets + 2 * columns + 2 * len(sets) * float(asked.sum()))
         return self.outer_scale * total
 
-    def _start(self, found: Evaluation, fits: Sequence[FoldFit]) -> Array:
-        return super()._start(found, fits) if found.warm is None else np.asarray(found.warm.X)
-
     def _fits(self, lam: Array) -> list[FoldFit]:
-        factors = self._factored(self.alpha(lam), lam)
+        factors = self._factors(self.alpha(lam), lam)
         return self._by(factors, [M(own.B) for own, M in zip(self.squares, factors, strict=True)])
 
     def _by(self, factors: Sequence[Factor], W: Iterable[Array]) -> list[FoldFit]:
         each = zip(W, factors, self.squares, strict=True)
         return [FoldFit(w, factor, own.means) for w, factor, own in each]
-
-    def _refit_apart(
-        self, whole: LinearModel, parts: Sequence[Evaluation], tol: float
-    ) -> tuple[Solve, Cost]:
-        """By the squares of its own rows."""
-        design = whole.folded([whole])
-        if design is None:
-            return super()._refit_apart(whole, parts, tol)
-        return BandedRidge([whole], design, self._plain, several=False)._refit(whole, parts, tol)
-
-    def _fit_of_all(self, whole: LinearModel, lam: Array) -> FoldFit:
-        every = np.ones(self.design.train.shape[1], dtype=bool)
-        own, penalty = self.cells.fold(every, ~every), cast(Ridge, self.span.penalty(whole))
-        alpha = self._of_columns([penalty.alpha(lam)])[0] / self.bend
-        (factor,) = self._factors((own.G + np.diag(alpha))[None], lam)
-        return FoldFit(factor(own.B), factor, own.means)
 
 
 class BandedTargets:
@@ -448,7 +453,7 @@ class BandedTargets:
         least = float(e[:, 0].min())
         if least <= ROUNDING * float(e.max()):
             return None
-        return float(np.log(self._whole.bend * least)) + self._whole.shift
+        return float(np.log(least)) + self._whole.shift
 
     def values_alike(self, targets: Index, lams: Sequence[float]) -> tuple[Array, Cost]:
         part, values = self.of_targets(targets), np.full((targets.size, len(lams)), np.inf)
@@ -456,7 +461,7 @@ class BandedTargets:
         for j, lam in enumerate(lams):
             alike = np.full(part.lam0.size, lam)
             try:
-                factors = part._factored(part.alpha(alike), alike)
+                factors = part._factors(part.alpha(alike), alike)
             except InnerProblemError:
                 continue  # too weak for a factor
             errors = [own.fitted(M)[1] for own, M in zip(part.squares, factors, strict=True)]
