@@ -103,13 +103,13 @@ PARTITIONS = st.lists(st.integers(0, 120), max_size=6).map(sorted)
 def splits_of(rule, source):
     """The splits that a rule makes, as lists of rows."""
     labels = [rule.labels(i, source.read(i).y) for i in range(source.partitions)]
-    label, seen = np.concatenate(labels), rule.patterns
+    label = np.concatenate(labels)
     assert [len(own) for own in labels] == [source.read(i).rows for i in range(source.partitions)]
 
     def rows(used):
         return np.flatnonzero((label >= 0) & np.append(used, False)[label])
 
-    return [(rows(a), rows(b)) for a, b in zip(seen.train, seen.test, strict=True)]
+    return [(rows(a), rows(b)) for a, b in zip(rule.train, rule.test, strict=True)]
 
 
 def same_splits(found, known):

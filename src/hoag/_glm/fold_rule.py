@@ -20,22 +20,6 @@ from hoag._core.errors import InvalidInput
 Numbers = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
-class Patterns:
-    """Cells of rows that folds treat alike: which folds train on them, and are judged on them.
-
-    train, test   (K, B)
-    """
-
-    train: npt.NDArray[np.bool_]
-    test: npt.NDArray[np.bool_]
-
-    @staticmethod
-    def of_folds(K: int) -> Patterns:
-        """Cell k is what fold k holds out, and all others train on."""
-        return Patterns(~np.eye(K, dtype=bool), np.eye(K, dtype=bool))
-
-
 def cells_of(code: npt.NDArray[np.int64], terms: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """The cell of every row, −1 where nobody uses it, and which terms use a cell, (terms, B).
 
@@ -48,9 +32,13 @@ def cells_of(code: npt.NDArray[np.int64], terms: int) -> tuple[Numbers, npt.NDAr
 
 
 class FoldRule(ABC):
-    """The cell of every row of a partition; a rule pickles."""
+    """The cell of every row of a partition, which folds treat alike; a rule pickles.
 
-    patterns: Patterns
+    train, test   (K, B): which folds train on a cell, and are judged on it
+    """
+
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
 
     @abstractmethod
     def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers: ...
@@ -58,15 +46,19 @@ class FoldRule(ABC):
 
 @dataclass(frozen=True, eq=False)
 class InOrder(FoldRule):
-    """KFold(K): the first K-th of all rows is held out first, and so on.
+    """KFold(K): the first K-th of all rows is held out first, and so on; or StratifiedKFold(K),
+    which does so within each class.
 
-    first   the number of the first row of every partition
-    ends    the number after the last row of every fold
+    classes    all rows are as of one class if None
+    first      (partitions, classes): how many rows of a class come before a partition
+    ends       (classes, K): the number after the last row of a fold, among those of the class
     """
 
+    classes: npt.NDArray[Any] | None
     first: Numbers
     ends: Numbers
-    patterns: Patterns
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
 
     @staticmethod
     def of(rows: Sequence[int], K: int) -> InOrder:
@@ -74,56 +66,36 @@ class InOrder(FoldRule):
         n = int(np.sum(rows))
         if not 2 <= K <= n:
             raise InvalidInput(f"cv={K} folds of {n} rows: give two or more, and at most {n}.")
-        sizes = np.full(K, n // K)
-        sizes[: n % K] += 1
-        return InOrder(_before(np.asarray(rows)), np.cumsum(sizes), Patterns.of_folds(K))
-
-    def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
-        numbers = self.first[partition] + np.arange(len(y))
-        return np.asarray(np.searchsorted(self.ends, numbers, side="right"))
-
-
-@dataclass(frozen=True, eq=False)
-class ByClass(FoldRule):
-    """StratifiedKFold(K): each class is parted in its order, so that folds have equal shares of it.
-
-    first   (partitions, classes): how many rows of a class come before a partition
-    ends    (classes, K): the number after the last row of a fold, among those of the class
-    """
-
-    classes: npt.NDArray[Any]
-    first: Numbers
-    ends: Numbers
-    patterns: Patterns
+        return InOrder._of(np.reshape(rows, (-1, 1)), None, np.zeros(1, dtype=np.intp), K)
 
     @staticmethod
-    def of(counts: Numbers, classes: npt.NDArray[Any], seen: Numbers, K: int) -> ByClass:
+    def by_class(counts: Numbers, classes: npt.NDArray[Any], seen: Numbers, K: int) -> InOrder:
         """For counts of each class in each partition; `seen`: in what order classes appear."""
         total = counts.sum(axis=0)
-        n = int(total.sum())
         if K < 2 or np.all(total < K):
             raise InvalidInput(
-                f"cv={K} folds: the most frequent class has {int(total.max(initial=0))} of {n} "
-                "rows. Give at least two folds, and at most so many."
+                f"cv={K} folds: the most frequent class has {int(total.max(initial=0))} of "
+                f"{int(total.sum())} rows. Give at least two folds, and at most so many."
             )
+        return InOrder._of(counts, classes, seen, K)
+
+    @staticmethod
+    def _of(counts: Numbers, classes: npt.NDArray[Any] | None, seen: Numbers, K: int) -> InOrder:
         # All rows sorted by class, the class seen first in front: fold i has places i, i + K, …
-        allocation, start = np.zeros((len(classes), K), dtype=np.intp), 0
+        total, folds = counts.sum(axis=0), np.arange(K)
+        allocation, start = np.zeros((total.size, K), dtype=np.intp), 0
         for c in seen:
             stop = start + int(total[c])
-            places = np.arange(K)
             # so many of the numbers from start to stop − 1 leave a remainder of i
-            allocation[c] = (stop - 1 - places) // K - (start - 1 - places) // K
+            allocation[c] = (stop - 1 - folds) // K - (start - 1 - folds) // K
             start = stop
-        return ByClass(
-            classes,
-            np.apply_along_axis(_before, 0, counts),
-            np.cumsum(allocation, axis=1),
-            Patterns.of_folds(K),
-        )
+        first = np.cumsum(counts, axis=0) - counts
+        held = np.eye(K, dtype=bool)  # cell k is what fold k holds out, and all others train on
+        return InOrder(classes, first, np.cumsum(allocation, axis=1), ~held, held)
 
     def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
         found = np.empty(len(y), dtype=np.intp)
-        codes = np.searchsorted(self.classes, y)
+        codes = np.zeros(len(y)) if self.classes is None else np.searchsorted(self.classes, y)
         for c, ends in enumerate(self.ends):
             own = np.flatnonzero(codes == c)
             upto = np.clip(ends - self.first[partition, c], 0, own.size)
@@ -136,7 +108,8 @@ class Listed(FoldRule):
     """Any splits, as lists of rows: the cell of every row, made once, and cut into partitions."""
 
     parts: list[npt.NDArray[np.int16]]
-    patterns: Patterns
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
 
     @staticmethod
     def of(rows: Sequence[int], splits: Iterable[tuple[Any, Any]], K: int) -> Listed:
@@ -154,7 +127,7 @@ class Listed(FoldRule):
             code[test] |= 1 << (K + k)
         labels, seen = cells_of(code, 2 * K)
         parts = np.split(labels.astype(np.int16), np.cumsum(rows)[:-1])
-        return Listed(list(parts), Patterns(seen[:K], seen[K:]))
+        return Listed(list(parts), seen[:K], seen[K:])
 
     def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
         return self.parts[partition].astype(np.intp)
@@ -170,12 +143,13 @@ class NotJudged(FoldRule):
     rule: FoldRule
     classes: npt.NDArray[Any]
     cells: Numbers
-    patterns: Patterns
+    train: npt.NDArray[np.bool_]
+    test: npt.NDArray[np.bool_]
 
     @staticmethod
     def of(rule: FoldRule, classes: npt.NDArray[Any], weights: npt.NDArray[Any]) -> FoldRule:
         """`weights`, (B, classes): of the rows of every cell and class."""
-        train, test = rule.patterns.train, rule.patterns.test
+        train, test = rule.train, rule.test
         B = train.shape[1]
         cells = np.tile(np.arange(B)[:, None], (1, len(classes)))
         more_train: list[Any] = []
@@ -188,20 +162,13 @@ class NotJudged(FoldRule):
                 more_test.append(test[:, b] & ~unseen[:, c])
         if not more_train:
             return rule
-        patterns = Patterns(
-            np.column_stack([train, *more_train]), np.column_stack([test, *more_test])
-        )
-        return NotJudged(rule, classes, cells, patterns)
+        train, test = (np.column_stack(part) for part in ((train, *more_train), (test, *more_test)))
+        return NotJudged(rule, classes, cells, train, test)
 
     def labels(self, partition: int, y: npt.NDArray[Any]) -> Numbers:
         own = self.rule.labels(partition, y)
         other = self.cells[own, np.searchsorted(self.classes, y)]
         return np.where(own >= 0, other, own)
-
-
-def _before(rows: Numbers) -> Numbers:
-    """How many come before each."""
-    return np.cumsum(rows) - rows
 
 
 def _repeats(rows: Any) -> bool:

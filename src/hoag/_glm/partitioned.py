@@ -68,8 +68,8 @@ class ToDesign:
         y, predictor = target.y, target.design(rows)
         if self.targets is not None:
             y, predictor = picked(y, self.targets), predictor.of_targets(self.targets)
-        folds, own = self.rule.patterns, RowSet(rows, y, weights, labels)
-        return InMemoryDesign(folds.train, folds.test, target.loss, target.outer, predictor, [own])
+        rule, own = self.rule, RowSet(rows, y, weights, labels)
+        return InMemoryDesign(rule.train, rule.test, target.loss, target.outer, predictor, [own])
 
 
 def labelled(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ class Column(ABC):
     def some(self) -> tuple[npt.NDArray[Any], Array]: ...
 
     @abstractmethod
-    def seen(self, encode: OfRows | None = None, weigh: Weigh | None = None) -> Column: ...
+    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> Column: ...
 
     @abstractmethod
     def sum(self, f: Summand) -> Any:
@@ -72,15 +72,15 @@ class Column(ABC):
 
     def average(self, f: OfRows) -> Any:
         """Σᵢ sᵢ f(yᵢ) / Σᵢ sᵢ."""
-        return self.sum(_Averaged(f, self.total))
+        return self.sum(partial(_averaged, f=f, total=self.total))
 
     def sums(self, classes: npt.NDArray[Any]) -> Array:
         """Σ of the weights of each of some classes, in their order."""
-        return np.asarray(self.sum(_ByClass(classes)))
+        return np.asarray(self.sum(partial(_by_class, classes=classes))[1])
 
     def counts(self, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         """How many rows are of each of some classes."""
-        return np.asarray(self.sum(_CountsByClass(classes)))
+        return np.asarray(self.sum(partial(_by_class, classes=classes))[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,37 +97,24 @@ class ArrayColumn(Column):
     def some(self) -> tuple[npt.NDArray[Any], Array]:
         return self.y, self.weights
 
-    def seen(self, encode: OfRows | None = None, weigh: Weigh | None = None) -> ArrayColumn:
-        return ArrayColumn(*Encoding(encode, weigh)(self.y, self.weights))
+    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> ArrayColumn:
+        return ArrayColumn(*_encoded(self.y, self.weights, encode, weigh))
 
     def sum(self, f: Summand) -> Any:
         return f(self.y, self.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """y and weights ↦ encoded y and other weights."""
-
-    encode: OfRows | None = None
-    weigh: Weigh | None = None
-
-    def __call__(self, y: npt.NDArray[Any], weights: Array) -> tuple[npt.NDArray[Any], Array]:
-        weights = weights if self.weigh is None else self.weigh(y, weights)
-        return (y if self.encode is None else np.asarray(self.encode(y))), weights
+def _encoded(
+    y: npt.NDArray[Any], weights: Array, encode: OfRows | None, weigh: Weigh | None
+) -> tuple[npt.NDArray[Any], Array]:
+    """y encoded, and other weights."""
+    weights = weights if weigh is None else weigh(y, weights)
+    return (y if encode is None else np.asarray(encode(y))), weights
 
 
-@dataclass(frozen=True, eq=False)
-class OfColumn:
-    """A partition ↦ f of its y and weights, as a column has `seen` them."""
-
-    seen: tuple[Encoding, ...]
-    f: Summand
-
-    def __call__(self, partition: Partition) -> Any:
-        y, weights = np.asarray(partition.y), partition.weights
-        for seen in self.seen:
-            y, weights = seen(y, weights)
-        return self.f(y, weights)
+def _of_column(partition: Partition, f: Summand, encode: OfRows | None, weigh: Weigh | None) -> Any:
+    """f of a partition's y and weights, as a column has `seen` them."""
+    return f(*_encoded(np.asarray(partition.y), partition.weights, encode, weigh))
 
 
 class Labels(NamedTuple):
@@ -141,24 +128,19 @@ class Labels(NamedTuple):
     wrong: Wrong | None = None
 
 
-@dataclass(frozen=True)
-class LabelCounts:
-    """A partition ↦ its Labels; y are told apart where they are `labels`, numbers are not."""
-
-    labels: bool
-
-    def __call__(self, partition: Partition) -> Labels:
-        y, weight = np.asarray(partition.y), partition.weight
-        nothing = np.zeros(0, dtype=np.intp)
-        if not self.labels and y.dtype.kind not in "fiub":
-            raise InvalidInput(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
-        if weight is not None and len(weight) != len(y):
-            raise InvalidInput(f"A partition of {len(y)} rows has {len(weight)} weights.")
-        wrong = wrong_side(y, weight)
-        if wrong is not None or not self.labels:
-            return Labels(len(y), y[:0], nothing, nothing, y[:0], wrong)
-        classes, first, counts = np.unique(y, return_index=True, return_counts=True)
-        return Labels(len(y), classes, counts, first, y[:0])
+def labels_of(partition: Partition, labelled: bool) -> Labels:
+    """y are told apart where they are labels, numbers are not."""
+    y, weight = np.asarray(partition.y), partition.weight
+    nothing = np.zeros(0, dtype=np.intp)
+    if not labelled and y.dtype.kind not in "fiub":
+        raise InvalidInput(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
+    if weight is not None and len(weight) != len(y):
+        raise InvalidInput(f"A partition of {len(y)} rows has {len(weight)} weights.")
+    wrong = wrong_side(y, weight)
+    if wrong is not None or not labelled:
+        return Labels(len(y), y[:0], nothing, nothing, y[:0], wrong)
+    classes, first, counts = np.unique(y, return_index=True, return_counts=True)
+    return Labels(len(y), classes, counts, first, y[:0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,11 +149,12 @@ class PartitionedColumn(Column):
 
     engine: Engine
     labels: list[Labels]
-    steps: tuple[Encoding, ...] = ()
+    encode: OfRows | None = None
+    weigh: Weigh | None = None
 
     @staticmethod
     def of(engine: Engine, labelled: bool) -> PartitionedColumn:
-        labels: list[Labels] = engine.gathered(LabelCounts(labelled), rows=False)
+        labels: list[Labels] = engine.gathered(partial(labels_of, labelled=labelled), rows=False)
         if not any(own.rows for own in labels):
             raise InvalidInput("There are no rows.")
         check_partitions((own.rows, own.wrong) for own in labels)
@@ -205,21 +188,24 @@ class PartitionedColumn(Column):
             before += own.rows
         return np.argsort(first)
 
+    def _of_all(self, f: Summand) -> Callable[[Partition], Any]:
+        return partial(_of_column, f=f, encode=self.encode, weigh=self.weigh)
+
     @property
     def nothing(self) -> npt.NDArray[Any]:
-        return np.asarray(OfColumn(self.steps, _first)(Partition(None, self.labels[0].nothing)))
+        return np.asarray(self._of_all(_first)(Partition(None, self.labels[0].nothing)))
 
     def sum(self, f: Summand) -> Any:
-        return self.engine.total(OfColumn(self.steps, f), rows=False)
+        return self.engine.total(self._of_all(f), rows=False)
 
     def some(self) -> tuple[npt.NDArray[Any], Array]:
-        share = min(1.0, SOME / max(sum(self.rows), 1))
-        kept = self.engine.gathered(OfColumn(self.steps, _Sampled(share)), rows=False)
+        sampled = partial(_sampled, share=min(1.0, SOME / max(sum(self.rows), 1)))
+        kept = self.engine.gathered(self._of_all(sampled), rows=False)
         y, weights = (np.concatenate(part) for part in zip(*kept, strict=True))
         return y, weights
 
-    def seen(self, encode: OfRows | None = None, weigh: Weigh | None = None) -> PartitionedColumn:
-        return PartitionedColumn(self.engine, self.labels, (*self.steps, Encoding(encode, weigh)))
+    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> PartitionedColumn:
+        return PartitionedColumn(self.engine, self.labels, encode, weigh)
 
 
 @dataclass(frozen=True)
@@ -242,41 +228,21 @@ def _first(y: npt.NDArray[Any], weights: Array) -> npt.NDArray[Any]:
     return y
 
 
-@dataclass(frozen=True, eq=False)
-class _Averaged:
-    f: OfRows
-    total: float
-
-    def __call__(self, y: npt.NDArray[Any], weights: Array) -> Any:
-        return (weights / self.total) @ np.asarray(self.f(y), dtype=float)
+def _averaged(y: npt.NDArray[Any], weights: Array, f: OfRows, total: float) -> Any:
+    return (weights / total) @ np.asarray(f(y), dtype=float)
 
 
-@dataclass(frozen=True, eq=False)
-class _CountsByClass:
-    classes: npt.NDArray[Any]
-
-    def __call__(self, y: npt.NDArray[Any], weights: Array) -> Any:
-        codes = np.searchsorted(self.classes, y)
-        return np.bincount(codes, minlength=len(self.classes))
-
-
-@dataclass(frozen=True, eq=False)
-class _ByClass:
-    classes: npt.NDArray[Any]
-
-    def __call__(self, y: npt.NDArray[Any], weights: Array) -> Array:
-        codes = np.searchsorted(self.classes, y)
-        return np.asarray(np.bincount(codes, weights, len(self.classes)), dtype=float)
+def _by_class(
+    y: npt.NDArray[Any], weights: Array, classes: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.intp], Array]:
+    """How many rows each class has, and their weights."""
+    codes, C = np.searchsorted(classes, y), len(classes)
+    return np.bincount(codes, minlength=C), np.bincount(codes, weights, C).astype(float)
 
 
-@dataclass(frozen=True)
-class _Sampled:
+def _sampled(y: npt.NDArray[Any], weights: Array, share: float) -> tuple[npt.NDArray[Any], Array]:
     """Every so many rows, which are all where there are few."""
-
-    share: float
-
-    def __call__(self, y: npt.NDArray[Any], weights: Array) -> tuple[npt.NDArray[Any], Array]:
-        if self.share == 1.0:
-            return y, weights
-        kept = np.random.default_rng(len(y)).random(len(y)) < self.share
-        return y[kept], weights[kept]
+    if share == 1.0:
+        return y, weights
+    kept = np.random.default_rng(len(y)).random(len(y)) < share
+    return y[kept], weights[kept]

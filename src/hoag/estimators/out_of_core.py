@@ -17,7 +17,7 @@ from hoag._core.numeric import Array
 from hoag._data.checks import check_partitions, wrong_number, wrong_side
 from hoag._data.engine import Engine, LocalEngine
 from hoag._data.source import Source
-from hoag._glm.fold_rule import ByClass, FoldRule, InOrder, Listed, NotJudged
+from hoag._glm.fold_rule import FoldRule, InOrder, Listed, NotJudged
 from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag._glm.lens import Lens
 from hoag._glm.make import as_penalty
@@ -168,14 +168,14 @@ def first_pass(
 ) -> OutOfCoreData:
     """One pass over the data: units, how many rows each cell has, and a sample."""
     before, target = engine.reads, reading.target(column.nothing)
-    unseen = np.zeros(len(rule.patterns.train), dtype=bool)
+    unseen = np.zeros(len(rule.train), dtype=bool)
     if target.classes is not None:
         by_block = engine.total(
             Labelled(rule, column.classes, reading.weigh), prepare=_numbered, rows=False
         )
-        unseen = np.any(rule.patterns.train.astype(float) @ by_block == 0, axis=1)
+        unseen = np.any(rule.train.astype(float) @ by_block == 0, axis=1)
         rule = NotJudged.of(rule, column.classes, by_block)
-    B = rule.patterns.train.shape[1]
+    B = rule.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
     most = WHOLE * SAMPLE_ENTRIES / engine.partitions
@@ -190,16 +190,16 @@ def first_pass(
     u = units_of(known, reading.centre, rows)
     squares = u.squares + WEIGHT * ((known.about.mean - u.mean) / u.c) ** 2  # about 0
     design = PartitionedDesign(
-        *(rule.patterns.train, rule.patterns.test, target.loss, target.outer),
+        *(rule.train, rule.test, target.loss, target.outer),
         predictor=target.design(u.rows),
         engine=engine,
         prepare=cast(PartitionedRows, u.rows).prepare,
         known=CellSums(known.counts, unit * known.weights, squares),
         sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
     )
-    columns: Sequence[Array | None] = [None] * len(rule.patterns.train)
+    columns: Sequence[Array | None] = [None] * len(rule.train)
     if known.spreads is not None:
-        columns = list(known.spreads.penalties(rule.patterns.train, absorbed=reading.centre))
+        columns = list(known.spreads.penalties(rule.train, absorbed=reading.centre))
     return OutOfCoreData(design, reading.units(u), target, unseen, engine.reads - before, columns)
 
 
@@ -215,7 +215,7 @@ class Labelled:
         i, partition = numbered
         weights, labels = labelled(self.rule, self.weigh, i, partition)
         C = len(self.classes)
-        B, used = self.rule.patterns.train.shape[1], labels >= 0
+        B, used = self.rule.train.shape[1], labels >= 0
         codes = labels * C + np.searchsorted(self.classes, partition.y)
         found = np.bincount(codes[used], weights[used], B * C).reshape(B, C)
         return np.asarray(found, dtype=float)
@@ -245,7 +245,7 @@ def rule_of(cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = 
                 UserWarning,
                 stacklevel=LEVEL + 1,
             )
-        return ByClass.of(column.by_partition, column.classes, column.order, K)
+        return InOrder.by_class(column.by_partition, column.classes, column.order, K)
     if isinstance(cv, Integral):
         return InOrder.of(column.rows, int(cv))
     # Any other splitter sees all of y, and makes lists of all rows.
