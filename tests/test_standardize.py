@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import hoag
 from hoag import InvalidInput, glm, testing
 from hoag._criteria.rescaled import Rescaled
+from hoag._data.statistics import MeanSquares
 from hoag._glm.folds import linear_folds
 from hoag._glm.scaled_rows import ScaledRows
 from hoag._glm.spreads import FoldSpreads, spreads
@@ -474,9 +476,9 @@ def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
     labels, weights = rng.integers(-1, 3, 60), rng.uniform(0, 2, 60)
     X[:, 3], X[labels == 0, 3] = 0.7, np.linspace(0, 1, int(np.sum(labels == 0)))
     partitions = [slice(0, 10), slice(10, 11), slice(11, 60)]
-    known = Spreads.none(3, 4, form == "sparse")
-    for own in partitions:
-        known = known.plus(Spreads.of(FORMS[form](X[own]), weights[own], labels[own], 3))
+    parts = [Spreads.by_cells(FORMS[form](X[own]), weights[own], labels[own], 3)
+             for own in partitions]  # fmt: skip
+    known = Spreads(reduce(MeanSquares.plus, parts), form == "sparse")
     train = ~np.eye(3, dtype=bool)
     drawn = np.stack([np.isin(labels, np.flatnonzero(some)) for some in train], axis=1) * 1.0
     rows, scales = glm.ArrayRows(FORMS[form](X)), StandardScaler().fit(X, None, weights).scale_

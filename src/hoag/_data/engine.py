@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -63,10 +63,20 @@ class TreeSum:
         return found
 
 
+class Maximum(NamedTuple):
+    """The larger of two, as a summand."""
+
+    value: Any
+
+    def plus(self, other: Maximum) -> Maximum:
+        return Maximum(np.maximum(self.value, other.value))
+
+
 def plus(a: Any, b: Any) -> Any:
-    """a + b for numbers and arrays, for tuples of them, and for what has a `plus` of its own."""
-    if isinstance(a, (int, float, np.ndarray, np.generic)):
-        return a + b
+    """a + b for numbers, arrays and lists, for tuples of these, and for what has its own `plus`;
+    None and None is None."""
+    if a is None or isinstance(a, (int, float, list, np.ndarray, np.generic)):
+        return None if a is None else a + b
     if isinstance(a, tuple) and "plus" not in dir(type(a)):
         both = [plus(one, other) for one, other in zip(a, b, strict=True)]
         return type(a)(*both) if "_fields" in dir(type(a)) else tuple(both)

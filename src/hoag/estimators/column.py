@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._data.checks import Wrong, check_partitions, wrong_side
-from hoag._data.engine import Engine
+from hoag._data.engine import Engine, Maximum
 from hoag._data.source import Partition
 
 # Of the y of some rows; pickled where rows are in other processes.
@@ -51,8 +51,8 @@ class Column(ABC):
         """Σ over partitions of f(y, weights)."""
 
     @cached_property
-    def _sizes(self) -> tuple[float, int, Largest]:
-        found: tuple[float, int, Largest] = self.sum(_sizes)
+    def _sizes(self) -> tuple[float, int, Maximum]:
+        found: tuple[float, int, Maximum] = self.sum(_sizes)
         return found
 
     @property
@@ -68,7 +68,7 @@ class Column(ABC):
     @property
     def largest(self) -> float:
         """max |yᵢ|."""
-        return self._sizes[2].size
+        return float(self._sizes[2].value)
 
     def average(self, f: OfRows) -> Any:
         """Σᵢ sᵢ f(yᵢ) / Σᵢ sᵢ."""
@@ -208,20 +208,10 @@ class PartitionedColumn(Column):
         return PartitionedColumn(self.engine, self.labels, encode, weigh)
 
 
-@dataclass(frozen=True)
-class Largest:
-    """A maximum, as a summand."""
-
-    size: float
-
-    def plus(self, other: Largest) -> Largest:
-        return Largest(max(self.size, other.size))
-
-
-def _sizes(y: npt.NDArray[Any], weights: Array) -> tuple[float, int, Largest]:
+def _sizes(y: npt.NDArray[Any], weights: Array) -> tuple[float, int, Maximum]:
     numbers = y.dtype.kind in "fiub"
     largest = float(np.max(np.abs(y), initial=0.0)) if numbers else 0.0
-    return float(weights.sum()), int(np.sum(weights > 0)), Largest(largest)
+    return float(weights.sum()), int(np.sum(weights > 0)), Maximum(largest)
 
 
 def _first(y: npt.NDArray[Any], weights: Array) -> npt.NDArray[Any]:

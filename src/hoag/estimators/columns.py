@@ -54,6 +54,12 @@ class Columns(NamedTuple):
     bottom: Array
 
 
+def columns_of(X: Any, weights: Array, centre: bool) -> Columns:
+    if sparse.issparse(X):
+        return sparse_columns(ArrayRows(X.astype(np.float64, copy=False)), weights, centre)
+    return dense_columns(X, weights, centre)
+
+
 def dense_columns(X: Any, weights: Array, centre: bool) -> Columns:
     """Some rows at a time, that stay in the cache; sparse ones are made arrays."""
     n, p = X.shape
@@ -112,10 +118,7 @@ def far_from_zero(mean: Array, variances: Array) -> npt.NDArray[np.bool_]:
 
 def near_zero(X: Any) -> Lens:
     """x ↦ x − mean for the columns that are far from 0."""
-    n, even = X.shape[0], np.ones(X.shape[0])
-    if sparse.issparse(X):
-        found = sparse_columns(ArrayRows(X), even, centre=True)
-    else:
-        found = dense_columns(X, even, centre=True)
+    n = X.shape[0]
+    found = columns_of(X, np.ones(n), centre=True)
     far = far_from_zero(found.mean, found.squares / n)
     return Lens(np.where(far, found.mean, 0.0)) if np.any(far) else Lens()

@@ -32,7 +32,7 @@ from hoag._glm.partitioned_model import (
 from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.targets import Target
 from hoag.estimators.column import PartitionedColumn
-from hoag.estimators.partition_units import Measure, ToCells, joined, units_of
+from hoag.estimators.partition_units import Measure, joined, units_of
 from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
@@ -175,12 +175,14 @@ def first_pass(
         )
         unseen = np.any(rule.train.astype(float) @ by_block == 0, axis=1)
         rule = NotJudged.of(rule, column.classes, by_block)
-    B = rule.train.shape[1]
     sizes = np.asarray(column.rows, dtype=np.intp)
     first = np.cumsum(sizes) - sizes
     most = WHOLE * SAMPLE_ENTRIES / engine.partitions
-    measure = Measure(first, reading.centre, most, B, engine.names, standardize)
-    known = engine.total(measure, prepare=ToCells(rule, reading.weigh, engine.features))
+    measure = Measure(
+        *(rule, reading.weigh, first, engine.features, reading.centre, most),
+        *(engine.names, standardize),
+    )
+    known = engine.total(measure, prepare=_numbered)
     unit = WEIGHT / known.about.total
 
     def rows(lens: Lens) -> PartitionedRows:

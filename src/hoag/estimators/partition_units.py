@@ -6,7 +6,7 @@ where folds standardise columns, for every cell of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hoag._core.errors import InvalidInput
-from hoag._core.numeric import BLOCK_ENTRIES, ROUNDING, Array
+from hoag._core.numeric import ROUNDING, Array
 from hoag._data.checks import wrong_number
-from hoag._data.engine import plus
+from hoag._data.engine import Maximum, plus
 from hoag._data.source import Partition
 from hoag._data.statistics import MeanSquares
 from hoag._glm.drawn import below, drawn
@@ -25,19 +25,11 @@ from hoag._glm.fold_rule import FoldRule
 from hoag._glm.lens import Lens
 from hoag._glm.partition_rows import PartitionedRows, stacked
 from hoag._glm.partitioned import Sample, labelled
-from hoag._glm.rows import ArrayRows
-from hoag.estimators.columns import (
-    FAR_OFF,
-    dense_columns,
-    far_from_zero,
-    is_constant,
-    sparse_columns,
-)
+from hoag.estimators.columns import FAR_OFF, columns_of, far_from_zero, is_constant
 from hoag.estimators.units import WEIGHT, Units, check_size, warn_rounded
 
 
-@dataclass(frozen=True, eq=False)
-class Spreads:
+class Spreads(NamedTuple):
     """Weight, mean and squares of every column, for each cell of rows and for other rows.
 
     Rows that are in no cell, those of weight in no fold, come last: (B + 1, p). Those of sparse
@@ -48,35 +40,15 @@ class Spreads:
     is_sparse: bool
 
     @staticmethod
-    def none(cells: int, columns: int, is_sparse: bool) -> Spreads:
-        shape = (cells + 1, columns)
-        sums = MeanSquares(np.zeros((cells + 1, 1)), np.zeros(shape), np.zeros(shape))
-        return Spreads(sums, is_sparse)
-
-    @staticmethod
-    def of(X: Any, weights: Array, labels: npt.NDArray[np.intp], cells: int) -> Spreads:
+    def by_cells(X: Any, weights: Array, labels: npt.NDArray[np.intp], cells: int) -> MeanSquares:
         """Of rows in memory; the label −1 is no cell."""
-        found = Spreads.none(cells, X.shape[1], bool(sparse.issparse(X)))
-        for some in _slices(X):
-            for b in np.unique(labels[some]):
-                inside = some.start + np.flatnonzero(labels[some] == b)
-                if np.any(weights[inside] > 0):
-                    found = found.plus(found._alone(b, X[inside], weights[inside]))
-        return found
-
-    def _alone(self, b: int, X: Any, weights: Array) -> Spreads:
-        """Some rows of one cell."""
-        alone = Spreads.none(len(self.about.total) - 1, X.shape[1], self.is_sparse)
-        total, mean, squares = alone.about
-        total[b], mean[b] = float(weights.sum()), weights @ X / float(weights.sum())
-        if self.is_sparse:
-            squares[b] = X.multiply(X).T @ weights - total[b] * mean[b] ** 2
-        else:
-            squares[b] = weights @ (X - mean[b]) ** 2
-        return alone
-
-    def plus(self, other: Spreads) -> Spreads:
-        return Spreads(self.about.plus(other.about), self.is_sparse)
+        total, shape = np.zeros((cells + 1, 1)), (cells + 1, X.shape[1])
+        mean, squares = np.zeros(shape), np.zeros(shape)
+        for b in np.unique(labels[weights > 0]):
+            own = np.flatnonzero(labels == b)
+            measured = columns_of(X[own], weights[own], centre=True)
+            total[b], mean[b], squares[b] = weights[own].sum(), measured.mean, measured.squares
+        return MeanSquares(total, mean, squares)
 
     def deviations(self, members: npt.NDArray[np.bool_]) -> tuple[Array, npt.NDArray[np.bool_]]:
         """The standard deviation of every column in some cells, and whether it is any."""
@@ -108,135 +80,89 @@ class Spreads:
         return np.stack(found)
 
 
-def _slices(X: Any) -> Iterator[slice]:
-    """Rows at a time that stay in the cache; all of sparse ones."""
-    n, p = X.shape
-    height = n if sparse.issparse(X) else max(1, int(BLOCK_ENTRIES / max(p, 1)))
-    for start in range(0, n, max(height, 1)):
-        yield slice(start, min(start + height, n))
-
-
-@dataclass(frozen=True, eq=False)
-class RowStatistics:
+class RowStatistics(NamedTuple):
     """Sums over some rows, and a few of these."""
 
     rows: int
     entries: int
     about: MeanSquares
-    top: Array
-    bottom: Array
+    top: Maximum  # of every column
+    depth: Maximum  # of every column, negated
     counts: npt.NDArray[np.intp]  # of the rows of each cell
     weights: Array  # of each cell
     is_sparse: bool
-    sample: tuple[Sample, ...]
-    spreads: Spreads | None = None  # of columns by cells, where these are to be standardised
+    sample: list[Sample]
+    by_cells: MeanSquares | None  # of columns, where these are to be standardised
 
     def plus(self, other: RowStatistics) -> RowStatistics:
         if self.is_sparse != other.is_sparse:
             raise InvalidInput(
                 "X is sparse in some partitions and dense in others: make them alike."
             )
-        both = self.spreads is not None and other.spreads is not None
-        return RowStatistics(
-            self.rows + other.rows,
-            self.entries + other.entries,
-            self.about.plus(other.about),
-            np.maximum(self.top, other.top),
-            np.minimum(self.bottom, other.bottom),
-            self.counts + other.counts,
-            self.weights + other.weights,
-            self.is_sparse,
-            self.sample + other.sample,
-            plus(self.spreads, other.spreads) if both else None,
-        )
+        return RowStatistics(*map(plus, self, other))._replace(is_sparse=self.is_sparse)
 
     @property
-    def biggest(self) -> float:
-        return float(max(self.top.max(initial=0.0), -self.bottom.min(initial=0.0)))
-
-
-class InCells(NamedTuple):
-    """A partition before its units are known: its number, it, the weights and cells of its rows.
-
-    `every` are the cells whatever classes weigh.
-    """
-
-    number: int
-    partition: Partition
-    weights: Array
-    labels: npt.NDArray[np.intp]
-    every: npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class ToCells:
-    """A partition ↦ its rows in cells."""
-
-    rule: FoldRule
-    weigh: Any
-    features: int
-
-    def __call__(self, i: int, partition: Partition) -> InCells:
-        if partition.X.shape != (partition.rows, self.features):
-            raise InvalidInput(
-                f"X has shape {partition.X.shape} in partition {i} of the rows, and there are "
-                f"{partition.rows} y and {self.features} features."
-            )
-        weights, labels = labelled(self.rule, self.weigh, i, partition)
-        every = labels if self.weigh is None else labelled(self.rule, None, i, partition)[1]
-        return InCells(i, partition, weights, labels, every)
+    def spreads(self) -> Spreads | None:
+        return None if self.by_cells is None else Spreads(self.by_cells, self.is_sparse)
 
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A partition in cells ↦ RowStatistics.
+    """(number, partition) ↦ RowStatistics.
 
+    rule     the cell of every row
+    weigh    y and weights ↦ weights, with those of classes
     first    the number of the first row of every partition
     most     so many entries of each partition are kept as a sample
     names    of the columns, if they have such
-    spreads  whether those of columns are asked for
+    spreads  whether those of columns are asked for, whatever classes weigh
     """
 
+    rule: FoldRule
+    weigh: Any
     first: npt.NDArray[np.intp]
+    features: int
     centre: bool
     most: float
-    cells: int
     names: Sequence[str] | None = None
     spreads: bool = False
 
-    def __call__(self, given: InCells) -> RowStatistics:
-        i, (X, y, _), weights, labels, every = given
-        is_sparse = bool(sparse.issparse(X))
+    def __call__(self, numbered: tuple[int, Partition]) -> RowStatistics:
+        i, partition = numbered
+        (X, y, _), cells = partition, self.rule.train.shape[1]
+        if X.shape != (partition.rows, self.features):
+            raise InvalidInput(
+                f"X has shape {X.shape} in partition {i} of the rows, and there are "
+                f"{partition.rows} y and {self.features} features."
+            )
         if (wrong := wrong_number(X, self.names, fill=False)) is not None:
             raise wrong.in_partition(i, int(self.first[i]))
-        if is_sparse:
-            rows = ArrayRows(X.astype(np.float64, copy=False))
-            mean, squares, top, bottom = sparse_columns(rows, weights, self.centre)
-        else:
-            mean, squares, top, bottom = dense_columns(X, weights, self.centre)
-        kept = labels >= 0
-        entries = int(X.nnz if is_sparse else X.size)
+        weights, labels = labelled(self.rule, self.weigh, i, partition)
+        measured, is_sparse = columns_of(X, weights, self.centre), bool(sparse.issparse(X))
+        kept, entries = labels >= 0, int(X.nnz if is_sparse else X.size)
+        by_cells = None
+        if self.spreads:
+            every = labelled(self.rule, None, i, partition)[1]
+            by_cells = Spreads.by_cells(X, partition.weights, every, cells)
+        share = min(1.0, self.most / max(entries, 1))
+        draws = drawn(self.first[i] + np.arange(len(y)))
+        some = below(draws, labels, share)
+        own = np.asarray(y)[some], weights[some], labels[some], draws[some]
         return RowStatistics(
             len(y),
             entries,
-            MeanSquares(float(weights.sum()), mean, squares),
-            top,
-            bottom,
-            np.bincount(labels[kept], minlength=self.cells),
-            np.asarray(np.bincount(labels[kept], weights[kept], self.cells), dtype=float),
+            MeanSquares(float(weights.sum()), measured.mean, measured.squares),
+            Maximum(measured.top),
+            Maximum(-measured.bottom),
+            np.bincount(labels[kept], minlength=cells),
+            np.asarray(np.bincount(labels[kept], weights[kept], cells), dtype=float),
             is_sparse,
-            (self._some(given, min(1.0, self.most / max(entries, 1))),),
-            Spreads.of(X, given.partition.weights, every, self.cells) if self.spreads else None,
+            [Sample(X[some], *own, share)],
+            by_cells,
         )
 
-    def _some(self, given: InCells, share: float) -> Sample:
-        i, (X, y, _), weights, labels, _ = given
-        draws = drawn(self.first[i] + np.arange(len(y)))
-        some = below(draws, labels, share)
-        return Sample(X[some], np.asarray(y)[some], weights[some], labels[some], draws[some], share)
 
-
-def joined(parts: tuple[Sample, ...], unit: float, share: float) -> Sample:
+def joined(parts: list[Sample], unit: float, share: float) -> Sample:
     """The samples of all partitions; a share of all rows, where these are not all of them."""
     y, weights, labels, draws = (np.concatenate(part) for part in list(zip(*parts))[1:5])
     kept = min(part.share for part in parts)
@@ -246,7 +172,8 @@ def joined(parts: tuple[Sample, ...], unit: float, share: float) -> Sample:
 
 def units_of(known: RowStatistics, centre: bool, rows: Callable[[Lens], PartitionedRows]) -> Units:
     """As hoag.estimators.units.units has them of arrays; `rows` makes PartitionedRows of a lens."""
-    check_size(known.biggest)
+    (top,), (depth,) = known.top, known.depth
+    check_size(float(max(top.max(initial=0.0), depth.max(initial=0.0))))
     total, mean, squares = known.about
     if not 1e-300 < total < 1e300:
         raise InvalidInput(
@@ -257,9 +184,9 @@ def units_of(known: RowStatistics, centre: bool, rows: Callable[[Lens], Partitio
     mean = np.where(moved, mean, 0.0)
     constant = np.zeros(0, dtype=np.intp)
     if centre:
-        constant = np.flatnonzero(moved & is_constant(known.top, known.bottom))
+        constant = np.flatnonzero(moved & is_constant(top, -depth))
         squares[constant] = 0.0
-        warn_rounded(constant[known.top[constant] > known.bottom[constant]], known.top)
+        warn_rounded(constant[top[constant] > -depth[constant]], top)
     far_off = np.abs(mean) > FAR_OFF * np.sqrt(squares)
     far_off[constant] = False
     scales: float | Array = 1.0
