@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from hoag._core.numeric import Array
 from hoag._glm.design import Sums
-from hoag._glm.losses import Loss, OuterLoss
 from hoag._glm.model import LinearModel
 from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import Penalty, Ridge
@@ -33,22 +32,28 @@ class PartitionedFold:
             self.last = (x, self.design.sums(x[None]))
         return self.last[1]
 
+    def charge(self, *_: Any) -> None:
+        """What a term costs is counted where its sums are asked for."""
+
 
 class PartitionedTerm(DataTerm):
-    """Σᵢ sᵢ loss(yᵢ, zᵢ) over the training rows of a fold, by sums over partitions.
+    """Σᵢ sᵢ loss(yᵢ, zᵢ) over the training rows of a fold, or those that are `held` out, by sums
+    over partitions.
 
     What single rows have, y, weights and products with them, is gathered by a pass over the data
     when somebody asks for it.
     """
 
-    def __init__(self, fold: PartitionedFold, members: Array, loss: Loss | OuterLoss) -> None:
-        self.fold, self.members, self.loss = fold, members, loss
-        self.design, self.charge = fold.design.predictor, _charged_by_design
+    def __init__(self, fold: PartitionedFold, held: bool) -> None:
+        self.fold, self.held, design = fold, held, fold.design
+        self.loss = design.outer if held else design.loss
+        self.design, self.charge = design.predictor, fold.charge
+        self._members = (design.test if held else design.train)[0]
 
     @cached_property
     def _sides(self) -> tuple[npt.NDArray[Any], Array]:
         y, weights, cells = self.fold.design.sides()
-        return y, weights * np.append(self.members, False)[cells]
+        return y, weights * np.append(self._members, False)[cells]
 
     @property
     def y(self) -> npt.NDArray[Any]:  # type: ignore[override]
@@ -59,46 +64,45 @@ class PartitionedTerm(DataTerm):
         return self._sides[1]
 
     @property
-    def row_weights(self) -> Array:
-        return self.weights if self.design.width == 1 else self.weights[:, None]
-
-    @property
     def total_weight(self) -> float:
-        return float(self.fold.design.weights[self.members].sum())
+        return float(self.fold.design.weights[self._members].sum())
 
     def softened(self) -> None:
         """None: partitions are prepared for one loss."""
         return
 
     def at(self, x: Array) -> DataTermAt:
-        return PartitionedTermAt(self, x.copy())
+        return (PartitionedTermAt if self.held else TrainingTermAt)(self, x.copy())
 
     def _spend(self, passes: float) -> None:
-        self.fold.design.ledger.charge(passes=passes, reads=1.0)
+        self.fold.design.ledger.charge(**{"held_out" if self.held else "passes": passes}, reads=1.0)
 
     @cached_property
     def constant_gram(self) -> Array:
         design = self.fold.design
-        one = (
-            design.of_targets(np.zeros(1, dtype=np.intp))
-            if design.predictor.outputs > 1
-            else design
-        )
+        several = design.predictor.outputs > 1
+        one = design.of_targets(np.zeros(1, dtype=np.intp)) if several else design
         return np.asarray(replace(one, ledger=design.ledger).hessian_of_squares[0])
 
 
 class PartitionedTermAt(DataTermAt):
-    """The training term at one x."""
+    """The term at one x."""
 
     term: PartitionedTerm
 
     @cached_property
     def value(self) -> float:
-        return float(self.term.fold.at(self.x).value[0])
+        sums = self.term.fold.at(self.x)
+        return float((sums.g if self.term.held else sums.value)[0])
 
     @cached_property
     def gradient(self) -> Array:
-        return np.asarray(self.term.fold.at(self.x).gradient[0])
+        sums = self.term.fold.at(self.x)
+        return np.asarray((sums.g_x if self.term.held else sums.gradient)[0])
+
+
+class TrainingTermAt(PartitionedTermAt):
+    """The same with ∇² of the training rows."""
 
     def hvp(self, v: Array) -> Array:
         return np.asarray(self.term.fold.design.hessian_at(self.x[None]).times(v[None])[0])
@@ -113,30 +117,6 @@ class PartitionedTermAt(DataTermAt):
         return np.asarray(self.term.fold.design.diagonals(self.x[None])[0])
 
 
-class HeldOutTerm(PartitionedTerm):
-    """The same over the rows that a fold is judged on."""
-
-    def at(self, x: Array) -> DataTermAt:
-        return HeldOutTermAt(self, x.copy())
-
-    def _spend(self, passes: float) -> None:
-        self.fold.design.ledger.charge(held_out=passes, reads=1.0)
-
-
-class HeldOutTermAt(DataTermAt):
-    """The held-out term at one x."""
-
-    term: HeldOutTerm
-
-    @cached_property
-    def value(self) -> float:
-        return float(self.term.fold.at(self.x).g[0])
-
-    @cached_property
-    def gradient(self) -> Array:
-        return np.asarray(self.term.fold.at(self.x).g_x[0])
-
-
 class PartitionedModel(LinearModel):
     """A linear model whose rows are in partitions."""
 
@@ -144,10 +124,9 @@ class PartitionedModel(LinearModel):
     judged_alike = False  # z of a row is not kept, so nothing of it is shared
 
     def __init__(self, fold: PartitionedFold, penalty: Penalty) -> None:
-        self.fold, design = fold, fold.design
-        train = PartitionedTerm(fold, design.train[0], design.loss)
-        test = HeldOutTerm(fold, design.test[0], design.outer)
-        super().__init__(train, test, penalty, design.ledger)
+        self.fold = fold
+        train, test = PartitionedTerm(fold, held=False), PartitionedTerm(fold, held=True)
+        super().__init__(train, test, penalty, fold.design.ledger)
 
     def folded(self, models: Sequence[LinearModel]) -> PartitionedDesign:
         designs = [cast(PartitionedModel, model).fold.design for model in models]
@@ -188,10 +167,6 @@ def partitioned_models(design: PartitionedDesign, penalties: list[Penalty]) -> l
         alone = design.of_folds(design.train[k : k + 1], design.test[k : k + 1])
         models.append(PartitionedModel(PartitionedFold(alone), penalty))
     return models
-
-
-def _charged_by_design(*_: Any) -> None:
-    """What a term costs is counted where its sums are asked for."""
 
 
 def sample_models(design: PartitionedDesign, models: Sequence[LinearModel]) -> list[LinearModel]:
