@@ -27,11 +27,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hoag
 from hoag import data
 from hoag._data.engine import LocalEngine, TreeSum
-from hoag._glm.drawn import below, drawn
-from hoag._glm.fold_rule import InOrder, Listed, NotJudged
+from hoag._glm.fold_rule import InOrder, Listed, NotJudged, below, drawn
 from hoag._glm.lens import Lens
 from hoag.estimators.column import PartitionedColumn
-from hoag.estimators.out_of_core import rule_of
+from hoag.estimators.partition_units import rule_of
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)

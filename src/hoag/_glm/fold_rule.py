@@ -1,8 +1,12 @@
-"""Which fold a row is held out in, by partitions: no list of all rows is ever made.
+"""Which fold a row is held out in, by partitions: no list of all rows is ever made; and samples.
 
 Numbers of folds are scikit-learn's, row for row: KFold takes rows in their order, a K-th each, and
 StratifiedKFold does so within each class. So where a row is among all rows, or among those of its
 class, is all there is to know, and that is how many there are in the partitions before.
+
+Samples are the same rows in memory and in partitions, and the larger hold the smaller: every row
+draws a number by itself, from its place among all rows, and a sample is the rows that drew less
+than its share of them.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
 
 Numbers = npt.NDArray[np.intp]
 
@@ -173,3 +178,24 @@ class NotJudged(FoldRule):
 
 def _repeats(rows: Any) -> bool:
     return np.unique(rows).size < np.size(rows)
+
+
+def drawn(rows: npt.NDArray[np.intp], seed: int = 0) -> Array:
+    """Uniform numbers in [0, 1), one for each row, from its number alone (SplitMix64)."""
+    with np.errstate(over="ignore"):
+        z = (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+        z ^= z >> np.uint64(31)
+    return np.asarray((z >> np.uint64(11)) * 2.0**-53)
+
+
+def below(draws: Array, labels: npt.NDArray[np.intp], share: float) -> npt.NDArray[np.intp]:
+    """The rows that drew less than a share, and of every cell at least the one that drew least."""
+    chosen = (draws < share) & (labels >= 0)
+    for b in np.unique(labels[labels >= 0]):
+        own = labels == b
+        if not np.any(chosen & own):
+            chosen[np.flatnonzero(own)[np.argmin(draws[own])]] = True
+    return np.flatnonzero(chosen)

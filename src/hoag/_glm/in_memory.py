@@ -18,8 +18,7 @@ from scipy.sparse import issparse
 from hoag._core.numeric import Array
 from hoag._glm.chunks import At, CellRows, Chunk, Gathered
 from hoag._glm.design import FoldedHessian, RowwiseDesign, Sums
-from hoag._glm.drawn import below, drawn
-from hoag._glm.fold_rule import cells_of
+from hoag._glm.fold_rule import below, cells_of, drawn
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss
 from hoag._glm.losses.base import softened

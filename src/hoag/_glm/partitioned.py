@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -23,15 +24,109 @@ from hoag._data.engine import Engine
 from hoag._data.source import Partition
 from hoag._glm.chunks import CellRows
 from hoag._glm.design import FoldedHessian, RowwiseDesign
-from hoag._glm.drawn import below
-from hoag._glm.fold_rule import FoldRule
+from hoag._glm.fold_rule import FoldRule, below
 from hoag._glm.in_memory import InMemoryDesign, RowSet
-from hoag._glm.lens import Lens
-from hoag._glm.partition_rows import seen
+from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.scaled_rows import ScaledRows
 from hoag._glm.targets import Target
 from hoag._glm.term import picked
 from hoag.problems import Ledger
+
+# So many entries of rows are multiplied at a time: they are in a cache when they are multiplied
+# again, and so many that losses of few rows do not have threads wait for each other.
+ENTRIES = 1e6
+
+
+class SeenRows(Rows):
+    """A dense partition through a lens: X stays as it is, in single precision if it was so."""
+
+    def __init__(self, X: Any, lens: Lens) -> None:
+        self.X, self._lens = X, lens
+        self.shape, self.entries = X.shape, int(X.size)
+        self.lens = PLAIN if lens.exact else lens
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        for some, X in self._slices():
+            yield some, self._lens.of(X)
+
+    def kept(self) -> Iterator[tuple[slice, Any]]:
+        return self.blocks() if self.lens is PLAIN else self._slices()
+
+    def _slices(self) -> Iterator[tuple[slice, Any]]:
+        n = self.shape[0]
+        height = max(1, int(ENTRIES / max(self.shape[1], 1)))
+        for start in range(0, n, height):
+            some = slice(start, min(start + height, n))
+            yield some, self.X[some]
+
+    def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
+        return ArrayRows(self._lens.of(self.X[numbers]))
+
+
+def seen(X: Any, lens: Lens) -> Rows:
+    """Rows that are kept as X is; sparse ones are copied where columns of them are moved."""
+    if not sparse.issparse(X):
+        return SeenRows(X, lens)
+    if lens.mean is not None:
+        return ArrayRows(lens.of(X))
+    X = X.astype(np.float64, copy=False)
+    if isinstance(lens.scale, np.ndarray):
+        return ScaledRows(ArrayRows(X), lens.scale)
+    return ArrayRows(X, float(lens.scale))
+
+
+class PartitionedRows(Rows):
+    """The rows of all partitions of an engine: every product with them is a pass over the data.
+
+    `prepare` makes designs of partitions.
+    """
+
+    def __init__(self, engine: Engine, prepare: Any, n: int, entries: int, is_sparse: bool) -> None:
+        self.engine, self.prepare = engine, prepare
+        self.shape, self.entries, self.is_sparse = (n, engine.features), entries, is_sparse
+
+    def _each(self, call: Callable[[Rows], Any]) -> Iterator[Any]:
+        return self.engine.each(partial(_of_rows, call=call), self.prepare)
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        first = 0
+        for A in self._each(_matrix):
+            yield slice(first, first + A.shape[0]), A
+            first += A.shape[0]
+
+    def forward(self, v: Array) -> Array:
+        return np.concatenate(list(self._each(partial(_forward, v=v))))
+
+    def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
+        found, places = list[Any](), list[npt.NDArray[np.intp]]()
+        for some, A in self.blocks():
+            inside = np.flatnonzero((numbers >= some.start) & (numbers < some.stop))
+            found.append(A[numbers[inside] - some.start])
+            places.append(inside)
+        return ArrayRows(stacked(found)[np.argsort(np.concatenate(places))])
+
+
+def _of_rows(design: InMemoryDesign, call: Callable[[Rows], Any]) -> Any:
+    return call(design.predictor.rows)
+
+
+def _forward(rows: Rows, v: Array) -> Array:
+    return rows.forward(v) if rows.shape[0] else np.zeros((0, *v.shape[1:]))
+
+
+def _matrix(rows: Rows) -> Any:
+    """The rows of a partition, whole."""
+    if rows.shape[0] == 0:
+        return sparse.csr_matrix(rows.shape) if rows.is_sparse else np.zeros(rows.shape)
+    return stacked([A for _, A in rows.blocks()])
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays, or sparse matrices, one below another."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,22 +175,17 @@ def labelled(
     return weights, np.where(weights > 0, rule.labels(i, partition.y), -1)
 
 
-@dataclass(frozen=True, eq=False)
-class ForFolds:
+def _for_folds(
+    design: InMemoryDesign, train: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_], ask: Any
+) -> Any:
     """What is asked of a partition, for folds that may be others than those it was made for."""
-
-    train: npt.NDArray[np.bool_]
-    test: npt.NDArray[np.bool_]
-    ask: Any
-
-    def __call__(self, design: InMemoryDesign) -> Any:
-        return self.ask(design.of_folds(self.train, self.test))
+    return ask(design.of_folds(train, test))
 
 
 class Sample(NamedTuple):
     """Some rows that were kept by the first pass: X, y, weights, cells, and what each drew.
 
-    `share` is that of all rows: those that drew less are in it, all of them. See hoag._glm.drawn.
+    `share` is that of all rows: those that drew less are in it, all of them.
     """
 
     X: Any
@@ -132,7 +222,8 @@ class PartitionedDesign(RowwiseDesign):
     def _total(self, ask: Callable[[Any], Any]) -> Any:
         """Σ over partitions of what each answers: one pass over the data."""
         self.ledger.charge(reads=1.0)
-        return self.engine.total(ForFolds(self.train, self.test, ask), self.prepare)
+        asked = partial(_for_folds, train=self.train, test=self.test, ask=ask)
+        return self.engine.total(asked, self.prepare)
 
     @property
     def rows(self) -> list[Rows]:

@@ -30,7 +30,8 @@ from hoag._glm.targets import Target
 from hoag.estimators.base import Data, TunedEstimator
 from hoag.estimators.column import ArrayColumn, Column, PartitionedColumn
 from hoag.estimators.names import numbered
-from hoag.estimators.out_of_core import adopt, first_pass, predicted, rule_of
+from hoag.estimators.out_of_core import adopt, predicted
+from hoag.estimators.partition_units import first_pass, rule_of
 from hoag.estimators.plateaus import plateaus
 from hoag.estimators.reading import Reading
 from hoag.estimators.scored import scored_task

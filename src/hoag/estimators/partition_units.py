@@ -1,4 +1,4 @@
-"""What one pass over partitions finds out: the units of their rows, and a sample of them.
+"""What one pass over partitions finds out: units, folds, the cells of their rows, and a sample.
 
 Means and squares about them are joined by hoag._data.statistics.MeanSquares, for all rows and,
 where folds standardise columns, for every cell of rows.
@@ -6,27 +6,57 @@ where folds standardise columns, for every cell of rows.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
 from hoag._data.checks import wrong_number
-from hoag._data.engine import Maximum, plus
+from hoag._data.engine import Engine, Maximum, plus
 from hoag._data.source import Partition
 from hoag._data.statistics import MeanSquares
-from hoag._glm.drawn import below, drawn
-from hoag._glm.fold_rule import FoldRule
+from hoag._glm.fold_rule import FoldRule, InOrder, Listed, NotJudged, below, drawn
+from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
 from hoag._glm.lens import Lens
-from hoag._glm.partition_rows import PartitionedRows, stacked
-from hoag._glm.partitioned import Sample, labelled
+from hoag._glm.make import as_penalty
+from hoag._glm.model import LinearModel
+from hoag._glm.partitioned import (
+    CellSums,
+    PartitionedDesign,
+    PartitionedRows,
+    Sample,
+    ToDesign,
+    labelled,
+    stacked,
+)
+from hoag._glm.partitioned_model import PartitionedFold, PartitionedModel, partitioned_models
+from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.targets import Target
+from hoag.estimators.column import PartitionedColumn
 from hoag.estimators.columns import FAR_OFF, columns_of, far_from_zero, is_constant
+from hoag.estimators.reading import Reading
+from hoag.estimators.sharing import Shares
+from hoag.estimators.task import LEVEL
 from hoag.estimators.units import WEIGHT, Units, check_size, warn_rounded
+from hoag.problems import Ledger
+
+# So many entries of a sample are kept in memory; spaces of all folds then take 30 times as much.
+SAMPLE_ENTRIES = 4e6
+# Rows of so many entries are kept in memory whole: half as many again take less time than passes.
+WHOLE = 1.5
+
+
+def numbered(i: int, partition: Partition) -> tuple[int, Partition]:
+    return i, partition
 
 
 class Spreads(NamedTuple):
@@ -208,3 +238,136 @@ def _lens(mean: Array, c: float | Array, exact: bool, constant: npt.NDArray[np.i
     scale = np.broadcast_to(1.0 / c, mean.shape).copy()
     scale[constant] = 0.0
     return Lens(mean, scale, exact)
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfCoreData:
+    """What the first pass over the data says: units, folds, and the cells of rows."""
+
+    design: PartitionedDesign
+    units: Units
+    target: Target  # of no rows
+    unseen: npt.NDArray[np.bool_]  # folds that train on no row of some class
+    passes: float
+    penalties: Sequence[Array | None]  # what penalties on columns weigh in each fold; None for 1
+
+    def folds(self, shares: Shares) -> tuple[list[LinearModel], Callable[[], LinearModel]]:
+        """The model of each fold, and of all rows."""
+        design, shift = self.design, self.units.log_shift
+        plain = as_penalty(shares.penalties, design.predictor, shift)
+        inside = design.train @ design.weights
+        if np.any(inside <= 0):
+            k = int(np.flatnonzero(inside <= 0)[0]) + 1
+            raise InvalidInput(f"Split {k} of cv has no training row with a positive weight.")
+        unseen = self.unseen if self.target.basis is not None else np.zeros_like(self.unseen)
+        each = zip(inside, unseen, self.penalties, strict=True)
+        penalties = [self._held(plain, *own) for own in each]
+
+        def whole() -> LinearModel:
+            every = np.ones((1, design.train.shape[1]), dtype=bool)
+            penalty = self._held(plain, float(design.weights.sum()), False)
+            own = replace(design.of_folds(every, ~every), ledger=Ledger())
+            return PartitionedModel(PartitionedFold(own), penalty)
+
+        return partitioned_models(design, penalties), whole
+
+    def _held(
+        self, plain: Penalty, weight: float, unseen: bool, columns: Array | None = None
+    ) -> Penalty:
+        """With a hair on what the rows of a fold leave open, and what it makes columns weigh."""
+        if not isinstance(plain, Ridge):
+            return plain
+        free = bool(np.any(plain.groups[: self.design.predictor.slopes] < 0))
+        floor = MISSING_CLASS * weight if unseen else FREE * weight if free else 0.0
+        return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.design.predictor))
+
+
+def first_pass(
+    engine: Engine,
+    column: PartitionedColumn,
+    reading: Reading,
+    rule: FoldRule,
+    standardize: bool = False,
+) -> OutOfCoreData:
+    """One pass over the data: units, how many rows each cell has, and a sample."""
+    before, target = engine.reads, reading.target(column.nothing)
+    unseen = np.zeros(len(rule.train), dtype=bool)
+    if target.classes is not None:
+        by_block = engine.total(
+            partial(_by_class, rule=rule, classes=column.classes, weigh=reading.weigh),
+            prepare=numbered,
+            rows=False,
+        )
+        unseen = np.any(rule.train.astype(float) @ by_block == 0, axis=1)
+        rule = NotJudged.of(rule, column.classes, by_block)
+    sizes = np.asarray(column.rows, dtype=np.intp)
+    first = np.cumsum(sizes) - sizes
+    most = WHOLE * SAMPLE_ENTRIES / engine.partitions
+    measure = Measure(
+        *(rule, reading.weigh, first, engine.features, reading.centre, most),
+        *(engine.names, standardize),
+    )
+    known = engine.total(measure, prepare=numbered)
+    unit = WEIGHT / known.about.total
+
+    def rows(lens: Lens) -> PartitionedRows:
+        prepare = ToDesign(rule, lens, reading.target, reading.weigh, unit)
+        return PartitionedRows(engine, prepare, known.rows, known.entries, known.is_sparse)
+
+    u = units_of(known, reading.centre, rows)
+    squares = u.squares + WEIGHT * ((known.about.mean - u.mean) / u.c) ** 2  # about 0
+    design = PartitionedDesign(
+        *(rule.train, rule.test, target.loss, target.outer),
+        predictor=target.design(u.rows),
+        engine=engine,
+        prepare=cast(PartitionedRows, u.rows).prepare,
+        known=CellSums(known.counts, unit * known.weights, squares),
+        sample=joined(known.sample, unit, SAMPLE_ENTRIES / max(known.entries, 1)),
+    )
+    columns: Sequence[Array | None] = [None] * len(rule.train)
+    if known.spreads is not None:
+        columns = list(known.spreads.penalties(rule.train, absorbed=reading.centre))
+    return OutOfCoreData(design, reading.units(u), target, unseen, engine.reads - before, columns)
+
+
+def _by_class(
+    numbered: tuple[int, Partition], rule: FoldRule, classes: npt.NDArray[Any], weigh: Any
+) -> Array:
+    """The weight of the rows of every cell and class, (B, classes)."""
+    i, partition = numbered
+    weights, labels = labelled(rule, weigh, i, partition)
+    B, C, used = rule.train.shape[1], len(classes), labels >= 0
+    codes = labels * C + np.searchsorted(classes, partition.y)
+    found = np.bincount(codes[used], weights[used], B * C).reshape(B, C)
+    return np.asarray(found, dtype=float)
+
+
+def rule_of(cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = None) -> FoldRule:
+    """Which rows are held out together: as scikit-learn has it, row for row."""
+    cv = 5 if cv is None else cv
+    if isinstance(cv, KFold) and not cv.shuffle:
+        return InOrder.of(column.rows, cv.n_splits)
+    in_order = isinstance(cv, StratifiedKFold) and not cv.shuffle
+    if in_order or (isinstance(cv, Integral) and stratified):
+        K = cv.n_splits if in_order else int(cv)
+        fewest = int(column.by_partition.sum(axis=0).min())
+        if fewest < K:
+            warnings.warn(
+                f"The least populated class in y has only {fewest} members, which is less than "
+                f"n_splits={K}.",
+                UserWarning,
+                stacklevel=LEVEL + 1,
+            )
+        return InOrder.by_class(column.by_partition, column.classes, column.order, K)
+    if isinstance(cv, Integral):
+        return InOrder.of(column.rows, int(cv))
+    # Any other splitter sees all of y, and makes lists of all rows.
+    kept = column.engine.gathered(_y, rows=False)
+    y = np.concatenate(kept)
+    cv = check_cv(cv, y, classifier=stratified)
+    splits = cv.split(np.zeros(len(y)), y, groups)  # one after another: each is as long as y
+    return Listed.of(column.rows, splits, int(cv.get_n_splits(np.zeros(len(y)), y, groups)))
+
+
+def _y(partition: Any) -> Any:
+    return np.asarray(partition.y)
