@@ -21,7 +21,7 @@ from sklearn.utils.validation import column_or_1d
 
 import hoag
 from hoag import Ask, CoxRegressionCV, InvalidInput
-from hoag._criteria.curvature.exact import Exact
+from hoag._criteria.curvature.base import Direct
 from hoag._criteria.curvature.woodbury import Woodbury
 from hoag._criteria.fits import FoldedFits
 from hoag._glm.coupled import CoupledDesign
@@ -228,10 +228,10 @@ def by_each_alone(folds, lam):
 
 WIDE = np.repeat([0, 1, 2], 60)
 CASES = [
-    ("shared", 5, Exact),
-    ("per-feature", 5, Exact),
-    (np.array([0, 1, 1, -1, 0]), 5, Exact),
-    ("shared", 180, Exact),
+    ("shared", 5, Direct),
+    ("per-feature", 5, Direct),
+    (np.array([0, 1, 1, -1, 0]), 5, Direct),
+    ("shared", 180, Direct),
     (WIDE, 180, Woodbury),
     (np.where(np.arange(180) < 2, -1, WIDE), 180, Woodbury),
     ("per-feature", 70, Woodbury),

@@ -33,11 +33,10 @@ from hoag._criteria.base import (
     no_gradient,
     unsolved,
 )
-from hoag._criteria.curvature.base import Curvature
-from hoag._criteria.curvature.exact import Exact
+from hoag._criteria.curvature.base import Curvature, Direct
 from hoag._criteria.hypergradient import Adjoint, Fit, Partials, hypergradient
 from hoag._criteria.newton import FoldedNewton, Solution, State
-from hoag._criteria.risks import ApproximateLeaveOneOut, HeldOut, Risk
+from hoag._criteria.risks import HeldOut, Risk
 from hoag._criteria.row_forms import RowForms
 from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import FoldedDesign, RowwiseDesign, Sums
@@ -71,9 +70,9 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         sufficient: bool = False,
     ) -> None:
         super().__init__(models, design, plain, several)
-        self.curvature, self.risk = curvature or Exact(), risk or HeldOut()
+        self.curvature, self.risk = curvature or Direct(), risk or HeldOut()
         self._sufficient = sufficient
-        if self.risk.sees_hessian and not isinstance(self.curvature, Exact):
+        if self.risk.sees_hessian and not self.curvature.dense:
             raise InvalidInput(
                 f"{type(self.risk).__name__} depends on ∇²₁h⁻¹ itself, which "
                 f"{type(self.curvature).__name__} has not: use the exact curvature."
@@ -90,14 +89,13 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         train = problem.train
         alone = LinearModel(train, train, problem.penalty, problem.ledger)
         given = alone.folded([alone])
-        design = None if given is None else given.like([alone])
-        assert isinstance(design, RowwiseDesign)
-        every = np.ones((1, design.train.shape[1]), dtype=bool)
+        assert given is not None
+        every = np.ones((1, given.train.shape[1]), dtype=bool)
 
         def plain() -> Criterion:
             raise InvalidInput("A fit on all rows has no held-out loss to bound the gradient of.")
 
-        design = design.of_folds(every, ~every)
+        design = replace(given, train=every, test=~every, ledger=problem.ledger)
         return FoldedFits([problem], design, plain, False, curvature, risk, sufficient)
 
     @cached_property
@@ -254,17 +252,16 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         before, penalty = self._ledger.cost, self._penalty(found.lam)
         if not self.curvature.exact:
             return None, Cost()
-        there = self.newton.renewed(found.lam, penalty, self._restored(found, penalty))
+        there = self._restored(found, penalty)
         values = self.risk.profile(self._fit(found.lam, penalty, there), places)
         return values, self._ledger.cost - before
 
     def _restored(self, found: Evaluation, penalty: QuadraticForm) -> Solution:
-        """The fits that were found, with inverses there."""
+        """The fits that were found, with the inverses of ∇²₁h there."""
         state: State = found.warm
-        inverses: Any = []
-        if state.H is not None:
-            inverses = self.newton.inverses(state.H, penalty, found.lam)
-        return Solution(state, inverses, found.note)
+        known = state.H is not None
+        inverses = self.newton.inverses(state.H, penalty, found.lam) if known else []
+        return self.newton.renewed(found.lam, penalty, Solution(state, inverses, found.note))
 
     # ---- the end
 
@@ -274,7 +271,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         f = Φ − q·∇₁h; while the last term is above `tol`, it is corrected by Newton steps.
         """
         before, penalty, last = self._ledger.cost, self._penalty(found.lam), np.inf
-        there = self.newton.renewed(found.lam, penalty, self._restored(found, penalty))
+        there = self._restored(found, penalty)
         X = there.state.X
         for k in range(self.newton.max_steps):
             clock.check()
@@ -291,7 +288,8 @@ class FoldedFits(SharedFolds[FoldedDesign]):
                 break
             X, last = X - solved(there.inverses, fit.residual), left
             if self.risk.sees_hessian and not fit.constant_hessian:
-                there = self._at(found.lam, penalty, X)
+                moved = Solution(State(X, self.work.sums(X)), [], "")
+                there = self.newton.renewed(found.lam, penalty, moved)
         share = min(left / last, 1.0) if np.isfinite(last) else 0.0
         error, value = share * left, taken.value + float(adjoint.changes.sum())
         folds = self._folds(taken.folds, adjoint, "")
@@ -310,11 +308,6 @@ class FoldedFits(SharedFolds[FoldedDesign]):
             cost=self._ledger.cost - before,
             converged=error <= max(tol, rounding),
         )
-
-    def _at(self, lam: Array, penalty: QuadraticForm, X: Array) -> Solution:
-        """These very X, whatever is left of ∇₁h there, and the inverses of ∇²₁h."""
-        nothing = Solution(State(X, self.work.sums(X)), [], "")
-        return self.newton.renewed(lam, penalty, nothing)
 
     def _outside(self, X: Array, last: Sums) -> Sums:
         """The sums at X over the rows as they are given; with the matrices of those before."""
@@ -362,8 +355,6 @@ class FoldedFits(SharedFolds[FoldedDesign]):
 
     def predictions(self, lam: Array) -> Array:
         """z̃ at λ, what the fit without each row predicts for it; for approximate leave-one-out."""
-        if not isinstance(self.risk, ApproximateLeaveOneOut):
-            raise InvalidInput("Only approximate leave-one-out predicts rows that are left out.")
         return self.risk.predictions(self.fit(lam))
 
     def _on_sample(self, rows: int, seed: int) -> Criterion:

@@ -27,7 +27,7 @@ every λ; see `hoag._criteria.curvature.leverage`. What that found is computed o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -194,35 +194,32 @@ class LeaveOneOut(Criterion):
     ) -> RowsLeftOut:
         return RowsLeftOut(self.y[some, block], self.weights[some], self.outer, residual, gap)
 
-    def _by_eigen(self, alpha: Array, block: slice | Index = EVERY) -> Leverages:
-        """The fit of all targets by the decomposition."""
-        self.centred.flops += 4.0 * self.n * min(self.n, self.p)
-        return self._spectra.at(float(alpha[0])).fit(float(alpha[0]))
-
-    def _by_factor(self, alpha: Array, block: slice | Index) -> FactoredLeverages:
+    def _by_factor(self, alpha: Array, lam: Array, block: slice | Index) -> FactoredLeverages:
         """The fit of some targets by the factor of the smaller side."""
-        return (dual if self._wide else exact)(self.centred, self._y[:, block], alpha)
+        try:
+            return (dual if self._wide else exact)(self.centred, self._y[:, block], alpha)
+        except LinAlgError:
+            raise InnerProblemError(
+                "The ridge problem is singular to rounding at lam = "
+                f"{np.array2string(lam, threshold=6)}: raise the lower bound."
+            ) from None
 
     def _fits(self, lam: Array, eigen: bool) -> list[tuple[Any, RowsLeftOut, slice]]:
         """The fit of every block of targets, and what leaving out each row makes of it."""
-        fit: Callable[[Array, slice], Leverages] = self._by_eigen if eigen else self._by_factor
         found, alphas = [], self.penalty.alpha(lam).reshape(self.p, -1)
         for block in self._blocks:
             clock.check()
-            try:
-                own = fit(alphas[:, block.start or 0], block)
-            except LinAlgError:
-                raise InnerProblemError(
-                    "The ridge problem is singular to rounding at lam = "
-                    f"{np.array2string(lam, threshold=6)}: raise the lower bound."
-                ) from None
-            out = self._left_out(own.residual[:, :, None], self._gap(own), block)
+            alpha, first = alphas[:, block.start or 0], float(alphas[0, 0])
+            own: Leverages = (
+                self._spectra.at(first).fit(first) if eigen else self._by_factor(alpha, lam, block)
+            )
+            out = self._left_out(own.residual[:, :, None], self._averaged(own.gap)[:, None], block)
             found.append((own, out, block))
         return found
 
-    def _gap(self, fit: Leverages) -> Array:
-        """1 − h of every row, or the mean of all, (n, 1)."""
-        return np.full((self.n, 1), fit.gap.mean()) if self.gcv else fit.gap[:, None]
+    def _averaged(self, each: Array) -> Array:
+        """What every row has, (n, …); for GCV the mean of all rows in the place of each."""
+        return np.broadcast_to(each.mean(axis=0), each.shape) if self.gcv else each
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f(λ) and its exact gradient; there is no tolerance to meet."""
@@ -291,14 +288,9 @@ class LeaveOneOut(Criterion):
             return {"f_error": ROUNDING * abs(value)}
         return {"f_error": np.inf, "note": LEVERAGE}
 
-    def _v(self, out: RowsLeftOut) -> Array:
-        """∂f/∂h at one fit, (n,): of the mean h, each row has its part."""
-        v = out.v[:, 0]
-        return np.full(v.size, v.mean()) if self.gcv else v
-
     def _slopes(self, fit: FactoredLeverages, out: RowsLeftOut) -> Array:
         """∂f/∂λⱼ by coefficients, (p, K); what all targets share is given to the first."""
-        theta, u, sv = fit.theta(), out.u[:, :, 0], self.weights * self._v(out)
+        theta, u, sv = fit.theta(), out.u[:, :, 0], self.weights * self._averaged(out.v[:, 0])
         Bu, squares = np.zeros_like(theta), np.zeros(self.p)
         for rows, columns, _, B in fit.blocks():
             clock.check()
@@ -317,7 +309,7 @@ class LeaveOneOut(Criterion):
         # t[:, k, j] = ∂θ/∂λⱼ of target k
         t = -fit.inverse((penalised[:, :, None] * picks[:, None, :]).reshape(size, -1))
         u, e, gap, eta = out.u[:, :, 0], out.error[:, :, 0], out.gap[:, 0], self._eta(fit, picks)
-        sv, curved = self.weights * self._v(out), out.curved()
+        sv, curved = self.weights * self._averaged(out.v[:, 0]), out.curved()
         total, N, z = np.zeros((s, s)), np.zeros((size, size)), np.zeros_like(penalised)
         for some, _, A, B in fit.blocks():
             N += (B * sv[some, None]).T @ B
@@ -339,7 +331,7 @@ class LeaveOneOut(Criterion):
         found = np.zeros((self.n, picks.shape[1]))
         for some, _, _, B in fit.blocks():
             found[some] = -self.weights[some, None] * (B**2 @ (fit.alpha[:, None] * picks))
-        return np.broadcast_to(found.mean(axis=0), found.shape) if self.gcv else found
+        return self._averaged(found)
 
     def profile(self, found: Evaluation, places: Array) -> tuple[Array | None, Cost]:
         """f along every axis, exactly, for a block of back-substitutions an axis."""
@@ -367,9 +359,7 @@ class LeaveOneOut(Criterion):
             Z = B[:, own] @ U
             gap[some] += self.weights[some, None] * (Z**2 @ D)
             r[some] += (Z @ w).reshape(r[some].shape)
-        if self.gcv:
-            gap = gap.mean(axis=0, keepdims=True)
-        gap = np.maximum(gap, ROUNDOFF)
+        gap = np.maximum(self._averaged(gap), ROUNDOFF)
         places = [slice(k, k + 1) for k in range(D.shape[1])]
         return np.array([self._left_out(r[:, :, k], gap[:, k]).loss.sum() for k in places])
 
@@ -459,11 +449,11 @@ class LeaveOneOut(Criterion):
         for j, lam in enumerate(lams):
             alpha = np.where(free, self.penalty.floor, np.exp(lam - self.penalty.shift))
             try:
-                fit = self._by_factor(alpha, targets)
-            except LinAlgError:
+                fit = self._by_factor(alpha, np.array([lam]), targets)
+            except InnerProblemError:
                 continue  # too weak for a factor
             for k, t in enumerate(targets.tolist()):
-                own, gap = fit.residual[:, k : k + 1, None], self._gap(fit)
+                own, gap = fit.residual[:, k : k + 1, None], self._averaged(fit.gap)[:, None]
                 values[k, j] = self._left_out(own, gap, slice(t, t + 1)).loss.sum()
         return values, self._spent()
 

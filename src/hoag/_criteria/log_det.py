@@ -11,7 +11,7 @@ large ones do not drown the small ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -90,17 +90,16 @@ class LogDet:
         return total
 
 
-class _Part:
+class _Part(Protocol):
     """Some penalties that reach coefficients in common."""
 
     own: npt.NDArray[np.intp]
     rank: int
 
-    def at(self, lam: Array) -> Expansion:
-        raise NotImplementedError
+    def at(self, lam: Array) -> Expansion: ...
 
 
-class _Groups(_Part):
+class _Groups:
     """Σⱼ rⱼλⱼ for groups of rⱼ coefficients."""
 
     def __init__(self, counts: npt.NDArray[np.intp]) -> None:
@@ -111,7 +110,7 @@ class _Groups(_Part):
         return Expansion(float(self._counts @ lam), self._counts.astype(float), flat)
 
 
-class _Common(_Part):
+class _Common:
     """Σᵢ log Σⱼ exp(λⱼ)dⱼᵢ, dⱼᵢ the eigenvalues of matrices with the same eigenvectors.
 
     d is of shape (s, r).
@@ -132,7 +131,7 @@ class _Common(_Part):
         return Expansion(float(whole.sum()), grad, np.diag(grad) - share @ share.T)
 
 
-class _Factored(_Part):
+class _Factored:
     """By a factor of Σⱼ exp(λⱼ)Sⱼ on the range of all of them."""
 
     def __init__(self, own: npt.NDArray[np.intp], matrices: Sequence[Array]) -> None:

@@ -100,12 +100,10 @@ class CellMoments:
 
     def tangent(self, w: Array, means: Means, b: Array | float = 0.0) -> Array:
         """A step along w, which b follows, and one along b."""
-        return self._joined(w, b - (means.a + self.centre[0]) @ w)
-
-    def _joined(self, w: Array, b: Array) -> Array:
-        Q = self.design.predictor.Q
-        w = self.span.lifted(w)
-        return w.ravel() if Q is None else np.concatenate([w.ravel(), Q.T @ b])
+        Q, W = self.design.predictor.Q, self.span.lifted(w).ravel()
+        if Q is None:
+            return W
+        return np.concatenate([W, Q.T @ (b - (means.a + self.centre[0]) @ w)])
 
     def rows(self, members: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
         """(A, y, s) of some cells, less the centre, dense."""

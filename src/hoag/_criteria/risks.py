@@ -69,6 +69,10 @@ class Risk(ABC):
         """Whether ∇²f is offered, where ∇²L is constant or is not."""
         return False
 
+    def predictions(self, fit: Fit) -> Array:
+        """What the fit without each row predicts for it, as the loss takes it."""
+        raise InvalidInput("Only approximate leave-one-out predicts rows that are left out.")
+
     def hessian(self, fit: Fit, Q: Array, p: Array) -> Array:
         """∇²f, (s, s)."""
         raise InvalidInput(f"{type(self).__name__} has no second derivatives: ask has_hessian.")

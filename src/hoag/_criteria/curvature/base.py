@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from hoag._core.numeric import Array
 from hoag._glm.design import FoldedDesign, Sums
 from hoag._glm.penalties import Penalty, QuadraticForm
+from hoag._linalg.cholesky import factors
 from hoag._linalg.operator import Inverse
 
 
@@ -39,6 +40,7 @@ class Curvature(ABC):
     """How ∇²₁h_k⁻¹ is had.
 
     exact   the inverses are right to rounding where H was formed; else they only precondition
+    dense   H is all of ∇²L, so that risks may depend on ∇²₁h⁻¹ itself
 
     >>> import hoag
     >>> import numpy as np
@@ -59,6 +61,7 @@ class Curvature(ABC):
     """
 
     exact = True
+    dense = False
 
     def init(self, design: FoldedDesign, penalties: Sequence[Penalty]) -> Any:
         """What neither x nor λ changes."""
@@ -79,3 +82,20 @@ class Curvature(ABC):
 
     @abstractmethod
     def expense(self, prepared: Any) -> Expense: ...
+
+
+class Direct(Curvature):
+    """∇²₁h of every fold as a matrix: H_k = ∇²L_k, (K, size, size), and a factor of H_k + S."""
+
+    dense = True
+
+    def factor(
+        self, prepared: FoldedDesign, H: Array, penalty: QuadraticForm, lam: Array
+    ) -> Sequence[Inverse]:
+        prepared.ledger.charge(grams=len(H) * H.shape[-1] / (6.0 * prepared.n))
+        return factors(penalty.added(H), lam)
+
+    def expense(self, prepared: FoldedDesign) -> Expense:
+        own, n = prepared.predictor, float(prepared.n)
+        pairs = (own.outputs + 1) * own.outputs  # of outputs, twice: a product and a sum
+        return Expense(n * own.size**2, pairs * n * own.features**2 + own.size**3 / 3)

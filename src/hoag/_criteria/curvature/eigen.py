@@ -81,19 +81,13 @@ class Decomposition(ABC, Generic[T]):
 
     has_rows = True
 
+    @property
     @abstractmethod
-    def _of_gram(self) -> T: ...
+    def by_gram(self) -> T: ...
 
+    @property
     @abstractmethod
-    def _of_rows(self) -> T: ...
-
-    @cached_property
-    def by_gram(self) -> T:
-        return self._of_gram()
-
-    @cached_property
-    def by_rows(self) -> T:
-        return self._of_rows()
+    def by_rows(self) -> T: ...
 
     def at(self, alpha: float) -> T:
         """As well decomposed as α needs it."""
@@ -183,7 +177,8 @@ class Fold(Decomposition[FoldAt]):
         design = cells.design
         self.has_rows = design.in_memory or storable(design.n, cells.span.features)
 
-    def _of_gram(self) -> FoldAt:
+    @cached_property
+    def by_gram(self) -> FoldAt:
         clock.check()
         own, design = self.cells.fold(self.train, self.test), self.cells.design
         known = Eigen.of_gram(own.G / self.root / self.root[:, None])
@@ -197,7 +192,8 @@ class Fold(Decomposition[FoldAt]):
             held = self._held_rows(own.means, U)
         return FoldAt(known._replace(V=U), U.T @ own.B, own.means, held)
 
-    def _of_rows(self) -> FoldAt:
+    @cached_property
+    def by_rows(self) -> FoldAt:
         A, y, s = self.cells.rows(self.train)
         means = self.cells.means(s @ A, s @ y, float(s.sum()))
         scale = np.sqrt(s)[:, None]

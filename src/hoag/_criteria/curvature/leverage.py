@@ -67,13 +67,7 @@ def exact(rows: CentredRows, y: Array, alpha: Array) -> FactoredLeverages:
         for some, A in rows.row_blocks():
             yield some, slice(None), A, factor(A.T).T
 
-    blocks: Callable[[], Blocks] = solved
-    if storable(n, p):
-        kept = list(solved())
-
-        def blocks() -> Blocks:
-            return iter(kept)
-
+    blocks = list(solved()).__iter__ if storable(n, p) else solved
     leverage = rows.share.copy()
     for some, _, A, B in blocks():
         leverage[some] += rows.weights[some] * np.einsum("ij,ij->i", A, B)
@@ -211,6 +205,7 @@ class Spectrum(NamedTuple):
         return np.asarray(moved - np.sum(squares * part.dw, axis=0))
 
     def fit(self, alpha: float) -> Leverages:
+        self.rows.flops += 4.0 * self.Z.size
         parts = list(self.parts(np.array([alpha]), mean=False))
         q = self.c / (self.eigen.e + alpha)[:, None]
 
@@ -255,7 +250,8 @@ class Spectra(Decomposition[Spectrum]):
                 return float(alpha)
         return 0.0 if e[-1] == 0 else np.inf
 
-    def _of_gram(self) -> Spectrum:
+    @cached_property
+    def by_gram(self) -> Spectrum:
         rows, y = self.rows, self.rows.root * self.y
         n, p = rows.n, rows.p
         if p > n:
@@ -270,7 +266,8 @@ class Spectra(Decomposition[Spectrum]):
         Z *= rows.root
         return Spectrum(rows, self.y, known, Z, Z.T @ y)
 
-    def _of_rows(self) -> Spectrum:
+    @cached_property
+    def by_rows(self) -> Spectrum:
         rows, y, A = self.rows, self.rows.root * self.y, self.rows.scaled
         rank = min(rows.p, rows.n - int(np.any(rows.share)))  # rows that are centred sum to 0
         rows.flops += 30.0 * A.size * min(A.shape)
