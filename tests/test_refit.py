@@ -212,3 +212,16 @@ def test_every_criterion_refits_and_counts_it(kind, wrapped):
     assert cost.passes >= spent.passes > 0
     if kind not in ("Spectral", "BandedRidge", "Separable"):  # whose matrices are the folds' own
         assert cost == spent
+
+
+@pytest.mark.parametrize("penalties", ["shared", np.arange(10) % 2])
+def test_rows_of_ridge_folds_that_no_fold_has_are_in_the_last_fit(penalties):
+    X, y = load_diabetes(return_X_y=True)
+    X = 20 * X
+    splits = [(np.arange(100), np.arange(100, 150)), (np.arange(100, 200), np.arange(50))]
+    model = hoag.RidgeCV(cv=splits, penalties=penalties).fit(X, y)
+    alpha = np.exp(model.lam_)[np.zeros(10, dtype=int) if isinstance(penalties, str) else penalties]
+    A, b = X - X.mean(axis=0), y - y.mean()
+    np.testing.assert_allclose(
+        model.coef_, np.linalg.solve(A.T @ A + np.diag(alpha), A.T @ b), rtol=1e-8
+    )

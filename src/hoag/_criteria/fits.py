@@ -63,7 +63,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         self,
         models: Sequence[LinearModel],
         design: FoldedDesign,
-        plain: Callable[[], Criterion],
+        plain: Callable[[Sequence[LinearModel]], Criterion],
         several: bool = True,
         curvature: Curvature | None = None,
         risk: Risk | None = None,
@@ -92,7 +92,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         assert given is not None
         every = np.ones((1, given.train.shape[1]), dtype=bool)
 
-        def plain() -> Criterion:
+        def plain(models: Sequence[LinearModel]) -> Criterion:
             raise InvalidInput("A fit on all rows has no held-out loss to bound the gradient of.")
 
         design = replace(given, train=every, test=~every, ledger=problem.ledger)

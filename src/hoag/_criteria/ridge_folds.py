@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self, cast
@@ -37,7 +37,7 @@ from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.affordable import cheap
-from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
+from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.curvature.eigen import GRAM_ERROR, Fold
 from hoag._criteria.moments import CellMoments, FoldSquares, Means
 from hoag._criteria.shared import SharedFolds
@@ -47,9 +47,9 @@ from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty, Ridge, of_folds
 from hoag._glm.rows import BLOCK_ENTRIES
-from hoag._linalg import eigen
 from hoag._linalg.cholesky import Factor, factors, solved
 from hoag._linalg.operator import Inverse
+from hoag._linalg.symmetric import eigenvalues
 from hoag.problems import Counted, Problem
 
 Index = npt.NDArray[np.intp]
@@ -278,6 +278,7 @@ class BandedRidge(RidgeFolds):
     """The folds of ridge regression with penalties for groups of columns, alike for all targets."""
 
     max_steps = 10  # of refinement in an evaluation, each of which gains some digits
+    _reported = Cost()  # of squares, for all targets
 
     @property
     def traits(self) -> Traits:
@@ -416,48 +417,29 @@ class BandedRidge(RidgeFolds):
         each = zip(W, factors, self.squares, strict=True)
         return [FoldFit(w, factor, own.means) for w, factor, own in each]
 
-
-class BandedTargets:
-    """Ridge regressions of many targets, whose penalties are theirs alone: see `SharedTargets`.
-
-    The squares of columns are formed once for all, and factors where λ are the same.
-
-    plain   makes another criterion of the same f for some models
-    """
-
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        design: RowwiseDesign,
-        plain: Callable[[Sequence[LinearModel]], Criterion],
-        several: bool = True,
-    ) -> None:
-        self._plain, self._reported = plain, Cost()
-        # It has the squares of all, and is never evaluated: penalties need not be alike.
-        self._whole = BandedRidge(models, design, partial(plain, models), several)
+    # ---- some of the targets, see `hoag._criteria.separable`
 
     def of_targets(self, targets: Index) -> BandedRidge:
-        whole = self._whole
-        models = [model.of_targets(targets) for model in whole.models]
-        design, plain = whole.design.of_targets(targets), partial(self._plain, models)
-        part = BandedRidge(models, design, plain, whole.several)
-        part.span = whole.span
-        part.cells = whole.cells.only(targets, part.work)
-        part.squares = [own.only(targets) for own in whole.squares]
+        """The squares of columns are formed once for all, who need not have penalties alike."""
+        models = [model.of_targets(targets) for model in self.models]
+        part = BandedRidge(models, self.design.of_targets(targets), self._plain, self.several)
+        part.span = self.span
+        part.cells = self.cells.only(targets, part.work)
+        part.squares = [own.only(targets) for own in self.squares]
         return part
 
     @cached_property
     def least(self) -> float | None:
         """log of the least curvature in any direction; None where squares do not show it."""
-        e = np.stack([eigen.eigenvalues(own.G) for own in self._whole.squares])
+        e = np.stack([eigenvalues(own.G) for own in self.squares])
         least = float(e[:, 0].min())
         if least <= ROUNDING * float(e.max()):
             return None
-        return float(np.log(least)) + self._whole.shift
+        return float(np.log(least)) + self.shift
 
     def values_alike(self, targets: Index, lams: Sequence[float]) -> tuple[Array, Cost]:
         part, values = self.of_targets(targets), np.full((targets.size, len(lams)), np.inf)
-        before, self._reported = self._reported, self._whole.design.ledger.cost
+        before, self._reported = self._reported, self._ledger.cost
         for j, lam in enumerate(lams):
             alike = np.full(part.lam0.size, lam)
             try:
@@ -483,7 +465,7 @@ class BandedTargets:
         return f, every._ledger.cost
 
     def joined(self, sets: Sequence[Index], parts: Sequence[Array]) -> Array:
-        design = self._whole.design.predictor
+        design = self.design.predictor
         W, b = np.zeros((design.features, design.outputs)), np.zeros(design.outputs)
         for targets, x in zip(sets, parts, strict=True):
             slopes = design.features * targets.size

@@ -52,7 +52,7 @@ from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import GROWTH, Galerkin
 from hoag._criteria.implicit import Implicit
 from hoag._criteria.rescaled import Rescaled, unweighted
-from hoag._criteria.ridge_folds import BandedRidge, BandedTargets, Spectral
+from hoag._criteria.ridge_folds import BandedRidge, Spectral
 from hoag._criteria.risks import Risk
 from hoag._criteria.separable import Separable
 from hoag._criteria.shared_curvature import SharedCurvature
@@ -370,7 +370,7 @@ TABLE: list[Choice[Question, Criterion]] = [
     Choice(
         "each problem by itself",
         holds=lambda q: True,
-        build=lambda q: _or_one_penalty(q, _alone(q)),
+        build=lambda q: _or_one_penalty(q, _each(q, q.known)),
         why=lambda q: (
             f"Factors for all folds together, of {square(q.side)}, are expensive, or of no use."
             if q.together
@@ -589,12 +589,8 @@ def in_memory(problem: Problem) -> Problem:
 # ---- what is built
 
 
-def _alone(q: Question) -> Criterion:
-    """Each problem by itself."""
-    return _each(q, q.known)
-
-
 def _each(q: Question, known: Sequence[Criterion | Problem]) -> Criterion:
+    """Each problem by itself."""
     bends = Preconditioners([own for own in known if isinstance(own, LinearModel)])
     one = partial(Single, question=q, preconditioners=bends)
     return _added(
@@ -628,7 +624,7 @@ def _or_one_penalty(q: Question, criterion: Criterion) -> Criterion:
 
 
 def _all_folds(kind: Callable[..., C], q: Question, design: FoldedDesign | None) -> C:
-    criterion = kind(q.models, design, partial(_alone, q), q.several)
+    criterion = kind(q.models, design, partial(_each, q), q.several)
     if not q.one_penalty and not q.partitioned:
         criterion.at_once = q.n_jobs
     return criterion
@@ -646,8 +642,7 @@ def _given(q: Question) -> Criterion:
             "quadratic penalty: such as hoag.models.folds makes."
         )
     if q.risk is None or q.risk.of_folds:
-        alone = partial(_alone, q)
-        return FoldedFits(q.models, design, alone, q.several, q.curvature, q.risk)
+        return FoldedFits(q.models, design, partial(_each, q), q.several, q.curvature, q.risk)
     if q.folds > 1:
         raise InvalidInput(
             f"{type(q.risk).__name__} is of one fit on all rows: give one problem, and not "
@@ -669,8 +664,7 @@ def _sketched(q: Question) -> Criterion:
 
 
 def _target_by_target(q: Question) -> Criterion:
-    each = partial(_each, q)
-    whole = BandedTargets(q.models, cast(Any, q.design), each, q.several)
+    whole = BandedRidge(q.models, cast(Any, q.design), partial(_each, q), q.several)
     found = Separable(whole, q.model.groups, q.sets, q.n_jobs)
     found.at_once = None if q.partitioned else q.n_jobs
     return found

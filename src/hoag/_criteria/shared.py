@@ -21,7 +21,7 @@ class SharedFolds(Criterion, Generic[D]):
     """f = Σ_k f_k for folds on shared rows, with a penalty Σⱼ exp(λⱼ) ½xᵀSⱼx that is theirs all.
 
     models   one for each fold
-    plain    makes another criterion of the same f, which bounds the error of p if that is asked for
+    plain    makes another criterion of such models, which bounds the error of p where that is asked
     several  an evaluation's x is a tuple, one for each fold; else that of the only one
     """
 
@@ -29,7 +29,7 @@ class SharedFolds(Criterion, Generic[D]):
         self,
         models: Sequence[LinearModel],
         design: D,
-        plain: Callable[[], Criterion],
+        plain: Callable[[Sequence[LinearModel]], Criterion],
         several: bool = True,
     ) -> None:
         self.models, self.design, self._plain, self.several = models, design, plain, several
@@ -52,7 +52,7 @@ class SharedFolds(Criterion, Generic[D]):
 
     @cached_property
     def plain(self) -> Criterion:
-        return self._plain()
+        return self._plain(self.models)
 
     @property
     def lam0(self) -> Array:

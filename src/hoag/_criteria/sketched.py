@@ -100,14 +100,14 @@ class SketchedCurvature(Iterative):
         sample: Callable[[], Criterion],
         several: bool = True,
     ) -> None:
-        super().__init__(models, design, sample, several)
+        super().__init__(models, design, lambda _: sample(), several)
         self.surrogate = sample
         self.rows = design
         self._known: Sketch | None = None
 
     @cached_property
     def sample(self) -> Criterion:
-        return self._plain()
+        return self.plain
 
     @cached_property
     def share(self) -> float:

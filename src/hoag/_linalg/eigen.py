@@ -15,11 +15,6 @@ def eigen(G: Array) -> tuple[Array, Array]:
     return np.maximum(e, 0.0), V
 
 
-def eigenvalues(G: Array) -> Array:
-    """Those of one matrix or of many, (…, p), the least first."""
-    return np.asarray(np.linalg.eigvalsh(G))
-
-
 def singular(A: Array) -> tuple[Array, Array, Array]:
     """A = U diag(σ) Vᵀ, the least σ first, each right to its own digits.
 
