@@ -16,7 +16,7 @@ from hoag.optimize import Auto, Growing, Run
 from hoag.own import samples
 from hoag.own.derived import Derived
 from hoag.own.functions import Functions, Inner, Outer
-from hoag.own.trees import Layout, nested
+from hoag.own.trees import Layout, Tree
 
 
 class Logistic(Functions):
@@ -86,10 +86,7 @@ def problem(n, p, groups=1, lam=6.0, kind=Logistic, seed=0, **how):
     train, test = (X[:n], y[:n]), (X[n:], y[n:])
     functions = kind(train, test, np.arange(p) * groups // p, **how)
     x0, lam0 = np.zeros(p), np.full(groups, lam)
-    x, view = (
-        nested(v, name, np.asarray, lambda _, array: array)
-        for v, name in ((x0, "x0"), (lam0, "lam0"))
-    )
+    x, view = (Tree(name, ("",), (v.shape,)) for name, v in (("x0", x0), ("lam0", lam0)))
     return Derived(functions, Layout.of(x, view, "linear"), x0, lam0)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import jax
 
 from hoag._core.errors import InvalidInput
-from hoag.jax.data import JaxArrays
-from hoag.jax.given import Given
 from hoag.jax.program import Term
+from hoag.jax.trees import JaxArrays, JaxTree
 from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
@@ -76,16 +75,16 @@ def problem(
             "told from rounding. Before anything else, write "
             'jax.config.update("jax_enable_x64", True), or set JAX_ENABLE_X64=1.'
         )
-    x, lam = Given(x0, "x0"), Given(lam0, "lam0")
-    start, lams = x.tree.flat(x0, "x0"), lam.tree.flat(lam0, "lam0")
+    x, lam = JaxTree(x0, "x0"), JaxTree(lam0, "lam0")
+    start, lams = x.flat(x0, "x0"), lam.flat(lam0, "lam0")
     functions = Summed(
         Term(h, "h", x, lam),
         Term(g, "g", x, lam),
         None if penalty is None else Term(penalty, "penalty", x, lam),
         Data.of(JaxArrays(), train, test, batches),
     )
-    view = Layout.of(x.tree, lam.tree, scale)
-    made = Derived(functions, view, start, lams, mu=mu, convex=convex, solver=solver)
+    layout = Layout.of(x, lam, scale)
+    made = Derived(functions, layout, start, lams, mu=mu, convex=convex, solver=solver)
     checked(made, lambda: functions.called(start, lams))
     made.compile_seconds = time.perf_counter() - begun
     return made

@@ -13,15 +13,14 @@ from jax import tree_util
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag.jax.data import widened
-from hoag.jax.given import Given
 from hoag.jax.trace import constants_of, narrowed, run
+from hoag.jax.trees import JaxTree, widened
 
 
 class Term:
     """One of the user's functions, fn(x, lam) or fn(x, lam, data), on flat x and λ."""
 
-    def __init__(self, fn: Callable[..., Any], name: str, x: Given, lam: Given) -> None:
+    def __init__(self, fn: Callable[..., Any], name: str, x: JaxTree, lam: JaxTree) -> None:
         if not callable(fn):
             raise InvalidInput(f"{name}={fn!r}: give a function of x and lam.")
         self._fn, self._name, self._x, self._lam = fn, name, x, lam
@@ -48,7 +47,7 @@ class Term:
         return Traced(program, [*program.constants, *leaves], scale)
 
     def _traced(self, data: Any) -> Program:
-        x, lam = jnp.zeros(self._x.tree.size), jnp.zeros(self._lam.tree.size)
+        x, lam = jnp.zeros(self._x.size), jnp.zeros(self._lam.size)
         call = f"{self._name}(x, lam{'' if data is None else ', data'})"
         try:
             closed = jax.make_jaxpr(self._on_flat)(x, lam, data)

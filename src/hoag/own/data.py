@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sized
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +16,36 @@ from hoag._core.errors import InvalidInput
 Indices = npt.NDArray[np.intp]
 
 
-class Arrays(Protocol):
+class Arrays(ABC):
     """What a framework does with structures of arrays.
 
-    placed   where and as the functions want them, once and not at every call
-    take     some rows of each, by number or as a slice
-    rows     how many all of them have; None where they differ, or there are none
+    util     the framework's functions on pytrees
     """
 
-    def placed(self, data: Any) -> Any: ...
-    def take(self, data: Any, which: Any) -> Any: ...
-    def rows(self, data: Any) -> int | None: ...
+    util: Any
+
+    @abstractmethod
+    def leaf(self, leaf: Any) -> Any:
+        """Where and as the functions want it."""
+
+    @abstractmethod
+    def some(self, leaf: Any, which: Any) -> Any:
+        """Some rows of an array, by number or as a slice."""
+
+    def placed(self, data: Any) -> Any:
+        """Where and as the functions want them, once and not at every call."""
+        return self.util.tree_map(self.leaf, data)
+
+    def take(self, data: Any, which: Any) -> Any:
+        """Some rows of each array; a number is as it is."""
+        return self.util.tree_map(
+            lambda leaf: self.some(leaf, which) if np.ndim(leaf) else leaf, data
+        )
+
+    def rows(self, data: Any) -> int | None:
+        """How many rows all of them have; None where they differ, or there are none."""
+        sizes = {np.shape(leaf)[0] for leaf in self.util.tree_leaves(data) if np.ndim(leaf)}
+        return sizes.pop() if len(sizes) == 1 else None
 
 
 class Data:

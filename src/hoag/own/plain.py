@@ -16,7 +16,7 @@ from hoag._core.numeric import ROUNDOFF, Array
 from hoag._linalg.operator import Hessian, as_hessian
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Functions, Inner, Outer
-from hoag.own.trees import Layout, nested
+from hoag.own.trees import Layout, Tree
 from hoag.problems import as_real, asked_of, refuse_complex
 
 Vector = Callable[[Array, Array], Any]
@@ -84,22 +84,11 @@ def problem(
             stacklevel=2,
         )
     functions = _Callables(h, g, given, start.size, lams.size)
-    x, lam = (nested(v, name, _numbers, _as_it_is) for v, name in ((start, "x0"), (lams, "lam0")))
+    x, lam = (Tree(name, ("",), (v.shape,)) for name, v in (("x0", start), ("lam0", lams)))
     made = Derived(
         functions, Layout.of(x, lam, scale), start, lams, mu=mu, convex=convex, solver=solver
     )
     return checked(made, lambda: (float(h(start, lams)), float(g(start, lams))))
-
-
-def _numbers(value: Any) -> Array:
-    if value is None:  # which NumPy takes for a NaN
-        raise TypeError
-    refuse_complex("A vector of x or λ", np.asarray(value))
-    return np.asarray(value, dtype=float)
-
-
-def _as_it_is(_: int, array: Array) -> Array:
-    return array
 
 
 def _flat(value: Any, name: str) -> Array:

@@ -7,7 +7,7 @@ names and shapes of the leaves, in order, and how to rebuild the structure from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,25 +18,52 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag.domains import is_domain, product
 from hoag.own.scales import Scale, Scales
-from hoag.problems import as_real
+from hoag.problems import as_real, refuse_complex
 
 
-@dataclass(frozen=True, eq=False)
 class Tree:
-    """A structure with named leaves, and the flat vector of all their numbers.
+    """A structure with named leaves, and the flat vector of all their numbers: here one array.
 
+    what     what it is called in messages
     names    one for each leaf, such as "penalty/encoder/0"; "" where the whole is one array
     shapes   of each leaf
-    rebuild  a list of arrays, one for each leaf → the structure, as the user had it
-    take     the structure → its leaves as arrays; InvalidInput where it is another structure
-    spread   (a structure that stops earlier, what counts as its leaf) → one entry for each leaf
     """
 
-    names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    rebuild: Callable[[Sequence[Array]], Any]
-    take: Callable[[Any], list[Array]]
-    spread: Callable[[Any, Callable[[Any], bool]], list[Any]]
+    def __init__(
+        self, what: str, names: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self.what, self.names, self.shapes = what, names, shapes
+
+    def rebuild(self, arrays: Sequence[Array]) -> Any:
+        """A list of arrays, one for each leaf → the structure, as the user had it."""
+        return arrays[0]
+
+    def take(self, tree: Any) -> list[Array]:
+        """The structure → its leaves as arrays; InvalidInput where it is another structure."""
+        if isinstance(tree, (dict, list, tuple)):
+            raise self.refused()
+        return [self.numbers_of(tree)]
+
+    def spread(self, spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
+        """A structure that stops earlier, what counts as its leaf → one entry for each leaf."""
+        return [spec]
+
+    def refused(self, why: Any = "") -> InvalidInput:
+        more = f": {why}" if why else "."
+        return InvalidInput(f"What was given has another structure than {self.what}{more}")
+
+    def numbers_of(self, leaf: Any) -> Array:
+        """A leaf as an array of numbers in double precision."""
+        if leaf is not None:  # which NumPy takes for a NaN
+            try:
+                refuse_complex("A vector of x or λ", np.asarray(leaf))
+                return np.asarray(leaf, dtype=float)
+            except (TypeError, ValueError) as error:
+                if isinstance(error, InvalidInput):
+                    raise
+        raise InvalidInput(
+            f"{leaf!r} was given where numbers were expected, as {self.what} has them."
+        )
 
     @property
     def sizes(self) -> list[int]:
@@ -84,103 +111,84 @@ class Tree:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def nested(tree: Any, what: str, as_array: Callable[[Any], Array], as_leaf: Any) -> Tree:
-    """A Tree of dicts, lists and tuples; as_leaf(k, array) is the k-th leaf as the user has it."""
-    found = list(_leaves(tree, ()))
-    shapes = tuple(np.shape(as_array(leaf)) for _, leaf in found)
-    own = _Nested(tree, what, as_array, as_leaf)
-    return Tree(tuple(name for name, _ in found), shapes, own.rebuild, own.take, own.spread)
+class Pytree(Tree):
+    """A structure of the user's as a framework knows them: dicts, lists, tuples, modules.
 
+    util     the framework's functions on pytrees
+    free     which leaves are numbers to be fitted or tuned; the others stay as they are
+    """
 
-@dataclass(frozen=True, eq=False)
-class _Nested:
-    """What `nested` was given; it pickles where that does."""
+    util: Any
 
-    tree: Any
-    what: str
-    as_array: Callable[[Any], Array]
-    as_leaf: Callable[[int, Array], Any]
+    def __init__(self, given: Any, what: str) -> None:
+        paths, self._structure = self.util.tree_flatten_with_path(given)
+        self._leaves = [leaf for _, leaf in paths]
+        names = ["/".join(map(_key, path)) for path, _ in paths]
+        for k, name in enumerate(names):
+            self._leaves[k] = self.checked(self._leaves[k], f"{what}: {name}" if name else what)
+        self.free = [k for k, leaf in enumerate(self._leaves) if self.is_free(leaf)]
+        shapes = tuple(np.shape(self._leaves[k]) for k in self.free)
+        super().__init__(what, tuple(names[k] for k in self.free), shapes)
+
+    def checked(self, leaf: Any, where: str) -> Any:
+        """A leaf as it is kept; a sentence where it can be none."""
+        return leaf
+
+    def is_free(self, leaf: Any) -> bool:
+        return True
+
+    def typed(self, arrays: Sequence[Array]) -> list[Any]:
+        """Arrays as the user had the leaves."""
+        return list(arrays)
+
+    @property
+    def leaves(self) -> list[Any]:
+        return [self._leaves[k] for k in self.free]
+
+    def filled(self, parts: Sequence[Any]) -> Any:
+        """A structure like the user's with other leaves, which may be tracers."""
+        leaves = list(self._leaves)
+        for k, part in zip(self.free, parts, strict=True):
+            leaves[k] = part
+        return self._structure.unflatten(leaves)
+
+    def made(self, flat: Any) -> Any:
+        """The structure of a flat vector, which may be a tracer."""
+        return self.filled(self.split(flat))
 
     def rebuild(self, arrays: Sequence[Array]) -> Any:
-        rest = iter([self.as_leaf(k, array) for k, array in enumerate(arrays)])
-        return _mapped(self.tree, lambda _: next(rest))
+        return self.filled(self.typed(arrays))
 
-    def take(self, other: Any) -> list[Array]:
+    def take(self, tree: Any) -> list[Array]:
         try:
-            return [self.as_array(leaf) for leaf in _together(self.tree, other, self.what, ())]
+            leaves = self._structure.flatten_up_to(tree)
         except (TypeError, ValueError) as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidInput(
-                f"{other!r} was given where numbers were expected, as {self.what} has them."
-            ) from None
+            raise self.refused(error) from None
+        return [self.numbers_of(leaves[k]) for k in self.free]
 
     def spread(self, spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
-        return _spread(self.tree, spec, is_leaf, self.what)
+        whole = self._structure.unflatten(range(len(self._leaves)))
+        found: dict[int, Any] = {}
+
+        def below(one: Any, part: Any) -> None:
+            found.update((k, one) for k in self.util.tree_leaves(part))
+
+        try:
+            self.util.tree_map(below, spec, whole, is_leaf=is_leaf)
+        except (ValueError, TypeError, KeyError):
+            try:  # whatever is given for each leaf
+                found = dict(enumerate(self._structure.flatten_up_to(spec)))
+            except (ValueError, TypeError, KeyError):
+                raise InvalidInput(
+                    f"{spec!r} has another structure than {self.what}: give one entry for all of "
+                    "it, or a structure like it, or like its upper part."
+                ) from None
+        return [found[k] for k in self.free]
 
 
-def _leaves(node: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """(name, leaf) of every leaf, in order."""
-    below = _children(node)
-    if below is None:
-        yield "/".join(path), node
-    for key, child in below or ():
-        yield from _leaves(child, (*path, str(key)))
-
-
-def _children(node: Any) -> list[tuple[Any, Any]] | None:
-    """(key, child) of a container; None of a leaf."""
-    if isinstance(node, dict):
-        return list(node.items())
-    if isinstance(node, tuple) and type(node) is not tuple:  # a NamedTuple
-        return list(zip(type(node)._fields, node, strict=True))  # type: ignore[attr-defined]
-    if isinstance(node, (list, tuple)):
-        return list(enumerate(node))
-    return None
-
-
-def _mapped(node: Any, leaf: Callable[[Any], Any]) -> Any:
-    below = _children(node)
-    if below is None:
-        return leaf(node)
-    mapped = {key: _mapped(child, leaf) for key, child in below}
-    if isinstance(node, dict):
-        return mapped
-    if type(node) in (list, tuple):
-        return type(node)(mapped.values())
-    return type(node)(*mapped.values())
-
-
-def _together(tree: Any, other: Any, what: str, path: tuple[str, ...]) -> list[Any]:
-    """The leaves of `other`, which must have the structure of `tree`."""
-    below = _children(tree)
-    if below is None:
-        if isinstance(other, (dict, list, tuple)):
-            raise _other_structure(what, path)
-        return [other]
-    theirs = dict(_children(other) or ())
-    if set(theirs) != {key for key, _ in below}:
-        raise _other_structure(what, path)
-    return [
-        leaf
-        for key, child in below
-        for leaf in _together(child, theirs[key], what, (*path, str(key)))
-    ]
-
-
-def _spread(tree: Any, spec: Any, is_leaf: Callable[[Any], bool], what: str) -> list[Any]:
-    below = _children(tree)
-    if is_leaf(spec) or below is None:
-        return [spec for _ in _leaves(tree, ())]
-    theirs = dict(_children(spec) or ())
-    if set(theirs) != {key for key, _ in below}:
-        raise _other_structure(what, ())
-    return [one for key, child in below for one in _spread(child, theirs[key], is_leaf, what)]
-
-
-def _other_structure(what: str, path: tuple[str, ...]) -> InvalidInput:
-    where = f" at {'/'.join(path)}" if path else ""
-    return InvalidInput(f"What was given has another structure than {what}{where}.")
+def _key(key: Any) -> str:
+    """One step of a path: the key of a dict, the place in a list, the name of an attribute."""
+    return str(next((getattr(key, a) for a in ("key", "idx", "name") if hasattr(key, a)), key))
 
 
 @dataclass(frozen=True, eq=False)

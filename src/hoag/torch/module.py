@@ -12,10 +12,10 @@ from torch.func import functional_call
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag.torch.given import Given, as_array
+from hoag.torch.trees import TorchTree
 
 
-class GivenModule(Given):
+class ModuleTree(TorchTree):
     """A copy of a module, whose parameters are what is fitted or tuned.
 
     The user's functions get the copy, with tensors in the place of its parameters while they run.
@@ -32,7 +32,7 @@ class GivenModule(Given):
         if not free:
             raise InvalidInput(f"{what} is a module without a parameter that needs a gradient.")
         super().__init__(free, what, like)
-        self._what, self._names = what, list(free)
+        self._parameters = list(free)
         self._buffers = {name: b.clone() for name, b in self._module.named_buffers()}
         known = {id(parameter): k for k, parameter in enumerate(free.values())}
         state = self._module.state_dict(keep_vars=True)
@@ -40,34 +40,34 @@ class GivenModule(Given):
         self._places = {name: known[id(p)] for name, p in state.items() if id(p) in known}
 
     def called(self, fn: Callable[[Any], Any], leaves: Sequence[torch.Tensor]) -> Any:
-        named = {f"module.{name}": t for name, t in zip(self._names, leaves, strict=True)}
+        named = {f"module.{name}": t for name, t in zip(self._parameters, leaves, strict=True)}
         return functional_call(_Calling(fn, self._module), named, ())
 
     def check_unchanged(self) -> None:
         for name, now in self._module.named_buffers():
             if not torch.equal(now, self._buffers[name]):
                 raise InvalidInput(
-                    f"{self._what}: the buffer {name} changes when the module is called, so that "
+                    f"{self.what}: the buffer {name} changes when the module is called, so that "
                     "the functions depend on what was called before. Call eval() on the module "
                     "first, or take out what changes it."
                 )
 
-    def _handed_out(self, arrays: Sequence[Array]) -> Any:
+    def rebuild(self, arrays: Sequence[Array]) -> Any:
         """A state_dict: the parameters as given here, the rest as it was."""
-        state, fitted = copy.deepcopy(self._module.state_dict()), self._typed(arrays)
+        state, fitted = copy.deepcopy(self._module.state_dict()), self.typed(arrays)
         state.update({name: fitted[place] for name, place in self._places.items()})
         return state
 
-    def _taken(self, other: Any) -> list[Array]:
+    def take(self, tree: Any) -> list[Array]:
         """The parameters of a module like this one, or of its state_dict."""
-        named = other.state_dict() if isinstance(other, nn.Module) else other
-        missing = [n for n in self._names if not isinstance(named, dict) or n not in named]
+        named = tree.state_dict() if isinstance(tree, nn.Module) else tree
+        missing = [n for n in self._parameters if not isinstance(named, dict) or n not in named]
         if missing:
             raise InvalidInput(
-                f"What was given has another structure than {self._what}: it must be such a "
+                f"What was given has another structure than {self.what}: it must be such a "
                 f"module, or a dict like its state_dict(), and has no {missing[0]}."
             )
-        return [as_array(named[name]) for name in self._names]
+        return [self.numbers_of(named[name]) for name in self._parameters]
 
 
 class _Calling(nn.Module):  # type: ignore[misc]

@@ -17,10 +17,9 @@ from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
 from hoag.own.trees import Layout
-from hoag.torch.data import TorchArrays
-from hoag.torch.given import Given, recording
-from hoag.torch.module import GivenModule
+from hoag.torch.module import ModuleTree
 from hoag.torch.term import Term
+from hoag.torch.trees import TorchArrays, TorchTree, recording
 
 
 def problem(
@@ -84,9 +83,9 @@ def problem(
     0.250
     """
     begun = time.perf_counter()
-    x = _given(x0, "x0")
+    x = _tree(x0, "x0")
     like = x.leaves[0]
-    lam = _given(lam0, "lam0", like)
+    lam = _tree(lam0, "lam0", like)
     data = Data.of(TorchArrays(like), train, test, batches)
     loss, judge = Term(h, "h", x, lam), Term(g, "g", x, lam)
     once = None if penalty is None else Term(penalty, "penalty", x, lam)
@@ -100,7 +99,7 @@ def problem(
     lam.check_unchanged()
     made = Derived(
         functions,
-        Layout.of(x.tree, lam.tree, scale),
+        Layout.of(x, lam, scale),
         start,
         lams,
         mu=mu,
@@ -121,8 +120,8 @@ def problem(
     return made
 
 
-def _given(given: Any, what: str, like: torch.Tensor | None = None) -> Given:
-    kind = GivenModule if isinstance(given, torch.nn.Module) else Given
+def _tree(given: Any, what: str, like: torch.Tensor | None = None) -> TorchTree:
+    kind = ModuleTree if isinstance(given, torch.nn.Module) else TorchTree
     return kind(given, what, like)
 
 

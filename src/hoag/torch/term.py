@@ -11,7 +11,7 @@ import torch
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag.own.functions import Product
-from hoag.torch.given import Given, recording
+from hoag.torch.trees import TorchTree, recording
 
 
 class Graph(NamedTuple):
@@ -29,7 +29,7 @@ class Term:
     operations than any other way, and the functions may do as they like in Python.
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str, x: Given, lam: Given) -> None:
+    def __init__(self, fn: Callable[..., Any], name: str, x: TorchTree, lam: TorchTree) -> None:
         if not callable(fn):
             raise InvalidInput(f"{name}={fn!r}: give a function of x and lam.")
         self._fn, self._name, self.x, self.lam = fn, name, x, lam
@@ -37,7 +37,7 @@ class Term:
     def graph(self, x: Array, lam: Array, data: Any) -> Graph:
         more = () if data is None else (data,)
         with recording():
-            xs, lams = self.x.split(x), self.lam.split(lam)
+            xs, lams = self.x.tensors(x), self.lam.tensors(lam)
             for leaf in (*xs, *lams):
                 leaf.requires_grad_()
 
@@ -105,14 +105,14 @@ class Bound(NamedTuple):
     def gradient(self, x: Array, lam: Array) -> tuple[float, Array]:
         """h and ∇₁h."""
         value, xs, _ = self._graph(x, lam)
-        return float(value.detach()), self.term.x.flat(slopes([value], xs))
+        return float(value.detach()), self.term.x.vector(slopes([value], xs))
 
     def outer(self, x: Array, lam: Array) -> tuple[float, Array, Array]:
         """g, ∇₁g and ∇₂g."""
         value, xs, lams = self._graph(x, lam)
         found = slopes([value], [*xs, *lams])
         by_x, by_lam = found[: len(xs)], found[len(xs) :]
-        return float(value.detach()), self.term.x.flat(by_x), self.term.lam.flat(by_lam)
+        return float(value.detach()), self.term.x.vector(by_x), self.term.lam.vector(by_lam)
 
     def linearised(self, x: Array, lam: Array) -> tuple[float, Array, Product]:
         """h, ∇₁h, and v ↦ ∇²₁h v, one reverse pass over the graph that is kept."""
@@ -120,9 +120,9 @@ class Bound(NamedTuple):
         h_x = slopes([value], xs, record=True)
 
         def times(v: Array) -> Array:
-            return self.term.x.flat(slopes(h_x, xs, self.term.x.split(v), keep=True))
+            return self.term.x.vector(slopes(h_x, xs, self.term.x.tensors(v), keep=True))
 
-        return float(value.detach()), self.term.x.flat(h_x), times
+        return float(value.detach()), self.term.x.vector(h_x), times
 
     def times(self, x: Array, lam: Array, v: Array) -> Array:
         return self.linearised(x, lam)[2](v)
@@ -131,13 +131,13 @@ class Bound(NamedTuple):
         """∇²₁,₂hᵀ v, the gradient in λ of ∇₁h·v."""
         value, xs, lams = self._graph(x, lam)
         h_x = slopes([value], xs, record=True)
-        return self.term.lam.flat(slopes(h_x, lams, self.term.x.split(v)))
+        return self.term.lam.vector(slopes(h_x, lams, self.term.x.tensors(v)))
 
     def push(self, x: Array, lam: Array, w: Array) -> Array:
         """∇²₁,₂h w, the gradient in x of ∇₂h·w."""
         value, xs, lams = self._graph(x, lam)
         h_lam = slopes([value], lams, record=True)
-        return self.term.x.flat(slopes(h_lam, xs, self.term.lam.split(w)))
+        return self.term.x.vector(slopes(h_lam, xs, self.term.lam.tensors(w)))
 
     def hessian(self, x: Array, lam: Array, together: int = 32) -> Array:
         """∇²₁h, so many rows of it in one reverse pass."""
@@ -147,14 +147,14 @@ class Bound(NamedTuple):
         try:
             blocks = [rows[start : start + together] for start in range(0, size, together)]
             found = [
-                slopes(h_x, xs, space.split_rows(block), keep=True, batched=True)
+                slopes(h_x, xs, space.tensors_of_rows(block), keep=True, batched=True)
                 for block in blocks
             ]
             parts = zip(found, blocks, strict=True)
-            return np.vstack([space.flat_rows(part, len(block)) for part, block in parts])
+            return np.vstack([space.vectors(part, len(block)) for part, block in parts])
         except RuntimeError:  # some operation in it takes one vector at a time only
-            each = (slopes(h_x, xs, space.split(row), keep=True) for row in rows)
-            return np.vstack([space.flat(part) for part in each])
+            each = (slopes(h_x, xs, space.tensors(row), keep=True) for row in rows)
+            return np.vstack([space.vector(part) for part in each])
 
 
 def slopes(
