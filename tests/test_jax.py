@@ -364,9 +364,10 @@ def test_arrays_that_are_closed_over_are_no_part_of_compiled_code(how):
         1.0,
     )
     x, lam = np.full(8, 0.1), np.ones(1)
-    program, arrays, _ = problem.functions._loss.at(None)
+    part = problem.functions._loss.at(None)
+    program = part.program
     for derivative in (program.linearised, program.gradient, program.hessian):
-        assert len(derivative.lower(x, lam, arrays).as_text()) < 8 * ROWS.size
+        assert len(derivative.lower(part.arrays, x, lam).as_text()) < 8 * ROWS.size
     point, residuals = problem.at(x, lam), ROWS @ x - 1
     assert point.h == pytest.approx(residuals @ residuals + x @ x, rel=1e-12)
     np.testing.assert_allclose(point.h_x, 2 * ROWS.T @ residuals + 2 * x, rtol=1e-11)

@@ -32,7 +32,8 @@ def problem():
 def test_products_are_those_of_differences(problem):
     x, lam, v = problem.x0, problem.lam0, np.array([1.0, -2.0, 0.5, 3.0])
     inner, t = problem.functions.inner(x, lam), 1e-5
-    again = next(problem.functions.parts()).times(x, lam, v)  # as blocks do it
+    ((_, part),) = problem.functions.parts()
+    again = part.times(x, lam, v)  # as blocks do it
     ahead, behind = (problem.at(x + sign * t * v, lam).h_x for sign in (1, -1))
     expected = (ahead - behind) / (2 * t)
     np.testing.assert_allclose(inner.times(v), expected, rtol=1e-7)
@@ -52,6 +53,6 @@ def test_a_product_is_charged_once(problem):
 
 def test_arrays_of_single_precision_are_widened_once(problem):
     """Where the function makes a copy in double precision at every call, one is there already."""
-    program, arrays, _ = next(problem.functions.parts())
-    text = program.gradient.lower(problem.x0, problem.lam0, arrays).as_text()
+    ((_, part),) = problem.functions.parts()
+    text = part.program.gradient.lower(part.arrays, problem.x0, problem.lam0).as_text()
     assert "f32" not in text

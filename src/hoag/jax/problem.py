@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from hoag._core.errors import InvalidInput
-from hoag.jax.program import Term
+from hoag.jax.program import JaxFunction
 from hoag.jax.trees import JaxArrays, JaxTree
 from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
@@ -78,9 +78,9 @@ def problem(
     x, lam = JaxTree(x0, "x0"), JaxTree(lam0, "lam0")
     start, lams = x.flat(x0, "x0"), lam.flat(lam0, "lam0")
     functions = Summed(
-        Term(h, "h", x, lam),
-        Term(g, "g", x, lam),
-        None if penalty is None else Term(penalty, "penalty", x, lam),
+        JaxFunction(h, "h", x, lam),
+        JaxFunction(g, "g", x, lam),
+        None if penalty is None else JaxFunction(penalty, "penalty", x, lam),
         Data.of(JaxArrays(), train, test, batches),
     )
     layout = Layout.of(x, lam, scale)

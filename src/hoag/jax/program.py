@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from hoag.jax.trace import constants_of, narrowed, run
 from hoag.jax.trees import JaxTree, widened
 
 
-class Term:
+class JaxFunction:
     """One of the user's functions, fn(x, lam) or fn(x, lam, data), on flat x and λ."""
 
     def __init__(self, fn: Callable[..., Any], name: str, x: JaxTree, lam: JaxTree) -> None:
@@ -26,25 +26,22 @@ class Term:
         self._fn, self._name, self._x, self._lam = fn, name, x, lam
         self._known: dict[Any, Program] = {}
 
-    def again(self) -> Term:
+    def again(self) -> JaxFunction:
         """The same function, of which nothing is known yet: it will be called once more."""
-        return Term(self._fn, self._name, self._x, self._lam)
+        return JaxFunction(self._fn, self._name, self._x, self._lam)
 
     def _on_flat(self, x: Any, lam: Any, data: Any) -> Any:
         more = () if data is None else (data,)
         return self._fn(self._x.made(x), self._lam.made(lam), *more)
 
-    def at(self, data: Any, scale: float = 1.0) -> Traced:
-        """`scale` times the function, ready to be evaluated on these data.
-
-        It is compiled once for each shape that they have.
-        """
+    def at(self, data: Any) -> JaxPart:
+        """The function on these data. It is compiled once for each shape that they have."""
         leaves, structure = tree_util.tree_flatten(data)
         key = structure, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
         if key not in self._known:
             self._known[key] = self._traced(data)
         program = self._known[key]
-        return Traced(program, [*program.constants, *leaves], scale)
+        return JaxPart(program, [*program.constants, *leaves])
 
     def _traced(self, data: Any) -> Program:
         x, lam = jnp.zeros(self._x.size), jnp.zeros(self._lam.size)
@@ -75,45 +72,25 @@ class Term:
         return Program(closed)
 
 
-class Traced(NamedTuple):
-    """A program with the arrays that it runs on: constants of the function, then the data.
+class JaxPart:
+    """A program on the arrays that it runs with: constants of the function, then the data."""
 
-    All that it gives is times `scale`, and is NumPy's.
-    """
-
-    program: Program
-    arrays: list[Any]
-    scale: float = 1.0
-
-    def _scaled(self, results: Any) -> Any:
-        return tuple(self.scale * np.asarray(one, dtype=float) for one in results)
-
-    def value(self, x: Array, lam: Array) -> float:
-        return float(self.program.value(x, lam, self.arrays))
-
-    def gradient(self, x: Array, lam: Array) -> tuple[Any, Any]:
-        return self._scaled(self.program.gradient(x, lam, self.arrays))  # type: ignore[no-any-return]
+    def __init__(self, program: Program, arrays: list[Any]) -> None:
+        self.program, self.arrays = program, arrays
+        self.value = partial(program.value, arrays)
+        self.gradient = partial(program.gradient, arrays)
+        self.times = partial(program.times, arrays)
+        self.across = partial(program.across, arrays)
+        self.push = partial(program.push, arrays)
+        self.hessian = partial(program.hessian, arrays)
 
     def linearised(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
-        h, h_x, kept = self.program.linearised(x, lam, self.arrays)
-        kept_times = partial(self.program.times, kept, self.arrays)
-        return *self._scaled((h, h_x)), lambda v: self._scaled((kept_times(v),))[0]
-
-    def times(self, x: Array, lam: Array, v: Array) -> Any:
-        return self._scaled((self.program.product(x, lam, self.arrays, v),))[0]
-
-    def across(self, x: Array, lam: Array, v: Array) -> Any:
-        return self._scaled((self.program.across(x, lam, self.arrays, v),))[0]
-
-    def push(self, x: Array, lam: Array, w: Array) -> Any:
-        return self._scaled((self.program.push(x, lam, self.arrays, w),))[0]
-
-    def hessian(self, x: Array, lam: Array) -> Any:
-        return self._scaled((self.program.hessian(x, lam, self.arrays),))[0]
+        h, h_x, kept = self.program.linearised(self.arrays, x, lam)
+        return h, h_x, partial(self.program.kept_times, self.arrays, kept)
 
     def outer(self, x: Array, lam: Array) -> tuple[Any, Any, Any]:
-        g, slopes = self.program.outer(x, lam, self.arrays)
-        return self._scaled((g, *slopes))  # type: ignore[no-any-return]
+        g, slopes = self.program.outer(self.arrays, x, lam)
+        return g, *slopes
 
 
 class Program:
@@ -131,8 +108,17 @@ class Program:
         # Beside each array its copy in double precision, for where the function makes one of it.
         self.constants = [*own, *map(widened, own)]
         self._kept: Any = None  # how the results of `linearised` are put together again
+        self.value = jax.jit(self._value)
+        self.gradient = jax.jit(jax.value_and_grad(self._value, argnums=1))
+        self.outer = jax.jit(jax.value_and_grad(self._value, argnums=(1, 2)))
+        self.linearised = jax.jit(self._linearised)
+        self.kept_times = jax.jit(self._kept_times)
+        self.times = jax.jit(self._times)
+        self.across = jax.jit(self._across)
+        self.push = jax.jit(self._push)
+        self.hessian = jax.jit(self._hessian)
 
-    def _value(self, x: Any, lam: Any, arrays: Any) -> Any:
+    def _value(self, arrays: Any, x: Any, lam: Any) -> Any:
         n = len(self._held)
         own, wide, data = arrays[:n], arrays[n : 2 * n], arrays[2 * n :]
         given = {id(one): array for one, array in zip(self._held, own, strict=True)}
@@ -140,83 +126,46 @@ class Program:
         double = {id(array): copy for array, copy in pairs if copy.dtype == jnp.float64}
         return run(self._closed, given, (x, lam, *data), double)[0]
 
-    def _gradient(self, x: Any, lam: Any, arrays: Any) -> Any:
-        return jax.grad(self._value)(x, lam, arrays)
+    def _slope(self, arrays: Any, x: Any, lam: Any) -> Any:
+        return jax.grad(self._value, argnums=1)(arrays, x, lam)
 
-    @cached_property
-    def value(self) -> Any:
-        return jax.jit(self._value)
-
-    @cached_property
-    def gradient(self) -> Any:
-        return jax.jit(jax.value_and_grad(self._value))
-
-    @cached_property
-    def outer(self) -> Any:
-        return jax.jit(jax.value_and_grad(self._value, argnums=(0, 1)))
-
-    @cached_property
-    def linearised(self) -> Any:
+    def _linearised(self, arrays: Any, x: Any, lam: Any) -> Any:
         """h, ∇₁h, and what products with ∇²₁h share, but for the arrays themselves.
 
         The gradient is linearised forward: backward, with ∇²₁,₂h beside it, a product took three
         times as long where h is a mean over 1024 quadratic forms of 100 coefficients.
         """
 
-        def linearised(x: Any, lam: Any, arrays: Any) -> Any:
-            def swapped(x: Any) -> Any:
-                return jax.value_and_grad(self._value)(x, lam, arrays)[::-1]
+        def swapped(x: Any) -> Any:
+            return jax.value_and_grad(self._value, argnums=1)(arrays, x, lam)[::-1]
 
-            h_x, times, h = jax.linearize(swapped, x, has_aux=True)
-            leaves, structure = tree_util.tree_flatten(times)
-            known = {id(array): k for k, array in enumerate(arrays)}
-            which = [known.get(id(leaf)) for leaf in leaves]
-            self._kept = structure, which
-            kept = [leaf for leaf, k in zip(leaves, which, strict=True) if k is None]
-            return h, h_x, kept
+        h_x, times, h = jax.linearize(swapped, x, has_aux=True)
+        leaves, structure = tree_util.tree_flatten(times)
+        known = {id(array): k for k, array in enumerate(arrays)}
+        which = [known.get(id(leaf)) for leaf in leaves]
+        self._kept = structure, which
+        return h, h_x, [leaf for leaf, k in zip(leaves, which, strict=True) if k is None]
 
-        return jax.jit(linearised)
+    def _kept_times(self, arrays: Any, kept: Any, v: Any) -> Any:
+        structure, which = self._kept
+        rest = iter(kept)
+        leaves = [next(rest) if k is None else arrays[k] for k in which]
+        return tree_util.tree_unflatten(structure, leaves)(v)
 
-    @cached_property
-    def times(self) -> Any:
-        def times(kept: Any, arrays: Any, v: Any) -> Any:
-            structure, which = self._kept
-            rest = iter(kept)
-            leaves = [next(rest) if k is None else arrays[k] for k in which]
-            return tree_util.tree_unflatten(structure, leaves)(v)
+    def _times(self, arrays: Any, x: Any, lam: Any, v: Any) -> Any:
+        return jax.jvp(lambda x: self._slope(arrays, x, lam), (x,), (v,))[1]
 
-        return jax.jit(times)
-
-    @cached_property
-    def product(self) -> Any:
-        def product(x: Any, lam: Any, arrays: Any, v: Any) -> Any:
-            return jax.jvp(lambda x: self._gradient(x, lam, arrays), (x,), (v,))[1]
-
-        return jax.jit(product)
-
-    @cached_property
-    def across(self) -> Any:
+    def _across(self, arrays: Any, x: Any, lam: Any, v: Any) -> Any:
         """The gradient in λ of ∇₁h·v, which is the derivative of h along v."""
 
-        def across(x: Any, lam: Any, arrays: Any, v: Any) -> Any:
-            def along(lam: Any) -> Any:
-                return jax.jvp(lambda x: self._value(x, lam, arrays), (x,), (v,))[1]
+        def along(lam: Any) -> Any:
+            return jax.jvp(lambda x: self._value(arrays, x, lam), (x,), (v,))[1]
 
-            return jax.grad(along)(lam)
+        return jax.grad(along)(lam)
 
-        return jax.jit(across)
+    def _push(self, arrays: Any, x: Any, lam: Any, w: Any) -> Any:
+        return jax.jvp(lambda lam: self._slope(arrays, x, lam), (lam,), (w,))[1]
 
-    @cached_property
-    def push(self) -> Any:
-        def push(x: Any, lam: Any, arrays: Any, w: Any) -> Any:
-            return jax.jvp(lambda lam: self._gradient(x, lam, arrays), (lam,), (w,))[1]
-
-        return jax.jit(push)
-
-    @cached_property
-    def hessian(self) -> Any:
-        def hessian(x: Any, lam: Any, arrays: Any) -> Any:
-            _, times = jax.linearize(lambda x: self._gradient(x, lam, arrays), x)
-            return jax.lax.map(times, jnp.eye(x.size), batch_size=32)
-
-        return jax.jit(hessian)
+    def _hessian(self, arrays: Any, x: Any, lam: Any) -> Any:
+        _, times = jax.linearize(lambda x: self._slope(arrays, x, lam), x)
+        return jax.lax.map(times, jnp.eye(x.size), batch_size=32)

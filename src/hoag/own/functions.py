@@ -66,11 +66,11 @@ class Functions(Protocol):
 
 
 class Part(Protocol):
-    """One function of the user's on some data, times a number: what h, or g, is the sum of."""
+    """One function of the user's on some data: what h, or g, is the sum of. Arrays are NumPy's."""
 
-    def value(self, x: Array, lam: Array) -> float: ...
+    def value(self, x: Array, lam: Array) -> Any: ...
     def gradient(self, x: Array, lam: Array) -> tuple[Any, Any]: ...
-    def linearised(self, x: Array, lam: Array) -> tuple[Any, Any, Product]: ...
+    def linearised(self, x: Array, lam: Array) -> tuple[Any, Any, Callable[[Array], Any]]: ...
     def times(self, x: Array, lam: Array, v: Array) -> Any: ...
     def across(self, x: Array, lam: Array, v: Array) -> Any: ...
     def push(self, x: Array, lam: Array, w: Array) -> Any: ...
@@ -78,11 +78,11 @@ class Part(Protocol):
     def outer(self, x: Array, lam: Array) -> tuple[Any, Any, Any]: ...
 
 
-class Term(Protocol):
+class UserFunction(Protocol):
     """A function of the user's: `at` some data it is a Part; `again` is it, not yet called."""
 
-    def at(self, data: Any, scale: float = 1.0) -> Part: ...
-    def again(self) -> Term: ...
+    def at(self, data: Any) -> Part: ...
+    def again(self) -> UserFunction: ...
 
 
 class Summed:
@@ -93,9 +93,9 @@ class Summed:
 
     def __init__(
         self,
-        loss: Term,
-        g: Term,
-        penalty: Term | None,
+        loss: UserFunction,
+        g: UserFunction,
+        penalty: UserFunction | None,
         data: Data,
         scales: tuple[float, float] = (1.0, 1.0),
     ) -> None:
@@ -108,41 +108,47 @@ class Summed:
     def called(self, x: Array, lam: Array) -> tuple[float, float]:
         """h and g by the user's functions, called once more."""
         loss, g = self._loss.again(), self._g.again()
-        h = sum(loss.at(block).value(x, lam) for block in self._data.each())
+        h = sum(float(loss.at(block).value(x, lam)) for block in self._data.each())
         if self._penalty is not None:
-            h += self._penalty.again().at(None).value(x, lam)
-        return h, g.at(self._data.test).value(x, lam)
+            h += float(self._penalty.again().at(None).value(x, lam))
+        return h, float(g.at(self._data.test).value(x, lam))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[tuple[float, Part]]:
+        """What h is the sum of, and what each is multiplied by."""
         for block in self._data.each():
-            yield self._loss.at(block, self._scales[0])
+            yield self._scales[0], self._loss.at(block)
         if self._penalty is not None:
-            yield self._penalty.at(None)
+            yield 1.0, self._penalty.at(None)
+
+    def _sum(self, of: Callable[[Part], Any]) -> Array:
+        return np.asarray(_summed((scale, (of(part),)) for scale, part in self.parts())[0])
 
     def inner(self, x: Array, lam: Array) -> Inner:
-        across = partial(self._across, x, lam)
         if self._data.many:
-            h, h_x = _summed(part.gradient(x, lam) for part in self.parts())
-            return Inner(float(h), h_x, partial(self._times, x, lam), across)
-        kept = [part.linearised(x, lam) for part in self.parts()]
-        h, h_x = _summed((h, h_x) for h, h_x, _ in kept)
-        return Inner(float(h), h_x, partial(_all_times, [times for _, _, times in kept]), across)
+            h, h_x = _summed((scale, part.gradient(x, lam)) for scale, part in self.parts())
+            times = partial(self._times, x, lam)
+        else:
+            kept = [(scale, part.linearised(x, lam)) for scale, part in self.parts()]
+            h, h_x = _summed((scale, found[:2]) for scale, found in kept)
+            times = partial(_kept_times, [(scale, found[2]) for scale, found in kept])
+        return Inner(float(h), h_x, times, partial(self._across, x, lam))
 
     def _times(self, x: Array, lam: Array, v: Array) -> Array:
-        return np.asarray(_summed((part.times(x, lam, v),) for part in self.parts())[0])
+        return self._sum(lambda part: part.times(x, lam, v))
 
     def _across(self, x: Array, lam: Array, v: Array) -> Array:
-        return np.asarray(_summed((part.across(x, lam, v),) for part in self.parts())[0])
+        return self._sum(lambda part: part.across(x, lam, v))
 
     def push(self, x: Array, lam: Array, w: Array) -> Array:
-        return np.asarray(_summed((part.push(x, lam, w),) for part in self.parts())[0])
+        return self._sum(lambda part: part.push(x, lam, w))
 
     def hessian(self, x: Array, lam: Array) -> Array:
-        H = _summed((part.hessian(x, lam),) for part in self.parts())[0]
+        H = self._sum(lambda part: part.hessian(x, lam))
         return np.asarray((H + H.T) / 2)
 
     def outer(self, x: Array, lam: Array) -> Outer:
-        g, g_x, g_lam = self._g.at(self._data.test, self._scales[1]).outer(x, lam)
+        part = self._g.at(self._data.test)
+        g, g_x, g_lam = _summed([(self._scales[1], part.outer(x, lam))])
         return Outer(float(g), g_x, g_lam)
 
     def part(
@@ -156,13 +162,14 @@ class Summed:
         return Summed(self._loss, self._g, self._penalty, some, together)
 
 
-def _all_times(products: Sequence[Product], v: Array) -> Array:
-    return np.asarray(_summed((times(v),) for times in products)[0])
+def _kept_times(products: Sequence[tuple[float, Product]], v: Array) -> Array:
+    return np.asarray(_summed((scale, (times(v),)) for scale, times in products)[0])
 
 
-def _summed(parts: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
-    """The sums of several tuples of numbers and arrays, entry by entry."""
+def _summed(parts: Iterable[tuple[float, Sequence[Any]]]) -> tuple[Any, ...]:
+    """Σ scale · part of several tuples of numbers and arrays, entry by entry."""
     total: list[Any] = []
-    for part in parts:
-        total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
+    for scale, part in parts:
+        scaled = [scale * np.asarray(one, dtype=float) for one in part]
+        total = [a + b for a, b in zip(total, scaled, strict=True)] if total else scaled
     return tuple(total)

@@ -17,8 +17,8 @@ from hoag.own.data import Data
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
 from hoag.own.trees import Layout
+from hoag.torch.function import TorchFunction
 from hoag.torch.module import ModuleTree
-from hoag.torch.term import Term
 from hoag.torch.trees import TorchArrays, TorchTree, recording
 
 
@@ -87,13 +87,13 @@ def problem(
     like = x.leaves[0]
     lam = _tree(lam0, "lam0", like)
     data = Data.of(TorchArrays(like), train, test, batches)
-    loss, judge = Term(h, "h", x, lam), Term(g, "g", x, lam)
-    once = None if penalty is None else Term(penalty, "penalty", x, lam)
+    loss, judge = TorchFunction(h, "h", x, lam), TorchFunction(g, "g", x, lam)
+    once = None if penalty is None else TorchFunction(penalty, "penalty", x, lam)
     start, lams = x.start, lam.start
-    loss.check(start, lams, next(iter(data.each())))
-    judge.check(start, lams, data.test)
+    loss.at(next(iter(data.each()))).check(start, lams)
+    judge.at(data.test).check(start, lams)
     if once is not None:
-        once.check(start, lams, None)
+        once.check(start, lams)
     functions = Summed(loss, judge, once, data)
     x.check_unchanged()
     lam.check_unchanged()

@@ -22,42 +22,44 @@ class Graph(NamedTuple):
     lam: list[torch.Tensor]
 
 
-class Term:
+class TorchFunction:
     """One of the user's functions, fn(x, lam) or fn(x, lam, data), on flat x and λ.
 
     Second derivatives are reverse passes over the graph of a gradient: PyTorch has these for more
     operations than any other way, and the functions may do as they like in Python.
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str, x: TorchTree, lam: TorchTree) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], name: str, x: TorchTree, lam: TorchTree, data: Any = None
+    ) -> None:
         if not callable(fn):
             raise InvalidInput(f"{name}={fn!r}: give a function of x and lam.")
-        self._fn, self._name, self.x, self.lam = fn, name, x, lam
+        self._fn, self._name, self._x, self._lam, self._data = fn, name, x, lam, data
 
-    def graph(self, x: Array, lam: Array, data: Any) -> Graph:
-        more = () if data is None else (data,)
+    def at(self, data: Any) -> TorchFunction:
+        return TorchFunction(self._fn, self._name, self._x, self._lam, data)
+
+    def again(self) -> TorchFunction:
+        """It is called anew every time."""
+        return self
+
+    def _graph(self, x: Array, lam: Array) -> Graph:
+        more = () if self._data is None else (self._data,)
         with recording():
-            xs, lams = self.x.tensors(x), self.lam.tensors(lam)
+            xs, lams = self._x.tensors(x), self._lam.tensors(lam)
             for leaf in (*xs, *lams):
                 leaf.requires_grad_()
 
             def at(given_x: Any) -> Any:
-                return self.lam.called(lambda given: self._fn(given_x, given, *more), lams)
+                return self._lam.called(lambda given: self._fn(given_x, given, *more), lams)
 
-            return Graph(self.x.called(at, xs), xs, lams)
+            return Graph(self._x.called(at, xs), xs, lams)
 
-    def again(self) -> Term:
-        """It is called anew every time."""
-        return self
-
-    def at(self, data: Any, scale: float = 1.0) -> Bound:
-        return Bound(self, data, scale)
-
-    def check(self, x: Array, lam: Array, data: Any) -> None:
+    def check(self, x: Array, lam: Array) -> None:
         """One number of the right kind comes out; else a sentence."""
-        call = f"{self._name}(x, lam{'' if data is None else ', data'})"
+        call = f"{self._name}(x, lam{'' if self._data is None else ', data'})"
         try:
-            value, xs, _ = self.graph(x, lam, data)
+            value, xs, _ = self._graph(x, lam)
         except Exception as error:
             raise InvalidInput(
                 f"{call} cannot be called with x like x0 and lam like lam0: "
@@ -72,7 +74,7 @@ class Term:
             raise InvalidInput(
                 f"{call} returns shape {tuple(value.shape)}; it must be one number. Sum over rows."
             )
-        coarsest = max(self.x.roundoff, self.lam.roundoff)
+        coarsest = max(self._x.roundoff, self._lam.roundoff)
         if not value.is_floating_point() or torch.finfo(value.dtype).eps > coarsest:
             raise InvalidInput(
                 f"{call} returns {str(value.dtype).removeprefix('torch.')}; it must compute in the "
@@ -84,35 +86,20 @@ class Term:
                 "no_grad(), item() or NumPy in it."
             )
 
-
-class Bound(NamedTuple):
-    """A term on its data, times a number."""
-
-    term: Term
-    data: Any
-    scale: float
-
-    def _graph(self, x: Array, lam: Array) -> Graph:
-        found = self.term.graph(x, lam, self.data)
-        if self.scale == 1.0:
-            return found
-        with recording():
-            return found._replace(value=self.scale * found.value)
-
     def value(self, x: Array, lam: Array) -> float:
         return float(self._graph(x, lam).value.detach())
 
     def gradient(self, x: Array, lam: Array) -> tuple[float, Array]:
         """h and ∇₁h."""
         value, xs, _ = self._graph(x, lam)
-        return float(value.detach()), self.term.x.vector(slopes([value], xs))
+        return float(value.detach()), self._x.vector(slopes([value], xs))
 
     def outer(self, x: Array, lam: Array) -> tuple[float, Array, Array]:
         """g, ∇₁g and ∇₂g."""
         value, xs, lams = self._graph(x, lam)
         found = slopes([value], [*xs, *lams])
         by_x, by_lam = found[: len(xs)], found[len(xs) :]
-        return float(value.detach()), self.term.x.vector(by_x), self.term.lam.vector(by_lam)
+        return float(value.detach()), self._x.vector(by_x), self._lam.vector(by_lam)
 
     def linearised(self, x: Array, lam: Array) -> tuple[float, Array, Product]:
         """h, ∇₁h, and v ↦ ∇²₁h v, one reverse pass over the graph that is kept."""
@@ -120,9 +107,9 @@ class Bound(NamedTuple):
         h_x = slopes([value], xs, record=True)
 
         def times(v: Array) -> Array:
-            return self.term.x.vector(slopes(h_x, xs, self.term.x.tensors(v), keep=True))
+            return self._x.vector(slopes(h_x, xs, self._x.tensors(v), keep=True))
 
-        return float(value.detach()), self.term.x.vector(h_x), times
+        return float(value.detach()), self._x.vector(h_x), times
 
     def times(self, x: Array, lam: Array, v: Array) -> Array:
         return self.linearised(x, lam)[2](v)
@@ -131,18 +118,18 @@ class Bound(NamedTuple):
         """∇²₁,₂hᵀ v, the gradient in λ of ∇₁h·v."""
         value, xs, lams = self._graph(x, lam)
         h_x = slopes([value], xs, record=True)
-        return self.term.lam.vector(slopes(h_x, lams, self.term.x.tensors(v)))
+        return self._lam.vector(slopes(h_x, lams, self._x.tensors(v)))
 
     def push(self, x: Array, lam: Array, w: Array) -> Array:
         """∇²₁,₂h w, the gradient in x of ∇₂h·w."""
         value, xs, lams = self._graph(x, lam)
         h_lam = slopes([value], lams, record=True)
-        return self.term.x.vector(slopes(h_lam, xs, self.term.lam.tensors(w)))
+        return self._x.vector(slopes(h_lam, xs, self._lam.tensors(w)))
 
     def hessian(self, x: Array, lam: Array, together: int = 32) -> Array:
         """∇²₁h, so many rows of it in one reverse pass."""
         value, xs, _ = self._graph(x, lam)
-        h_x, space = slopes([value], xs, record=True), self.term.x
+        h_x, space = slopes([value], xs, record=True), self._x
         rows, size = np.eye(x.size), x.size
         try:
             blocks = [rows[start : start + together] for start in range(0, size, together)]
