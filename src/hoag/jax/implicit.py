@@ -8,7 +8,6 @@ runs as it stands, inside it is called back with eight numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary
@@ -18,8 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hoag._core.errors import InvalidInput
-from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH
-from hoag.own.implicit import Standing, Terms, Verdict
+from hoag.own.implicit import AutodiffEngine, Solved, System, Terms, check_leaves, check_number
 
 
 class Spec(NamedTuple):
@@ -77,20 +75,6 @@ def parted(vector: Any, like: Sequence[Any]) -> list[Any]:
     return parts
 
 
-class Solved(NamedTuple):
-    """q, the products it took, and whether curvature was positive, all finite, and tol met."""
-
-    q: Any
-    products: Any
-    definite: Any
-    finite: Any
-    solved: Any
-
-
-def norm(v: Any) -> Any:
-    return jnp.sqrt(jnp.vdot(v, v))
-
-
 def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
@@ -101,7 +85,7 @@ def cg(product: Any, q: Any, r: Any, size: Any, tol: Any, max_iter: Any) -> Solv
 
     def going(state: Any) -> Any:
         k, _, r, _, _, definite, finite = state
-        return (norm(r) > tol * size) & (k < max_iter) & definite & finite
+        return (jnp.linalg.norm(r) > tol * size) & (k < max_iter) & definite & finite
 
     def step(state: Any) -> Any:
         k, q, r, d, rho, _, _ = state
@@ -109,7 +93,7 @@ def cg(product: Any, q: Any, r: Any, size: Any, tol: Any, max_iter: Any) -> Solv
         curvature = jnp.vdot(d, Hd)
         finite, positive = jnp.isfinite(curvature), curvature > 0
         # A singular but consistent system ends without curvature, once only rounding is left.
-        definite = positive | ~finite | (norm(r) <= jnp.sqrt(roundoff) * size)
+        definite = positive | ~finite | (jnp.linalg.norm(r) <= jnp.sqrt(roundoff) * size)
         along = jnp.where(positive, rho / jnp.where(positive, curvature, 1), 0)
         q, r = q + along * d, r - along * Hd
         after = jnp.vdot(r, r)
@@ -117,63 +101,7 @@ def cg(product: Any, q: Any, r: Any, size: Any, tol: Any, max_iter: Any) -> Solv
 
     begin = (0, q, r, r, jnp.vdot(r, r), jnp.array(True), jnp.isfinite(size))
     k, q, r, _, _, definite, finite = jax.lax.while_loop(going, step, begin)
-    return Solved(q, k, definite, finite, (norm(r) <= tol * size) | ~finite | ~definite)
-
-
-def derivative(inner: Inner, x: Any, start: Any, tol: float, terms: Terms) -> tuple[Any, Any, Any]:
-    """p, q and the eight numbers of a Verdict, at the x found; see hoag._criteria.certificate."""
-
-    def solved(x: Any, b: Any, tol: float) -> Solved:
-        found: Solved = inner.solve(x, jnp.zeros_like(b), b, norm(b), tol, terms.max_iter)
-        return found
-
-    def refined(x: Any, h_x: Any, q: Any, tol: float) -> tuple[Any, Any, Any, Solved, Solved]:
-        """x⁺, q⁺ and p⁺, and the two solves that led there."""
-        newton = solved(x, -h_x, tol)
-        x = x + newton.q
-        left = solved(x, inner.rhs(x) - inner.product(x, q), tol)
-        return x, q + left.q, inner.out(x, q + left.q), newton, left
-
-    h_x, b = inner.slope(x), inner.rhs(x)
-    q, r = jnp.zeros_like(b), b
-    if start is not None:  # at its best multiple, if that helps
-        Hs = inner.product(x, start)
-        energy = jnp.vdot(start, Hs)
-        scale = jnp.where(energy > 0, jnp.vdot(start, b), 0) / jnp.where(energy > 0, energy, 1)
-        better = norm(b - scale * Hs) < norm(b)
-        q, r = jnp.where(better, scale * start, q), jnp.where(better, b - scale * Hs, r)
-    first = inner.solve(x, q, r, norm(b), tol, terms.max_iter)
-    p, gradient = inner.out(x, first.q), norm(h_x)
-    products = first.products + (start is not None)
-    if terms.untrusted == "ignore":
-        nan, yes = jnp.full_like(gradient, jnp.nan), jnp.ones_like(gradient)
-        return p, first.q, jnp.stack([gradient, nan, nan, yes * products, *[yes] * 4])
-    x_plus, q_plus, p_plus, newton, left = refined(x, h_x, first.q, RELATIVE_RESIDUAL)
-    change, size = norm(p_plus - p), norm(p_plus)
-    products = products + newton.products + left.products + 1
-    finite = jnp.isfinite(gradient) & first.finite & newton.finite
-    definite = first.definite & newton.definite & left.definite
-    solvable = newton.solved & left.solved
-    if terms.untrusted == "correct":
-
-        def again(_: None) -> Any:
-            found = refined(x_plus, inner.slope(x_plus), q_plus, ROUGH)
-            moved, more = norm(found[2] - p_plus), found[3].products + found[4].products + 1
-            return (1 + ROUGH) * moved, norm(found[2]), products + more
-
-        known = terms.enough(change, size)
-        if is_traced(known):
-            change, size, products = jax.lax.cond(
-                known, lambda _: (change, size, products), again, None
-            )
-        elif not known:
-            change, size, products = again(None)
-        p = jnp.where(finite & definite & solvable, p_plus, p)
-    error = change / jnp.maximum(size, jnp.finfo(x.dtype).tiny)
-    error = jnp.where(jnp.isfinite(change), error, jnp.inf)
-    facts = (finite, definite, solvable, terms.enough(change, size))
-    numbers = [gradient, norm(newton.q), error, products, *facts]
-    return p, first.q, jnp.stack([jnp.asarray(number, x.dtype) for number in numbers])
+    return Solved(q, k, definite, finite, (jnp.linalg.norm(r) <= tol * size) | ~finite | ~definite)
 
 
 class Calculus:
@@ -209,11 +137,7 @@ class Calculus:
             lam = shape.lam.built(theta[:split], lam_rest)
             data = shape.data.built(theta[split:], data_rest)
             h = self.h(shape.x.built(parted(x, like), x_rest), lam, *data)
-            if jnp.shape(h) != ():
-                raise InvalidInput(
-                    f"h(x, lam) has shape {jnp.shape(h)}, and must be one number: sum it, or take "
-                    "the mean."
-                )
+            check_number(h)
             return h
 
         return jax.grad(value)(x)
@@ -248,31 +172,61 @@ class Calculus:
         return jax.jvp(lambda theta: slope(theta, rest, x), (theta,), (tangents,))[1]
 
 
-class Inner:
-    """The inner problem at a given λ, and the system that p is made of."""
+class JaxSystem(System):
+    """θ has the floating-point leaves of λ and of the data, `rest` all other arrays.
+
+    Those θ are `wanted` that p is asked for; w, in forward mode, is `along`.
+    """
+
+    np = jnp
 
     def __init__(
-        self, calculus: Calculus, *where: Any, v: Any = None, wanted: Any = (), along: Any = None
+        self,
+        calculus: Calculus,
+        where: tuple[Shape, Sequence[Any], Any, Any],
+        v: Any = None,
+        wanted: tuple[bool, ...] = (),
+        along: Any = None,
     ) -> None:
-        self.v, self.wanted, self.along = v, wanted, along
-        self.slope = partial(calculus.slope, *where)
-        self.product = partial(calculus.product, *where)
-        self.solve = partial(calculus.solve, *where)
-        self._pulled = partial(calculus.pulled, *where)
-        self._pushed = partial(calculus.pushed, *where)
+        self._shape, self.leaves, theta, self._rest = where
+        self.x, self._v, self._wanted, self._along = flat(self.leaves), v, wanted, along
+        self.traced = is_traced((self.leaves, theta, v))
+        self._calculus, self._where = calculus, where
+
+    def slope(self, x: Any) -> Any:
+        return self._calculus.slope(*self._where, x)
+
+    def product(self, x: Any, v: Any) -> Any:
+        return self._calculus.product(*self._where, x, v)
+
+    def solve(self, x: Any, *system: Any) -> Solved:
+        found: Solved = self._calculus.solve(*self._where, x, *system)
+        return found
 
     def rhs(self, x: Any) -> Any:
-        return self.v if self.along is None else -self._pushed(x, self.along)
+        if self._along is None:
+            return self._v
+        return -self._calculus.pushed(*self._where, x, self._along)
 
     def out(self, x: Any, q: Any) -> Any:
-        return q if self.along is not None else -self._pulled(x, q, self.wanted)
+        if self._along is not None:
+            return q
+        return -self._calculus.pulled(*self._where, x, q, self._wanted)
+
+    def built(self, vector: Any) -> Any:
+        return self._shape.x.built(parted(vector, self.leaves), self._rest[0])
+
+    def choose(self, known: Any, found: Any, again: Callable[[], Any]) -> Any:
+        if not is_traced(known):
+            return super().choose(known, found, again)
+        return jax.lax.cond(known, lambda: found, again)
 
 
-class JaxEngine:
+class JaxEngine(AutodiffEngine):
+    finfo = jnp.finfo
+
     def __init__(self, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> None:
-        self.solver, self.terms = solver, terms
-        self.last: Verdict | None = None
-        self._warm: Any = None
+        super().__init__(solver, h, terms)
         self._calculus = Calculus.of(h)
 
     def solution(self, lam: Any, x0: Any, data: tuple[Any, ...], warm: Any) -> Any:
@@ -280,23 +234,13 @@ class JaxEngine:
         start = () if warm is None else self._like(shape.x, warm, x, "warm")
         return shape.x.built(self._attached(shape, x, theta, rest, start), rest[0])
 
-    def pushed(self, lam: Any, x0: Any, along: Any, data: tuple[Any, ...]) -> tuple[Any, Any]:
-        shape, x, theta, rest = self._solved(lam, x0, data)
-        to = self._like(shape.lam, along, theta[: shape.lam.kinds.count("float")], "along")
-        inner = Inner(self._calculus, shape, x, theta, rest, along=to)
-        dx, _, numbers = derivative(inner, flat(x), None, self._tol(x), self.terms)
-        dx = self._judged(parted(dx, x), numbers)
-        return shape.x.built(x, rest[0]), shape.x.built(dx, rest[0])
-
-    def standing(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> Standing:
-        shape, x, theta, rest = self._solved(lam, x0, data)
-        inner, at = Inner(self._calculus, shape, x, theta, rest), flat(x)
-        h_x = inner.slope(at)
-        size, most = norm(h_x), self.terms.max_iter
-        step = inner.solve(at, jnp.zeros_like(h_x), -h_x, size, RELATIVE_RESIDUAL, most)
-        definite = bool(step.definite & step.finite)
-        distance = float(norm(step.q)) if definite and bool(step.solved) else float("inf")
-        return Standing(shape.x.built(x, rest[0]), float(size), definite, distance)
+    def system(self, lam: Any, x0: Any, data: tuple[Any, ...], along: Any = None) -> JaxSystem:
+        where = self._solved(lam, x0, data)
+        shape, _, theta, _ = where
+        if along is not None:
+            lams = theta[: shape.lam.kinds.count("float")]
+            along = self._like(shape.lam, along, lams, "along")
+        return JaxSystem(self._calculus, where, along=along)
 
     def _solved(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> tuple[Shape, Any, Any, Any]:
         """The solver's x, as floating-point leaves; those of λ and data; all other arrays."""
@@ -313,12 +257,9 @@ class JaxEngine:
             *data_spec.built(still[2], data_rest),
         )
         x = self._like(x_spec, x, begin, "x")
-        self._tol(x)
+        self.tol(x)
         theta, rest = [*lams, *floats], (x_rest, lam_rest, data_rest)
         return Shape(x_spec, lam_spec, data_spec), x, theta, rest
-
-    def _tol(self, x: Sequence[Any]) -> float:
-        return self.terms.tolerance(max(float(jnp.finfo(leaf.dtype).eps) for leaf in x))
 
     def _like(self, spec: Spec, tree: Any, models: Sequence[Any], what: str) -> list[Any]:
         """The floating-point leaves of a tree that should look like another."""
@@ -327,12 +268,7 @@ class JaxEngine:
         found, floats, _ = taken(tree, what)
         if found.tree != spec.tree or found.kinds != spec.kinds:
             raise InvalidInput(f"{said} of structure {found.tree}, and {like} is {spec.tree}.")
-        for leaf, model in zip(floats, models, strict=True):
-            if leaf.shape != model.shape or leaf.dtype != model.dtype:
-                raise InvalidInput(
-                    f"{said} with a leaf of shape {leaf.shape} in {leaf.dtype}, where {like} has "
-                    f"{model.shape} in {model.dtype}: both must agree, and no precision be lost."
-                )
+        check_leaves(floats, models, said, like)
         return floats
 
     def _attached(self, shape: Shape, x: Any, theta: Any, rest: Any, start: Any) -> Any:
@@ -357,43 +293,33 @@ class JaxEngine:
             wanted = tuple(each is not None for each in wanted)
             zero = jax.custom_derivatives.SymbolicZero
             v = [jnp.zeros(c.shape, c.dtype) if isinstance(c, zero) else c for c in v]
-            traced = is_traced((x, theta, v))
-            at, last = flat(x), None if traced else self._warm
-            fits = last is not None and (last.shape, last.dtype) == (at.shape, at.dtype)
-            begin = flat(start) if start else last if fits else None
-            inner = Inner(self._calculus, shape, x, theta, rest, v=flat(v), wanted=wanted)
-            p, q, numbers = derivative(inner, at, begin, self._tol(x), self.terms)
+            where = shape, x, theta, rest
+            system = JaxSystem(self._calculus, where, flat(v), wanted)
+            p, q = self.pulled(system, flat(start) if start else None)
             asked = [leaf for leaf, want in zip(theta, wanted, strict=True) if want]
-            p = iter(self._judged(parted(p, asked), numbers))
-            if not traced:
-                self._warm = q
+            p = iter(parted(p, asked))
             thetas = [next(p) if each else None for each in wanted]
             return None, thetas, None, parted(q, x) if start else ()
 
         attached.defvjp(forward, backward, symbolic_zeros=True)
         return attached(x, theta, rest, start)
 
-    def _judged(self, leaves: Any, numbers: Any) -> Any:
-        """The derivative, if it is trusted or nothing was asked; else what was asked for."""
-        untrusted, traced = self.terms.untrusted, isinstance(numbers, jax.core.Tracer)
+    def judged(self, p: Any, numbers: Any) -> Any:
+        untrusted = self.terms.untrusted
+        if not is_traced(numbers):
+            return super().judged(p, np.asarray(numbers))
         if untrusted == "ignore":
-            if not traced:
-                self.last = replace(Verdict.of(np.asarray(numbers)), reason="ignored")
-            return leaves
-        if not traced:
-            self._answer(numbers)
+            return p
         if untrusted == "nan":
             good = numbers[-4:].all()
-        elif traced:
-            asked = jax.ShapeDtypeStruct((), np.bool_)
-            good = jax.pure_callback(self._answer, asked, numbers, vmap_method="broadcast_all")
         else:
-            return leaves
-        return [jnp.where(good, leaf, jnp.nan) for leaf in leaves]
+            asked = jax.ShapeDtypeStruct((), np.bool_)
+            good = jax.pure_callback(self._answered, asked, numbers, vmap_method="broadcast_all")
+        return jnp.where(good, p, jnp.nan)
 
-    def _answer(self, numbers: Any) -> Any:
+    def _answered(self, numbers: Any) -> Any:
+        """Called back by compiled code, for one verdict or for many."""
         rows = np.asarray(numbers)
         for row in rows.reshape(-1, rows.shape[-1]):
-            self.last = Verdict.of(row)
-            self.terms.answer(self.last)
+            super().judged(0.0, row)
         return np.ones(rows.shape[:-1], np.bool_)

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
 
 from sklearn.exceptions import ConvergenceWarning
 
 from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH
 
 Untrusted = Literal["raise", "warn", "correct", "nan", "ignore"]
 
@@ -163,14 +165,183 @@ class Terms:
         )
 
 
-class AutodiffEngine(Protocol):
-    """What a framework does for `Argmin`."""
+class Solved(NamedTuple):
+    """q, the products it took, and whether curvature was positive, all finite, and tol met."""
 
-    last: Verdict | None
+    q: Any
+    products: Any
+    definite: Any
+    finite: Any
+    solved: Any
 
-    def solution(self, lam: Any, x0: Any, data: tuple[Any, ...], warm: Any) -> Any: ...
-    def pushed(self, lam: Any, x0: Any, along: Any, data: tuple[Any, ...]) -> tuple[Any, Any]: ...
-    def standing(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> Standing: ...
+
+class System(ABC):
+    """The inner problem at one λ, and the linear system that p is made of: flat arrays of `np`.
+
+    x        that of the solver; `leaves` are the same as the user has them
+    traced   whether this is being compiled
+    """
+
+    np: Any
+    x: Any
+    leaves: Sequence[Any]
+    traced = False
+
+    @abstractmethod
+    def slope(self, x: Any) -> Any:
+        """∇₁h."""
+
+    @abstractmethod
+    def product(self, x: Any, v: Any) -> Any:
+        """∇²₁h v."""
+
+    @abstractmethod
+    def rhs(self, x: Any) -> Any:
+        """The right-hand side: v, or −∇²₁,₂h w in forward mode."""
+
+    @abstractmethod
+    def out(self, x: Any, q: Any) -> Any:
+        """p = −∇²₁,₂hᵀ q, or q itself in forward mode."""
+
+    @abstractmethod
+    def solve(self, x: Any, q: Any, r: Any, size: Any, tol: float, max_iter: int) -> Solved:
+        """∇²₁h q = b by conjugate gradients from q, whose residual is r, until ‖r‖ ≤ tol · size."""
+
+    @abstractmethod
+    def built(self, vector: Any) -> Any:
+        """A flat x as the user has it."""
+
+    def choose(self, known: Any, found: Any, again: Callable[[], Any]) -> Any:
+        return found if known else again()
+
+    def norm(self, v: Any) -> Any:
+        return self.np.sqrt(self.np.vdot(v, v))
+
+    def solved(self, x: Any, b: Any, tol: float, terms: Terms) -> Solved:
+        return self.solve(x, self.np.zeros_like(b), b, self.norm(b), tol, terms.max_iter)
+
+
+def derivative(system: System, start: Any, tol: float, terms: Terms) -> tuple[Any, Any, Any]:
+    """p, q and the eight numbers of a Verdict, at the solver's x; see hoag._criteria.certificate.
+
+    start   a q to begin with, at its best multiple and if that helps; or None
+    """
+    np, x, norm = system.np, system.x, system.norm
+
+    def refined(x: Any, h_x: Any, q: Any, tol: float) -> tuple[Any, Any, Any, Solved, Solved]:
+        """x⁺, q⁺ and p⁺, and the two solves that led there."""
+        newton = system.solved(x, -h_x, tol, terms)
+        x = x + newton.q
+        left = system.solved(x, system.rhs(x) - system.product(x, q), tol, terms)
+        return x, q + left.q, system.out(x, q + left.q), newton, left
+
+    h_x, b = system.slope(x), system.rhs(x)
+    q, r = np.zeros_like(b), b
+    if start is not None:
+        Hs = system.product(x, start)
+        energy = np.vdot(start, Hs)
+        scale = np.where(energy > 0, np.vdot(start, b), 0) / np.where(energy > 0, energy, 1)
+        better = norm(b - scale * Hs) < norm(b)
+        q, r = np.where(better, scale * start, q), np.where(better, b - scale * Hs, r)
+    first = system.solve(x, q, r, norm(b), tol, terms.max_iter)
+    p, gradient = system.out(x, first.q), norm(h_x)
+    products = first.products + (start is not None)
+    if terms.untrusted == "ignore":
+        nan, yes = np.full_like(gradient, np.nan), np.ones_like(gradient)
+        return p, first.q, np.stack([gradient, nan, nan, yes * products, *[yes] * 4])
+    x_plus, q_plus, p_plus, newton, left = refined(x, h_x, first.q, RELATIVE_RESIDUAL)
+    change, size = norm(p_plus - p), norm(p_plus)
+    products = products + newton.products + left.products + 1
+    finite = np.isfinite(gradient) & first.finite & newton.finite
+    definite = first.definite & newton.definite & left.definite
+    solvable = newton.solved & left.solved
+    if terms.untrusted == "correct":
+
+        def again() -> Any:
+            found = refined(x_plus, system.slope(x_plus), q_plus, ROUGH)
+            moved, more = norm(found[2] - p_plus), found[3].products + found[4].products + 1
+            return (1 + ROUGH) * moved, norm(found[2]), products + more
+
+        known = terms.enough(change, size)
+        change, size, products = system.choose(known, (change, size, products), again)
+        p = np.where(finite & definite & solvable, p_plus, p)
+    error = change / np.maximum(size, np.finfo(x.dtype).tiny)
+    error = np.where(np.isfinite(change), error, np.inf)
+    facts = (finite, definite, solvable, terms.enough(change, size))
+    numbers = [gradient, norm(newton.q), error, products, *facts]
+    return p, first.q, np.stack([np.asarray(number, x.dtype) for number in numbers])
+
+
+class AutodiffEngine(ABC):
+    """What a framework does for `Argmin`: `attached` and `system`; the rest follows."""
+
+    finfo: Any
+
+    def __init__(self, solver: Callable[..., Any], h: Callable[..., Any], terms: Terms) -> None:
+        self.solver, self.h, self.terms = solver, h, terms
+        self.last: Verdict | None = None
+        self._warm: Any = None
+
+    @abstractmethod
+    def solution(self, lam: Any, x0: Any, data: tuple[Any, ...], warm: Any) -> Any:
+        """The solver's x, with the derivative of the minimum in λ and in the data."""
+
+    @abstractmethod
+    def system(self, lam: Any, x0: Any, data: tuple[Any, ...], along: Any = None) -> System:
+        """The inner problem at the solver's x; with `along`, the system of dX/dλ · along."""
+
+    def pushed(self, lam: Any, x0: Any, along: Any, data: tuple[Any, ...]) -> tuple[Any, Any]:
+        system = self.system(lam, x0, data, along)
+        dx, _, numbers = derivative(system, None, self.tol(system.leaves), self.terms)
+        return system.built(system.x), system.built(self.judged(dx, numbers))
+
+    def pulled(self, system: System, start: Any = None) -> tuple[Any, Any]:
+        """p and q; from the last q, where none is given."""
+        last = None if system.traced or start is not None else self._warm
+        if last is not None and (last.shape, last.dtype) == (system.x.shape, system.x.dtype):
+            start = last
+        p, q, numbers = derivative(system, start, self.tol(system.leaves), self.terms)
+        if not system.traced:
+            self._warm = q
+        return self.judged(p, numbers), q
+
+    def standing(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> Standing:
+        system = self.system(lam, x0, data)
+        h_x = system.slope(system.x)
+        step = system.solved(system.x, -h_x, RELATIVE_RESIDUAL, self.terms)
+        definite = bool(step.definite & step.finite)
+        distance = float(system.norm(step.q)) if definite and bool(step.solved) else float("inf")
+        return Standing(system.built(system.x), float(system.norm(h_x)), definite, distance)
+
+    def tol(self, leaves: Sequence[Any]) -> float:
+        return self.terms.tolerance(max(float(self.finfo(leaf.dtype).eps) for leaf in leaves))
+
+    def judged(self, p: Any, numbers: Any) -> Any:
+        """The derivative, if it is trusted or nothing was asked; else what was asked for."""
+        self.last = Verdict.of(numbers)
+        if self.terms.untrusted == "ignore":
+            self.last = replace(self.last, reason="ignored")
+        self.terms.answer(self.last)
+        return p + float("nan") if self.terms.untrusted == "nan" and not self.last.trusted else p
+
+
+def check_leaves(leaves: Sequence[Any], models: Sequence[Any], said: str, like: str) -> None:
+    """A sentence where arrays have other shapes or types than those that they should look like."""
+    for leaf, model in zip(leaves, models, strict=True):
+        shape, kind = (getattr(leaf, name, None) for name in ("shape", "dtype"))
+        if (shape, kind) != (model.shape, model.dtype):
+            looks = repr(leaf) if shape is None else f"shape {tuple(shape)} in {kind}"
+            raise InvalidInput(
+                f"{said} with a leaf of {looks}, where {like} has {tuple(model.shape)} in "
+                f"{model.dtype}: both must agree, and no precision be lost."
+            )
+
+
+def check_number(h: Any) -> None:
+    if shape := tuple(getattr(h, "shape", ())):
+        raise InvalidInput(
+            f"h(x, lam) has shape {shape}, and must be one number: sum it, or take the mean."
+        )
 
 
 class Argmin:

@@ -176,9 +176,11 @@ class Pytree(Tree):
         try:
             self.util.tree_map(below, spec, whole, is_leaf=is_leaf)
         except (ValueError, TypeError, KeyError):
-            try:  # whatever is given for each leaf
+            try:  # each leaf may have a list, as a pair
                 found = dict(enumerate(self._structure.flatten_up_to(spec)))
             except (ValueError, TypeError, KeyError):
+                found = {}
+            if not found or any(isinstance(one, dict) for one in found.values()):
                 raise InvalidInput(
                     f"{spec!r} has another structure than {self.what}: give one entry for all of "
                     "it, or a structure like it, or like its upper part."

@@ -80,7 +80,10 @@ class TorchFunction:
                 f"{call} returns {str(value.dtype).removeprefix('torch.')}; it must compute in the "
                 "dtype of x0 and lam0: look for a cast in it."
             )
-        if self._name == "h" and all(slope is None for slope in slopes([value], xs)):
+        unseen = not value.requires_grad or all(
+            slope is None for slope in torch.autograd.grad(value, xs, allow_unused=True)
+        )
+        if self._name == "h" and unseen:
             raise InvalidInput(
                 f"{call} does not depend on x, as far as PyTorch can see: look for detach(), "
                 "no_grad(), item() or NumPy in it."
@@ -145,26 +148,26 @@ class TorchFunction:
 
 
 def slopes(
-    of: Sequence[torch.Tensor | None],
+    of: Sequence[torch.Tensor],
     at: Sequence[torch.Tensor],
     weights: Sequence[torch.Tensor] | None = None,
     *,
     record: bool = False,
     keep: bool = False,
     batched: bool = False,
-) -> Sequence[torch.Tensor | None]:
-    """Σ weights · ∂of/∂at for each of `at`; None where nothing depends on it.
+) -> Sequence[torch.Tensor]:
+    """Σ weights · ∂of/∂at for each of `at`; zeros where nothing depends on it.
 
     record    so that the result can be differentiated again
     keep      so that the same can be asked for with other weights
     batched   several weights at once, which are the first axis
     """
     given = [None] * len(of) if weights is None else weights
-    live = [(o, w) for o, w in zip(of, given, strict=True) if o is not None and o.requires_grad]
-    if not live:
-        return [None] * len(at)
+    live = [(o, w) for o, w in zip(of, given, strict=True) if o.requires_grad]
+    if not live or not at:
+        return [torch.zeros_like(tensor) for tensor in at]
     with recording():
-        found: Sequence[torch.Tensor | None] = torch.autograd.grad(
+        found: Sequence[torch.Tensor] = torch.autograd.grad(
             [o for o, _ in live],
             at,
             [w for _, w in live],
@@ -172,5 +175,6 @@ def slopes(
             create_graph=record,
             is_grads_batched=batched,
             allow_unused=True,
+            materialize_grads=True,
         )
     return found

@@ -56,16 +56,15 @@ class TorchTree(Pytree):
         spans = zip(ends[:-1], ends[1:], self.shapes, strict=True)
         return self.typed([rows[:, a:b].reshape(len(rows), *shape) for a, b, shape in spans])
 
-    def vector(self, leaves: Sequence[torch.Tensor | None]) -> Array:
-        """One vector of all leaves; zeros where there is None."""
+    def vector(self, leaves: Sequence[torch.Tensor]) -> Array:
+        """One vector of all leaves."""
         return self.vectors(leaves, 1).ravel()
 
-    def vectors(self, leaves: Sequence[torch.Tensor | None], rows: int) -> Array:
-        """The same of several vectors at once, one in each row."""
-        pairs = zip(leaves, self.sizes, strict=True)
+    def vectors(self, leaves: Sequence[torch.Tensor], rows: int) -> Array:
+        """The same of several vectors at once, one in each row; or the same in all rows."""
         parts = [
-            np.zeros((rows, size)) if leaf is None else self.numbers_of(leaf).reshape(rows, size)
-            for leaf, size in pairs
+            np.resize(self.numbers_of(leaf), (rows, size))
+            for leaf, size in zip(leaves, self.sizes, strict=True)
         ]
         return np.concatenate(parts, axis=1)
 
@@ -97,8 +96,7 @@ class TorchTree(Pytree):
                 f"{where} is a {type(leaf).__name__}, and must be a tensor: let the functions "
                 "close over what is neither tuned nor fitted."
             )
-        given = isinstance(leaf, torch.Tensor)
-        tensor = leaf.detach() if given else as_tensor(leaf, self._like)
+        tensor = leaf.detach() if isinstance(leaf, torch.Tensor) else as_tensor(leaf, self._like)
         kind = str(tensor.dtype).removeprefix("torch.")
         if tensor.is_complex():
             raise InvalidInput(
