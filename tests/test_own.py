@@ -312,6 +312,9 @@ def layout(lam, scale="linear"):
     class Arrays(Pytree):
         util = pytest.importorskip("jax").tree_util
 
+        def name(self, path):
+            return self.util.keystr(path, simple=True, separator="/")
+
     tree = Arrays(lam, "lam0")
     return Layout.of(tree, tree, scale)
 

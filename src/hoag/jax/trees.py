@@ -37,6 +37,9 @@ class JaxTree(Pytree):
         """Pickled as what it was made of, wherever that can be."""
         return JaxTree, (self._given, self.what)
 
+    def name(self, path: Any) -> str:
+        return str(tree_util.keystr(path, simple=True, separator="/"))
+
     def is_free(self, leaf: Any) -> bool:
         if isinstance(leaf, (jax.Array, np.ndarray, np.generic, float)):
             return bool(jnp.issubdtype(jnp.result_type(leaf), jnp.floating))

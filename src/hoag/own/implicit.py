@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
+import numpy
 from sklearn.exceptions import ConvergenceWarning
 
 from hoag._core.errors import InnerProblemError, InvalidInput
@@ -328,17 +329,16 @@ class AutodiffEngine(ABC):
 def check_leaves(leaves: Sequence[Any], models: Sequence[Any], said: str, like: str) -> None:
     """A sentence where arrays have other shapes or types than those that they should look like."""
     for leaf, model in zip(leaves, models, strict=True):
-        shape, kind = (getattr(leaf, name, None) for name in ("shape", "dtype"))
-        if (shape, kind) != (model.shape, model.dtype):
-            looks = repr(leaf) if shape is None else f"shape {tuple(shape)} in {kind}"
+        if leaf.shape != model.shape or leaf.dtype != model.dtype:
             raise InvalidInput(
-                f"{said} with a leaf of {looks}, where {like} has {tuple(model.shape)} in "
-                f"{model.dtype}: both must agree, and no precision be lost."
+                f"{said} with a leaf of shape {tuple(leaf.shape)} in {leaf.dtype}, where {like} "
+                f"has {tuple(model.shape)} in {model.dtype}: both must agree, and no precision be "
+                "lost."
             )
 
 
 def check_number(h: Any) -> None:
-    if shape := tuple(getattr(h, "shape", ())):
+    if shape := tuple(numpy.shape(h)):
         raise InvalidInput(
             f"h(x, lam) has shape {shape}, and must be one number: sum it, or take the mean."
         )

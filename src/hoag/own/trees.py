@@ -7,6 +7,7 @@ names and shapes of the leaves, in order, and how to rebuild the structure from 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,7 +112,7 @@ class Tree:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-class Pytree(Tree):
+class Pytree(Tree, ABC):
     """A structure of the user's as a framework knows them: dicts, lists, tuples, modules.
 
     util     the framework's functions on pytrees
@@ -123,12 +124,16 @@ class Pytree(Tree):
     def __init__(self, given: Any, what: str) -> None:
         paths, self._structure = self.util.tree_flatten_with_path(given)
         self._leaves = [leaf for _, leaf in paths]
-        names = ["/".join(map(_key, path)) for path, _ in paths]
+        names = [self.name(path) for path, _ in paths]
         for k, name in enumerate(names):
             self._leaves[k] = self.checked(self._leaves[k], f"{what}: {name}" if name else what)
         self.free = [k for k, leaf in enumerate(self._leaves) if self.is_free(leaf)]
         shapes = tuple(np.shape(self._leaves[k]) for k in self.free)
         super().__init__(what, tuple(names[k] for k in self.free), shapes)
+
+    @abstractmethod
+    def name(self, path: Any) -> str:
+        """The keys of a leaf, each of a dict, a place in a list or an attribute."""
 
     def checked(self, leaf: Any, where: str) -> Any:
         """A leaf as it is kept; a sentence where it can be none."""
@@ -186,11 +191,6 @@ class Pytree(Tree):
                     "it, or a structure like it, or like its upper part."
                 ) from None
         return [found[k] for k in self.free]
-
-
-def _key(key: Any) -> str:
-    """One step of a path: the key of a dict, the place in a list, the name of an attribute."""
-    return str(next((getattr(key, a) for a in ("key", "idx", "name") if hasattr(key, a)), key))
 
 
 @dataclass(frozen=True, eq=False)

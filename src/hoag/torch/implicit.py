@@ -214,5 +214,8 @@ def like(tree: Any, model: Any, said: str, what: str) -> list[Any]:
     leaves, found = pytree.tree_flatten(tree)
     if found != structure:
         raise InvalidInput(f"{said} of structure {found}, and {what} is {structure}.")
+    for leaf in leaves:
+        if not is_tensor(leaf):
+            raise InvalidInput(f"{said} with a leaf of {leaf!r}, where {what} has a tensor.")
     check_leaves(leaves, wanted, said, what)
     return leaves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,9 @@ class TorchTree(Pytree):
 
     def check_unchanged(self) -> None:
         """A sentence where calling the functions has changed what they are computed from."""
+
+    def name(self, path: Any) -> str:
+        return "/".join(str(astuple(key)[0]) for key in path)
 
     def numbers_of(self, leaf: Any) -> Array:
         return super().numbers_of(
