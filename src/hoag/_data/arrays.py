@@ -45,6 +45,10 @@ class Rowwise(ABC):
     def facts(self) -> str:
         """What tells it from others."""
 
+    def close(self) -> None:
+        """Lets go of what is open."""
+        return
+
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
@@ -201,19 +205,13 @@ def members(path: Path) -> dict[str, Rowwise]:
                     int.from_bytes(file.read(2), "little"),
                 )
                 found[key] = OnDisk(path, name, info.header_offset + 30 + sum(lengths))
-    except InvalidInput:
-        _close(found)
-        raise
-    except UNREADABLE as error:
-        _close(found)
+    except UNREADABLE as error:  # InvalidInput is a ValueError
+        for each in found.values():
+            each.close()
+        if isinstance(error, InvalidInput):
+            raise
         raise InvalidInput(f"{path} cannot be read as an .npz archive: {error}.") from None
     return found
-
-
-def _close(found: dict[str, Rowwise]) -> None:
-    for each in found.values():
-        if isinstance(each, Compressed):
-            each.close()
 
 
 def _unreadable(name: str, error: Exception) -> InvalidInput:

@@ -22,15 +22,19 @@ from hoag._data.svmlight import SUFFIXES as SVMLIGHT
 from hoag._data.svmlight import Svmlight
 from hoag._data.tables import Tables
 
-TABLES = (*PARQUET, *ARROW, *SEPARATED)
+KINDS = {
+    **dict.fromkeys((*PARQUET, *ARROW, *SEPARATED), "table"),
+    **dict.fromkeys(SVMLIGHT, "svmlight"), ".npy": "npy", ".npz": "npz",
+}  # fmt: skip
 
 
 def understood(data: Any, asked: ReadOptions) -> Reader | Stream:
     """The partitions of `data`, by their numbers or one after another."""
-    if asked.known is not None and not _are_files(data):
-        check_encoding(asked.known, table=False)
-    if _are_files(data):
+    # A tuple of .npy files is X, y and the weights.
+    if _paths(data) and not (isinstance(data, tuple) and len(data) in (2, 3) and _are_npy(data)):
         return _files(found(data), asked)
+    if asked.known is not None:
+        check_encoding(asked.known, table=False)
     if isinstance(data, tuple) and len(data) in (1, 2, 3) and not isinstance(data[0], tuple):
         return _parts(data, asked)
     if isinstance(data, np.ndarray) or sparse.issparse(data):
@@ -83,14 +87,12 @@ def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
 
 
 def _kind(path: Path) -> str:
-    known = {**dict.fromkeys(TABLES, "table"), **dict.fromkeys(SVMLIGHT, "svmlight"),
-             ".npy": "npy", ".npz": "npz"}  # fmt: skip
-    if suffix(path) not in known:
+    if suffix(path) not in KINDS:
         raise InvalidInput(
             f"{path} is not a kind of file that hoag.partitions reads by its name: "
-            f"{', '.join(known)}; text also with .gz, .bz2 or .xz."
+            f"{', '.join(KINDS)}; text also with .gz, .bz2 or .xz."
         )
-    return known[suffix(path)]
+    return KINDS[suffix(path)]
 
 
 def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
@@ -103,11 +105,11 @@ def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
         raise InvalidInput(
             "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
         )
-    if _is_path(X) or (isinstance(X, list) and all(map(_is_path, X))):
+    if _paths(X):
         arrays: list[Any] = [OnDisk(path, str(path)) for path in found(X)]
         sides = map(Sides, _each(y, "y", len(arrays)), _each(weight, "weight", len(arrays)))
         return _usable([Dense(X, own, asked) for X, own in zip(arrays, sides)], asked)
-    beside = Sides(_one(y, "y"), _one(weight, "weight"))
+    beside = Sides(*_each(y, "y", 1), *_each(weight, "weight", 1))
     if not sparse.issparse(X):
         return Dense(InArray(X, "X"), beside, asked)
     X = X.tocsr()
@@ -159,11 +161,7 @@ def _side(own: dict[str, Rowwise], given: Any, usual: str, path: Path) -> Rowwis
     """y or the weights of an archive: a member of it, a file, or an array."""
     if given is None or (isinstance(given, str) and given in own):
         return own.get(usual if given is None else given)
-    return _one(given, usual)
-
-
-def _one(given: Any, name: str) -> Rowwise | None:
-    return None if given is None else _each(given, name, 1)[0]
+    return _each(given, usual, 1)[0]
 
 
 def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
@@ -172,7 +170,7 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
         return [None] * count
     own: list[Rowwise] = (
         [OnDisk(path, str(path)) for path in found(given)]
-        if _are_paths(given) and _are_arrays(given)
+        if _are_npy(given)
         else [InArray(given, name)]
     )
     if len(own) != count:
@@ -182,29 +180,15 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
     return own
 
 
-def _is_path(thing: Any) -> bool:
-    return isinstance(thing, (str, os.PathLike))
+def _paths(given: Any) -> list[Any]:
+    """The paths, where it is one or several of them; else none."""
+    several = list(given) if isinstance(given, (list, tuple)) else [given]
+    return several if all(isinstance(each, (str, os.PathLike)) for each in several) else []
 
 
-def _are_paths(given: Any) -> bool:
-    """Whether it is a path, or several of them."""
-    several = isinstance(given, (list, tuple)) and bool(given) and all(map(_is_path, given))
-    return several or _is_path(given)
-
-
-def _are_files(data: Any) -> bool:
-    """Whether it is a path, or several of them, rather than (X, y)."""
-    return _are_paths(data) and not _sides(data)
-
-
-def _are_arrays(given: Any) -> bool:
-    names = given if isinstance(given, (list, tuple)) else [given]
-    return all(os.fspath(name).endswith(".npy") for name in names)
-
-
-def _sides(data: Any) -> bool:
-    """Whether paths are those of X, y and the weights, rather than of several files."""
-    return isinstance(data, tuple) and len(data) in (2, 3) and _are_arrays(data)
+def _are_npy(given: Any) -> bool:
+    paths = _paths(given)
+    return bool(paths) and all(os.fspath(path).endswith(".npy") for path in paths)
 
 
 def _check_no_names(

@@ -92,23 +92,16 @@ class ColumnStatistics:
     def _add_dense(self, X: Array, weight: Array | None) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             gaps = np.isnan(X) if np.isnan(X.sum()) else None
-        fresh = self.about.total == 0
-        if gaps is None:
-            self.shift = np.where(fresh, X[0], self.shift)
-            self.least = np.minimum(self.least, X.min(axis=0))
-            self.most = np.maximum(self.most, X.max(axis=0))
-            w = np.ones(len(X)) if weight is None else weight
-            total: Any = np.full(X.shape[1], w.sum())
-            Z = X - self.shift
-        else:
+        first = X[0] if gaps is None else X[np.argmin(gaps, axis=0), np.arange(X.shape[1])]
+        self.shift = np.where((self.about.total == 0) & ~np.isnan(first), first, self.shift)
+        self.least = np.fmin(self.least, np.fmin.reduce(X, axis=0))
+        self.most = np.fmax(self.most, np.fmax.reduce(X, axis=0))
+        w = np.ones(len(X)) if weight is None else weight
+        Z = X - self.shift
+        if gaps is not None:
             self.missing += gaps.sum(axis=0)
-            first = X[np.argmin(gaps, axis=0), np.arange(X.shape[1])]
-            self.shift = np.where(fresh & ~np.isnan(first), first, self.shift)
-            self.least = np.fmin(self.least, np.fmin.reduce(X, axis=0))
-            self.most = np.fmax(self.most, np.fmax.reduce(X, axis=0))
-            w = ~gaps * (np.ones(len(X)) if weight is None else weight)[:, None]
-            total = w.sum(axis=0)
-            Z = np.where(gaps, 0.0, X - self.shift)
+            Z[gaps], w = 0.0, ~gaps * w[:, None]
+        total = np.broadcast_to(w.sum(axis=0), self.shift.shape)
         safe = np.where(total > 0, total, 1.0)
         mean = _weighted(w, Z) / safe
         Z -= mean

@@ -24,11 +24,10 @@ import distributed
 
 from hoag._data.engine import Call, Engine, LocalEngine, Prepare, TreeSum
 from hoag._data.source import Partition, Source
-from hoag.dask.block import digest
 from hoag.dask.cluster import Cluster, ClusterLost, why
 from hoag.dask.holder import Failure, Order
 from hoag.dask.loading import Loader
-from hoag.dask.recipes import Recipes, recipes
+from hoag.dask.recipes import Recipes, digest, recipes
 
 
 def engine(
@@ -97,7 +96,7 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
         self.loader = Loader(made, self.cluster)
         self.attempts = attempts
         self.rebuilt = 0
-        self._prepares: list[tuple[int, Prepare]] = []
+        self._prepares: dict[int, Prepare] = {}
         self._keys = count()
         self._lock = threading.RLock()
         self._fingerprint: str | None = None
@@ -154,10 +153,10 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
         orders = {}
         for address, held in self.loader.held.items():
             if mine := sorted(missing & held):
-                fresh = key is not None and key not in self.cluster.hands[address].sent
-                prepare = cloudpickle.dumps(self._prepare(key), protocol=5) if fresh else None
-                keep = [kept for kept, _ in self._prepares]
-                orders[address] = Order(call, mine, together, key, prepare, keep)
+                prepare = None
+                if key is not None and key not in self.cluster.hands[address].sent:
+                    prepare = cloudpickle.dumps(self._prepares[key], protocol=5)
+                orders[address] = Order(call, mine, together, key, prepare, list(self._prepares))
         hands = self.cluster.hands
         answers, lost = self.cluster.ask(
             {
@@ -183,15 +182,11 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
 
     def _key(self, prepare: Prepare) -> int:
         """A number for this object; the two most recent are kept."""
-        for key, known in self._prepares:
-            if known is prepare:
-                self._prepares.sort(key=lambda pair: pair[0] == key)
-                return key
-        self._prepares = [*self._prepares[-1:], (next(self._keys), prepare)]
-        return self._prepares[-1][0]
-
-    def _prepare(self, key: int | None) -> Prepare:
-        return dict(self._prepares)[key]  # type: ignore[index]
+        known = [key for key, own in self._prepares.items() if own is prepare]
+        key = known[0] if known else next(self._keys)
+        others = [pair for pair in self._prepares.items() if pair[0] != key]
+        self._prepares = dict([*others[-1:], (key, prepare)])
+        return key
 
 
 def together(digests: Sequence[str]) -> str:
