@@ -151,7 +151,6 @@ class Tally:
         self.statistics = ColumnStatistics(0)
         self.heights = list[int]()
         self.sparse: bool | None = None
-        self.weighted = False
         self.whole = stream.whole
         self.least = 1  # the least index of a feature, 1 if none is below
         self.digest = hashlib.blake2b(digest_size=16)
@@ -171,7 +170,6 @@ class Tally:
         if is_sparse and X.nnz:
             self.least = min(self.least, int(X.indices.min()))
         self.stream.count(raw.codes)
-        self.weighted |= raw.weight is not None
         self.whole = self.whole and bool(np.all(raw.y == np.round(raw.y)))
         self.heights.append(len(raw.y))
         if not self.stream.paths:
@@ -197,7 +195,7 @@ class Tally:
             raise InvalidInput(f"There are no rows: {self.stream.kind} gave nothing to read.")
         return {
             "rows": sum(self.heights), "heights": self.heights, "sparse": bool(self.sparse),
-            "weighted": self.weighted, "whole": self.whole, "digest": self.digest.hexdigest(),
+            "whole": self.whole, "digest": self.digest.hexdigest(),
             **self.stream.found(self.statistics.shift.size, self.least),
         }  # fmt: skip
 

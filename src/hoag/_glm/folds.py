@@ -103,9 +103,8 @@ def linear_folds(
     models: list[LinearModel] = []
     n, whole = rows.shape[0], target.design(rows)
     plain = makers.as_penalty(penalties, whole, shift)
-    free = plain.groups is not None and bool(np.any(plain.groups[: whole.slopes] < 0))
     splits = list(splits)
-    own_weights = _penalty_weights(rows, whole, splits, standard)
+    own_weights = _penalty_weights(rows, splits, standard)
     for train, test in splits:
         ledger = Ledger()
         inside = weights * _times_drawn(train, n)
@@ -114,16 +113,15 @@ def linear_folds(
             raise InvalidInput(
                 f"Split {len(models) + 1} of cv has no training row with a positive weight."
             )
-        floor, unseen = 0.0, target.missing(inside)
-        if target.basis is not None and unseen.size:
-            floor = MISSING_CLASS * float(inside.sum())
-            outside = np.where(target.of_class(unseen), 0.0, outside)
-        elif free:
-            floor = FREE * float(inside.sum())
+        missing = target.missing(inside)
+        unseen = target.basis is not None and missing.size > 0
+        if unseen:
+            outside = np.where(target.of_class(missing), 0.0, outside)
         alone = len(splits) == 1 and bool(np.any(outside > 0))
         passes, held_out = Charger(ledger, "passes"), Charger(ledger, "held_out")
         terms = target.terms(rows, (inside, passes), (outside, held_out), alone)
-        penalty = plain.of_fold(floor, own_weights[len(models)])
+        own = own_weights[len(models)]
+        penalty = of_fold(plain, whole, float(inside.sum()), unseen, own)
         models.append(LinearModel(*terms, penalty, ledger))
     if not models:
         raise InvalidInput("cv gives no split of the rows.")
@@ -131,9 +129,9 @@ def linear_folds(
 
 
 def _penalty_weights(
-    rows: Rows, design: Predictor, splits: Sequence[tuple[Any, Any]], standard: FoldSpreads | None
+    rows: Rows, splits: Sequence[tuple[Any, Any]], standard: FoldSpreads | None
 ) -> Sequence[Array | None]:
-    """What the penalty of every coefficient weighs in each fold; None for 1."""
+    """What the penalty of every column weighs in each fold; None for 1."""
     if standard is None:
         return [None] * len(splits)
     n, found = rows.shape[0], list[Array | None]()
@@ -141,16 +139,23 @@ def _penalty_weights(
     for first in range(0, len(splits), some):
         times = [_times_drawn(train, n) for train, _ in splits[first : first + some]]
         drawn = np.stack(times, axis=1).astype(np.float64)
-        found += [of_slopes(own, design) for own in standard.penalties(rows, drawn)]
+        found.extend(standard.penalties(rows, drawn))
     return found
 
 
-def of_slopes(columns: Array | None, design: Predictor) -> Array | None:
-    """One number for each coefficient, from one for each column; 1 for intercepts."""
-    if columns is None:
-        return None
-    levels = np.ones(design.size - design.slopes)
-    return np.concatenate([np.repeat(columns, design.outputs), levels])
+def of_fold(
+    plain: Penalty, design: Predictor, weight: float, unseen: bool, columns: Array | None
+) -> Penalty:
+    """With what rows of so much weight leave open, and a weight for each column; of intercepts 1.
+
+    `unseen`: they have none of some class.
+    """
+    free = plain.groups is not None and bool(np.any(plain.groups[: design.slopes] < 0))
+    share = MISSING_CLASS if unseen else FREE if free else 0.0
+    if columns is not None:
+        levels = np.ones(design.size - design.slopes)
+        columns = np.concatenate([np.repeat(columns, design.outputs), levels])
+    return plain.of_fold(share * weight, columns)
 
 
 def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:

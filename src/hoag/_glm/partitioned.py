@@ -198,8 +198,7 @@ class Sample(NamedTuple):
     def smaller(self, share: float) -> Sample:
         """Of a smaller share of all rows."""
         some = below(self.draws, self.labels, share)
-        y, weights, labels, draws = self.y, self.weights, self.labels, self.draws
-        return Sample(self.X[some], y[some], weights[some], labels[some], draws[some], share)
+        return Sample._make([*(part[some] for part in self[:-1]), share])
 
 
 class CellSums(NamedTuple):

@@ -25,7 +25,7 @@ from hoag._data.engine import Engine, Maximum, plus
 from hoag._data.source import Partition
 from hoag._data.statistics import MeanSquares
 from hoag._glm.fold_rule import FoldRule, InOrder, Listed, NotJudged, below, drawn
-from hoag._glm.folds import FREE, MISSING_CLASS, of_slopes
+from hoag._glm.folds import of_fold
 from hoag._glm.lens import Lens
 from hoag._glm.make import as_penalty
 from hoag._glm.model import LinearModel
@@ -39,7 +39,6 @@ from hoag._glm.partitioned import (
     stacked,
 )
 from hoag._glm.partitioned_model import PartitionedFold, PartitionedModel, partitioned_models
-from hoag._glm.penalties import Penalty, Ridge
 from hoag._glm.targets import Target
 from hoag.estimators.column import PartitionedColumn
 from hoag.estimators.columns import FAR_OFF, columns_of, far_from_zero, is_constant
@@ -226,18 +225,11 @@ def units_of(known: RowStatistics, centre: bool, rows: Callable[[Lens], Partitio
     c = float(np.sqrt(squares.sum())) or 1.0
     lens = Lens(None, 1.0 / (c * scales))
     if centre and np.any(moved):
-        lens = _lens(mean, c * scales, bool(np.any(far_off)), constant)
+        scale = np.broadcast_to(1.0 / (c * scales), mean.shape).copy()
+        scale[constant] = 0.0
+        lens = Lens(mean, scale, bool(np.any(far_off)))
     squares = WEIGHT * squares / c / c
     return Units(rows(lens), np.empty(0), mean, c, total, squares, scales=scales)
-
-
-def _lens(mean: Array, c: float | Array, exact: bool, constant: npt.NDArray[np.intp]) -> Lens:
-    """x ↦ (x − mean)/c, and 0 for constant columns."""
-    if isinstance(c, float) and not constant.size:
-        return Lens(mean, 1.0 / c, exact)
-    scale = np.broadcast_to(1.0 / c, mean.shape).copy()
-    scale[constant] = 0.0
-    return Lens(mean, scale, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,25 +253,16 @@ class OutOfCoreData:
             raise InvalidInput(f"Split {k} of cv has no training row with a positive weight.")
         unseen = self.unseen if self.target.basis is not None else np.zeros_like(self.unseen)
         each = zip(inside, unseen, self.penalties, strict=True)
-        penalties = [self._held(plain, *own) for own in each]
+        penalties = [of_fold(plain, design.predictor, *own) for own in each]
 
         def whole() -> LinearModel:
             every = np.ones((1, design.train.shape[1]), dtype=bool)
-            penalty = self._held(plain, float(design.weights.sum()), False)
+            total = float(design.weights.sum())
+            penalty = of_fold(plain, design.predictor, total, unseen=False, columns=None)
             own = replace(design.of_folds(every, ~every), ledger=Ledger())
             return PartitionedModel(PartitionedFold(own), penalty)
 
         return partitioned_models(design, penalties), whole
-
-    def _held(
-        self, plain: Penalty, weight: float, unseen: bool, columns: Array | None = None
-    ) -> Penalty:
-        """With a hair on what the rows of a fold leave open, and what it makes columns weigh."""
-        if not isinstance(plain, Ridge):
-            return plain
-        free = bool(np.any(plain.groups[: self.design.predictor.slopes] < 0))
-        floor = MISSING_CLASS * weight if unseen else FREE * weight if free else 0.0
-        return Ridge(plain.groups, floor, plain.shift, of_slopes(columns, self.design.predictor))
 
 
 def first_pass(
