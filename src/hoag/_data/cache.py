@@ -231,19 +231,13 @@ def _written(stream: Stream, folder: Path) -> Cached:
 
 
 def _write(folder: Path, i: int, raw: Raw, sums: dict[str, int]) -> None:
-    parts: dict[str, Any] = {"codes": raw.codes, "y": _plain(raw.y), "weight": raw.weight}
-    if sparse.issparse(raw.X):
-        narrow = np.int32 if max(raw.X.shape[1], raw.X.nnz) < 2**31 else np.int64
-        parts |= {
-            "data": raw.X.data,
-            "indices": raw.X.indices.astype(narrow, copy=False),
-            "indptr": raw.X.indptr.astype(narrow, copy=False),
-        }
-    else:
-        parts["X"] = np.ascontiguousarray(raw.X)
-    for name, values in parts.items():
-        if values is not None:
-            _save(folder, _name(i, name), values, sums)
+    for name, values in raw.arrays.items():
+        if name in ("indices", "indptr"):
+            narrow = max(raw.X.shape[1], raw.X.nnz) < 2**31
+            values = values.astype(np.int32 if narrow else np.int64, copy=False)
+        elif values.dtype.hasobject:
+            values = values.astype(str)  # labels that are Python objects, which no file can hold
+        _save(folder, _name(i, name), np.ascontiguousarray(values), sums)
 
 
 def _save(folder: Path, name: str, values: npt.NDArray[Any], sums: dict[str, int]) -> None:
@@ -265,11 +259,6 @@ def _checksum(values: npt.NDArray[Any]) -> int:
 
 def _of_text(manifest: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(manifest).encode())
-
-
-def _plain(y: Any) -> Any:
-    """Labels that are Python objects as strings, which a file can hold."""
-    return y.astype(str) if y.dtype.hasobject else y
 
 
 def _name(i: int, part: str) -> str:

@@ -65,14 +65,13 @@ def check(
 def wrong_number(
     X: Any, names: Sequence[str] | None = None, gaps: bool = False, fill: bool = True
 ) -> Wrong | None:
-    """The first entry of X that is not finite; a sum is looked at first: it is finite if all are.
+    """The first entry of X that is not finite.
 
     `fill`: say where missing numbers would be filled.
     """
     values: Any = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return None
+    if _sum_is_finite(values):
+        return None
     bad = np.isinf(values) if gaps else ~np.isfinite(values)
     if not bad.any():
         return None
@@ -89,17 +88,20 @@ def wrong_number(
     return Wrong(f"X is {value}", row, advice, f", column {column}{called}")
 
 
+def _sum_is_finite(values: Any) -> bool:
+    """It is only if all are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum(dtype=np.float64)))
+
+
 def wrong_y(y: Any) -> Wrong | None:
     """The first row whose y is missing or not finite."""
-    if y.dtype.kind == "f":
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(y.sum()):
-                return None
-        bad = ~np.isfinite(y)
-    elif y.dtype.kind == "O":
-        bad = np.array([value is None or value != value for value in y.ravel()]).reshape(y.shape)
-    else:
+    if y.dtype.kind not in "fO" or (y.dtype.kind == "f" and _sum_is_finite(y)):
         return None
+    if y.dtype.kind == "f":
+        bad = ~np.isfinite(y)
+    else:
+        bad = np.array([value is None or value != value for value in y.ravel()]).reshape(y.shape)
     if not bad.any():
         return None
     row = int(np.argmax(bad.any(axis=1) if bad.ndim > 1 else bad))

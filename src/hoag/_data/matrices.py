@@ -239,9 +239,7 @@ def number_type(found: np.dtype[Any], asked: Any, name: str) -> np.dtype[Any]:
 
 def digest(raw: Raw) -> str:
     """What tells the numbers of a partition from others."""
-    parts = (raw.X.data, raw.X.indices, raw.X.indptr) if sparse.issparse(raw.X) else (raw.X,)
-    sides = [side for side in (raw.y, raw.weight) if side is not None]
-    return " ".join(InArray(part, "").facts() for part in (*parts, *sides))
+    return " ".join(InArray(part, name).facts() for name, part in raw.arrays.items())
 
 
 def _even(indptr: npt.NDArray[Any], item: int) -> list[tuple[int, int]]:

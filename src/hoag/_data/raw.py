@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._data.dialect import Dialect
@@ -65,6 +66,14 @@ class Raw(NamedTuple):
     y: npt.NDArray[Any]
     weight: Array | None
     where: Where
+
+    @property
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that there are: X, or data, indices and indptr; codes, y, weight."""
+        X, sides = self.X, {"codes": self.codes, "y": self.y, "weight": self.weight}
+        names = ("data", "indices", "indptr") if sparse.issparse(X) else ()
+        found = {name: vars(X)[name] for name in names} or {"X": X}
+        return {name: own for name, own in (found | sides).items() if own is not None}
 
 
 class Reader(ABC):

@@ -15,8 +15,7 @@ from hoag._data.arrow import ColumnFile, Separated, need, opened
 from hoag._data.raw import Raw, ReadOptions, Stream, Where, height, spans
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
-MISSING, UNKNOWN = "missing", "unknown"
-CODES = {MISSING: -1, UNKNOWN: -2}
+MISSING, UNKNOWN = -1, -2  # codes beside those of categories
 
 
 class Tables(Stream):
@@ -184,30 +183,23 @@ def _is_number(types: Any, found: Any) -> bool:
 
 
 def _floats(column: Any, name: str, where: Where) -> npt.NDArray[Any]:
-    """A column of numbers or flags, nan where one is missing."""
+    """A column of numbers or flags, nan where one is missing; an error with the first row that
+    does not become a floating-point number."""
     pa = need("pyarrow", "Such")
-    if not pa.types.is_floating(column.type):
-        try:
-            column = column.cast("float64")
-        except pa.ArrowException as error:
-            raise _no_floats(column, name, where, str(error)) from None
-    return np.asarray(column.to_numpy())
-
-
-def _no_floats(column: Any, name: str, where: Where, told: str) -> InvalidInput:
-    """Why a column does not become floating-point numbers, with the first row where it does not."""
-    types = need("pyarrow", "Such").types
-    row, value = 0, f"what Arrow says of it is: {told}"
-    if types.is_integer(column.type):
-        exact = 2**53
-        values = column.fill_null(0).to_numpy()
-        row = int(np.argmax((values > exact) | (values < -exact)))
-        value = f"it is {values[row]}, and beyond 2⁵³ whole numbers lose digits"
-    return InvalidInput(
-        f"Column '{name}' cannot be read as numbers in {where.row(row)}: {value}. Leave it out by "
-        f"columns=[...], take each value for a category by categories=['{name}'], or store it as "
-        "float64."
-    )
+    try:
+        found = column if pa.types.is_floating(column.type) else column.cast("float64")
+    except pa.ArrowException as error:
+        row, value = 0, f"what Arrow says of it is: {error}"
+        if pa.types.is_integer(column.type):
+            values = column.fill_null(0).to_numpy()
+            row = int(np.argmax((values > 2**53) | (values < -(2**53))))
+            value = f"it is {values[row]}, and beyond 2⁵³ whole numbers lose digits"
+        raise InvalidInput(
+            f"Column '{name}' cannot be read as numbers in {where.row(row)}: {value}. Leave it out "
+            f"by columns=[...], take each value for a category by categories=['{name}'], or store "
+            "it as float64."
+        ) from None
+    return np.asarray(found.to_numpy())
 
 
 def _interleaved(columns: list[npt.NDArray[Any]], m: int, dtype: np.dtype[Any]) -> Any:
@@ -263,13 +255,13 @@ class Categories:
         if isinstance(column, pa.ChunkedArray):  # of no chunks, or too long for one
             column = pa.concat_arrays(column.chunks)
         found = column.dictionary_encode()
-        table = np.array([self._code(v) for v in found.dictionary.to_pylist()] + [CODES[MISSING]],
+        table = np.array([self._code(v) for v in found.dictionary.to_pylist()] + [MISSING],
                          dtype=np.int32)  # fmt: skip
         at = found.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
         return np.asarray(table[at])
 
     def count(self, codes: npt.NDArray[np.int32]) -> None:
-        self.missing += int((codes == CODES[MISSING]).sum())
+        self.missing += int((codes == MISSING).sum())
         self.counts = np.append(
             self.counts, np.zeros(len(self.codes) - self.counts.size, dtype=np.int64)
         )
@@ -277,11 +269,11 @@ class Categories:
 
     def _code(self, value: Any) -> int:
         if value is None or value != value:
-            return CODES[MISSING]
+            return MISSING
         level = text(value)
         if level not in self.codes:
             if self.closed:
-                return CODES[UNKNOWN]
+                return UNKNOWN
             self.codes[level] = len(self.codes)
             if len(self.codes) > self.most:
                 raise InvalidInput(
