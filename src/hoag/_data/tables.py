@@ -15,7 +15,7 @@ from hoag._data.arrow import ColumnFile, Separated, need, opened
 from hoag._data.raw import Raw, ReadOptions, Stream, Where, height, spans
 
 NUMBER, FLAG, CATEGORY = "number", "flag", "category"
-MISSING, UNKNOWN = -1, -2  # codes beside those of categories
+CODES = {"missing": -1, "unknown": -2}
 
 
 class Tables(Stream):
@@ -255,13 +255,13 @@ class Categories:
         if isinstance(column, pa.ChunkedArray):  # of no chunks, or too long for one
             column = pa.concat_arrays(column.chunks)
         found = column.dictionary_encode()
-        table = np.array([self._code(v) for v in found.dictionary.to_pylist()] + [MISSING],
+        table = np.array([self._code(v) for v in found.dictionary.to_pylist()] + [CODES["missing"]],
                          dtype=np.int32)  # fmt: skip
         at = found.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
         return np.asarray(table[at])
 
     def count(self, codes: npt.NDArray[np.int32]) -> None:
-        self.missing += int((codes == MISSING).sum())
+        self.missing += int((codes == CODES["missing"]).sum())
         self.counts = np.append(
             self.counts, np.zeros(len(self.codes) - self.counts.size, dtype=np.int64)
         )
@@ -269,11 +269,11 @@ class Categories:
 
     def _code(self, value: Any) -> int:
         if value is None or value != value:
-            return MISSING
+            return CODES["missing"]
         level = text(value)
         if level not in self.codes:
             if self.closed:
-                return UNKNOWN
+                return CODES["unknown"]
             self.codes[level] = len(self.codes)
             if len(self.codes) > self.most:
                 raise InvalidInput(
