@@ -19,6 +19,7 @@ from test_checkpoint import bits, bits_of_fit, classes, fitted, minimized, table
 import hoag
 from hoag import models
 from hoag.optimize import Auto, Hoag, checkpoint, storage
+from hoag.optimize.journal import JournalEntry
 
 # ---------------------------------------------------------------- killed from outside
 
@@ -64,20 +65,18 @@ def test_values_keep_their_bits_and_what_they_share():
     assert again["found"].cost == hoag.Cost(passes=0.1)
 
 
-def test_a_list_that_grows_is_packed_whole_after_an_interruption():
+def test_a_journal_is_packed_with_what_its_entries_share_and_no_class_of_anybodys():
     class Odd(list):
         """What no file holds."""
 
-    growing, entries = storage.PackedList(), [hoag.Cost(passes=float(k)) for k in range(4)]
-    growing.pack("entries", entries[:2], {"held": {}})
+    shared = hoag.Evaluation(np.zeros(1), 1.0, np.zeros(1), warm=np.arange(20.0))
+    entries = [JournalEntry("evaluate", shared.lam, hoag.Ask(0.1), shared)]
+    again = storage.unpack(storage.pack(hoag.optimize.Journal(entries, {0: shared})))
+    assert again.entries[0].answer is again.held[0]
+    assert again.entries[0].ask == hoag.Ask(0.1)
+    np.testing.assert_array_equal(again.held[0].warm, shared.warm)
     with pytest.raises(storage.Unstorable):
-        growing.pack("entries", [*entries, Odd()], {"held": {}})
-    shared = np.arange(20.0)
-    packed = growing.pack("entries", [*entries, shared], {"held": {0: shared}})
-    again = storage.unpack(packed)
-    assert again["entries"][:4] == entries
-    np.testing.assert_array_equal(again["entries"][4], shared)
-    np.testing.assert_array_equal(again["held"][0], shared)
+        storage.pack(hoag.optimize.Journal([*entries, Odd()], {}))
 
 
 def test_a_checkpoint_is_an_archive_that_numpy_opens_and_that_runs_nothing(tmp_path):
@@ -106,7 +105,7 @@ def small(tmp_path_factory):
 def test_a_checkpoint_cut_at_any_byte_is_refused(small, tmp_path):
     for size in range(len(small)):
         with pytest.raises(storage.Damaged):
-            storage.Archive(small[:size])
+            storage.opened(small[:size])
     for size in (0, 1, len(small) // 2, len(small) - 1):
         (tmp_path / "run.ckpt").write_bytes(small[:size])
         with pytest.raises(hoag.InvalidInput, match=r"run.ckpt is no checkpoint, or a damaged one"):
@@ -120,18 +119,18 @@ def test_a_checkpoint_with_any_bit_flipped_is_refused(small, tmp_path):
             wrong = bytearray(small)
             wrong[place] ^= bit
             with pytest.raises(storage.Damaged):
-                storage.Archive(bytes(wrong))
+                storage.opened(bytes(wrong))
     (tmp_path / "run.ckpt").write_bytes(small + b"\0")
     with pytest.raises(hoag.InvalidInput, match="damaged"):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
 
 def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint.Checkpoint, "version", 3)
+    monkeypatch.setattr(checkpoint.Checkpoint, "version", 4)
     minimized("spectral", "fast", tmp_path / "run.ckpt")
     monkeypatch.undo()
     with pytest.raises(
-        hoag.InvalidInput, match=r"format 3, and this version of hoag reads format 2"
+        hoag.InvalidInput, match=r"format 4, and this version of hoag reads format 3"
     ):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
@@ -489,14 +488,14 @@ def test_searches_inside_a_search_have_no_place_in_its_checkpoint(tmp_path):
             return super()._evaluate(lam, ask, warm)
 
     hoag.minimize(Nested(False), search=Hoag(), checkpoint=tmp_path / "run.ckpt")
-    found = storage.Archive((tmp_path / "run.ckpt").read_bytes())
-    assert found.head["values"] == 1
+    head, _ = storage.opened((tmp_path / "run.ckpt").read_bytes())
+    assert head["values"] == 1
 
 
 def test_targets_that_are_searched_in_threads_are_kept_too(tmp_path):
     path = tmp_path / "run.ckpt"
     found = fitted("targets", path, n_jobs=2)
-    assert storage.Archive(path.read_bytes()).head["values"] == 5
+    assert storage.opened(path.read_bytes())[0]["values"] == 5
     assert (
         bits_of_fit(fitted("targets", path)) == bits_of_fit(found) == bits_of_fit(fitted("targets"))
     )

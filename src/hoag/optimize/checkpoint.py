@@ -75,7 +75,6 @@ class Slot:
 
     def __init__(self, checkpoint: Checkpoint, known: storage.Stored | None) -> None:
         self.checkpoint, self.packed, self.ended = checkpoint, known, False
-        self._log = storage.PackedList()
 
     def begun(self, about: str) -> Journal | Result | None:
         """What the file knows of a run that begins like this; None where it is another one."""
@@ -87,28 +86,17 @@ class Slot:
         if known is None:
             return None
         if known["about"] == about:
-            found: Result | None = known.get("result")
-            self.ended = found is not None
-            return found or Journal(known["entries"], known["held"])
-        self.packed = None
-        self.checkpoint.forget_after(self)
+            found: Journal | Result = known["run"]
+            self.ended = type(found) is Result
+            return found
+        self.checkpoint.forget_from(self)
         return None
-
-    def due(self, entries: int) -> bool:
-        """Whether a write of so many entries is within the share of the time that it may take."""
-        new = (entries - self._log.size) * self.checkpoint.each
-        wait = new * (1 / self.checkpoint.share - 1)
-        return time.perf_counter() >= self.checkpoint.next_write + wait
 
     def keep(self, run: Journal | Result) -> None:
         """Into the file with it."""
         start = time.perf_counter()
         try:
-            if isinstance(run, Journal):
-                rest = {"held": run.held, "about": self._about}
-                self.packed = self._log.pack("entries", run.entries, rest)
-            else:
-                self.packed = storage.pack({"result": run, "about": self._about})
+            self.packed = storage.pack({"run": run, "about": self._about})
         except storage.Unstorable as kind:
             self.packed = None
             self.checkpoint.warn(
@@ -127,9 +115,8 @@ class Checkpoint:
     `interrupted` is whether Ctrl-C has ended a run: those that follow end after one evaluation.
     """
 
-    version = 2
-    share = 0.1  # of the time, that may be spent on writing
-    each = 2e-4  # seconds that it takes to pack an entry, about
+    version = 3
+    share = 0.1  # of the time, that may be spent on packing and writing
 
     def __init__(self, path: Any, fingerprint: Fingerprint) -> None:
         from hoag import __version__
@@ -140,10 +127,9 @@ class Checkpoint:
             raise InvalidInput(f"checkpoint={path!r}: give the path of a file, or None.") from None
         self.fingerprint = fingerprint | {"hoag": {"version": (__version__, __version__)}}
         self.interrupted, self.next_write = False, 0.0
-        self._slots: list[Slot] = []
-        self._known: list[storage.Stored | None] = [*self._read()]
+        self._slots, self._taken = [Slot(self, known) for known in self._read()], 0
         self._lock, self._warned = Lock(), False
-        if not self._known:
+        if not self._slots:
             self.write(time.perf_counter())
 
     def interruption(self, so_far: str) -> Status:
@@ -162,21 +148,20 @@ class Checkpoint:
     @property
     def only_read(self) -> bool:
         """Whether every run was answered by its result."""
-        return bool(self._slots) and all(slot.ended for slot in self._slots)
+        return self._taken > 0 and all(slot.ended for slot in self._slots[: self._taken])
 
     def slot(self) -> Slot | None:
         """For the next run."""
         if self.interrupted:
             return None
-        k = len(self._slots)
-        self._slots.append(Slot(self, self._known[k] if k < len(self._known) else None))
-        return self._slots[-1]
+        if self._taken == len(self._slots):
+            self._slots.append(Slot(self, None))
+        self._taken += 1
+        return self._slots[self._taken - 1]
 
-    def forget_after(self, slot: Slot) -> None:
+    def forget_from(self, slot: Slot) -> None:
         """What comes after a run that begins otherwise is of other runs, too."""
-        k = self._slots.index(slot)
-        del self._known[k:]
-        for other in self._slots[k + 1 :]:
+        for other in self._slots[self._slots.index(slot) :]:
             other.packed = None
 
     # ---- reading
@@ -195,20 +180,20 @@ class Checkpoint:
         if not target.exists():
             return []
         try:
-            found = storage.Archive(target.read_bytes())
+            head, values = storage.opened(target.read_bytes())
         except storage.Damaged:
             self.refuse(
                 "is no checkpoint, or a damaged one: some of its bytes are missing or are not "
                 "those that were written"
             )
-        version = found.head.get("hoag_checkpoint")
+        version = head.get("hoag_checkpoint")
         if version != self.version:
             self.refuse(
                 f"is a checkpoint in format {version}, and this version of hoag reads format "
                 f"{self.version}"
             )
-        self._compare(found.head["fingerprint"])
-        return found.values()
+        self._compare(head["fingerprint"])
+        return values
 
     def _compare(self, theirs: Fingerprint) -> None:
         what = {"hoag": "the version of hoag differs"}
@@ -227,13 +212,18 @@ class Checkpoint:
 
     # ---- writing
 
+    @property
+    def due(self) -> bool:
+        """Whether one more write is within the share of the time that writing may take."""
+        return time.perf_counter() >= self.next_write
+
     def write(self, start: float) -> None:
         """All runs, whole; what that took since `start` sets when the next may come."""
         with self._lock:
             head = {"hoag_checkpoint": self.version, "fingerprint": self.fingerprint}
-            runs = [slot.packed for slot in self._slots] + self._known[len(self._slots) :]
+            runs = [slot.packed or storage.pack(None) for slot in self._slots]
             try:
-                whole = storage.archive(head, [run or storage.pack(None) for run in runs])
+                whole = storage.archive(head, runs)
                 write_atomically(self.path, whole)
             except (OSError, InvalidInput) as error:  # full, or somebody else's by now
                 self.warn(f"The checkpoint: {error} The search goes on, and tries again later.")

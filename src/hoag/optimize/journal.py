@@ -36,6 +36,7 @@ class JournalEntry:
     seconds: float = 0.0
 
 
+@storable
 @dataclass(eq=False)
 class Journal:
     """What every ask was answered, and the few evaluations that a search goes on from.
@@ -200,10 +201,9 @@ class Record:
 
     # ---- to go on from
 
-    def answered(self) -> int:
-        """An ask is answered whole: how many entries there are up to here."""
+    def answered(self) -> None:
+        """An ask is answered whole."""
         self._answered = len(self.entries)
-        return self._answered
 
     @property
     def journal(self) -> Journal:

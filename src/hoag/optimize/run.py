@@ -220,9 +220,10 @@ class Run:
     def _save(self) -> None:
         """An ask is answered: what is known up to here may go into the checkpoint."""
         if self.record.stop is None:
-            entries = self.record.answered()
-            if self._slot is not None and self.record.replay is None and self._slot.due(entries):
-                self._slot.keep(self.record.to_go_on_from)
+            self.record.answered()
+            slot = self._slot
+            if slot is not None and self.record.replay is None and slot.checkpoint.due:
+                slot.keep(self.record.to_go_on_from)
 
     # ---- answers
 

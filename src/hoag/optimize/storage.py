@@ -14,11 +14,11 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,7 @@ class Damaged(ValueError):
     """Bytes that are not an archive, or not as they were written."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
+class Stored(NamedTuple):
     """One value: its tree as JSON, and its arrays."""
 
     text: str
@@ -44,47 +43,21 @@ class Stored:
 
 def pack(value: Any) -> Stored:
     packer = _Packer()
-    return Stored(packer.text(value), packer.arrays)
+    text = json.dumps(packer.tree(value), allow_nan=False, separators=(",", ":"))
+    return Stored(text, packer.arrays)
 
 
 def unpack(stored: Stored) -> Any:
     return _Unpacker(stored.arrays).value(json.loads(stored.text))
 
 
-class PackedList:
-    """A dict with a list that only grows: what was packed of the list stays so."""
+class _Packer:
+    """Objects and arrays that are met again are named by their number."""
 
     def __init__(self) -> None:
-        self._packer, self._texts = _Packer(), list[str]()
-
-    @property
-    def size(self) -> int:
-        return len(self._texts)
-
-    def pack(self, name: str, values: list[Any], others: dict[str, Any]) -> Stored:
-        """{name: values, **others}"""
-        try:
-            self._texts += [self._packer.text(one) for one in values[len(self._texts) :]]
-        except BaseException:  # half of them have numbers, and no text: from the beginning, then
-            self._packer, self._texts = _Packer(), []
-            raise
-        rest = _Packer(self._packer)
-        pairs = [f"[{json.dumps(key)},{rest.text(one)}]" for key, one in others.items()]
-        text = f'{{"dict":[[{json.dumps(name)},[{",".join(self._texts)}]],{",".join(pairs)}]}}'
-        return Stored(text, self._packer.arrays + rest.arrays)
-
-
-class _Packer:
-    """Objects and arrays that are met again are named by their number, after those of another."""
-
-    def __init__(self, other: _Packer | None = None) -> None:
         self.arrays: list[npt.NDArray[Any]] = []
-        self._first = (0, 0) if other is None else (len(other._met), len(other.arrays))
         self._numbers: dict[int, int] = {}
         self._met: list[Any] = []  # alive, so that no other object has its id
-
-    def text(self, value: Any) -> str:
-        return json.dumps(self.tree(value), allow_nan=False, separators=(",", ":"))
 
     def tree(self, value: Any) -> Any:
         """By its very class: what derives from a list is none."""
@@ -113,7 +86,7 @@ class _Packer:
         known = self._numbers.get(id(value))
         if known is not None:
             return {"again": known}
-        self._numbers[id(value)] = number = self._first[0] + len(self._met)
+        self._numbers[id(value)] = number = len(self._met)
         self._met.append(value)
         return {"number": number} | how(value)
 
@@ -132,7 +105,7 @@ class _Packer:
         if array.dtype.hasobject:
             raise Unstorable("an array of objects")
         self.arrays.append(array)
-        return self._first[1] + len(self.arrays) - 1
+        return len(self.arrays) - 1
 
 
 def _short(array: npt.NDArray[Any]) -> dict[str, Any] | None:
@@ -228,24 +201,18 @@ def archive(head: dict[str, Any], values: list[Stored]) -> bytes:
     return body + _digest(body)
 
 
-class Archive:
-    """What `archive` made: its head, and its values when they are asked for."""
-
-    def __init__(self, data: bytes) -> None:
-        size = len(_digest(b""))
-        body, told = data[:-size], data[-size:]
-        if not body.startswith(b"PK") or _digest(body) != told:
-            raise Damaged("its digest is another one")
-        self._file = zipfile.ZipFile(io.BytesIO(data))
-        self._names = set(self._file.namelist())
-        self.head: dict[str, Any] = json.loads(self._file.read("head.json"))
-
-    def values(self) -> list[Stored]:
-        return [self._value(k) for k in range(self.head["values"])]
-
-    def _value(self, k: int) -> Stored:
-        arrays: list[npt.NDArray[Any]] = []
-        while (name := f"{k}.{len(arrays)}.npy") in self._names:
-            with self._file.open(name) as one:
-                arrays.append(np.lib.format.read_array(one, allow_pickle=False))
-        return Stored(self._file.read(f"{k}.json").decode(), arrays)
+def opened(data: bytes) -> tuple[dict[str, Any], list[Stored]]:
+    """The head and the values of what `archive` made."""
+    size = len(_digest(b""))
+    body, written = data[:-size], data[-size:]
+    if not body.startswith(b"PK") or _digest(body) != written:
+        raise Damaged("its digest is another one")
+    values: list[Stored] = []
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        head, names = json.loads(file.read("head.json")), set(file.namelist())
+        for k in range(head["values"]):
+            values.append(Stored(file.read(f"{k}.json").decode(), []))
+            while (name := f"{k}.{len(values[k].arrays)}.npy") in names:
+                with file.open(name) as one:
+                    values[k].arrays.append(np.lib.format.read_array(one, allow_pickle=False))
+    return head, values
