@@ -10,8 +10,8 @@ from hoag._core.domain import Domain
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Evaluation
 from hoag.optimize.asks import Steps
-from hoag.optimize.quasi_newton import AIM, CERTAIN, DOWN, Here, SecantDescent
-from hoag.optimize.steps import LONGEST, TINY, acting, by_one, shortened, steepest
+from hoag.optimize.quasi_newton import AIM, CERTAIN, SecantDescent
+from hoag.optimize.steps import LONGEST, by_one, steepest
 
 
 def descend(domain: Domain, lam: Array, tol: float, max_iter: int, exact: bool = False) -> Steps:
@@ -40,9 +40,6 @@ class _Projected(SecantDescent):
         if exact:
             self.first = self.most = self.eps = 0.0  # there is no ε to choose
 
-    def _moved(self, lam: Array, step: Array) -> Array:
-        return self.domain.project(lam + step)  # it was inside, up to rounding
-
     def _tells(self, step: Array, y: Array, error: float) -> bool:
         return abs(float(step @ y)) > AIM * error * float(np.linalg.norm(step))
 
@@ -53,24 +50,10 @@ class _Projected(SecantDescent):
         bounded = np.all(np.isfinite(self.domain.sides(now.lam.size)), axis=0)
         return steepest(now.lam, np.where(bounded, now.grad, 0.0), self.domain)
 
-    def _slope(self, now: Evaluation) -> float:
-        return float(np.linalg.norm(acting(now.lam, now.grad, self.domain)))
-
-    def _changed(self, old: Evaluation, new: Evaluation) -> float:
-        before, after = (acting(each.lam, each.grad, self.domain) for each in (old, new))
-        return float(np.linalg.norm(after - before))
-
-    def _step(self, here: Here, radius: float) -> Array:
-        """As long as r allows; without pairs if it hardly descends, and first by about one."""
-        now = here.now
-        slopes = acting(now.lam, now.grad, self.domain)
-        matrix = _SecantMatrix(self.model.pairs, by_one(slopes, now.grad))
-        step = shortened(least(self.domain, now.lam, now.grad, matrix), radius)
-        down = float(np.linalg.norm(slopes) * np.linalg.norm(step)) + TINY
-        if -float(now.grad @ step) > DOWN * down or not self.model.pairs:
-            return step
-        self.model.pairs.clear()
-        return self._step(here, radius)
+    def _to_least(self, now: Evaluation) -> Array:
+        """By about one at first."""
+        matrix = _SecantMatrix(self.model.pairs, by_one(self._acting(now), now.grad))
+        return least(self.domain, now.lam, now.grad, matrix)
 
 
 class _SecantMatrix:

@@ -21,6 +21,7 @@ from hoag.optimize.steps import (
     Descent,
     M,
     Mask,
+    acting,
     free,
     mapping,
     shortened,
@@ -131,19 +132,24 @@ class SecantDescent(Descent, ABC):
         self.stuck: Array | None = None  # a λ that is not known better with a smaller ε
 
     @abstractmethod
-    def _step(self, here: Here, radius: float) -> Array:
-        """Where the model is least, but no hyperparameter by more than the radius."""
+    def _to_least(self, now: Evaluation) -> Array:
+        """The step to where the model is least in the domain."""
 
-    @abstractmethod
+    def _step(self, now: Evaluation, radius: float) -> Array:
+        """As long as the radius allows; without pairs if it hardly descends."""
+        step = shortened(self._to_least(now), radius)
+        down = self._slope(now) * float(np.linalg.norm(step)) + TINY
+        if -float(now.grad @ step) > DOWN * down or not self.model.pairs:
+            return step
+        self.model.pairs.clear()
+        return self._step(now, radius)
+
     def _slope(self, now: Evaluation) -> float:
         """‖p‖, without what the domain holds back."""
+        return float(np.linalg.norm(self._acting(now)))
 
-    @abstractmethod
-    def _changed(self, old: Evaluation, new: Evaluation) -> float:
-        """By how much p has changed, without what the domain holds back."""
-
-    def _moved(self, lam: Array, step: Array) -> Array:
-        return lam + step
+    def _acting(self, now: Evaluation) -> Array:
+        return acting(now.lam, now.grad, self.domain)
 
     def _tells(self, step: Array, y: Array, error: float) -> bool:
         """Whether y, up to its error, says how f curves along the step."""
@@ -172,8 +178,8 @@ class SecantDescent(Descent, ABC):
         self.model.see(here.now.grad)
         refusals = 0
         while True:
-            step = self._step(here, self.radius)
-            there = self._moved(here.now.lam, step)
+            step = self._step(here.now, self.radius)
+            there = self.domain.project(here.now.lam + step)  # it was inside, up to rounding
             trial = yield from self._at(there, self._next_eps(here), here.now)
             trial = yield from self._clear(trial)
             promise, fall = -float(here.now.grad @ step), self._fall(here, trial, step)
@@ -255,7 +261,7 @@ class SecantDescent(Descent, ABC):
         """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
         while True:
             now, error, goal = here.now, self._error(here), self.goal(here.now)
-            cut = self._step(here, self.horizon)
+            cut = self._step(now, self.horizon)
             ahead = -AHEAD / 2 * float(now.grad @ cut)
             steep = self._steep(now)
             if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
@@ -285,7 +291,7 @@ class SecantDescent(Descent, ABC):
     def _learn(self, here: Here, trial: Here, step: Array) -> None:
         """Keep the pair (s, y), also of a refused step, unless y is noise."""
         y = trial.now.grad - here.now.grad
-        self.change = self._changed(here.now, trial.now)
+        self.change = float(np.linalg.norm(self._acting(trial.now) - self._acting(here.now)))
         if self._tells(step, y, self._error(here) + self._error(trial)):
             self.model.pairs.append((step, y))
 
@@ -295,25 +301,10 @@ class InBox(SecantDescent):
 
     domain: Box
 
-    def _slope(self, now: Evaluation) -> float:
-        return float(np.linalg.norm(now.grad[free(now.lam, now.grad, self.domain)]))
-
-    def _changed(self, old: Evaluation, new: Evaluation) -> float:
-        y = new.grad - old.grad
-        return float(np.linalg.norm(y[free(old.lam, old.grad, self.domain)]))
-
-    def _step(self, here: Here, radius: float) -> Array:
-        """−B⁻¹p, cut at ±LONGEST, then as long as r allows; without pairs if it hardly descends."""
-        now = here.now
+    def _to_least(self, now: Evaluation) -> Array:
+        """−B⁻¹p, cut at ±LONGEST."""
         newton = self.model.solve(now.grad, free(now.lam, now.grad, self.domain))
-        longest = np.clip(newton, -LONGEST, LONGEST)
-        step = self.domain.project(now.lam - longest) - now.lam
-        step = shortened(step, radius)
-        steep = -float(now.grad @ step) / (self._slope(now) * np.linalg.norm(step) + TINY)
-        if steep > DOWN or not self.model.pairs:
-            return step
-        self.model.pairs.clear()
-        return self._step(here, radius)
+        return self.domain.project(now.lam - np.clip(newton, -LONGEST, LONGEST)) - now.lam
 
 
 def _gap(now: Evaluation) -> float:
