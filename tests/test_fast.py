@@ -13,10 +13,12 @@ import hoag
 from hoag import models
 from hoag._core.domain import Box
 from hoag._core.result import Cost, Evaluation
+from hoag._criteria.base import SPACING
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
-from hoag.optimize import Auto, root
+from hoag.optimize import Auto
+from hoag.optimize.scan import RISEN, scan
 from hoag.problems import priced
 
 BOX = Box(-12.0, 12.0, size=1)
@@ -211,18 +213,23 @@ def answered(asking, criterion):
         answer = criterion.evaluate(look.lam, look.ask, start)
 
 
-def test_a_look_goes_from_strong_to_weak_and_stays_in_the_box():
-    known = Known(lambda t: 2 + np.cosh(t / 2), lambda t: np.sinh(t / 2) / 2, free_looks=True)
-    basin = answered(root.around(BOX, np.array([2.0])), known)
+def test_a_scan_goes_from_strong_to_weak_until_f_has_risen_and_stays_in_the_box():
+    def f(t):
+        return 2 + np.cosh((t - 0.7) / 2)
+
+    known = Known(f, lambda t: np.sinh((t - 0.7) / 2) / 2, noise=0.01, free_looks=True)
+    look = hoag.Ask(np.inf, free=True)
+    basin = answered(scan(BOX, SPACING, look, risen=RISEN), known).best
     lams = [lam for lam, _ in known.seen]
-    assert lams[0] == 2.0 + 2 * root.SPACING
-    assert np.all(np.diff(lams) < 0)
+    places = int(np.argmin(lams)) + 1
+    np.testing.assert_allclose(lams[:places], 12.0 - SPACING * np.arange(places))
+    assert min(lams) == -3.0  # where f is 1.5 times its least value, and more
     assert all(ask.free for _, ask in known.seen)
-    assert abs(basin.lam) <= root.SPACING
+    assert abs(basin.lam - 0.7) <= 0.1
     assert basin.curvature > 0
     assert np.isfinite(basin.start.warm)
     rising = Known(lambda t: 1 + np.exp(t), np.exp, free_looks=True)
-    assert answered(root.around(Box(-2.0, 5.0), np.array([5.0])), rising).lam == -2.0
+    assert answered(scan(Box(-2.0, 5.0), SPACING, look, risen=RISEN), rising).best.lam == -2.0
 
 
 class Modelled(Known):

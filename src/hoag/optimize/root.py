@@ -12,7 +12,7 @@ from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
 from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, sentence
-from hoag.optimize.scan import DOUBT, Basin, Scan, around, scan
+from hoag.optimize.scan import DOUBT, RISEN, Basin, Scan, scan
 from hoag.optimize.steps import AHEAD, LONGEST, Descent, gradient_error, size
 from hoag.schedules import FIRST
 
@@ -137,10 +137,15 @@ class _RootSearch(Descent):
             here = yield Evaluate(lam, Ask(free=True))
             _, _, curvature = yield from self._root(here, np.nan, LEAST)
             return Scan([Basin(float(lam[0]), here.value, curvature, here)], [])
+        ask, risen = Ask(np.inf, free=True), np.inf if self.scanned else RISEN
+        seen = yield from scan(self.domain, self.spacing, ask, self.traits.batched, risen=risen)
         if self.scanned:
-            ask = Ask(np.inf, free=True)
-            return (yield from scan(self.domain, self.spacing, ask, self.traits.batched))
-        return Scan([(yield from around(self.domain, lam, self.spacing))], [])
+            return seen
+        best = seen.best
+        there = seen.strongest(best.value + DOUBT * abs(best.value))
+        if there is not None and 0 < there.lam[0] - best.lam <= self.spacing:
+            best = Basin(float(there.lam[0]), there.value, best.curvature, there)
+        return Scan([best], [])
 
     @property
     def _how_scanned(self) -> str:
@@ -151,7 +156,7 @@ class _RootSearch(Descent):
             return f"The whole box was scanned, every {self.spacing:.2g} in lam."
         if self.traits.modelled:
             return "The whole box was scanned, by models of f about one fit to all rows."
-        return "The box around the start was scanned, by an approximation of f."
+        return "The box was scanned, by an approximation of f, down to where it has risen."
 
     def _strongest(self, seen: Scan, best: _End) -> Asking[_End]:
         """The largest λ that was seen within tol of the best, if that is so by verification."""

@@ -11,13 +11,11 @@ import numpy as np
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation
-from hoag._criteria.base import SPACING
 from hoag.optimize.asks import Asking, Evaluate
 
-# Free values over the box: how many times the least loss is enough to go no further down. They go
-# two spacings above the start at least, and four below.
+# Free values from strong to weak: how many times the least loss is enough to go no further down.
 RISEN = 1.5
-# They are right to this, and too low where the penalty is weak: the largest λ of those.
+# Approximations are right to this, and too low where the penalty is weak: the largest λ of those.
 DOUBT = 0.02
 # An interval is halved while the cubic over it may be wrong by more than this share of the least
 # loss, and with that below it; down to this width, and so many times in all.
@@ -190,41 +188,3 @@ def _between(left: Evaluation, right: Evaluation) -> Basin:
     value = left.value + t * (p + t * (c + t * d))
     nearer = left if t < 0.5 else right
     return Basin(a + t * h, float(value), float(2 * c + 6 * d * t) / h**2, nearer)
-
-
-def around(domain: Box, lam: Array, spacing: float = SPACING) -> Asking[Basin]:
-    """The least of some values in the box, from strong to weak penalties.
-
-    For a small space, whose values cost nothing and are no more than a guess. The window around λ
-    is moved up or down while the least is at its end; the parabola through the least and its
-    neighbours says where between them.
-    """
-    low, high = float(domain.lower[0]), float(domain.upper[0])
-    values: dict[float, float] = {}
-    start: Evaluation | None = None
-    at = min(high, float(lam[0]) + 2 * spacing)
-    starts: dict[float, Evaluation] = {}
-    while True:
-        start = yield Evaluate(np.array([at]), Ask(free=True, gradient=False), start)
-        values[at], starts[at] = start.value, start
-        best, top, bottom = min(values, key=values.__getitem__), max(values), min(values)
-        starts = {k: v for k, v in starts.items() if k in (best, top)}
-        deep = bottom <= float(lam[0]) - 4 * spacing and bottom < best
-        seen = values[bottom] > RISEN * values[best] or deep
-        if not (seen or bottom <= low):
-            at = max(low, bottom - spacing)
-        elif best == top and top < high:
-            at, start = min(high, top + spacing), starts[top]
-        else:
-            break
-    places = sorted(values)
-    k = places.index(best)
-    if k in (0, len(places) - 1):
-        return Basin(best, values[best], np.nan, starts[best])
-    around = [places[k - 1], best, places[k + 1]]
-    a, b, c = np.polyfit(np.array(around) - best, [values[place] for place in around], 2)
-    if not a > 0:
-        return Basin(best, values[best], np.nan, starts[best])
-    lowest = abs(c - b**2 / (4 * a))
-    move = -b / (2 * a) + np.sqrt(DOUBT * lowest / a)
-    return Basin(min(best + move, places[k + 1]), values[best], float(2 * a), starts[best])
