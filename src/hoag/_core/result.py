@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,27 +36,13 @@ class Cost:
     grams: float = 0.0
     reads: float = 0.0
 
-    # Added up for every look of a search, of which a survey has thousands: field by field, since
-    # dataclasses.astuple copies deeply.
+    # Added up for every request of a search, of which a survey has thousands: dataclasses.astuple
+    # would copy deeply.
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.passes + other.passes,
-            self.held_out + other.held_out,
-            self.kernels + other.kernels,
-            self.certificate + other.certificate,
-            self.grams + other.grams,
-            self.reads + other.reads,
-        )
+        return Cost(*map(operator.add, vars(self).values(), vars(other).values()))
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(
-            self.passes - other.passes,
-            self.held_out - other.held_out,
-            self.kernels - other.kernels,
-            self.certificate - other.certificate,
-            self.grams - other.grams,
-            self.reads - other.reads,
-        )
+        return Cost(*map(operator.sub, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True, eq=False)

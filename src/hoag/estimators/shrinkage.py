@@ -33,10 +33,11 @@ from hoag._criteria.affine import Affine, Loads
 from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.shrunk import Shrunk
 from hoag.estimators.task import Task
-from hoag.optimize import Auto, Search, newton, quasi_newton
+from hoag.optimize import Auto, Search
 from hoag.optimize.asks import ACCURACY, Evaluate, Steps
 from hoag.optimize.checkpoint import current
 from hoag.optimize.run import Run
+from hoag.optimize.separable import Onward
 
 Rows = npt.NDArray[np.intp]
 Splits = Sequence[tuple[Any, Any]]
@@ -54,25 +55,6 @@ def check_shrink(shrink: Any) -> None:
         )
 
 
-class Onward(Search):
-    """Steps from where it is told to begin, without a look at the rest of the box."""
-
-    by_steps = False
-
-    def __init__(self, tol: float, max_iter: int, time_budget: float | None) -> None:
-        self.tol, self.max_iter, self.time_budget = tol, max_iter, time_budget
-
-    @property
-    def accuracy(self) -> float:  # type: ignore[override]
-        return self.tol
-
-    def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
-        most = self.max_iter or 1
-        if traits.has_hessian:
-            return newton.descend(domain, lam0, self.tol, most, replace(traits, scan_spacing=None))
-        return quasi_newton.descend(domain, lam0, self.tol, most, traits.exact)
-
-
 class Stay(Search):
     """One evaluation, where another search has ended, with its status."""
 
@@ -80,10 +62,7 @@ class Stay(Search):
 
     def __init__(self, status: Status, eps: float, tol: float) -> None:
         self.status, self.eps, self.tol = status, eps, tol
-
-    @property
-    def accuracy(self) -> float:  # type: ignore[override]
-        return self.tol
+        self.accuracy = tol
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
         yield Evaluate(lam0, Ask(self.eps, hessian=traits.has_hessian))

@@ -14,10 +14,9 @@ steps      no box             projected quasi-Newton steps
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,23 +29,8 @@ from hoag.optimize import newton, projected, quasi_newton, root
 from hoag.optimize.asks import ACCURACY, Steps, check_max_iter, sentence
 from hoag.optimize.base import Search
 from hoag.optimize.run import OnStep, Run
-from hoag.optimize.separable import PartSearch, SeparableSearch
+from hoag.optimize.separable import Onward, SeparableSearch
 from hoag.optimize.survey import lowest_of, survey
-
-
-class Stage(NamedTuple):
-    """A cheaper criterion, and how the search of f begins at its minimum.
-
-    carry   its λ as one of f
-    within  it is f on a part of the domain: the end must not be worse than its minimum
-    """
-
-    search: Auto
-    criterion: Criterion
-    domain: Box
-    lam0: Array
-    carry: Callable[[Array], Array]
-    within: bool
 
 
 def check_starts(starts: Any) -> None:
@@ -92,12 +76,8 @@ class Auto(Search):
         check_starts(starts)
         if not tol > 0:
             raise InvalidInput(f"tol={tol}: it must be a positive number.")
-        self.tol, self.max_iter, self.time_budget = tol, max_iter, time_budget
-        self.starts = starts
-
-    @property
-    def accuracy(self) -> float:  # type: ignore[override]
-        return self.tol
+        self.tol = self.accuracy = tol
+        self.max_iter, self.time_budget, self.starts = max_iter, time_budget, starts
 
     @property
     def _evaluations(self) -> int:
@@ -119,35 +99,32 @@ class Auto(Search):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
-        if isinstance(domain, Box) and criterion.separable:
+        box = domain if isinstance(domain, Box) else None
+        if box is not None and criterion.separable:
             starts = 1 if self.starts == "auto" else self.starts
-            part = PartSearch(self.tol, self._evaluations, starts)
-            parts = SeparableSearch(part, criterion, domain, self.time_budget, certificate)
+            part = Onward(self.tol, self._evaluations, starts=starts)
+            parts = SeparableSearch(part, criterion, box, self.time_budget, certificate)
             return parts.run(on_step)
-        stage = self._cheaper(criterion, domain, lam0) if isinstance(domain, Box) else None
-        if stage is None:
-            return super().minimize(criterion, domain, lam0, on_step, certificate)
-        before = stage.search.minimize(stage.criterion, stage.domain, stage.lam0, None, "none")
-        start = stage.carry(before.lam)
+        before, start = (None, lam0) if box is None else self._begun(criterion, box, lam0)
         run = Run(criterion, on_step, self.time_budget, certificate, before=before)
         found = run.drive(self, domain, start)
-        return self._never_worse(found, before, criterion, start) if stage.within else found
+        if before is None or criterion.surrogate is not None:
+            return found
+        return self._never_worse(found, before, criterion, start)
 
-    def _cheaper(self, criterion: Criterion, domain: Box, lam0: Array) -> Stage | None:
+    def _begun(self, criterion: Criterion, box: Box, lam0: Array) -> tuple[Result | None, Array]:
+        """The minimum of a cheaper criterion, if there is one, and the λ to begin at."""
         limits = self.tol, self.max_iter or 1, self.time_budget
         if criterion.surrogate is not None:
             rough = Auto(*limits, self.starts)
-            return Stage(rough, criterion.surrogate(), domain, lam0, domain.project, False)
-        if criterion.shared is not None:
-            direction = newton.shared_direction(criterion.traits, domain.size)
-            line = domain.line(direction)
-            begin = line.project(np.zeros(1))
-
-            def carry(t: Array) -> Array:
-                return domain.project(t[0] * direction)
-
-            return Stage(Auto(*limits), criterion.shared(), line, begin, carry, True)
-        return None
+            found = rough.minimize(criterion.surrogate(), box, lam0, None, "none")
+            return found, box.project(found.lam)
+        if criterion.shared is None:
+            return None, lam0
+        direction = newton.shared_direction(criterion.traits, box.size)
+        line, one = box.line(direction), criterion.shared()
+        found = Auto(*limits).minimize(one, line, line.project(np.zeros(1)), None, "none")
+        return found, box.project(found.lam[0] * direction)
 
     def _never_worse(
         self, found: Result, before: Result, criterion: Criterion, start: Array

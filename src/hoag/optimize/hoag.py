@@ -202,12 +202,8 @@ class Hoag(Search):
             raise InvalidInput(f"gain={gain}: it must be a number ≥ 0.")
         self.tol = tol
         self.gain = gain
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-
-    @property
-    def accuracy(self) -> float:  # type: ignore[override]
-        return max(ACCURACY, self.gain)
+        self.max_iter, self.time_budget = max_iter, time_budget
+        self.accuracy = max(ACCURACY, gain)
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         C = (yield Lipschitz()) if self.step.needs_lipschitz else np.nan

@@ -25,7 +25,7 @@ from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.folds import in_threads
 from hoag._criteria.separable import Separable
-from hoag.optimize import newton, root
+from hoag.optimize import newton, quasi_newton, root
 from hoag.optimize.asks import Steps, sentence
 from hoag.optimize.base import Search
 from hoag.optimize.checkpoint import Checkpoint, Slot, current
@@ -33,26 +33,33 @@ from hoag.optimize.journal import Record
 from hoag.optimize.run import OnStep, Run, attach, told_to_stop
 
 
-class PartSearch(Search):
-    """The search of one set, from where it is."""
+class Onward(Search):
+    """Steps from where it is told to begin; the box is scanned only for one λ.
+
+    starts, lead   as in `newton.descend`
+    """
 
     by_steps = False
 
     def __init__(
-        self, tol: float, max_iter: int, starts: int, lead: tuple[Array, float] | None = None
+        self,
+        tol: float,
+        max_iter: int,
+        time_budget: float | None = None,
+        starts: int = 1,
+        lead: tuple[Array, float] | None = None,
     ) -> None:
-        self.tol, self.max_iter, self.starts, self.lead = tol, max_iter, starts, lead
-
-    @property
-    def accuracy(self) -> float:  # type: ignore[override]
-        return self.tol
+        self.tol = self.accuracy = tol
+        self.max_iter, self.time_budget, self.starts, self.lead = max_iter, time_budget, starts, lead
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
-        if not traits.has_hessian:  # one λ, and f known everywhere for little
-            return root.descend(domain, lam0, self.tol, self.max_iter or 1, traits)
-        here = replace(traits, scan_spacing=None)
         most = self.max_iter or 1
-        return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
+        if traits.has_hessian:
+            here = replace(traits, scan_spacing=None)
+            return newton.descend(domain, lam0, self.tol, most, here, self.starts, self.lead)
+        if lam0.size == 1:
+            return root.descend(domain, lam0, self.tol, most, traits)
+        return quasi_newton.descend(domain, lam0, self.tol, most, traits.exact)
 
 
 class SeparableSearch:
@@ -62,7 +69,7 @@ class SeparableSearch:
 
     def __init__(
         self,
-        search: PartSearch,
+        search: Onward,
         criterion: Criterion,
         domain: Box,
         budget: float | None,
@@ -169,8 +176,8 @@ class SeparableSearch:
         part: Criterion = self.criterion.parts[t]
         search, start = self.search, self.found[t]
         if t in self.leads:
-            limits = search.tol, search.max_iter or 1, search.starts
-            search = PartSearch(*limits, (self.leads[t], start.value))
+            lead = self.leads[t], start.value
+            search = Onward(search.tol, search.max_iter or 1, starts=search.starts, lead=lead)
         run = Run(part, None, None, self.certificate, slot=slot)
         return run.drive(search, self.boxes[t], start.lam)
 
