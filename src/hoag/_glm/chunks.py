@@ -64,11 +64,6 @@ class At:
     def slope(self) -> Array:
         return np.asarray(self._at.slope.reshape(self.shape))
 
-    @property
-    def curvature(self) -> Array:
-        """∂²loss/∂z² for one output, (m, K)."""
-        return self.hvp(np.ones(self.shape))[:, :, 0]
-
     def hvp(self, v: Array) -> Array:
         return np.asarray(self._at.hvp(self._flat(v)).reshape(self.shape))
 

@@ -23,7 +23,7 @@ from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss
 from hoag._glm.losses.base import softened
 from hoag._glm.moments import Moments
-from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, Rows, gram, grams, in_cache
+from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, Rows
 from hoag._glm.term import picked
 from hoag.problems import Ledger
 
@@ -189,7 +189,7 @@ class InMemoryDesign(RowwiseDesign):
                 found.append((chunk.train, at.hvp(z[:, K:])[:, used], 2 * K + used))
             gathered.add(chunk.A, *found)
             if curved:
-                self._add_hessian(hessian, chunk.A, chunk.train, at, used)
+                hessian[used] += self._hessians(chunk.A, chunk.train, at, used)
         gradient, g_x, hvp = np.split(gathered.flat, 3)
         return Sums(total, gradient, g, g_x, hvp, hessian)
 
@@ -286,51 +286,21 @@ class InMemoryDesign(RowwiseDesign):
             value[b] += some.weights @ at.value
             gradient.add(some.A, (weights, at.slope, b))
             if curved:
-                self._add_hessian(hessian, some.A, weights, at, b)
+                hessian[b] += self._hessians(some.A, weights, at, b)
         return value, gradient.flat, hessian
 
-    def _add_hessian(
-        self, hessian: Array, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]
-    ) -> None:
-        """hessian[k] += Aᵀ diag(weights ∂²loss/∂z²) A for k in `used`, the intercept included.
+    def _hessians(self, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]) -> Array:
+        """Aᵀ diag(weights ∂²loss/∂z²) A for every fold in `used`, the intercept included.
 
         A is as it is kept, through the lens yet to be seen; `at` is at the z of all folds, or of
         those used.
         """
-        predictor, p = self.predictor, self.predictor.features
         columns = used if at.shape[1] > used.size else np.arange(used.size)
-        weights = np.broadcast_to(weights, (len(weights), used.size))
-        if predictor.width > 1:
-            hessian[used] += self._pairs(self._seen(A), weights, at, columns)
-            return
-        d = weights * at.curvature[:, columns]
-        for some, part in in_cache(A):
-            own = self._seen(part)
-            for j, k in enumerate(used):
-                hessian[k, :p, :p] += gram(own, d[some, j])
-            if predictor.Q is not None:
-                border = np.asarray(own.T @ d[some]).T
-                hessian[used, :p, p] += border
-                hessian[used, p, :p] += border
-        if predictor.Q is not None:
-            hessian[used, p, p] += d.sum(axis=0)
 
-    def _pairs(self, A: Any, weights: Array, at: At, columns: npt.NDArray[np.intp]) -> Array:
-        """Aᵀ diag(weights ∂²loss/∂z_c∂z_d) A for every pair of outputs and some folds."""
-        predictor, m, K = self.predictor, len(weights), self.predictor.outputs
-        if predictor.spread is not None or issparse(A) or A.shape[1] ** 2 > BLOCK_ENTRIES:
-            rows = predictor.on(ArrayRows(A))
-            each = zip(columns, weights.T, strict=True)
-            return np.stack([rows.hessian(at.column(k), own) for k, own in each])
-        curves = [at.hvp(np.broadcast_to(unit, at.shape))[:, columns] for unit in np.eye(K)]
-        pairs = [(c, d) for c in range(K) for d in range(c + 1)]
-        D = weights[:, :, None] * np.stack([curves[c][:, :, d] for c, d in pairs], axis=2)
-        E = A if predictor.Q is None else np.column_stack([A, np.ones(m)])
-        found = grams(E, D.reshape(m, -1)).reshape(columns.size, len(pairs), *[E.shape[1]] * 2)
-        whole = np.empty((columns.size, E.shape[1], K, E.shape[1], K))
-        for j, (c, d) in enumerate(pairs):
-            whole[:, :, c, :, d] = whole[:, :, d, :, c] = found[:, j]
-        return predictor.in_order(whole)
+        def curved(u: Array) -> Array:
+            return weights[:, :, None] * at.hvp(np.broadcast_to(u, at.shape))[:, columns]
+
+        return self.predictor.on(ArrayRows(self._seen(A))).hessians(curved)
 
     def _columns(self, X: Array) -> tuple[Array, Array]:
         """W of every x side by side, (features, columns · outputs), and what intercepts add."""

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
 from hoag._glm.chunks import CellRows
-from hoag._glm.rows import gram
+from hoag._glm.rows import grams
 
 
 class Moments(NamedTuple):
@@ -36,7 +36,7 @@ class Moments(NamedTuple):
     def of(part: CellRows) -> Moments:
         A, y, s = part.A, part.y, part.weights
         if issparse(A):
-            square, sy = gram(A, s), s[:, None] * y
+            square, sy = grams(A, s[:, None])[0], s[:, None] * y
             cross = np.asarray(A.T @ np.column_stack([sy, s]))
         else:
             root = np.sqrt(s)[:, None]

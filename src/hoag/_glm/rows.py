@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import issparse
 
 from hoag._core.numeric import BLOCK_ENTRIES as BLOCK_ENTRIES
 from hoag._core.numeric import Array
@@ -90,13 +91,17 @@ class Rows(ABC):
         """Aᵀ diag(d) A, dense, shape (d, d)."""
         total = np.zeros((self.shape[1],) * 2)
         for some, block in self.blocks():
-            total += gram(block, d[some])
+            total += grams(block, d[some, None])[0]
         return total
+
+    def grams(self, D: Array) -> Array:
+        """Aᵀ diag(d) A for every column d of D, (L, p, p)."""
+        return np.stack([self.gram(d) for d in D.T])
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
         """The same blocks as arrays."""
         for some, block in self.blocks():
-            yield some, np.asarray(block.toarray() if sparse.issparse(block) else block)
+            yield some, np.asarray(block.toarray() if issparse(block) else block)
 
     def dense(self) -> Array:
         """All of A as an array."""
@@ -135,7 +140,7 @@ class ArrayRows(Rows):
     """
 
     def __init__(self, A: Any, scale: float = 1.0) -> None:
-        self.is_sparse = bool(sparse.issparse(A))
+        self.is_sparse = bool(issparse(A))
         self.A, self.scale = _narrow(A) if self.is_sparse else A, scale
         self.At = self.A.T
         self.shape = self.A.shape
@@ -189,20 +194,11 @@ class ArrayRows(Rows):
         return product if self.scale == 1.0 else self.scale * product
 
     def gram(self, d: Array) -> Array:
-        d = self.scale * d  # half of scale² here and half below: neither overflows
-        if self.is_sparse or self.entries <= BLOCK_ENTRIES:
-            return np.asarray(self.scale * gram(self._for_gram, d))
-        total = np.zeros((self.shape[1],) * 2)
-        for start in range(0, self.shape[0], height := self._height):
-            some = slice(start, start + height)
-            total += gram(self.A[some], d[some])
-        return self.scale * total
+        return np.asarray(self.grams(d[:, None])[0])
 
-    @cached_property
-    def _for_gram(self) -> Any:
-        """A, as an array where it is small: sparse products are all overhead there."""
-        few = self.is_sparse and self.shape[0] * self.shape[1] <= 4 * BLOCK_ENTRIES
-        return self.A.toarray() if few else self.A
+    def grams(self, D: Array) -> Array:
+        # Half of scale² on either side: neither overflows.
+        return self.scale * grams(self.A, self.scale * D)
 
     @cached_property
     def _squared_transpose(self) -> Any:
@@ -239,65 +235,63 @@ def filled(A: Any, share: float = 0.1) -> bool:
     A basis of splines has four entries in twenty: a Gram matrix of 100 000×176 took 0.96 s by
     sparse products, and 0.15 s by arrays. At a twentieth sparse products take half the time.
     """
-    return bool(sparse.issparse(A) and A.nnz > share * A.shape[0] * A.shape[1])
+    return bool(issparse(A) and A.nnz > share * A.shape[0] * A.shape[1])
 
 
-def in_cache(A: Any) -> Iterator[tuple[slice, Any]]:
-    """Rows of an array that stay in the cache while they are copied and multiplied; all sparse.
+def grams(A: Any, D: Array) -> Array:
+    """Aᵀ diag(d) A for every column d of D, (L, p, p).
 
-    They are at least as many as columns, beside whose products sums of matrices are little work.
+    Of arrays, and of sparse rows that are few or filled, by so many rows at a time as stay in the
+    cache while they are multiplied: at least as many as columns, beside whose products sums of
+    matrices are little work. Where matrices are no fewer than columns, one product has all of them:
+    that of D with the products of all pairs of columns, aᵢⱼaᵢₖ with j ≤ k.
     """
-    n, width = A.shape
-    if sparse.issparse(A):
-        yield slice(0, n), A
-        return
-    height = max(int(BLOCK_ENTRIES / max(width, 1)), width, 1)
+    (n, p), many = A.shape, D.shape[1]
+    if issparse(A) and not filled(A) and n * p > 4 * BLOCK_ENTRIES:
+        return np.stack([_sparse_gram(A, d) for d in D.T])
+    pairs = p * (p + 1) // 2
+    together = many >= p > 0
+    found, total = np.zeros((many, p, p)), np.zeros((pairs if together else 0, many))
+    height = max(int(BLOCK_ENTRIES / max(pairs if together else p, 1)), p, 1)
     for start in range(0, n, height):
-        yield slice(start, start + height), A[start : start + height]
+        block = _consecutive(A, start, min(start + height, n))
+        block, d = block.toarray() if issparse(A) else block, D[start : start + height]
+        if together:
+            total += _pairs(block) @ d
+        else:
+            for k in range(many):
+                found[k] += _dense_gram(block, d[:, k])
+    if together:
+        upper = np.triu_indices(p)
+        found[:, upper[0], upper[1]] = found[:, upper[1], upper[0]] = total.T
+    return found
 
 
-def gram(A: Any, d: Array) -> Array:
-    """Aᵀ diag(d) A."""
-    if filled(A):
-        total, height = np.zeros((A.shape[1],) * 2), max(1, int(4 * BLOCK_ENTRIES) // A.shape[1])
-        for start in range(0, A.shape[0], height):
-            stop = min(start + height, A.shape[0])
-            total += gram(_consecutive(A, start, stop).toarray(), d[start:stop])
-        return total
-    if not sparse.issparse(A):
-        for sign in (1.0, -1.0):  # a matrix times its own transpose is half the work
-            if np.all(sign * d >= 0):
-                root = A * np.sqrt(sign * d)[:, None]
-                return np.asarray(sign * (root.T @ root))
-        return np.asarray((A.T * d) @ A)
+def _pairs(A: Array) -> Array:
+    """aᵢⱼaᵢₖ for j ≤ k, (p(p + 1)/2, n)."""
+    columns, p = np.ascontiguousarray(A.T), A.shape[1]
+    found = np.empty((p * (p + 1) // 2, len(A)))
+    for j, end in enumerate(np.cumsum(np.arange(p, 0, -1))):
+        np.multiply(columns[j], columns[j:], out=found[end - p + j : end])
+    return found
+
+
+def _dense_gram(A: Array, d: Array) -> Array:
+    for sign in (1.0, -1.0):  # a matrix times its own transpose is half the work
+        if np.all(sign * d >= 0):
+            root = A * np.sqrt(sign * d)[:, None]
+            return np.asarray(sign * (root.T @ root))
+    return np.asarray((A.T * d) @ A)
+
+
+def _sparse_gram(A: Any, d: Array) -> Array:
     each = np.repeat(d, np.diff(A.indptr))
     scaled = sparse.csr_matrix((A.data * each, A.indices, A.indptr), A.shape)
     return np.asarray((A.T @ scaled).toarray())
 
 
-def grams(A: Array, D: Array) -> Array:
-    """Aᵀ diag(d) A for every column d of D, (L, p, p), by one product for all of them.
-
-    The products of all pairs of columns, aᵢⱼaᵢₖ with j ≤ k, are formed once, some rows at a time.
-    """
-    (n, p), many = A.shape, D.shape[1]
-    ends = np.cumsum(np.arange(p, 0, -1))
-    total = np.zeros((ends[-1], many))
-    height = max(1, int(4 * BLOCK_ENTRIES // ends[-1]))
-    for start in range(0, n, height):
-        columns = np.ascontiguousarray(A[start : start + height].T)
-        pairs = np.empty((ends[-1], columns.shape[1]))
-        for j, end in enumerate(ends):
-            np.multiply(columns[j], columns[j:], out=pairs[end - p + j : end])
-        total += pairs @ D[start : start + height]
-    found = np.empty((many, p, p))
-    upper = np.triu_indices(p)
-    found[:, upper[0], upper[1]] = found[:, upper[1], upper[0]] = total.T
-    return found
-
-
 def _squared(block: Any) -> Any:
-    if not sparse.issparse(block):
+    if not issparse(block):
         return block**2
     return sparse.csr_matrix((block.data**2, block.indices, block.indptr), block.shape)
 
@@ -314,7 +308,7 @@ def _narrow(A: Any) -> Any:
 
 def _consecutive(A: Any, start: int, stop: int) -> Any:
     """A[start:stop], on the same memory."""
-    if not sparse.issparse(A):
+    if not issparse(A):
         return A[start:stop]
     some = slice(A.indptr[start], A.indptr[stop])
     part = sparse.csr_matrix((stop - start, A.shape[1]), dtype=A.dtype)

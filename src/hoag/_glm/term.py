@@ -103,53 +103,43 @@ class Predictor:
 
     def gram(self, d: Array) -> Array:
         """Σᵢ dᵢ aᵢaᵢᵀ, the 1 of the intercept included."""
-        inner = self.rows.gram(d)
-        if self.Q is None:
-            return inner
-        whole = np.empty((self.features + 1, self.features + 1))
-        whole[:-1, :-1] = inner
-        whole[-1, :-1] = whole[:-1, -1] = self.rows.backward(d)
-        whole[-1, -1] = np.sum(d)
-        return whole
+        one = Predictor(self.rows, 1, None if self.Q is None else np.ones((1, 1)))
+        return np.asarray(one.hessians(lambda u: d[:, None, None] * u)[0])
 
     def hessian(self, at: LossAt, weights: Array) -> Array:
-        """Aᵀ diag(s ∂²loss/∂z_k∂z_l) A for every pair of outputs, in the order of x."""
-        p, K, width, Q = self.features, self.outputs, self.width, self.Q
-        column = weights if width == 1 else weights[:, None]
+        """Aᵀ diag(s ∂²loss/∂z²) A, in the order of x."""
 
         def curved(u: Array) -> Array:
-            """s ∂²loss/∂z² u, (n, width)."""
-            rows = np.broadcast_to(u, (self.n, width))
-            return np.asarray(column * at.hvp(rows if width > 1 else rows[:, 0])).reshape(
-                rows.shape
-            )
+            v = np.broadcast_to(u, (self.n, self.width))
+            curvature = at.hvp(v if self.width > 1 else v[:, 0]).reshape(v.shape)
+            return np.asarray((weights[:, None] * curvature)[:, None])
 
-        M = np.eye(K) if self.spread is None else self.spread
-        along, inner = [curved(m) for m in M], np.empty((p, K, p, K))
-        for k in range(K):
-            for l in range(k + 1):  # noqa: E741
-                inner[:, k, :, l] = inner[:, l, :, k] = self.rows.gram(along[k] @ M[l])
-        whole = inner.reshape(self.slopes, self.slopes)
-        if Q is None:
-            return whole
-        border = np.stack([self.rows.backward(d @ Q) for d in along], axis=1)
-        border = border.reshape(self.slopes, Q.shape[1])
-        corner = Q.T @ np.stack([curved(q).sum(axis=0) for q in Q.T], axis=1)
-        return np.block([[whole, border], [border.T, corner]])
+        return np.asarray(self.hessians(curved)[0])
 
-    def in_order(self, whole: Array) -> Array:
-        """∇² in the order of x, (m, size, size), from m of shape (width, K, width, K).
+    def hessians(self, curved: Callable[[Array], Array]) -> Array:
+        """Σᵢ AᵢᵀC_ikAᵢ of L folds k in the order of x, (L, size, size); one Gram matrix a pair.
 
-        Those have a column of ones last, where there are intercepts, and all K of these.
+        `curved` is u ↦ C_ik u, (width,) to (n, L, width), with C_ik = s ∂²loss/∂z² of every row.
         """
-        many, p, size, K = len(whole), self.features, self.slopes, self.outputs
-        if self.Q is None:
-            return whole.reshape(many, size, size)
-        found = np.empty((many, self.size, self.size))
-        found[:, :size, :size] = whole[:, :p, :, :p, :].reshape(many, size, size)
-        border = whole[:, :p, :, p, :].reshape(many, size, K) @ self.Q
-        found[:, :size, size:], found[:, size:, :size] = border, border.transpose(0, 2, 1)
-        found[:, size:, size:] = self.Q.T @ whole[:, p, :, p, :] @ self.Q
+        p, K, slopes, Q, M = self.features, self.outputs, self.slopes, self.Q, self.spread
+        along = np.stack([curved(m) for m in (np.eye(K) if M is None else M)], axis=2)
+        (n, L), (j, k) = along.shape[:2], np.triu_indices(K)
+        D = (along if M is None else along @ M.T)[:, :, j, k]
+        grams = self.rows.grams(D.reshape(n, -1)).reshape(L, -1, p, p).transpose(1, 0, 2, 3)
+        found = np.empty((L, self.size, self.size))
+        inner = found[:, :slopes, :slopes].reshape(L, p, K, p, K)  # on the same memory
+        inner[:, :, j, :, k] = inner[:, :, k, :, j] = grams
+        if Q is not None:
+            flat = along.reshape(-1, self.width) @ Q
+            border = self.rows.backward(flat.reshape(n, -1)).reshape(p, L, -1)
+            border = border.transpose(1, 0, 2).reshape(L, slopes, -1)
+            if M is None:
+                corner = along.sum(axis=0) @ Q
+            else:
+                corner = np.stack([curved(q).sum(axis=0) for q in Q.T], axis=2)
+            found[:, :slopes, slopes:] = border
+            found[:, slopes:, :slopes] = border.transpose(0, 2, 1)
+            found[:, slopes:, slopes:] = Q.T @ corner
         return found
 
     def diagonal(self, at: LossAt, weights: Array) -> Array:
