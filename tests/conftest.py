@@ -61,12 +61,12 @@ def out_of_core(monkeypatch):
     from hoag._criteria import select
     from hoag._glm.partitioned import PartitionedDesign
 
-    built = select.built
+    said = select.said
 
-    def unrehearsed(table, asked):
-        found = built(table, asked)
+    def unrehearsed(criterion, own):
+        found = said(criterion, own)
         found.surrogate = None
         return found
 
     monkeypatch.setattr(PartitionedDesign, "whole", False)
-    monkeypatch.setattr(select, "built", unrehearsed)
+    monkeypatch.setattr(select, "said", unrehearsed)

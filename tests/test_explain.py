@@ -9,7 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, make_classificat
 
 import hoag
 from hoag import models
-from hoag._criteria import select
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._glm.penalties import Ridge
 from hoag._glm.rows import ArrayRows
@@ -66,16 +65,20 @@ def test_the_criterion_that_is_built_is_the_one_that_is_explained(kind):
     assert told == str(hoag.explain(criterion))
 
 
-def test_a_row_is_taken_only_where_no_row_before_it_holds():
-    question = select.Question(models.folds(models.ridge, *DIABETES), True)
-    taken = select.first(select.TABLE, question)
-    for choice in select.TABLE:
-        if choice is taken:
-            break
-        assert not choice.holds(question)
-    assert select.TABLE[-1].holds(question)
-    assert select.ALONE[-1].holds(None)
-    assert select.SOLVERS[-1].holds(None)
+def test_something_is_chosen_where_nothing_is_known():
+    """The last answer of every question holds for a problem that says no more than h and g."""
+
+    class Bare:
+        x0, lam0 = np.zeros(2), np.zeros(1)
+
+        def at(self, x, lam):
+            return models.ridge(np.eye(2), [1.0, 2.0], np.eye(2), [1.0, 2.0]).at(x, lam)
+
+    told = hoag.explain([Bare(), Bare()])
+    assert told.data == "2 problems of up to 2 coefficients, 1 hyperparameter"
+    assert told.used == "each problem by itself: implicit differentiation"
+    assert "by conjugate gradients: products with the Hessian are what is known" in told.work
+    assert np.isfinite(hoag.plan([Bare(), Bare()]).value(0.0).value)
 
 
 def test_a_scan_of_what_is_said_to_take_no_pass_takes_none():

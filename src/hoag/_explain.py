@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.result import Cost, Result
-from hoag._criteria.base import Chosen, Criterion
-from hoag._criteria.facts import about, counted
-from hoag._criteria.select import plan
+from hoag._criteria.base import Chosen
+from hoag._criteria.select import about, counted, plan
 from hoag.estimators.additive import AdditiveModel
 from hoag.estimators.base import TunedEstimator
 
@@ -99,40 +98,35 @@ def explain(
         )
     if X is not None or y is not None or sample_weight is not None or params:
         raise InvalidInput("Problems and criteria have their data: X and y are for estimators.")
-    return _of_criterion(plan(what))
-
-
-def _of_criterion(criterion: Criterion) -> Explanation:
+    criterion = plan(what)
     end = "The loss is computed once more, by its definition, at the λ that was found."
-    chosen = criterion.chosen
-    if chosen is None:
+    if criterion.chosen is None:
         made = f"a criterion of the user's own, {type(criterion).__name__}"
         number = counted(criterion.lam0.size, "hyperparameter")
         return Explanation(number, made, "It was given.", "", end)
-    return Explanation(chosen.data, chosen.name, chosen.why, chosen.work, end)
+    return _said(criterion.chosen, end)
+
+
+def _said(chosen: Chosen, end: str, spent: str = "", called: str = "") -> Explanation:
+    return Explanation(chosen.data + called, chosen.name, chosen.why, chosen.work, end, spent)
 
 
 def _of_estimator(
     model: TunedEstimator, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
 ) -> Explanation:
-    chosen: Chosen | None
-    spent = ""
+    chosen, spent, name = None, "", type(model).__name__
+    give = "give the data, hoag.explain(estimator, X, y)."
     if X is not None:
         chosen = model._chosen_for(X, y, sample_weight, params)
     elif "result_" in vars(model):
         chosen, spent = model._chosen, _spent(model.result_, vars(model).get("refit_cost_"))
     else:
-        raise InvalidInput(
-            f"This {type(model).__name__} is not fitted: give the data, "
-            "hoag.explain(estimator, X, y)."
-        )
+        raise InvalidInput(f"This {name} is not fitted: {give}")
     if chosen is None:
         raise InvalidInput(
-            f"This {type(model).__name__} was fitted by an earlier version, which did not keep "
-            "what it used: give the data, hoag.explain(estimator, X, y)."
+            f"This {name} was fitted by an earlier version, which did not keep what it used: {give}"
         )
-    data, end = f"{chosen.data} ({model._called})", _end(model)
-    return Explanation(data, chosen.name, chosen.why, chosen.work, end, spent)
+    return _said(chosen, _end(model), spent, f" ({model._called})")
 
 
 def _end(model: TunedEstimator) -> str:

@@ -91,11 +91,6 @@ class Chosen:
     why: str
     work: str
 
-    def over(self, inside: Chosen) -> Chosen:
-        """The same, of a criterion that is made of others."""
-        why = " ".join(said for said in (self.why, inside.why) if said)
-        return Chosen(self.data, f"{self.name}: {inside.name}", why, self.work or inside.work)
-
 
 class Criterion(ABC):
     """f(λ), its approximate gradient p, and how wrong both are.

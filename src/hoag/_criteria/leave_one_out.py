@@ -44,8 +44,7 @@ from hoag._criteria.affordable import cheap, factorable, storable
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.curvature.eigen import Eigen
 from hoag._criteria.curvature.leverage import FactoredLeverages, Leverages, Spectra, dual, exact
-from hoag._criteria.facts import LeftOutRows
-from hoag._criteria.select import LEFT_OUT, decomposed_rows, first
+from hoag._criteria.select import decomposed_rows, left_out
 from hoag._glm.centred import CentredRows
 from hoag._glm.chunks import At
 from hoag._glm.groups import by_group, members
@@ -144,9 +143,7 @@ class LeaveOneOut(Criterion):
         # Targets with the same penalties share a factor.
         self._blocks = [EVERY] if same else [slice(k, k + 1) for k in range(self.y.shape[1])]
         self._wide = bool(self.p > self.n and np.all(self.groups >= 0))
-        asked = LeftOutRows.of(self.n, self.p, penalty)
-        choice = first(LEFT_OUT, asked)
-        self._decomposes, self.chosen = choice.build(asked), choice.told(asked)
+        self._decomposes, self.chosen = left_out(self.n, self.p, penalty)
 
     @cached_property
     def _y(self) -> Array:

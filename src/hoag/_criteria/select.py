@@ -1,21 +1,21 @@
 """Which criterion, with which solvers, and why: the one file that chooses.
 
-    TABLE          folds of linear models in one criterion, or each problem by itself
-    ALONE          one problem by itself
-    SOLVERS        what solves its linear systems
-    WITHOUT_FOLDS  a score of one fit on all rows
-    LEFT_OUT       ridge regression with its rows left out one by one
+    _chosen         folds of linear models in one criterion, or each problem by itself
+    _by_itself      one problem
+    _linear_solver  what solves its linear systems
+    of_one_fit      a risk of one fit on all rows
+    left_out        ridge regression with its rows left out one by one
 
-Rows are read from the first to the last, and the first that holds is taken. `plan` makes what it
-says, and `hoag.explain` says it. Sizes are compared in `hoag._criteria.affordable`.
+Each asks in order, and the first condition that holds decides; what is said beside it is what
+`hoag.explain` says. Sizes are compared in `hoag._criteria.affordable`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -37,16 +37,6 @@ from hoag._criteria.affordable import (
 from hoag._criteria.base import Chosen, Criterion
 from hoag._criteria.curvature.base import Curvature
 from hoag._criteria.curvature.woodbury import Woodbury
-from hoag._criteria.facts import (
-    Described,
-    LeftOutRows,
-    OneFit,
-    Question,
-    about,
-    counted,
-    square,
-    with_one_penalty,
-)
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import GROWTH, Galerkin
@@ -54,457 +44,26 @@ from hoag._criteria.implicit import Implicit
 from hoag._criteria.rescaled import Rescaled, unweighted
 from hoag._criteria.ridge_folds import BandedRidge, Spectral
 from hoag._criteria.risks import Risk
-from hoag._criteria.separable import Separable
+from hoag._criteria.separable import Separable, by_columns
 from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.sketched import SketchedCurvature
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
-from hoag._glm.design import FoldedDesign
+from hoag._glm.design import FoldedDesign, RowwiseDesign
+from hoag._glm.groups import separable
 from hoag._glm.losses import Squared
 from hoag._glm.model import LinearModel, by_gram
+from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.partitioned_model import sample_models
-from hoag._glm.penalties import Ridge
+from hoag._glm.penalties import QuadraticPenalty, Ridge
+from hoag._glm.span import narrowed, wide_groups
 from hoag.inner import InnerSolver
 from hoag.linear import LinearSolver
-from hoag.problems import Facts, Problem, adopt
+from hoag.problems import Problem, adopt
 
 CERTIFICATES = ("auto", "none", "estimate", "bound")
 
-Asked = TypeVar("Asked")
-Used = TypeVar("Used")
-Q = TypeVar("Q", Question, "Single")
 C = TypeVar("C", bound=Criterion)
-
-
-def _nothing(asked: Any) -> str:
-    return ""
-
-
-@dataclass(frozen=True)
-class Choice(Generic[Asked, Used]):
-    """A row of a table.
-
-    name   what is used, in a few words
-    holds  whether it is taken, if no row before it was
-    build  makes it
-    why    a sentence, with the numbers that decided
-    work   what one evaluation takes
-    """
-
-    name: str
-    holds: Callable[[Asked], bool]
-    build: Callable[[Asked], Used]
-    why: Callable[[Asked], str]
-    work: Callable[[Asked], str] = _nothing
-
-    def told(self, asked: Asked) -> Chosen:
-        data = cast(Described, asked).data
-        return Chosen(data, self.name, self.why(asked), self.work(asked))
-
-
-def first(table: Sequence[Choice[Asked, Used]], asked: Asked) -> Choice[Asked, Used]:
-    """The first row that holds."""
-    return next(choice for choice in table if choice.holds(asked))
-
-
-# ---- what decides
-
-
-def decomposed(q: Question) -> bool:
-    """Whether one decomposition of each fold of squares gives f for every λ."""
-    return q.squares and all(map(_decomposed, q.models)) and q.has_design
-
-
-def _decomposed(model: LinearModel) -> bool:
-    facts = model.facts
-    if not decomposable(min(facts.rows, facts.side)):
-        return False
-    # Rows are kept as arrays where they are wide, or judged by another loss.
-    long = facts.side <= facts.rows and type(model.test.loss) is Squared
-    return storable(facts.rows, facts.side) or long
-
-
-def newton(q: Question) -> bool:
-    """Whether folds of one penalty, not of squares, may have Newton's method for all of them."""
-    wide = q.model.facts.side > q.rows * q.outputs
-    return not q.squares and not (wide and not storable(q.rows, q.model.facts.side))
-
-
-def _tall(q: Question) -> bool:
-    return tall(q.rows, q.side) and factorable(q.side)
-
-
-def scannable(q: Question) -> bool:
-    """Whether Hessians are formed wherever a scan is; spread levels have no other way."""
-    spread = q.model.train.design.spread is not None  # no small space knows of them
-    return cheap(q.products) or (spread and factorable(q.side))
-
-
-def has_factors(q: Question) -> bool:
-    """Whether factors of all folds are affordable, for penalties that are quadratic forms."""
-    one = q.penalties == 1 and isinstance(q.model.penalty, Ridge)
-    if q.one_penalty or one or not q.quadratic or q.design is None:
-        return False
-    facts, features = q.model.facts, q.model.train.design.features
-    if q.columns == features:
-        return by_factors(q.model) or (factorable(facts.side) and facts.side <= facts.rows)
-    if facts.sparse and not storable(facts.rows, features):
-        return False
-    return factorable(facts.side // features * q.columns)
-
-
-def all_outputs(q: Question) -> bool:
-    """Whether the matrix of all outputs of squares is small, too; other losses form it anyway."""
-    return not q.model.train.quadratic or q.outputs == 1 or factorable(q.columns * q.outputs)
-
-
-def compared(q: Question) -> bool:
-    """Whether folds of rows that are compared with each other have factors."""
-    if q.compared is None:
-        return False
-    facts = q.model.facts
-    dense = not facts.sparse or storable(facts.rows, facts.size)  # what is formed of the rows is
-    return dense and factorable(q.rows if q.dual else q.compared_columns)
-
-
-def in_a_space(problem: Problem) -> bool:
-    """Whether a small space that gradients span serves every λ."""
-    if not isinstance(problem, LinearModel) or not problem.in_memory:
-        return False  # the images of all rows would have to be kept
-    simple = problem.train.row_by_row and problem.train.design.spread is None
-    return problem.one_penalty and problem.train.convex and simple
-
-
-# ---- without folds
-
-
-def known_by_gram(o: OneFit) -> bool:
-    """Whether a fit of squares is known by its Gram matrix, and that is affordable."""
-    return o.squares and o.outputs == 1 and factorable(o.size) and o.size <= o.rows
-
-
-def written_size(o: OneFit) -> int:
-    """How many slopes are left, in the span of the rows where these may be an array."""
-    return o.narrowed if storable(o.rows, o.columns) else o.slopes
-
-
-def decomposed_rows(rows: int, columns: int) -> bool:
-    """Whether rows that are left out one by one can be decomposed, and held as an array."""
-    return decomposable(min(rows, columns)) and storable(rows, columns)
-
-
-# ---- one problem by itself
-
-
-@dataclass(frozen=True, eq=False)
-class Single:
-    """One of the problems; `preconditioners` are those of all of them."""
-
-    problem: Problem
-    question: Question
-    preconditioners: Preconditioners
-
-    @property
-    def data(self) -> str:
-        return self.question.data
-
-    @property
-    def one(self) -> bool:
-        return np.size(self.problem.lam0) == 1
-
-    @property
-    def chosen(self) -> bool:
-        return self.question.chosen
-
-    @property
-    def has_hessian(self) -> bool:
-        facts = self.problem.facts
-        return self.chosen and facts is not None and facts.has_hessian
-
-    @property
-    def solvers(self) -> tuple[Any, Any]:
-        """Those that were given, or are chosen."""
-        q = self.question
-        return solvers(self.problem) if self.chosen else (q.inner, q.linear)
-
-
-# ---- the tables
-
-TABLE: list[Choice[Question, Criterion]] = [
-    Choice(
-        "all folds together, with what was given",
-        holds=lambda q: q.curvature is not None or q.risk is not None,
-        build=lambda q: _given(q),
-        why=lambda q: "A curvature or a risk was given.",
-        work=lambda q: _newton_work(q, q.side),
-    ),
-    Choice(
-        "rows brought into memory",
-        holds=lambda q: q.partitioned and q.partitions.whole,
-        build=lambda q: on_sample(q),
-        why=lambda q: f"All {q.partitions.n} rows are few enough to be kept in memory.",
-    ),
-    Choice(
-        "each fold by itself, in units of its own",
-        holds=lambda q: q.together and not q.partitioned and q.in_own_units,
-        build=lambda q: _by_own_columns(q),
-        why=lambda q: (
-            "Each fold scales the columns by its own rows, and groups of more columns than rows "
-            "have a basis in which they are alike in one fold only."
-        ),
-    ),
-    Choice(
-        "all folds together, by factors of as many rows as there are (dual)",
-        holds=lambda q: compared(q) and q.dual,
-        build=lambda q: _all_folds(partial(FoldedFits, curvature=Woodbury()), q, q.compared),
-        why=lambda q: (
-            f"The loss compares rows with each other; {q.rows} rows are fewer than the columns, "
-            f"and a factor of {square(q.rows)} is affordable (up to {FEW})."
-        ),
-        work=lambda q: _newton_work(q, q.rows),
-    ),
-    Choice(
-        "all folds together, by factors of the Hessian of each",
-        holds=lambda q: compared(q),
-        build=lambda q: _joint(q, q.compared),
-        why=lambda q: (
-            "The loss compares rows with each other, and a factor of "
-            f"{square(q.side)} is affordable (up to {FEW})."
-        ),
-        work=lambda q: _newton_work(q, q.side),
-    ),
-    Choice(
-        "all folds together, by one eigendecomposition of each for every penalty",
-        holds=lambda q: q.by_rows and q.one_penalty and decomposed(q),
-        build=lambda q: _all_folds(Spectral, q, q.design),
-        why=lambda q: (
-            "Squares have the same Hessian everywhere but for the one penalty, and a decomposition "
-            f"of {square(q.side)} is affordable (up to {DECOMPOSED})."
-        ),
-        work=lambda q: (
-            f"One Gram matrix of the rows and {q.folds} decompositions of {square(q.side)} "
-            "at first; then no pass over the data, whatever the penalty."
-        ),
-    ),
-    Choice(
-        "all folds together, by factors of the Hessian of each",
-        holds=lambda q: q.by_rows and q.one_penalty and newton(q) and scannable(q) and q.has_design,
-        build=lambda q: _joint(q, q.design),
-        why=lambda q: (
-            f"{_products(q)} for the Hessians of all folds are few (up to {about(CHEAP)}), "
-            "so that the whole range of the penalty can be scanned."
-            if cheap(q.products)
-            else f"Spread levels need factors, of {square(q.side)} (up to {FEW})."
-        ),
-        work=lambda q: _newton_work(q, q.side),
-    ),
-    Choice(
-        "all folds together, by iterations that share one Hessian",
-        holds=lambda q: q.by_rows and q.one_penalty and newton(q) and _tall(q) and q.has_design,
-        build=lambda q: _all_folds(SharedCurvature, q, q.design),
-        why=lambda q: (
-            f"{_products(q)} for the Hessians of all folds are many (more than "
-            f"{about(CHEAP)}), but {q.rows} rows for {q.side} coefficients are at least "
-            f"{2 * sample_size(q.side)}: folds hardly differ in their Hessians."
-        ),
-        work=lambda q: (
-            f"A few iterations of {2 * q.folds + 2} passes over the data, for the fits and "
-            "the adjoints of all folds and the fit on all rows; where they become slow, one Gram "
-            f"matrix of the rows and {q.folds + 1} factors of {square(q.side)}."
-        ),
-    ),
-    Choice(
-        "all folds together, target by target, by factors of Gram matrices",
-        holds=lambda q: q.by_rows and has_factors(q) and q.banded and len(q.sets) > 1,
-        build=lambda q: _target_by_target(q),
-        why=lambda q: (
-            "Squares have the same Hessian everywhere but for the penalties, no penalty is shared "
-            f"by {len(q.sets)} sets of targets, and a factor of {square(q.columns)} is affordable."
-        ),
-        work=lambda q: _squares_work(q),
-    ),
-    Choice(
-        "all folds together, by factors of Gram matrices (banded ridge)",
-        holds=lambda q: q.by_rows and has_factors(q) and q.banded,
-        build=lambda q: _all_folds(BandedRidge, q, q.design),
-        why=lambda q: (
-            "Squares have the same Hessian everywhere but for the penalties, and a factor of "
-            f"{square(q.columns)} is affordable."
-        ),
-        work=lambda q: _squares_work(q),
-    ),
-    Choice(
-        "all folds together, by factors of the Hessian of each",
-        holds=lambda q: q.by_rows and has_factors(q) and all_outputs(q),
-        build=lambda q: _joint(q, q.design),
-        why=lambda q: (
-            f"There are {q.penalties} penalties, and factors of "
-            f"{square(q.columns * q.outputs)} are affordable: they give the second derivatives of "
-            "the criterion, too."
-        ),
-        work=lambda q: _newton_work(q, q.columns * q.outputs),
-    ),
-    Choice(
-        "all folds together, by passes with a sketch of the curvature",
-        holds=lambda q: q.partitioned and q.partitions.loss.convex,
-        build=lambda q: _sketched(q),
-        why=lambda q: (
-            f"The {q.partitions.n} rows are not in memory, and factors of "
-            f"{square(q.model.facts.side)} are expensive: a sample of the rows that is kept has "
-            "about their curvature."
-        ),
-        work=lambda q: (
-            f"A few reads of all rows, each of {2 * q.folds + 2} passes over the data: for "
-            "the fits and the adjoints of all folds and the fit on all rows."
-        ),
-    ),
-    Choice(
-        "each fold by itself, in units of its own",
-        holds=lambda q: q.together and not q.partitioned and q.one_penalty and q.weighted,
-        build=lambda q: _by_own_columns(q),
-        why=lambda q: (
-            "Each fold scales the columns by its own rows, and factors for all folds, of "
-            f"{square(q.side)}, are expensive."
-        ),
-    ),
-    Choice(
-        "each problem by itself",
-        holds=lambda q: True,
-        build=lambda q: _or_one_penalty(q, _each(q, q.known)),
-        why=lambda q: (
-            f"Factors for all folds together, of {square(q.side)}, are expensive, or of no use."
-            if q.together
-            else ""
-        ),
-    ),
-]
-
-ALONE: list[Choice[Single, Criterion]] = [
-    Choice(
-        "implicit differentiation, as precise as each step of the search asks",
-        holds=lambda s: s.question.by_steps,
-        build=lambda s: _by_steps(s),
-        why=lambda s: "The search takes steps of its own, each with its own tolerance.",
-        work=lambda s: _implicit_work(s),
-    ),
-    Choice(
-        "implicit differentiation by factors, with second derivatives",
-        holds=lambda s: s.has_hessian,
-        build=lambda s: _to_rounding(s, has_hessian=True),
-        why=lambda s: "The problem knows the second derivatives of its criterion.",
-        work=lambda s: _implicit_work(s),
-    ),
-    Choice(
-        "implicit differentiation by factors, to rounding",
-        holds=lambda s: s.one and s.chosen and to_rounding(s.problem),
-        build=lambda s: _to_rounding(s, has_hessian=False),
-        why=lambda s: "There is one hyperparameter, and solves by factors are cheap.",
-        work=lambda s: _implicit_work(s),
-    ),
-    Choice(
-        "a small space that gradients span (Galerkin)",
-        holds=lambda s: in_a_space(s.problem),
-        build=lambda s: _in_space(s),
-        why=lambda s: "With one penalty, a few directions of coefficients serve all its values.",
-        work=lambda s: f"At most {GROWTH} passes over the data for each fold; a scan takes none.",
-    ),
-    Choice(
-        "implicit differentiation",
-        holds=lambda s: True,
-        build=lambda s: _to_tolerance(s),
-        why=lambda s: (
-            f"There {'is' if s.one else 'are'} {counted(s.question.penalties, 'hyperparameter')}"
-            f", and {counted(int(s.problem.x0.size), 'coefficient')} for each fold."
-        ),
-        work=lambda s: _implicit_work(s),
-    ),
-]
-
-SOLVERS: list[Choice[Problem, LinearSolver]] = [
-    Choice(
-        "a Cholesky factor of the Hessian",
-        holds=lambda p: by_factors(p),
-        build=lambda p: linears.Cholesky(),
-        why=lambda p: f"{square(_side(p))} is small.",
-        work=lambda p: "Each step makes one factor.",
-    ),
-    Choice(
-        "conjugate gradients",
-        holds=lambda p: p.facts is None,
-        build=lambda p: linears.CG(),
-        why=lambda p: "products with the Hessian are what is known of it.",
-        work=lambda p: "Each iteration takes one product.",
-    ),
-    Choice(
-        "conjugate gradients",
-        holds=lambda p: _misleading_diagonal(p),
-        build=lambda p: linears.CG(5000),
-        why=lambda p: f"{square(_side(p))} is too large for a factor, and its diagonal of no use.",
-        work=lambda p: "Each iteration takes a pass over the data.",
-    ),
-    Choice(
-        "conjugate gradients, preconditioned by the diagonal",
-        holds=lambda p: True,
-        build=lambda p: linears.CG(5000, linears.jacobi),
-        why=lambda p: f"{square(_side(p))} is too large for a factor.",
-        work=lambda p: "Each iteration takes a pass over the data.",
-    ),
-]
-
-
-WITHOUT_FOLDS: list[Choice[OneFit, FoldedFits]] = [
-    Choice(
-        "one fit on all rows, by sums of squares and products",
-        holds=lambda o: o.by_sums and known_by_gram(o),
-        build=lambda o: FoldedFits.of_rows(o.model, cast(Risk, o.risk), sufficient=True),
-        why=lambda o: (
-            f"Squares of one target have all that is needed in a Gram matrix of {square(o.size)}: "
-            f"at most {o.rows} rows and {FEW}."
-        ),
-        work=lambda o: f"One factor of {square(o.size)}, and no pass over the data but the first.",
-    ),
-    Choice(
-        "one fit on all rows, by a factor of its Hessian",
-        holds=lambda o: decomposable(written_size(o)),
-        build=lambda o: FoldedFits.of_rows(o.model, cast(Risk, o.risk)),
-        why=lambda o: f"A factor of {square(written_size(o))} is affordable (up to {DECOMPOSED}).",
-        work=lambda o: (
-            "A few Newton steps, each of a pass over the data, one Gram matrix of the rows and one "
-            f"factor of {square(written_size(o))}, which gives the leverages too."
-        ),
-    ),
-]
-
-# Whether leave-one-out is by a decomposition.
-LEFT_OUT: list[Choice[LeftOutRows, bool]] = [
-    Choice(
-        "leave-one-out in closed form, by one eigendecomposition for every penalty",
-        holds=lambda r: r.one_penalty and decomposed_rows(r.rows, r.columns),
-        build=lambda r: True,
-        why=lambda r: (
-            f"There is one penalty, and a decomposition of {square(min(r.rows, r.columns))} is "
-            f"affordable (up to {DECOMPOSED})."
-        ),
-        work=lambda r: "A product of the rows with what is decomposed: about a pass over the data.",
-    ),
-    Choice(
-        "leave-one-out in closed form, by a factor of as many rows as there are (dual)",
-        holds=lambda r: r.columns > r.rows and r.penalised,
-        build=lambda r: False,
-        why=lambda r: f"{r.rows} rows are fewer than {r.columns} columns.",
-        work=lambda r: f"One Gram matrix and one factor of {square(r.rows)}.",
-    ),
-    Choice(
-        "leave-one-out in closed form, by a factor of the Gram matrix",
-        holds=lambda r: True,
-        build=lambda r: False,
-        why=lambda r: f"{r.columns} columns are what is factored, for {r.rows} rows.",
-        work=lambda r: f"One factor of {square(r.columns)}, and its product with the rows.",
-    ),
-]
-
-
-# ---- using them
 
 
 def plan(
@@ -549,22 +108,473 @@ def plan(
     if not known:
         raise InvalidInput("The list of problems is empty.")
     solving = inner, linear, n_jobs, curvature, risk
-    question = Question(known, several, by_steps, certificate, *solving)
-    return built(TABLE, question)
+    return _chosen(Question(known, several, by_steps, certificate, *solving))
 
 
-def built(table: Sequence[Choice[Q, Criterion]], asked: Q) -> Criterion:
-    """What the first row that holds makes, with what is to be said of it."""
-    choice = first(table, asked)
-    criterion, own = choice.build(asked), choice.told(asked)
-    criterion.chosen = own if criterion.chosen is None else own.over(criterion.chosen)
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Problems whose f are added, or one, and how the search goes: the arguments of `plan`."""
+
+    known: Sequence[Criterion | Problem]
+    several: bool
+    by_steps: bool = False
+    certificate: str = "auto"
+    inner: InnerSolver | None = None
+    linear: LinearSolver | None = None
+    n_jobs: int | None = None
+    curvature: Curvature | None = None
+    risk: Risk | None = None
+
+    @property
+    def chosen(self) -> bool:
+        """Whether solvers are to be chosen, and were not given."""
+        return self.inner is None and self.linear is None
+
+    @cached_property
+    def models(self) -> list[LinearModel]:
+        """Those problems that are linear models."""
+        return [own for own in self.known if isinstance(own, LinearModel)]
+
+    @property
+    def model(self) -> LinearModel:
+        """The first, for what all folds have in common."""
+        return self.models[0]
+
+    @cached_property
+    def together(self) -> bool:
+        """Whether they are convex linear models, of which one criterion may take all folds."""
+        if self.by_steps or not self.chosen or len(self.models) < len(self.known):
+            return False
+        return all(model.train.convex for model in self.models)
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether rows are in files, or on workers."""
+        return self.together and not self.model.in_memory
+
+    @cached_property
+    def design(self) -> RowwiseDesign | None:
+        """The rows of all folds; None where they have too little in common."""
+        return self.model.folded(self.models)
+
+    @property
+    def partitions(self) -> PartitionedDesign:
+        return cast(PartitionedDesign, self.design)
+
+    @cached_property
+    def preconditioners(self) -> dict[int, Precondition | None]:
+        """Those made so far, by the rows that they are made of."""
+        return {}
+
+    # ---- sizes
+
+    @property
+    def folds(self) -> int:
+        return len(self.models)
+
+    @property
+    def rows(self) -> int:
+        """Of all folds, which share them, training or held out."""
+        return int(self.model.facts.rows)
+
+    @property
+    def outputs(self) -> int:
+        return int(self.model.train.design.outputs)
+
+    @property
+    def side(self) -> int:
+        """Of the matrices that are factored, with one penalty: fewer of coefficients and rows."""
+        return int(min(self.model.facts.side, self.rows * self.outputs))
+
+    @cached_property
+    def columns(self) -> int:
+        """How many are left once wide groups are written in the span of the rows."""
+        return narrowed(self.model, self.rows if self.design is None else self.design.n)
+
+    # ---- penalties
+
+    @property
+    def penalties(self) -> int:
+        return int(np.size(self.known[0].lam0))
+
+    @cached_property
+    def one_penalty(self) -> bool:
+        """Whether one λ penalises all slopes, and nothing else does."""
+        return all(map(_one_ridge, self.models))
+
+    @cached_property
+    def quadratic(self) -> bool:
+        """Whether penalties are xᵀS(λ)x."""
+        return all(isinstance(model.penalty, QuadraticPenalty) for model in self.models)
+
+    @cached_property
+    def in_own_units(self) -> bool:
+        """Whether no basis serves all folds: that of wide groups needs penalties that are alike."""
+        n = self.partitions.n if self.partitioned else self.rows
+        return any(map(_weighted, self.models)) and bool(wide_groups(self.model, n))
+
+    # ---- for people
+
+    @property
+    def data(self) -> str:
+        number = counted(self.penalties, "hyperparameter")
+        if not self.models:
+            sizes = {own.x0.size for own in self.known if isinstance(own, Problem)}
+            each = f" of up to {counted(max(sizes), 'coefficient')}" if sizes else ""
+            return f"{counted(len(self.known), 'problem')}{each}, {number}"
+        outputs = f" × {self.outputs} outputs" if self.outputs > 1 else ""
+        columns = self.model.train.design.features
+        folds = counted(self.folds, "fold")
+        return f"{folds} of {self.rows} rows × {columns} columns{outputs}, {number}"
+
+    def said(self, criterion: C, name: str, why: str, work: str = "") -> C:
+        return said(criterion, Chosen(self.data, name, why, work))
+
+
+def said(criterion: C, own: Chosen) -> C:
+    """The criterion, with what is to be said of it, and of what it is made of."""
+    inside = criterion.chosen
+    if inside is not None:
+        why = " ".join(each for each in (own.why, inside.why) if each)
+        own = Chosen(own.data, f"{own.name}: {inside.name}", why, own.work or inside.work)
+    criterion.chosen = own
     return criterion
+
+
+# ---- folds of linear models
+
+
+def _chosen(q: Question) -> Criterion:
+    """Folds of linear models in one criterion, or each problem by itself."""
+    if q.curvature is not None or q.risk is not None:
+        name, why = "all folds together, with what was given", "A curvature or a risk was given."
+        return q.said(_given(q), name, why, _newton_work(q, q.side))
+    if q.partitioned and q.partitions.whole:
+        why = f"All {q.partitions.n} rows are few enough to be kept in memory."
+        return q.said(_on_sample(q), "rows brought into memory", why)
+    found = _folded(q) if q.together and not q.in_own_units else None
+    if found is not None:
+        return found
+    if q.partitioned:
+        return q.said(
+            SketchedCurvature(q.models, q.partitions, partial(_on_sample, q), q.several),
+            "all folds together, by passes with a sketch of the curvature",
+            f"The {q.partitions.n} rows are not in memory, and factors of "
+            f"{square(q.model.facts.side)} are expensive: a sample of the rows that is kept has "
+            "about their curvature.",
+            f"A few reads of all rows, each of {2 * q.folds + 2} passes over the data: for "
+            "the fits and the adjoints of all folds and the fit on all rows.",
+        )
+    criterion = _by_own_columns(q) if q.together else None
+    if criterion is None:
+        expensive = f"Factors for all folds together, of {square(q.side)}, are expensive, or of "
+        why = f"{expensive}no use." if q.together else ""
+        criterion = q.said(_alone(q), "each problem by itself", why)
+    if q.together and all(map(one_would_do, q.models)):
+        criterion.shared = lambda: _again(q, [with_one_penalty(model) for model in q.models])
+    return criterion
+
+
+def _folded(q: Question) -> Criterion | None:
+    """All folds in one criterion; None where what that takes is expensive, or of no use."""
+    if not q.model.train.row_by_row:
+        return _compared(q)
+    if q.one_penalty:
+        return _squares(q) if all(map(_squared, q.models)) else _one_penalty(q)
+    one = q.penalties == 1 and isinstance(q.model.penalty, Ridge)
+    if one or not q.quadratic or q.design is None or not _has_factors(q):
+        return None
+    return _several_penalties(q)
+
+
+def _compared(q: Question) -> Criterion | None:
+    """Of a loss that compares rows with each other."""
+    facts, columns = q.model.facts, narrowed(q.model, q.rows)
+    ridge = all(isinstance(model.penalty, Ridge) for model in q.models)
+    dual = ridge and columns > q.rows
+    design = CoupledDesign.of(q.models, dual) if q.quadratic else None
+    dense = not facts.sparse or storable(facts.rows, facts.size)  # what is formed of the rows is
+    if design is None or not dense or not factorable(q.rows if dual else columns):
+        return None
+    why = "The loss compares rows with each other"
+    if dual:
+        criterion = _all_folds(partial(FoldedFits, curvature=Woodbury()), q, design)
+        return q.said(
+            criterion,
+            "all folds together, by factors of as many rows as there are (dual)",
+            f"{why}; {q.rows} rows are fewer than the columns, "
+            f"and a factor of {square(q.rows)} is affordable (up to {FEW}).",
+            _newton_work(q, q.rows),
+        )
+    why += f", and a factor of {square(q.side)} is affordable (up to {FEW})."
+    return _by_newton(q, design, q.side, why)
+
+
+def _squares(q: Question) -> Criterion | None:
+    """Ridge regression with one penalty."""
+    if not all(map(_decomposed, q.models)) or q.design is None:
+        return None
+    return q.said(
+        _all_folds(Spectral, q, q.design),
+        "all folds together, by one eigendecomposition of each for every penalty",
+        "Squares have the same Hessian everywhere but for the one penalty, and a decomposition "
+        f"of {square(q.side)} is affordable (up to {DECOMPOSED}).",
+        f"One Gram matrix of the rows and {q.folds} decompositions of {square(q.side)} "
+        "at first; then no pass over the data, whatever the penalty.",
+    )
+
+
+def _decomposed(model: LinearModel) -> bool:
+    """Whether one decomposition of a fold of squares gives f for every λ."""
+    facts = model.facts
+    if not decomposable(min(facts.rows, facts.side)):
+        return False
+    # Rows are kept as arrays where they are wide, or judged by another loss.
+    long = facts.side <= facts.rows and type(model.test.loss) is Squared
+    return storable(facts.rows, facts.side) or long
+
+
+def _one_penalty(q: Question) -> Criterion | None:
+    """One penalty, and another loss than squares."""
+    side, products = q.model.facts.side, float(q.folds * q.rows * q.side**2)
+    if side > q.rows * q.outputs and not storable(q.rows, side):
+        return None
+    # Hessians are formed wherever a scan is; spread levels have no other way: no small space
+    # knows of them.
+    scanned = cheap(products)
+    spread = q.model.train.design.spread is not None and factorable(q.side)
+    shares = tall(q.rows, q.side) and factorable(q.side)
+    if not (scanned or spread or shares) or q.design is None:
+        return None
+    each = f"{counted(q.folds, 'fold')} × {q.rows} rows × {q.side}² = {about(products)} products"
+    each += " for the Hessians of all folds are"
+    if scanned:
+        why = f"{each} few (up to {about(CHEAP)}), so that the whole range of the penalty can be "
+        return _by_newton(q, q.design, q.side, f"{why}scanned.")
+    if spread:
+        why = f"Spread levels need factors, of {square(q.side)} (up to {FEW})."
+        return _by_newton(q, q.design, q.side, why)
+    return q.said(
+        _all_folds(SharedCurvature, q, q.design),
+        "all folds together, by iterations that share one Hessian",
+        f"{each} many (more than {about(CHEAP)}), but {q.rows} rows for {q.side} coefficients "
+        f"are at least {2 * sample_size(q.side)}: folds hardly differ in their Hessians.",
+        f"A few iterations of {2 * q.folds + 2} passes over the data, for the fits and "
+        "the adjoints of all folds and the fit on all rows; where they become slow, one Gram "
+        f"matrix of the rows and {q.folds + 1} factors of {square(q.side)}.",
+    )
+
+
+def _has_factors(q: Question) -> bool:
+    """Whether factors of all folds are affordable, for penalties that are quadratic forms."""
+    facts, features = q.model.facts, q.model.train.design.features
+    if q.columns == features:
+        return by_factors(q.model) or (factorable(facts.side) and facts.side <= facts.rows)
+    if facts.sparse and not storable(facts.rows, features):
+        return False
+    return factorable(facts.side // features * q.columns)
+
+
+def _several_penalties(q: Question) -> Criterion | None:
+    """Several penalties, with affordable factors."""
+    if _banded(q):
+        sets, squares = separable(q.model.groups), "Squares have the same Hessian everywhere but "
+        squares += "for the penalties,"
+        affordable = f"a factor of {square(q.columns)} is affordable."
+        work = (
+            f"One Gram matrix of the rows at first; then {counted(q.folds, 'factor')} of "
+            f"{square(q.columns)} and no pass over the data."
+        )
+        if len(sets) == 1:
+            criterion: Criterion = _all_folds(BandedRidge, q, q.design)
+            name = "all folds together, by factors of Gram matrices (banded ridge)"
+            return q.said(criterion, name, f"{squares} and {affordable}", work)
+        whole = BandedRidge(q.models, cast(Any, q.design), partial(_alone, q), q.several)
+        criterion = Separable(whole, q.model.groups, sets, q.n_jobs)
+        criterion.at_once = None if q.partitioned else q.n_jobs
+        name = "all folds together, target by target, by factors of Gram matrices"
+        why = f"{squares} no penalty is shared by {len(sets)} sets of targets, and {affordable}"
+        return q.said(criterion, name, why, work)
+    # The matrix of all outputs of squares is to be small, too; other losses form it anyway.
+    size = q.columns * q.outputs
+    if q.model.train.quadratic and q.outputs > 1 and not factorable(size):
+        return None
+    why = f"There are {q.penalties} penalties, and factors of {square(size)} are affordable: they "
+    return _by_newton(q, q.design, size, f"{why}give the second derivatives of the criterion, too.")
+
+
+def _banded(q: Question) -> bool:
+    """Whether these are ridge regressions, whose targets have bands of columns alike."""
+    ridge = all(isinstance(model.penalty, Ridge) for model in q.models)
+    if not ridge or not all(map(_squared, q.models)):
+        return False
+    judged = all(type(model.test.loss) is Squared for model in q.models)
+    return judged and by_columns(q.model.groups, separable(q.model.groups))
+
+
+def _all_folds(kind: Callable[..., C], q: Question, design: FoldedDesign | None) -> C:
+    criterion = kind(q.models, design, partial(_alone, q), q.several)
+    if not q.one_penalty and not q.partitioned:
+        criterion.at_once = q.n_jobs
+    return criterion
+
+
+def _by_newton(q: Question, design: FoldedDesign | None, size: int, why: str) -> Criterion:
+    """By factors of so many coefficients; on a sample first, where rows are not in memory."""
+    criterion = _all_folds(FoldedFits, q, design)
+    if q.partitioned:
+        criterion.surrogate = partial(_on_sample, q)
+    name = "all folds together, by factors of the Hessian of each"
+    return q.said(criterion, name, why, _newton_work(q, size))
+
+
+def _newton_work(q: Question, size: int) -> str:
+    """What Newton's method for all folds takes, by factors of so many coefficients."""
+    passes, factors = f"{counted(q.folds, 'pass')} over the data", counted(q.folds, "factor")
+    made = f"as many Gram matrices of the rows and {factors} of {square(size)}"
+    by_rows = q.together and not q.in_own_units and q.model.train.row_by_row
+    if by_rows and not cheap(q.folds * q.rows * size**2):
+        return f"A few steps, each of {passes}; {made} where these have become slow."
+    return f"A few Newton steps, each of {passes}, {made}; the adjoints by the same."
+
+
+def _given(q: Question) -> Criterion:
+    """The fits of all folds with a curvature or a risk of somebody's own."""
+    design: FoldedDesign | None = None
+    if q.models and q.quadratic and len(q.models) == len(q.known):
+        by_rows = q.model.train.row_by_row
+        design = q.design if by_rows else CoupledDesign.of(q.models)
+    if design is None:
+        raise InvalidInput(
+            "curvature= and risk= are for folds of one linear model that share their rows, with a "
+            "quadratic penalty: such as hoag.models.folds makes."
+        )
+    if q.risk is None or q.risk.of_folds:
+        return FoldedFits(q.models, design, partial(_alone, q), q.several, q.curvature, q.risk)
+    if q.folds > 1:
+        raise InvalidInput(
+            f"{type(q.risk).__name__} is of one fit on all rows: give one problem, and not "
+            f"{q.folds} folds."
+        )
+    return FoldedFits.of_rows(q.model, q.risk, curvature=q.curvature)
+
+
+def _again(q: Question, models: Sequence[LinearModel]) -> Criterion:
+    """What is chosen for other models in the place of these."""
+    return plan(models if q.several else models[0], n_jobs=q.n_jobs)
+
+
+def _on_sample(q: Question) -> Criterion:
+    """The same folds on the rows that are kept in memory."""
+    return _again(q, sample_models(q.partitions, q.models))
+
+
+def _by_own_columns(q: Question) -> Criterion | None:
+    """Each fold by itself, its columns in units in which it penalises them alike.
+
+    What is done to all folds together needs penalties that treat directions alike: the span of few
+    rows, a space that gradients span.
+    """
+    if q.in_own_units:
+        why = "groups of more columns than rows have a basis in which they are alike in one fold "
+        why += "only."
+    elif q.one_penalty and any(map(_weighted, q.models)):
+        why = f"factors for all folds, of {square(q.side)}, are expensive."
+    else:
+        return None
+    parts = [Rescaled(plan(own), scale) for own, scale in map(unweighted, q.models)]
+    why = f"Each fold scales the columns by its own rows, and {why}"
+    return q.said(_added(q, parts), "each fold by itself, in units of its own", why)
+
+
+# ---- one problem by itself
+
+
+def _alone(q: Question, known: Sequence[Criterion | Problem] | None = None) -> Criterion:
+    """Each problem by itself: those of the question, or others in their place."""
+    q = q if known is None else replace(q, known=known)
+    parts = [own if isinstance(own, Criterion) else _by_itself(q, own) for own in q.known]
+    return _added(q, parts)
+
+
+def _added(q: Question, parts: Sequence[Criterion]) -> Criterion:
+    if not q.several:
+        return parts[0]
+    total = Sum(parts, q.n_jobs)
+    total.chosen = parts[0].chosen
+    return total
+
+
+def _by_itself(q: Question, problem: Problem) -> Criterion:
+    """One of the problems."""
+    one, facts = np.size(problem.lam0) == 1, problem.facts
+    inner, linear = solvers(problem) if q.chosen else (q.inner, q.linear)
+    how = partial(Implicit, problem, inner, linear)
+    work = "The solvers are those that were given."
+    if q.chosen:
+        work = f"The fit and the adjoint of each fold by {_linear_solver(problem)[1]}"
+    if q.by_steps:
+        measured, bound = q.certificate != "none", q.certificate == "bound"
+        refined = measured and q.chosen and by_factors(problem)  # for a back-substitution or two
+        return q.said(
+            how(certificate=measured, corrected=refined, bound=bound),
+            "implicit differentiation, as precise as each step of the search asks",
+            "The search takes steps of its own, each with its own tolerance.",
+            work,
+        )
+    has_hessian = q.chosen and facts is not None and facts.has_hessian
+    if has_hessian or (one and q.chosen and to_rounding(problem)):
+        # A few long steps gain nothing from the secant of the solutions: they spare its memory.
+        exact = how(certificate=False, extrapolate=False, exact=True, has_hessian=has_hessian)
+        ends, why = "to rounding", "There is one hyperparameter, and solves by factors are cheap."
+        if has_hessian:
+            ends = "with second derivatives"
+            why = "The problem knows the second derivatives of its criterion."
+        return q.said(exact, f"implicit differentiation by factors, {ends}", why, work)
+    # For several λ, errors are measured at the end only, for that takes more than all the rest.
+    plain = partial(how, certificate=one, corrected=one, by_distance=one, bound=False)
+    if isinstance(problem, LinearModel) and _in_a_space(problem):
+        return q.said(
+            _in_space(q, problem, plain(extrapolate=False)),
+            "a small space that gradients span (Galerkin)",
+            "With one penalty, a few directions of coefficients serve all its values.",
+            f"At most {GROWTH} passes over the data for each fold; a scan takes none.",
+        )
+    return q.said(
+        plain(extrapolate=one),
+        "implicit differentiation",
+        f"There {'is' if one else 'are'} {counted(q.penalties, 'hyperparameter')}"
+        f", and {counted(int(problem.x0.size), 'coefficient')} for each fold.",
+        work,
+    )
+
+
+def _in_a_space(model: LinearModel) -> bool:
+    """Whether a small space that gradients span serves every λ: the images of all rows are kept."""
+    simple = model.train.row_by_row and model.train.design.spread is None
+    return model.in_memory and model.one_penalty and model.train.convex and simple
+
+
+def _in_space(q: Question, model: LinearModel, plain: Implicit) -> Criterion:
+    """With a preconditioner for each set of rows: the first fold on them that asks pays for it."""
+    rows, known, setup = model.train.design.rows, q.preconditioners, 0.0
+    if id(rows) not in known:
+        others = [m.train.weights for m in q.models if m.train.design.rows is rows]
+        known[id(rows)] = preconditioner(rows, np.max(others, axis=0))
+        setup = setup_passes(rows, model.train.design.outputs)
+    precondition = known[id(rows)]
+    if precondition is not None and q.chosen and not by_factors(model):
+        plain.linear = linears.CG(5000, partial(by_gram, precondition))
+        plain.inner = inners.Newton(plain.linear)
+    return Galerkin(plain, precondition, setup)
+
+
+# ---- solvers
 
 
 def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     """The inner and the linear solver for a problem of this size and kind."""
-    linear: Any = first(SOLVERS, problem).build(problem)
-    facts = problem.facts
+    linear, facts = _linear_solver(problem)[0], problem.facts
     if facts is None:
         return problem.inner or inners.Newton(), linear
     if not facts.convex:
@@ -581,190 +591,138 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     return inners.Continued(newton) if problem.softened() is not None else newton, linear
 
 
+def _linear_solver(problem: Problem) -> tuple[LinearSolver, str]:
+    """What solves its linear systems, and a sentence about it."""
+    facts = problem.facts
+    if facts is None:
+        why = "products with the Hessian are what is known of it."
+        return linears.CG(), f"conjugate gradients: {why} Each iteration takes one product."
+    side = square(facts.side)
+    if by_factors(problem):
+        why = f"{side} is small. Each step makes one factor."
+        return linears.Cholesky(), f"a Cholesky factor of the Hessian: {why}"
+    large, takes = f"{side} is too large for a factor", "Each iteration takes a pass over the data."
+    # Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads.
+    if facts.products or (facts.sparse and np.size(problem.lam0) == 1):
+        why = f"{large}, and its diagonal of no use. {takes}"
+        return linears.CG(5000), f"conjugate gradients: {why}"
+    preconditioned = f"conjugate gradients, preconditioned by the diagonal: {large}. {takes}"
+    return linears.CG(5000, linears.jacobi), preconditioned
+
+
 def in_memory(problem: Problem) -> Problem:
     """The problem on rows that were brought into memory, where these are all of them."""
     return problem.brought() if isinstance(problem, LinearModel) else problem
 
 
-# ---- what is built
+# ---- without folds
 
 
-def _each(q: Question, known: Sequence[Criterion | Problem]) -> Criterion:
-    """Each problem by itself."""
-    bends = Preconditioners([own for own in known if isinstance(own, LinearModel)])
-    one = partial(Single, question=q, preconditioners=bends)
-    return _added(
-        q, [own if isinstance(own, Criterion) else built(ALONE, one(own)) for own in known]
-    )
+def of_one_fit(problem: LinearModel, risk: Risk) -> FoldedFits:
+    """By the sufficient statistics of squares where these are affordable, else by the rows."""
+    train, design = problem.train, problem.train.design
+    number = counted(int(np.size(problem.lam0)), "hyperparameter")
+    data = f"{design.n} rows × {design.features} columns, none held out, {number}"
+    squares, size = isinstance(train.loss, Squared) and design.outputs == 1, int(design.size)
+    # A few sums over rows are all that the risk sees, and a Gram matrix has them.
+    if not risk.sees_rows and squares and factorable(size) and size <= design.n:
+        name, side = "one fit on all rows, by sums of squares and products", square(size)
+        why = f"Squares of one target have all that is needed in a Gram matrix of {side}: "
+        why += f"at most {design.n} rows and {FEW}."
+        work = f"One factor of {side}, and no pass over the data but the first."
+        own = Chosen(data, name, why, work)
+        return said(FoldedFits.of_rows(problem, risk, sufficient=True), own)
+    side = square(written_size(problem))
+    why = f"A factor of {side} is affordable (up to {DECOMPOSED})."
+    work = "A few Newton steps, each of a pass over the data, one Gram matrix of the rows and one "
+    work += f"factor of {side}, which gives the leverages too."
+    own = Chosen(data, "one fit on all rows, by a factor of its Hessian", why, work)
+    return said(FoldedFits.of_rows(problem, risk), own)
 
 
-def _added(q: Question, parts: Sequence[Criterion]) -> Criterion:
-    if not q.several:
-        return parts[0]
-    total = Sum(parts, q.n_jobs)
-    total.chosen = parts[0].chosen
-    return total
+def written_size(problem: LinearModel) -> int:
+    """How many slopes are left, in the span of the rows where these may be an array."""
+    design = problem.train.design
+    if not storable(design.n, design.features):
+        return int(design.slopes)
+    return int(narrowed(problem, design.n) * design.outputs)
 
 
-def _again(q: Question, models: Sequence[LinearModel]) -> Criterion:
-    """What is chosen for other models in the place of these."""
-    return plan(models if q.several else models[0], n_jobs=q.n_jobs)
-
-
-def on_sample(q: Question) -> Criterion:
-    """The same folds on the rows that are kept in memory."""
-    return _again(q, sample_models(q.partitions, q.models))
-
-
-def _or_one_penalty(q: Question, criterion: Criterion) -> Criterion:
-    """The same, told how to be one of a single λ, where several reach all slopes."""
-    if q.one_would_do and not q.partitioned:
-        criterion.shared = lambda: _again(q, [with_one_penalty(model) for model in q.models])
-    return criterion
-
-
-def _all_folds(kind: Callable[..., C], q: Question, design: FoldedDesign | None) -> C:
-    criterion = kind(q.models, design, partial(_each, q), q.several)
-    if not q.one_penalty and not q.partitioned:
-        criterion.at_once = q.n_jobs
-    return criterion
-
-
-def _given(q: Question) -> Criterion:
-    """The fits of all folds with a curvature or a risk of somebody's own."""
-    design: FoldedDesign | None = None
-    if q.models and q.quadratic and len(q.models) == len(q.known):
-        by_rows = q.model.train.row_by_row
-        design = q.design if by_rows else CoupledDesign.of(q.models)
-    if design is None:
-        raise InvalidInput(
-            "curvature= and risk= are for folds of one linear model that share their rows, with a "
-            "quadratic penalty: such as hoag.models.folds makes."
+def left_out(rows: int, columns: int, penalty: Ridge) -> tuple[bool, Chosen]:
+    """Whether leave-one-out of a ridge regression is by a decomposition, and what is to be said."""
+    number = counted(penalty.n_lam, "hyperparameter")
+    own = partial(Chosen, f"{rows} rows, each left out once, × {columns} columns, {number}")
+    by, small = "leave-one-out in closed form, by", square(min(rows, columns))
+    if penalty.isotropic(penalty.groups.size) and decomposed_rows(rows, columns):
+        return True, own(
+            f"{by} one eigendecomposition for every penalty",
+            f"There is one penalty, and a decomposition of {small} is affordable (up to "
+            f"{DECOMPOSED}).",
+            "A product of the rows with what is decomposed: about a pass over the data.",
         )
-    if q.risk is None or q.risk.of_folds:
-        return FoldedFits(q.models, design, partial(_each, q), q.several, q.curvature, q.risk)
-    if q.folds > 1:
-        raise InvalidInput(
-            f"{type(q.risk).__name__} is of one fit on all rows: give one problem, and not "
-            f"{q.folds} folds."
-        )
-    return FoldedFits.of_rows(q.model, q.risk, curvature=q.curvature)
+    if columns > rows and np.all(penalty.groups >= 0):
+        name = f"{by} a factor of as many rows as there are (dual)"
+        why = f"{rows} rows are fewer than {columns} columns."
+        return False, own(name, why, f"One Gram matrix and one factor of {small}.")
+    name = f"{by} a factor of the Gram matrix"
+    why = f"{columns} columns are what is factored, for {rows} rows."
+    work = f"One factor of {square(columns)}, and its product with the rows."
+    return False, own(name, why, work)
 
 
-def _joint(q: Question, design: FoldedDesign | None) -> Criterion:
-    """With a search on a sample first, where the rows are not in memory."""
-    criterion = _all_folds(FoldedFits, q, design)
-    if q.partitioned:
-        criterion.surrogate = partial(on_sample, q)
-    return criterion
+def decomposed_rows(rows: int, columns: int) -> bool:
+    """Whether rows that are left out one by one can be decomposed, and held as an array."""
+    return decomposable(min(rows, columns)) and storable(rows, columns)
 
 
-def _sketched(q: Question) -> Criterion:
-    return SketchedCurvature(q.models, q.partitions, partial(on_sample, q), q.several)
+# ---- what one model is
 
 
-def _target_by_target(q: Question) -> Criterion:
-    whole = BandedRidge(q.models, cast(Any, q.design), partial(_each, q), q.several)
-    found = Separable(whole, q.model.groups, q.sets, q.n_jobs)
-    found.at_once = None if q.partitioned else q.n_jobs
-    return found
+def _squared(model: LinearModel) -> bool:
+    return type(model.train.loss) is Squared
 
 
-def _by_own_columns(q: Question) -> Criterion:
-    """Each fold by itself, its columns in units in which it penalises them alike.
-
-    What is done to all folds together needs penalties that treat directions alike: the span of few
-    rows, a space that gradients span.
-    """
-    turned = map(unweighted, q.models)
-    parts = [Rescaled(plan(own), scale) for own, scale in turned]
-    return _or_one_penalty(q, _added(q, parts))
+def _weighted(model: LinearModel) -> bool:
+    """Whether it weighs its ridge penalty in a way of its own."""
+    return isinstance(model.penalty, Ridge) and model.penalty.weighted
 
 
-def _by_steps(s: Single) -> Criterion:
-    certificate = s.question.certificate
-    measured, bound = certificate != "none", certificate == "bound"
-    refined = measured and s.chosen and by_factors(s.problem)  # for a back-substitution or two
-    how = partial(Implicit, s.problem, certificate=measured, corrected=refined, bound=bound)
-    return how(*s.solvers)
+def _one_ridge(model: LinearModel) -> bool:
+    penalty, slopes = model.penalty, model.train.design.slopes
+    return isinstance(penalty, Ridge) and penalty.floor == 0.0 and penalty.shared(slopes)
 
 
-def _to_rounding(s: Single, has_hessian: bool) -> Criterion:
-    # A few long steps gain nothing from the secant of the solutions, and do without its memory.
-    how = partial(Implicit, s.problem, certificate=False, extrapolate=False, exact=True)
-    return how(*s.solvers, has_hessian=has_hessian)
+def one_would_do(model: LinearModel) -> bool:
+    """Whether several ridge penalties reach all slopes, so that one might."""
+    penalty = model.penalty
+    if not isinstance(penalty, Ridge) or penalty.n_lam == 1:
+        return False
+    return bool(np.all(penalty.groups[: model.train.design.slopes] >= 0))
 
 
-def _to_tolerance(s: Single) -> Implicit:
-    """For several λ, errors are measured at the end only, for that takes more than all the rest."""
-    how = partial(Implicit, s.problem, certificate=s.one, corrected=s.one, by_distance=s.one)
-    return how(*s.solvers, bound=False, extrapolate=s.one and not in_a_space(s.problem))
+def with_one_penalty(model: LinearModel) -> LinearModel:
+    """The same model with one λ for all slopes."""
+    penalty = cast(Ridge, model.penalty)
+    one = penalty.with_groups(np.minimum(penalty.groups, 0))
+    return model.with_penalty(one)
 
 
-def _in_space(s: Single) -> Criterion:
-    bend, setup = s.preconditioners.of(cast(LinearModel, s.problem))
-    plain = _to_tolerance(s)
-    if bend is not None and s.chosen and not by_factors(s.problem):
-        plain.linear = linears.CG(5000, partial(by_gram, bend))
-        plain.inner = inners.Newton(plain.linear)
-    return Galerkin(plain, bend, setup)
+# ---- numbers in sentences
 
 
-def _misleading_diagonal(problem: Problem) -> bool:
-    """Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads."""
-    facts = cast(Facts, problem.facts)
-    return facts.products or (facts.sparse and np.size(problem.lam0) == 1)
+def about(number: float) -> str:
+    """22, 4500, 3.1e7, 3e8."""
+    if number < 1e5:
+        return f"{number:.0f}"
+    return f"{number:.1e}".replace("e+0", "e").replace("e+", "e").replace(".0e", "e")
 
 
-class Preconditioners:
-    """One for each set of rows, for all folds on them; the first fold that asks pays for it."""
-
-    def __init__(self, models: Sequence[LinearModel]) -> None:
-        self._models = models
-        self._known: dict[int, Precondition | None] = {}
-
-    def of(self, model: LinearModel) -> tuple[Precondition | None, float]:
-        """The preconditioner, and what it cost in passes."""
-        rows, outputs = model.train.design.rows, model.train.design.outputs
-        if id(rows) in self._known:
-            return self._known[id(rows)], 0.0
-        others = [m.train.weights for m in self._models if m.train.design.rows is rows]
-        found = self._known[id(rows)] = preconditioner(rows, np.max(others, axis=0))
-        return found, setup_passes(rows, outputs)
+def square(size: int) -> str:
+    return f"{size} × {size}"
 
 
-# ---- what is said
-
-
-def _side(problem: Problem) -> int:
-    return cast(Facts, problem.facts).side
-
-
-def _products(q: Question) -> str:
-    """How many products of numbers the Hessians of all folds take."""
-    factors = f"{counted(q.folds, 'fold')} × {q.rows} rows × {q.side}²"
-    return f"{factors} = {about(q.products)} products"
-
-
-def _newton_work(q: Question, size: int) -> str:
-    """What Newton's method for all folds takes, by factors of so many coefficients."""
-    passes, factors = f"{counted(q.folds, 'pass')} over the data", counted(q.folds, "factor")
-    made = f"as many Gram matrices of the rows and {factors} of {square(size)}"
-    if q.by_rows and not cheap(q.folds * q.rows * size**2):
-        return f"A few steps, each of {passes}; {made} where these have become slow."
-    return f"A few Newton steps, each of {passes}, {made}; the adjoints by the same."
-
-
-def _squares_work(q: Question) -> str:
-    return (
-        f"One Gram matrix of the rows at first; then {counted(q.folds, 'factor')} of "
-        f"{square(q.columns)} and no pass over the data."
-    )
-
-
-def _implicit_work(s: Single) -> str:
-    if not s.chosen:
-        return "The solvers are those that were given."
-    solver = first(SOLVERS, s.problem)
-    each = "The fit and the adjoint of each fold"
-    return f"{each} by {solver.name}: {solver.why(s.problem)} {solver.work(s.problem)}"
+def counted(number: int, what: str) -> str:
+    """1 fold, 5 folds, 5 passes."""
+    if number == 1:
+        return f"1 {what}"
+    return f"{number} {what}es" if what.endswith("s") else f"{number} {what}s"

@@ -9,7 +9,6 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
 from hoag._criteria.affordable import decomposable
-from hoag._criteria.facts import OneFit, one_would_do, with_one_penalty
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.log_det import LogDet
 from hoag._criteria.marginal import MarginalLikelihood
@@ -23,7 +22,7 @@ from hoag._criteria.risks import (
     InformationOfSquares,
     Risk,
 )
-from hoag._criteria.select import WITHOUT_FOLDS, first, written_size
+from hoag._criteria.select import of_one_fit, one_would_do, with_one_penalty, written_size
 from hoag._glm.losses import LogLink, Loss, Offset, Ordinal, Squared
 from hoag._glm.losses.ordinal import alone_in_class
 from hoag._glm.model import LinearModel
@@ -77,31 +76,17 @@ def without_folds(
         raise InvalidInput(
             "The loss is no sum over rows, of which one could be left out: use folds."
         )
-    affordable(problem, word)
-    risk = _marginal(problem, unit) if word == "reml" else _risk(problem, word, noise, unit)
-    criterion = of_one_fit(problem, risk)
-    if one_would_do(problem) and not criterion.traits.has_hessian:
-        criterion.shared = partial(of_one_fit, with_one_penalty(problem), risk)
-    return criterion
-
-
-def of_one_fit(problem: LinearModel, risk: Risk) -> FoldedFits:
-    """By the sufficient statistics of squares where these are affordable, else by the rows."""
-    asked = OneFit(problem, risk)
-    choice = first(WITHOUT_FOLDS, asked)
-    criterion = choice.build(asked)
-    criterion.chosen = choice.told(asked)
-    return criterion
-
-
-def affordable(problem: LinearModel, word: str) -> None:
-    """Refuses more coefficients than a factor of ∇²₁h can be made for."""
-    size = written_size(OneFit(problem))
+    size = written_size(problem)
     if not decomposable(size):
         raise InvalidInput(
             f"{word!r} needs a factor of the Hessian, which is too expensive for {size} "
             "coefficients: use folds, cv=5."
         )
+    risk = _marginal(problem, unit) if word == "reml" else _risk(problem, word, noise, unit)
+    criterion = of_one_fit(problem, risk)
+    if one_would_do(problem) and not criterion.traits.has_hessian:
+        criterion.shared = partial(of_one_fit, with_one_penalty(problem), risk)
+    return criterion
 
 
 def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
