@@ -267,8 +267,10 @@ def _chosen(q: Question) -> Criterion:
         )
     criterion = _by_own_columns(q) if q.together else None
     if criterion is None:
-        expensive = f"Factors for all folds together, of {square(q.side)}, are expensive, or of "
-        why = f"{expensive}no use." if q.together else ""
+        why = ""
+        if q.together:
+            why = f"Factors for all folds together, of {square(q.side)}, are expensive, or of no "
+            why += "use."
         criterion = q.said(_alone(q), "each problem by itself", why)
     if q.together and all(map(one_would_do, q.models)):
         criterion.shared = lambda: _again(q, [with_one_penalty(model) for model in q.models])
