@@ -203,8 +203,6 @@ AFFORDABLE = {"FEW", "DIRECT", "DIRECT_WIDE", "CHEAP", "DECOMPOSED", "SAMPLE", "
 ASKING = {
     ("_criteria/folds.py", "Criterion"),  # what may be added
     ("_criteria/shared_curvature.py", "CellCurvature"),  # asserted
-    ("_criteria/sketched.py", "Sampled"),  # a warm start of that name
-    ("_criteria/wrapped.py", "Wrapped"),
 }
 
 

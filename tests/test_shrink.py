@@ -12,9 +12,7 @@ from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 import hoag
 from hoag._core.errors import InvalidInput
-from hoag._criteria.affine import Affine, Loads
-from hoag._criteria.shrunk import Shrunk
-from hoag._criteria.wrapped import unwrapped
+from hoag._criteria.wrapped import Affine, Loads, Shrunk
 from hoag._glm.chunks import Gathered
 from hoag.estimators.shrinkage import put_aside
 from hoag.penalties import from_features
@@ -101,7 +99,7 @@ def test_what_is_added_is_taken_off_again():
     assert plain.value == pytest.approx(own.value, rel=1e-12)
     np.testing.assert_allclose(plain.grad, own.grad, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(plain.hessian, own.hessian, rtol=1e-9, atol=1e-8)
-    assert unwrapped(criterion, found)[0] is inner
+    assert criterion.within(found).value == pytest.approx(own.value, rel=1e-12)
     places = np.tile(np.linspace(-2, 2, 5), (p, 1)) + lam[:, None]
     along, _ = criterion.profile(found, places)
     for j in range(p):

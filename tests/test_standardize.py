@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hoag
 from hoag import InvalidInput, glm, testing
-from hoag._criteria.rescaled import Rescaled
+from hoag._criteria.wrapped import Rescaled
 from hoag._data.statistics import MeanSquares
 from hoag._glm.folds import linear_folds
 from hoag._glm.scaled_rows import ScaledRows

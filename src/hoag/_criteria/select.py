@@ -41,12 +41,12 @@ from hoag._criteria.fits import FoldedFits
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import GROWTH, Galerkin
 from hoag._criteria.implicit import Implicit
-from hoag._criteria.rescaled import Rescaled, unweighted
 from hoag._criteria.ridge_folds import BandedRidge, Spectral
 from hoag._criteria.risks import Risk
 from hoag._criteria.separable import Separable, by_columns
 from hoag._criteria.shared_curvature import SharedCurvature
 from hoag._criteria.sketched import SketchedCurvature
+from hoag._criteria.wrapped import Rescaled, unweighted
 from hoag._glm.basis import FEW, Precondition, preconditioner, setup_passes
 from hoag._glm.coupled import CoupledDesign
 from hoag._glm.design import FoldedDesign, RowwiseDesign

@@ -20,8 +20,8 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result
-from hoag._criteria.affine import Loads
 from hoag._criteria.base import REFIT_TOL, Criterion
+from hoag._criteria.wrapped import Loads
 from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.folds import linear_folds

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._criteria.affine import Affine, Loads
 from hoag._criteria.base import Criterion
+from hoag._criteria.wrapped import Affine, Loads
 from hoag._glm.groups import Penalties
 from hoag._glm.targets import Target
 from hoag.estimators.sharing import Groups, Moved, Shares, Sizes, Structure

@@ -18,7 +18,6 @@ from hoag._criteria.risks import (
     Risk,
 )
 from hoag._criteria.without_folds import without_folds
-from hoag._criteria.wrapped import unwrapped
 from hoag._glm.folds import linear_folds
 from hoag._glm.targets import Target
 from hoag.estimators.task import Task
@@ -57,7 +56,9 @@ def scored_task(
         return kept, estimator._from_predictor(np.asarray(z * u.y_scale + u.y_mean))
 
     def degrees(found: Evaluation) -> float:
-        return float(criterion.degrees(unwrapped(moved.criterion, found)[1]))
+        while found.parts:  # of what wraps the criterion
+            (found,) = found.parts
+        return float(criterion.degrees(found))
 
     per_row, log_of = _units(criterion.risk, estimator, u, target)
     return Task(

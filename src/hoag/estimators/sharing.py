@@ -21,8 +21,8 @@ from scipy.special import expit
 from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
-from hoag._criteria.affine import Loads
 from hoag._criteria.base import Criterion
+from hoag._criteria.wrapped import Loads
 from hoag._glm.folds import FREE
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.losses import Multinomial

@@ -29,9 +29,8 @@ from hoag._core.domain import Box
 from hoag._core.errors import InnerProblemError, InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Result, Status
-from hoag._criteria.affine import Affine, Loads
 from hoag._criteria.base import Criterion, Traits
-from hoag._criteria.shrunk import Shrunk
+from hoag._criteria.wrapped import Affine, Loads, Shrunk
 from hoag.estimators.task import Task
 from hoag.optimize import Auto, Search
 from hoag.optimize.asks import ACCURACY, Evaluate, Steps
