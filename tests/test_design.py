@@ -202,7 +202,6 @@ AFFORDABLE = {"FEW", "DIRECT", "DIRECT_WIDE", "CHEAP", "DECOMPOSED", "SAMPLE", "
 # Classes of criteria that are asked for outside of `select`.
 ASKING = {
     ("_criteria/folds.py", "Criterion"),  # what may be added
-    ("_criteria/shared_curvature.py", "CellCurvature"),  # asserted
 }
 
 

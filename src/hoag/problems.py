@@ -147,6 +147,10 @@ class Problem(ABC):
         """The same with a softer loss to fit by (`ScalarLoss.softer`), where there is one."""
         return None
 
+    def brought(self) -> Problem:
+        """The same on rows in memory, where memory has them all."""
+        return self
+
     def values(self, lams: Sequence[Array]) -> Array | None:
         """f at many λ, exact, where they take less work together; None where they do not."""
         return None

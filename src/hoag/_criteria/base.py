@@ -218,9 +218,7 @@ class Criterion(ABC):
         ‖∇₁h‖ ≤ tol, from what the parts have found; but by factors, where these are cheap, from 0
         and to rounding, so that what is left of the parts' errors does not show.
         """
-        from hoag._criteria.select import in_memory  # which knows all criteria
-
-        return self._refit(in_memory(problem), [self.rebind(found)], tol)
+        return self._refit(problem.brought(), [self.rebind(found)], tol)
 
     def _refit(
         self, problem: Problem, parts: Sequence[Evaluation], tol: float
@@ -268,6 +266,24 @@ class Criterion(ABC):
 
     def _on_sample(self, rows: int, seed: int) -> Criterion:
         raise InvalidInput(f"{type(self).__name__} cannot be evaluated on a sample of its rows.")
+
+
+class OfProblem(Criterion):
+    """A criterion of one problem, which says where λ begins, and how steep g is."""
+
+    problem: Problem
+
+    @property
+    def lam0(self) -> Array:
+        return self.problem.lam0
+
+    @property
+    def stands_on(self) -> Problem:
+        return self.problem
+
+    def outer_lipschitz(self) -> tuple[float, Cost]:
+        counted = Counted(self.problem)
+        return float(self.problem.outer_lipschitz()), counted.cost
 
 
 def unsolved(decrement: float, size: float) -> float:

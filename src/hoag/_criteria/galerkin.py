@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from hoag._core import clock
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
-from hoag._criteria.base import SETTLED, SPACING, Criterion, Traits
+from hoag._criteria.base import SETTLED, SPACING, OfProblem, Traits
 from hoag._criteria.implicit import Implicit, Warm
 from hoag._criteria.reduced import MOST, Reduced
 from hoag._glm.basis import Precondition
@@ -27,8 +27,6 @@ from hoag._glm.model import LinearModel
 from hoag.inner import InnerSolver
 from hoag.linear import Cholesky
 from hoag.problems import Counted, Problem
-
-T = TypeVar("T")
 
 # An evaluation begins with so many directions where there are none yet, and adds at most so many:
 # the search may rather move on with what it knows.
@@ -38,7 +36,7 @@ FIRST, GROWTH = 4, 3
 LAST = 5 * MOST
 
 
-class Galerkin(Criterion):
+class Galerkin(OfProblem):
     """f(λ) and p at x in a growing space, for a linear model with one penalty.
 
     With p, directions are added until its error is at most ε, at most GROWTH of them; without,
@@ -54,18 +52,11 @@ class Galerkin(Criterion):
         self, implicit: Implicit, precondition: Precondition | None = None, setup: float = 0.0
     ) -> None:
         self.implicit, self.precondition, self.setup = implicit, precondition, setup
-        self.problem = cast(LinearModel, implicit.problem)
-
-    @property
-    def lam0(self) -> Array:
-        return self.problem.lam0
+        self.problem: LinearModel = cast(LinearModel, implicit.problem)
 
     @property
     def traits(self) -> Traits:
         return Traits(scan_spacing=SPACING, blocks=self.problem.blocks)
-
-    def outer_lipschitz(self) -> tuple[float, Cost]:
-        return self.implicit.outer_lipschitz()
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         if isinstance(warm, Warm):
@@ -107,8 +98,8 @@ class Galerkin(Criterion):
         return here
 
     def _enter(self, lam: Array, warm: Any) -> Reduced:
-        if warm is not None:
-            known: Reduced = self._rebound(warm)
+        known = self._space(warm)
+        if known is not None:
             return known.moved(lam)
         self.problem.train.charge(self.setup)
         here = Reduced.begun(self.problem, lam, self.precondition).grown()
@@ -117,22 +108,21 @@ class Galerkin(Criterion):
             here = here.grown()
         return here.moved(lam)
 
-    def _rebound(self, warm: T) -> T:
-        """A warm start that may have come from another process, or a file, on this model."""
-        if isinstance(warm, Reduced):
-            warm.basis.model, warm.basis.precondition = self.problem, self.precondition
+    def _space(self, warm: Any) -> Reduced | None:
+        """That of a warm start from here, another process or a file; None where it was given up."""
+        if not isinstance(warm, Reduced):
+            return None
+        warm.basis.model, warm.basis.precondition = self.problem, self.precondition
         return warm
 
     def rebind(self, found: Evaluation) -> Evaluation:
-        self._rebound(found.warm)
+        self._space(found.warm)
         return found
 
     def solution(self, found: Evaluation) -> tuple[Array, Cost]:
         """The x of an evaluation and its cost, half a pass: only the last one is asked for."""
-        if isinstance(found.warm, Warm):
-            return found.warm.x, Cost()
-        counted = Counted(self.problem)
-        return self._rebound(found.warm).x, counted.cost
+        counted, here = Counted(self.problem), self._space(found.warm)
+        return found.warm.x if here is None else here.x, counted.cost
 
     def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         """At the x that the space gives, outside of it: g and ∇₁h by the problem itself.
@@ -142,20 +132,14 @@ class Galerkin(Criterion):
         from x.
         """
         counted, outside = Counted(self.problem), self._outside(found)
-        point = counted.at(outside.warm.x, found.lam)
+        point, here = counted.at(outside.warm.x, found.lam), self._space(found.warm)
         g, size = float(point.g), float(np.linalg.norm(point.h_x))
-        stands = not isinstance(self.implicit.linear, Cholesky) and self._confirmed(found, g, size)
-        if not (stands and found.f_error <= 2 * SETTLED * tol):
+        outside = replace(outside, value=g, g=g)
+        exact = isinstance(self.implicit.linear, Cholesky)
+        known = abs(g - found.value) <= found.f_error <= 2 * SETTLED * tol
+        if here is None or exact or not known or size > 2 * here.size:
             outside = self.implicit.verify(outside, tol, deadline)
-            return replace(outside, warm=found.warm, cost=counted.cost)  # looks stay free
-        return replace(outside, value=g, g=g, warm=found.warm, cost=counted.cost)
-
-    def _confirmed(self, found: Evaluation, g: float, size: float) -> bool:
-        """Whether g and ‖∇₁h‖ are what the space made of them."""
-        here = found.warm
-        if not isinstance(here, Reduced):
-            return False
-        return abs(g - found.value) <= found.f_error and size <= 2 * here.size
+        return replace(outside, warm=found.warm, cost=counted.cost)  # a scan stays free
 
     def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         """The space knows the error of p; a rigorous bound takes residuals outside of it."""
@@ -178,7 +162,7 @@ class Galerkin(Criterion):
         """The same evaluation with its x in the place of the space."""
         if isinstance(found.warm, Warm):
             return found
-        x = found.x if found.x is not None else self._rebound(found.warm).x
+        x = self.solution(found)[0] if found.x is None else found.x
         return replace(found, x=x, warm=Warm(found.lam, x, None))
 
 

@@ -15,12 +15,12 @@ from hoag._core.errors import InnerProblemError, InvalidInput
 from hoag._core.numeric import EXACT, FALLEN, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
-from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient, unsolved
+from hoag._criteria.base import SPACING, Criterion, OfProblem, Traits, no_gradient, unsolved
 from hoag._criteria.certificate import ROUGH, certify, hypergradient
 from hoag._criteria.sampled import Sampled
 from hoag.inner import InnerSolver, Newton
 from hoag.linear import CG, Cholesky, LinearSolver
-from hoag.problems import Counted, Point, Problem, adopt
+from hoag.problems import Counted, Point, adopt
 
 # The secant of the last two solutions is followed when the search goes on in about the same
 # direction, and no further than it went last time.
@@ -49,7 +49,7 @@ class Warm:
         return min(along / float(last @ last), 1.0)
 
 
-class Implicit(Criterion):
+class Implicit(OfProblem):
     """f(λ) = g(X(λ), λ) and p by the implicit function theorem, both at an approximate X(λ).
 
     inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not; or to the
@@ -89,7 +89,7 @@ class Implicit(Criterion):
         exact: bool = False,
         has_hessian: bool = False,
     ) -> None:
-        self.problem: Problem = adopt(problem)
+        self.problem = adopt(problem)
         self.inner = inner or Newton()
         self.linear = linear or CG()
         self.certificate = certificate or corrected
@@ -99,10 +99,6 @@ class Implicit(Criterion):
         self.by_distance = by_distance
         self.exact = exact
         self.has_hessian = has_hessian
-
-    @property
-    def lam0(self) -> Array:
-        return self.problem.lam0
 
     @cached_property
     def _scale(self) -> float:
@@ -119,14 +115,6 @@ class Implicit(Criterion):
             fewest=self.problem.fewest,
             blocks=self.problem.blocks,
         )
-
-    @property
-    def stands_on(self) -> Problem:
-        return self.problem
-
-    def outer_lipschitz(self) -> tuple[float, Cost]:
-        counted = Counted(self.problem)
-        return float(self.problem.outer_lipschitz()), counted.cost
 
     def _on_sample(self, rows: int, seed: int) -> Criterion:
         """With the solvers of the whole; where that is only looked over, by factors.
@@ -150,8 +138,20 @@ class Implicit(Criterion):
 
         solve = self.inner.solve(problem, lam, x0, mu * eps)  # (i)
         x, point = solve.x, solve.point
+        g = float(point.g)
+        exact = ROUNDING * abs(g) if self.exact else np.nan
         if not ask.gradient:
-            return self._value_only(lam, solve, Warm(lam, x, q0), problem)
+            return Evaluation(
+                lam=lam,
+                value=g,
+                grad=no_gradient(lam),
+                f_error=exact,
+                x=x,
+                warm=Warm(lam, x, q0),
+                cost=problem.cost,
+                converged=solve.converged,
+                note=_note(solve),
+            )
         adjoint = self.linear.solve(point.hessian, point.g_x, q0, eps)  # (ii)
         if adjoint.bent and solve.residual > EXACT * self._scale:
             # What bends down away from the minimum need not do so there, if there is one.
@@ -166,16 +166,17 @@ class Implicit(Criterion):
 
         g, change = float(point.g), -float(q @ point.h_x)
         known = not adjoint.bent and (solve.converged or _follows(change, g))
+        before = replace(warm, before=None) if self.extrapolate and warm is not None else None
         found = Evaluation(
             lam=lam,
             value=g + change if known else g,
             grad=p,
             g=g,
             f_error=_f_error(point, adjoint) if known else np.inf,
-            error=ROUNDING * abs(float(point.g)) if self.exact and not self.has_hessian else np.nan,
+            error=np.nan if self.has_hessian else exact,
             hessian=hessian,
             x=x,
-            warm=Warm(lam, x, q, self._before(warm)),
+            warm=Warm(lam, x, q, before),
             cost=problem.cost,
             converged=solve.converged and adjoint.converged,
             note=_note(solve, adjoint),
@@ -189,29 +190,14 @@ class Implicit(Criterion):
         known = self.problem.values(lams)
         return None if known is None else (np.asarray(known), problem.cost)
 
-    def _value_only(self, lam: Array, solve: Solve, warm: Warm, problem: Counted) -> Evaluation:
-        g = float(solve.point.g)
-        return Evaluation(
-            lam=lam,
-            value=g,
-            grad=no_gradient(lam),
-            f_error=ROUNDING * abs(g) if self.exact else np.nan,
-            x=solve.x,
-            warm=warm,
-            cost=problem.cost,
-            converged=solve.converged,
-            note=_note(solve),
-        )
-
     def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         """Measured where it was not, and bounded where it is not, if asked.
 
         p is then the refined p⁺, at the x⁺ and q⁺ that measuring its error gave.
         """
         warm, problem = found.warm, Counted(self.problem)
-        if not isinstance(warm, Warm):
-            return replace(found, cost=Cost())
-        if not np.isnan(found.error) and (not bound or np.isfinite(found.bound)):
+        measured = not np.isnan(found.error) and (not bound or np.isfinite(found.bound))
+        if warm is None or measured:
             return replace(found, cost=Cost())
         q = warm.q
         if np.isnan(found.error) or q is None:
@@ -270,10 +256,9 @@ class Implicit(Criterion):
         solver goes on. Where that leads nowhere either, f is not known.
         """
         problem, lam = Counted(self.problem), found.lam
-        x = found.warm.x if isinstance(found.warm, Warm) else found.x
-        q = found.warm.q if isinstance(found.warm, Warm) else None
-        if x is None:
-            x = np.array(self.problem.x0, dtype=float)
+        begun = self.problem.x0 if found.x is None else found.x
+        warm: Warm = found.warm or Warm(lam, np.array(begun, dtype=float), None)
+        x, q = warm.x, warm.q
         note, stuck, solved = "", False, found.converged
         point = problem.at(x, lam)
         while True:
@@ -369,9 +354,6 @@ class Implicit(Criterion):
             if missing > FALLEN * before or not np.any(r):
                 break
         return change, missing
-
-    def _before(self, warm: Warm | None) -> Warm | None:
-        return replace(warm, before=None) if self.extrapolate and warm is not None else None
 
     def _start(self, problem: Any, lam: Array, warm: Warm | None) -> tuple[Array, Array | None]:
         """Where to start at λ: the last x and q, moved along their secant when that is nearer.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -34,17 +34,6 @@ from hoag.problems import Counted, Problem
 
 # A pass is slow where it leaves more than this share of the error.
 SLOW = 0.3
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """x_k and q_k with what is known of curvature; `at` are the sums there, if they were made."""
-
-    X: Array
-    Q: Array
-    preconditioner: Preconditioner
-    secants: Secants = field(default_factory=Secants)
-    at: Sums | None = None
 
 
 @storable
@@ -113,6 +102,10 @@ class Pass:
         return p, float(np.linalg.norm(doubt))
 
 
+# x_k, q_k, the preconditioner, and the iterate that they are of, if passes ended there.
+Begun = tuple[Array, Array, Preconditioner, Iterate | None]
+
+
 class Iterative(SharedFolds[RowwiseDesign]):
     """f(λ) and p by passes over all rows, with a preconditioner that its final classes make."""
 
@@ -126,7 +119,7 @@ class Iterative(SharedFolds[RowwiseDesign]):
     deflates = False  # whether what passes tell of curvature mends the preconditioner
 
     @abstractmethod
-    def _begun(self, lam: Array, penalty: QuadraticForm, warm: Any) -> Start:
+    def _begun(self, lam: Array, penalty: QuadraticForm, warm: Any) -> Begun:
         """Where passes at λ begin."""
 
     @abstractmethod
@@ -161,7 +154,7 @@ class Iterative(SharedFolds[RowwiseDesign]):
         penalty, K, good, done = self._penalty(lam), self.design.folds, False, False
         last: Pass | None = None
         nothing = Evaluation(lam, np.nan, no_gradient(lam), f_error=np.inf, converged=False)
-        for last in self._passes(penalty, self._begun(lam, penalty, warm)):
+        for last in self._passes(penalty, *self._begun(lam, penalty, warm)):
             folds, errors = (part[:K] for part in last.values())
             value, f_error = float(folds.sum()), float(errors.sum())
             p, error = last.hypergradient(penalty) if ask.gradient else (no_gradient(lam), np.nan)
@@ -184,16 +177,18 @@ class Iterative(SharedFolds[RowwiseDesign]):
         )
         return found, last
 
-    def _passes(self, penalty: QuadraticForm, start: Start) -> Iterator[Pass]:
+    def _passes(
+        self, penalty: QuadraticForm, X: Array, Q: Array, by: Preconditioner, begun: Iterate | None
+    ) -> Iterator[Pass]:
         """One after another; preconditioners are formed anew where passes are slow.
 
         Where the slope at the end of a step says that h has risen, a quarter of the step is taken,
         and nothing that was said of curvature elsewhere is kept.
         """
-        X, Q, by, secants, at = start.X, start.Q, start.preconditioner, start.secants, start.at
-        before, share, slow, formed = None, self.unknown, 0, 0
-        if at is not None:
-            before = _stepped(penalty, X, Q, at, by, secants)
+        before, share, slow, formed, secants = None, self.unknown, 0, 0, Secants()
+        if begun is not None:
+            secants = begun.secants
+            before = _stepped(penalty, X, Q, begun.at, by, secants)
             X, Q = X + before.now.D, Q + before.now.E
         for _ in range(self.max_passes):
             clock.check()
@@ -260,20 +255,13 @@ class Iterative(SharedFolds[RowwiseDesign]):
         A pass may be expensive: rᵀP⁻¹r ≤ tol²h/10, as little as solvers leave of h by default, will
         do too.
         """
-        (found,), counted = parts, Counted(problem)
-        solve = self._continued(cast(LinearModel, problem), found.lam, found.warm, tol)
-        if solve is None:
-            solve = super()._refit(problem, parts, tol)[0]
-        return solve, counted.cost
-
-    def _continued(self, whole: LinearModel, lam: Array, warm: Any, tol: float) -> Solve | None:
-        design = self.design.like([whole])
+        (found,), whole, counted = parts, cast(LinearModel, problem), Counted(problem)
+        warm, design = found.warm, self.design.like([whole])
         if warm is None or warm.iterate is None or design is None:
-            return None
-        now = warm.iterate
-        penalty, secants = of_folds([whole.penalty]).at(lam), now.secants.last
-        x, preconditioner = (now.X + now.D)[-1:], self._preconditioner(warm).last
-        before: tuple[Array, Array] | None = None
+            return super()._refit(problem, parts, tol)
+        now, preconditioner = warm.iterate, self._preconditioner(warm).last
+        penalty, secants = of_folds([whole.penalty]).at(found.lam), now.secants.last
+        x, before = (now.X + now.D)[-1:], None
         for k in range(1, self.max_passes + 1):
             clock.check()
             at = design.sums(x, valued=k == 1)
@@ -284,9 +272,9 @@ class Iterative(SharedFolds[RowwiseDesign]):
                 secants = secants.plus(x - before[0], at.gradient - before[1])
             step, size = -secants.solve(preconditioner, penalty, r), float(np.linalg.norm(r))
             if size <= tol or -float(np.vdot(r, step)) <= 0.1 * tol**2 * h:
-                return Solve(x[0], size, k, "tolerance")
+                return Solve(x[0], size, k, "tolerance"), counted.cost
             before, x = (x, at.gradient), x + step
-        return None
+        return super()._refit(problem, parts, tol)[0], counted.cost
 
 
 def _stepped(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -73,45 +73,33 @@ class Sampled(Criterion):
         def moved(other: int) -> tuple[float, float]:
             """By how much a fit on half of the parts makes f worse; and its ‖p − p_m‖²."""
             half = [every[0], every[other]]
-            step = _solved(half, slope - _mean(half, _slope))
+            step = _solved(half, slope - _mean([point.h_x for point in half]))
             there = [self._parts[k].at(x + step, lam) for k in (0, other)]
-            worse = _mean(there, _loss) - _mean(half, _loss) - _mean(half, _loss_slope) @ step
-            turn = _solved(there, _mean(there, unmet) - left_unmet)
-            apart = _mean(there, lambda point: hypergradient(point, q + turn)) - p
+            worse = _mean([new.g - old.g - old.g_x @ step for new, old in zip(there, half)])
+            turn = _solved(there, _mean(list(map(unmet, there))) - left_unmet)
+            apart = _mean([hypergradient(point, q + turn) for point in there]) - p
             return abs(float(worse)), float(apart @ apart)
 
         def unmet(point: Point) -> Array:
             return np.asarray(point.g_x - point.hessian @ q)
 
-        slope, left_unmet = _mean(every, _slope), _mean(every, unmet)
-        p = _mean(every, lambda point: hypergradient(point, q))
+        slope, left_unmet = _mean([point.h_x for point in every]), _mean(list(map(unmet, every)))
+        p = _mean([hypergradient(point, q) for point in every])
         draws = [moved(other) for other in ((1, 2) if lam.size == 1 else (1,))]
         worse, apart = np.mean(draws, axis=0)
         f_error = np.sqrt(spread / len(every)) + unseen[0] * worse
         return float(f_error), float(np.sqrt(max(unseen) * apart))
 
 
-def _slope(point: Point) -> Array:
-    return point.h_x
-
-
-def _loss(point: Point) -> float:
-    return point.g
-
-
-def _loss_slope(point: Point) -> Array:
-    return point.g_x
-
-
-def _mean(points: Sequence[Point], member: Callable[[Point], Any]) -> Any:
-    return sum(member(point) for point in points) / len(points)
+def _mean(each: Sequence[Any]) -> Any:
+    return sum(each) / len(each)
 
 
 def _solved(points: Sequence[Point], b: Array) -> Array:
     """H⁻¹b to a tenth, H the mean of the points' Hessians."""
     H = LinearOperator(
         (b.size, b.size),
-        matvec=lambda v: _mean(points, lambda point: point.hessian @ np.ravel(v)),
+        matvec=lambda v: _mean([point.hessian @ np.ravel(v) for point in points]),
         dtype=float,
     )
     return CG().solve(H, b, None, RELATIVE_RESIDUAL * float(np.linalg.norm(b))).x

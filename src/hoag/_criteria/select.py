@@ -253,28 +253,18 @@ def _chosen(q: Question) -> Criterion:
         why = f"All {q.partitions.n} rows are few enough to be kept in memory."
         return q.said(_on_sample(q), "rows brought into memory", why)
     found = _folded(q) if q.together and not q.in_own_units else None
+    if found is None and q.partitioned:
+        found = _sketched(q)
     if found is not None:
         return found
-    if q.partitioned:
-        return q.said(
-            SketchedCurvature(q.models, q.partitions, partial(_on_sample, q), q.several),
-            "all folds together, by passes with a sketch of the curvature",
-            f"The {q.partitions.n} rows are not in memory, and factors of "
-            f"{square(q.model.facts.side)} are expensive: a sample of the rows that is kept has "
-            "about their curvature.",
-            f"A few reads of all rows, each of {2 * q.folds + 2} passes over the data: for "
-            "the fits and the adjoints of all folds and the fit on all rows.",
-        )
-    criterion = _by_own_columns(q) if q.together else None
-    if criterion is None:
-        why = ""
-        if q.together:
-            why = f"Factors for all folds together, of {square(q.side)}, are expensive, or of no "
-            why += "use."
-        criterion = q.said(_alone(q), "each problem by itself", why)
+    found = _by_own_columns(q) if q.together else None
+    if found is None:
+        size = square(q.side) if q.together else ""
+        why = f"Factors for all folds together, of {size}, are expensive, or of no use."
+        found = q.said(_alone(q), "each problem by itself", why if q.together else "")
     if q.together and all(map(one_would_do, q.models)):
-        criterion.shared = lambda: _again(q, [with_one_penalty(model) for model in q.models])
-    return criterion
+        found.shared = lambda: _again(q, [with_one_penalty(model) for model in q.models])
+    return found
 
 
 def _folded(q: Question) -> Criterion | None:
@@ -466,9 +456,25 @@ def _again(q: Question, models: Sequence[LinearModel]) -> Criterion:
     return plan(models if q.several else models[0], n_jobs=q.n_jobs)
 
 
-def _on_sample(q: Question) -> Criterion:
-    """The same folds on the rows that are kept in memory."""
-    return _again(q, sample_models(q.partitions, q.models))
+def _on_sample(q: Question, models: Sequence[LinearModel] | None = None) -> Criterion:
+    """The same folds, or such models, on the rows that are kept in memory."""
+    return _again(q, sample_models(q.partitions, models or q.models))
+
+
+def _sketched(q: Question) -> Criterion:
+    """Rows that are not in memory, with a search on a sample of them first."""
+    on_sample = partial(_on_sample, q)
+    criterion = SketchedCurvature(q.models, q.partitions, on_sample, q.several)
+    criterion.surrogate = on_sample
+    return q.said(
+        criterion,
+        "all folds together, by passes with a sketch of the curvature",
+        f"The {q.partitions.n} rows are not in memory, and factors of "
+        f"{square(q.model.facts.side)} are expensive: a sample of the rows that is kept has "
+        "about their curvature.",
+        f"A few reads of all rows, each of {2 * q.folds + 2} passes over the data: for "
+        "the fits and the adjoints of all folds and the fit on all rows.",
+    )
 
 
 def _by_own_columns(q: Question) -> Criterion | None:
@@ -610,11 +616,6 @@ def _linear_solver(problem: Problem) -> tuple[LinearSolver, str]:
         return linears.CG(5000), f"conjugate gradients: {why}"
     preconditioned = f"conjugate gradients, preconditioned by the diagonal: {large}. {takes}"
     return linears.CG(5000, linears.jacobi), preconditioned
-
-
-def in_memory(problem: Problem) -> Problem:
-    """The problem on rows that were brought into memory, where these are all of them."""
-    return problem.brought() if isinstance(problem, LinearModel) else problem
 
 
 # ---- without folds

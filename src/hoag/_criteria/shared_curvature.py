@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from hoag._core.storable import storable
 from hoag._criteria.affordable import sample_size
 from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.fits import ROUGH, FoldedFits
-from hoag._criteria.iterative import SLOW, Iterate, Iterative, Pass, Start
+from hoag._criteria.iterative import SLOW, Begun, Iterate, Iterative, Pass
 from hoag._criteria.newton import State
 from hoag._criteria.secants import Preconditioner
 from hoag._glm.design import RowwiseDesign, Sums
@@ -66,7 +66,7 @@ class CellCurvature(Preconditioner):
 
 @storable
 @dataclass(frozen=True, eq=False)
-class Expansion:
+class SharedWarm:
     """x_k of all folds with the sums there, and the cells' matrices H at `about`, a common point.
 
     iterate  the one with which passes ended at x_k; None at the common point
@@ -106,7 +106,7 @@ class SharedCurvature(Iterative):
         """A matrix takes p products of a column with all rows, a pass four for each fold."""
         return self.design.predictor.size / (4.0 * len(self._together.train)) / 4.0
 
-    def _evaluate(self, lam: Array, ask: Ask, warm: Expansion | None) -> Evaluation:
+    def _evaluate(self, lam: Array, ask: Ask, warm: SharedWarm | None) -> Evaluation:
         before = self._ledger.cost
         known = self._common() if warm is None else warm
         if known.direct is None and ask.free:
@@ -124,15 +124,14 @@ class SharedCurvature(Iterative):
         grad = found.grad if ask.gradient else no_gradient(lam)
         return replace(found, grad=grad, cost=self._ledger.cost - before)
 
-    def _expanded(self, found: Evaluation, last: Pass) -> Expansion:
-        by, now = last.preconditioner, last.now
-        assert isinstance(by, CellCurvature)
-        there = Expansion(now.X, now.at, by.about, by.H, now)
+    def _expanded(self, found: Evaluation, last: Pass) -> SharedWarm:
+        by, now = cast(CellCurvature, last.preconditioner), last.now
+        there = SharedWarm(now.X, now.at, by.about, by.H, now)
         models = self._modelled(found.lam, there)
         p = float(found.grad[0] - models.grad[0]) if np.isfinite(found.grad[0]) else 0.0
         return replace(there, missed=(found.value - models.value, p))
 
-    def _modelled(self, lam: Array, known: Expansion) -> Evaluation:
+    def _modelled(self, lam: Array, known: SharedWarm) -> Evaluation:
         """f and p of the quadratic models."""
         penalty = self._penalty(lam)
         d, q, held = self._predicted(penalty, known)
@@ -147,31 +146,31 @@ class SharedCurvature(Iterative):
             error=np.nan,
         )
 
-    def _predicted(self, penalty: QuadraticForm, known: Expansion) -> tuple[Array, Array, Array]:
+    def _predicted(self, penalty: QuadraticForm, known: SharedWarm) -> tuple[Array, Array, Array]:
         """d, q and ∇²g d of the models."""
         by = self._preconditioner(known)
         d = -by.solve(known.at.gradient + penalty.apply(known.X), penalty)
         held = by.held_out(d)
         return d, by.solve(known.at.g_x + held, penalty), held
 
-    def _preconditioner(self, warm: Expansion) -> CellCurvature:
+    def _preconditioner(self, warm: SharedWarm) -> CellCurvature:
         if self._latest is None or self._latest.H is not warm.H:
             self._latest = CellCurvature(self._together, warm.about, warm.H)
         return self._latest
 
-    def _begun(self, lam: Array, penalty: QuadraticForm, warm: Expansion) -> Start:
+    def _begun(self, lam: Array, penalty: QuadraticForm, warm: SharedWarm) -> Begun:
         by, last = self._preconditioner(warm), warm.iterate
-        if last is None:
-            d, q, _ = self._predicted(penalty, warm)
-            return Start(warm.X + d, q, by)
-        return Start(last.X, last.Q, by, last.secants, last.at)
+        if last is not None:
+            return last.X, last.Q, by, last
+        d, q, _ = self._predicted(penalty, warm)
+        return warm.X + d, q, by, None
 
     def _formed(self, about: Array) -> CellCurvature:
         return CellCurvature(self._together, about, self.design.expanded(about)[2])
 
     # ---- the common point
 
-    def _common(self) -> Expansion:
+    def _common(self) -> SharedWarm:
         """A point common to all folds that is hardly shrunk.
 
         With many rows for each coefficient the best is so too: models of f about such an x serve
@@ -194,7 +193,7 @@ class SharedCurvature(Iterative):
             at = Sums(*sums, none, none)
         else:
             at = design.sums(X)
-        return Expansion(X, at, x, H)
+        return SharedWarm(X, at, x, H)
 
     def _newton(
         self, design: RowwiseDesign, penalty: QuadraticForm, x: Array, H: Array | None
@@ -251,7 +250,7 @@ class SharedCurvature(Iterative):
     def _refit(
         self, problem: Problem, parts: Sequence[Evaluation], tol: float
     ) -> tuple[Solve, Cost]:
-        warm: Expansion | None = parts[0].warm
+        warm: SharedWarm | None = parts[0].warm
         if warm is None or warm.direct is None:
             return super()._refit(problem, parts, tol)
         return self.direct._refit(problem, parts, tol)

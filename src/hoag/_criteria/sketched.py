@@ -9,7 +9,6 @@ the second on what all rows said at two λ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -20,11 +19,10 @@ from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
 from hoag._core.storable import storable
 from hoag._criteria import fits
-from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
-from hoag._criteria.iterative import Iterate, Iterative, Start
+from hoag._criteria.base import SPACING, Traits, no_gradient
+from hoag._criteria.iterative import Begun, Iterate, Iterative
 from hoag._criteria.sketch import Sketch
 from hoag._glm.in_memory import InMemoryDesign
-from hoag._glm.model import LinearModel
 from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import QuadraticForm
 
@@ -72,7 +70,7 @@ class Local:
 
 @storable
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class SketchedWarm:
     """The sample's own evaluation; the last iterate on all rows, and f and p as it had them.
 
     `about` is the x about which curvature was last taken.
@@ -87,32 +85,19 @@ class Sampled:
 class SketchedCurvature(Iterative):
     """f(λ) and p by passes over all rows; scans by a sample of them.
 
-    sample  makes the same folds on the rows that are kept, a criterion of its own
+    plain  the same folds on the rows that are kept, a criterion of its own
     """
 
     max_passes = 50  # at one λ
     deflates = True
 
-    def __init__(
-        self,
-        models: Sequence[LinearModel],
-        design: PartitionedDesign,
-        sample: Callable[[], Criterion],
-        several: bool = True,
-    ) -> None:
-        super().__init__(models, design, lambda _: sample(), several)
-        self.surrogate = sample
-        self.rows = design
-        self._known: Sketch | None = None
-
-    @cached_property
-    def sample(self) -> Criterion:
-        return self.plain
+    design: PartitionedDesign
+    _known: Sketch | None = None  # the last, for it takes as long as some passes
 
     @cached_property
     def share(self) -> float:
         """Of the weight of all rows, that of the sample."""
-        kept = self.rows.sample
+        kept = self.design.sample
         return float(kept.weights[kept.labels >= 0].sum() / self.design.weights.sum())
 
     @property
@@ -120,13 +105,13 @@ class SketchedCurvature(Iterative):
         spacing = SPACING if self.lam0.size == 1 else None
         return Traits(scan_spacing=spacing, begun=True, blocks=np.arange(self.lam0.size))
 
-    def _evaluate(self, lam: Array, ask: Ask, warm: Sampled | None) -> Evaluation:
+    def _evaluate(self, lam: Array, ask: Ask, warm: SketchedWarm | None) -> Evaluation:
         before = self._ledger.cost
         if warm is not None and warm.local is not None and warm.local.is_secant:
             sample = warm.sample
         else:
             sample = self._on_the_sample(lam, warm, ask.gradient or not ask.free)
-        there = Sampled(sample) if warm is None else replace(warm, sample=sample)
+        there = SketchedWarm(sample) if warm is None else replace(warm, sample=sample)
         if ask.free:
             value, grad = self._guessed(lam, there)
             grad = grad if ask.gradient else no_gradient(lam)
@@ -136,22 +121,22 @@ class SketchedCurvature(Iterative):
             local = Local(lam, found.value, found.grad, found.error, sample.light())
             assert last is not None
             about = last.preconditioner.about
-            warm = Sampled(sample, last.now, local.after(there.local), about)
+            warm = SketchedWarm(sample, last.now, local.after(there.local), about)
             found = replace(found, warm=warm)
             if not ask.gradient:
                 found = replace(found, grad=no_gradient(lam), error=np.nan)
         return replace(found, cost=self._ledger.cost - before)
 
-    def _on_the_sample(self, lam: Array, warm: Sampled | None, gradient: bool) -> Evaluation:
+    def _on_the_sample(self, lam: Array, warm: SketchedWarm | None, gradient: bool) -> Evaluation:
         """The sample's f at λ; its passes count by the share that the sample is of all rows."""
         start = None if warm is None else warm.sample.warm
         size = np.inf if warm is None else abs(warm.sample.value)
         eps = ROUGH * (size if np.isfinite(size) else 1.0)
-        found = self.sample.evaluate(lam, Ask(eps, gradient=gradient), start)
+        found = self.plain.evaluate(lam, Ask(eps, gradient=gradient), start)
         self._charge(found.cost)
         return found
 
-    def _guessed(self, lam: Array, warm: Sampled) -> tuple[float, Array]:
+    def _guessed(self, lam: Array, warm: SketchedWarm) -> tuple[float, Array]:
         """f and p from what all rows said at other λ; from the sample's while that is needed."""
         share, known, sample = self.share, warm.local, warm.sample
         if known is None:
@@ -167,33 +152,31 @@ class SketchedCurvature(Iterative):
             passes=share * cost.passes, held_out=share * cost.held_out, grams=share * cost.grams
         )
 
-    def _begun(self, lam: Array, penalty: QuadraticForm, warm: Sampled) -> Start:
-        if warm.iterate is not None:  # what the last pass says of this λ
-            last = warm.iterate
-            sketch = self._formed(last.X.mean(axis=0))
-            return Start(last.X, last.Q, sketch, last.secants, last.at)
-        solved, cost = self.sample.solution(warm.sample)
+    def _begun(self, lam: Array, penalty: QuadraticForm, warm: SketchedWarm) -> Begun:
+        last = warm.iterate
+        if last is not None:  # what the last pass says of this λ
+            return last.X, last.Q, self._formed(last.X.mean(axis=0)), last
+        solved, cost = self.plain.solution(warm.sample)
         self._charge(cost)
         X = np.stack(solved if self.several else [solved])
         about = X.mean(axis=0)
         X, sketch = np.concatenate([X, about[None]]), self._formed(about)
-        return Start(X, sketch.solve(self._few.sums(X).g_x, penalty), sketch)
+        return X, sketch.solve(self._few.sums(X).g_x, penalty), sketch, None
 
     @cached_property
     def _few(self) -> InMemoryDesign:
         """The sample, with weights that sum to those of all rows."""
         return cast(InMemoryDesign, self._together.sampled(self.design.n, seed=0))
 
-    def _preconditioner(self, warm: Sampled) -> Sketch:
+    def _preconditioner(self, warm: SketchedWarm) -> Sketch:
         return self._formed(warm.about)
 
     def _formed(self, about: Array) -> Sketch:
-        """The last is kept, for it takes as long as some passes."""
         if self._known is None or not np.array_equal(self._known.about, about):
-            self._known = Sketch(self._few, about, self.rows.known.squares)
+            self._known = Sketch(self._few, about, self.design.known.squares)
         return self._known
 
     def rebind(self, found: Evaluation) -> Evaluation:
-        if isinstance(found.warm, Sampled):
-            self.sample.rebind(found.warm.sample)
+        if found.warm is not None:
+            self.plain.rebind(found.warm.sample)
         return found

@@ -26,11 +26,11 @@ from hoag._core import clock
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import ROUNDOFF, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation
-from hoag._criteria.base import Criterion, Traits, no_gradient
+from hoag._criteria.base import OfProblem, Traits, no_gradient
 from hoag._criteria.certificate import certify
 from hoag._criteria.tape import Tape, Var
 from hoag.linear import CG, LinearSolver
-from hoag.problems import Counted, Point, Problem, adopt
+from hoag.problems import Counted, Point, adopt
 
 # A method stops before its N iterations when the gradient has shrunk so far: differences of
 # gradients are rounding then, and to differentiate through them amplifies it without limit.
@@ -227,7 +227,7 @@ class ConjugateGradient:
         return x
 
 
-class Unrolled(Criterion):
+class Unrolled(OfProblem):
     """f_N(λ) = g(x_N(λ), λ) and its exact gradient, as an approximation of f and ∇f.
 
     The tolerance and the warm start of a search are not used: the derivative of N iterations
@@ -261,24 +261,13 @@ class Unrolled(Criterion):
         self.certificate = certificate
 
     @property
-    def lam0(self) -> Array:
-        return self.problem.lam0
-
-    @property
     def traits(self) -> Traits:
         return Traits(exact=True, blocks=self.problem.blocks)
 
-    @property
-    def stands_on(self) -> Problem:
-        return self.problem
-
-    def outer_lipschitz(self) -> tuple[float, Cost]:
-        counted = Counted(self.problem)
-        return float(self.problem.outer_lipschitz()), counted.cost
-
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
-        problem = Counted(self.problem)
-        tape, lam_var, x_var = self._run(problem, lam)
+        problem, tape = Counted(self.problem), Tape()
+        lam_var, start = tape.variable(lam), tape.variable(np.array(problem.x0, dtype=float))
+        x_var = self.method.run(Oracle(problem, lam_var), start, self.n_iter)
         x, point = x_var.value, problem.at(x_var.value, lam)
         grad = no_gradient(lam)
         if ask.gradient:
@@ -302,9 +291,3 @@ class Unrolled(Criterion):
         correction = proof.refined - found.grad
         error = float(np.linalg.norm(correction))
         return replace(found, correction=correction, error=error, cost=cost)
-
-    def _run(self, problem: Counted, lam: Array) -> tuple[Tape, Var, Var]:
-        """The tape with λ and x_N on it. `problem` remembers points, so none is computed twice."""
-        tape = Tape()
-        lam_var, start = tape.variable(lam), tape.variable(np.array(problem.x0, dtype=float))
-        return tape, lam_var, self.method.run(Oracle(problem, lam_var), start, self.n_iter)

@@ -53,10 +53,6 @@ class LinearModel(Problem):
         """The rows of all folds of some such models; None where these share too little."""
         return InMemoryDesign.of(models)
 
-    def brought(self) -> LinearModel:
-        """The same on rows in memory, where memory has them all."""
-        return self
-
     def with_penalty(self, penalty: Penalty) -> LinearModel:
         """The same rows with another penalty."""
         return LinearModel(self.train, self.test, penalty, self.ledger)
