@@ -89,15 +89,9 @@ class Sum(Criterion):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         starts = warm if warm is not None else [None] * len(self.criteria)
-        own = ask
-        if (
-            self.traits.scan_spacing
-        ):  # where ε is met as an error and not as a residual, it is shared
-            own = replace(ask, eps=ask.eps / np.sqrt(len(self.criteria)))
-        return added(
-            lam,
-            self._each(lambda part, start: part.evaluate(lam, own, start), starts),
-        )
+        if self.traits.scan_spacing:  # ε is met as an error there, not as a residual: it is shared
+            ask = replace(ask, eps=ask.eps / np.sqrt(len(self.criteria)))
+        return added(lam, self._each(lambda part, start: part.evaluate(lam, ask, start), starts))
 
     def levels(self, lams: Sequence[Array]) -> tuple[Array, Cost] | None:
         parts = self._each(lambda part, _: part.levels(lams), [None] * len(self.criteria))
@@ -112,9 +106,8 @@ class Sum(Criterion):
         return replace(added(found.lam, parts), folds=folds)
 
     def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
-        return added(
-            found.lam, self._each(lambda part, piece: part.certify(piece, bound), found.parts)
-        )
+        parts = self._each(lambda part, piece: part.certify(piece, bound), found.parts)
+        return added(found.lam, parts)
 
     def solution(self, found: Evaluation) -> tuple[tuple[Any, ...], Cost]:
         """The x of every part."""

@@ -43,7 +43,7 @@ class Galerkin(OfProblem):
     until that of f is. A free look adds none, once there is a space, and costs no pass.
 
     Errors are what the last directions changed, carried on as a geometric series. `implicit` takes
-    over where the space does not converge, and settles what is reported. `precondition` bends the
+    over where the space does not converge, and settles what is reported. `precondition` turns the
     directions; without it they need no memory for the columns. It cost `setup` passes, counted
     where a space begins.
     """
@@ -153,10 +153,10 @@ class Galerkin(OfProblem):
         self, problem: Problem, parts: Sequence[Evaluation], tol: float, inner: InnerSolver
     ) -> tuple[Solve, Cost]:
         """In a space that begins with the solutions of the folds."""
-        counted, bend = Counted(problem), self.precondition
-        inner = inner if bend is None else self.implicit.inner
+        counted, precondition = Counted(problem), self.precondition
+        inner = inner if precondition is None else self.implicit.inner
         model, like = cast(LinearModel, problem), [part.warm for part in parts]
-        return fit(model, parts[0].lam, tol, inner, like, bend), counted.cost
+        return fit(model, parts[0].lam, tol, inner, like, precondition), counted.cost
 
     def _outside(self, found: Evaluation) -> Evaluation:
         """The same evaluation with its x in the place of the space."""

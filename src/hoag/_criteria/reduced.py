@@ -40,8 +40,8 @@ class Reduced:
     """The model in one basis at one λ: c nearly minimises h, t = dc/dλ, p = ∇₁g·t.
 
     slope     s · loss′ at the training rows: ∇₁h is Aᵀ slope + α x
-    bend      s · loss″ · A t: what is wrong with t, the residual of H t = −αx, is
-              Aᵀ bend + α(x + t)
+    row_hvp   s · loss″ · A t: what is wrong with t, the residual of H t = −αx, is
+              Aᵀ row_hvp + α(x + t)
     size      ‖∇₁h‖ when it was last measured: before it became a direction
     energy    the same in the norm of the preconditioner
     rho       by how much errors shrink from one direction to the next
@@ -59,7 +59,7 @@ class Reduced:
     p: float
     g: float
     slope: Array
-    bend: Array
+    row_hvp: Array
     curvature: float
     size: float = np.inf
     energy: float = np.inf
@@ -102,8 +102,12 @@ class Reduced:
         """
         if self.complete:
             return self
-        here = self._compressed() if self.c.size == self.basis.size else self
-        residuals = [(here.slope, here.c), (here.bend, here.c + here.t)]
+        here = self
+        if self.c.size == self.basis.size:
+            kept = np.column_stack([self.c, self.t])
+            basis, turn = self.basis.compressed(kept, MOST // 2)
+            here = replace(self, basis=basis, c=turn.T @ self.c, t=turn.T @ self.t)
+        residuals = [(here.slope, here.c), (here.row_hvp, here.c + here.t)]
         first = int(tangent and (self.added + 1) % TANGENT == 0)
         for which in (first, 1 - first) if tangent else (0,):
             slope, c = residuals[which]
@@ -131,10 +135,6 @@ class Reduced:
             p_left=float(p_left),
             g_left=float(g_left),
         )
-
-    def _compressed(self) -> Reduced:
-        basis, turn = self.basis.compressed(np.column_stack([self.c, self.t]), MOST // 2)
-        return replace(self, basis=basis, c=turn.T @ self.c, t=turn.T @ self.t)
 
     def moved(self, lam: Array) -> Reduced:
         """The same basis at another λ; c starts on its tangent."""
@@ -188,6 +188,6 @@ def _solved(basis: Subspace, lam: Array, c: Array, steps: int) -> Reduced:
     elif solve.inverse is not None:
         t = solve.inverse(right)
     p = float(point.g_x @ t)
-    slope, bend = point.train.slope.ravel(), point.train.row_hvp(t).ravel()
+    slope, row_hvp = point.train.slope.ravel(), point.train.row_hvp(t).ravel()
     curvature = point.train.mean_curvature if basis.precondition is not None else np.nan
-    return Reduced(basis, lam, point.x, t, p, point.g, slope, bend, curvature)
+    return Reduced(basis, lam, point.x, t, p, point.g, slope, row_hvp, curvature)
