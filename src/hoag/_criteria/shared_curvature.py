@@ -71,7 +71,6 @@ class SharedWarm:
 
     iterate  the one with which passes ended at x_k; None at the common point
     missed   what was computed there less what the models say, of f and of p
-    direct   where one point does not stand for all folds: they have matrices of their own
     """
 
     X: Array
@@ -80,14 +79,13 @@ class SharedWarm:
     H: Array
     iterate: Iterate | None = None
     missed: tuple[float, float] = (0.0, 0.0)
-    direct: State | None = None
 
 
 class SharedCurvature(Iterative):
     """The folds of any model with one penalty, by passes with matrices of a common point.
 
     Where classes are all but separable, x runs away from fold to fold, and one point does not stand
-    for them all: from there on each has matrices of its own.
+    for them all: from there on each has matrices of its own, and evaluations are those of `direct`.
     """
 
     max_formed = 1
@@ -106,23 +104,26 @@ class SharedCurvature(Iterative):
         """A matrix takes p products of a column with all rows, a pass four for each fold."""
         return self.design.predictor.size / (4.0 * len(self._together.train)) / 4.0
 
-    def _evaluate(self, lam: Array, ask: Ask, warm: SharedWarm | None) -> Evaluation:
+    def _evaluate(self, lam: Array, ask: Ask, warm: SharedWarm | State | None) -> Evaluation:
         before = self._ledger.cost
-        known = self._common() if warm is None else warm
-        if known.direct is None and ask.free:
+        if isinstance(warm, State):
+            found = self.direct._evaluate(lam, ask, warm)
+        elif ask.free:
+            known = warm or self._common()
             found = replace(self._modelled(lam, known), warm=known)
-        elif known.direct is None:
+        else:
+            known = warm or self._common()
             found, last = self._solved(lam, ask, known)
             if last is None:
-                start = self.direct.begun(known.X[: self.design.folds].mean(axis=0))
-                known = replace(known, direct=start)
+                found = self.direct._evaluate(lam, ask, self._apart(known))
             else:
                 found = replace(found, warm=self._expanded(found, last))
-        if known.direct is not None:
-            found = self.direct._evaluate(lam, ask, known.direct)
-            found = replace(found, warm=replace(known, direct=found.warm))
         grad = found.grad if ask.gradient else no_gradient(lam)
         return replace(found, grad=grad, cost=self._ledger.cost - before)
+
+    def _apart(self, known: SharedWarm) -> State:
+        """Where each fold goes on by itself."""
+        return self.direct.begun(known.X[: self.design.folds].mean(axis=0))
 
     def _expanded(self, found: Evaluation, last: Pass) -> SharedWarm:
         by, now = cast(CellCurvature, last.preconditioner), last.now
@@ -232,25 +233,24 @@ class SharedCurvature(Iterative):
     # ---- with matrices of each fold's own
 
     def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
-        known = found.warm
-        if known.direct is None:
+        before = self._ledger.cost
+        if not isinstance(found.warm, State):
             again = super().verify(found, tol, deadline)
             if np.isfinite(again.value):
                 return again
-            found = self._evaluate(found.lam, Ask(tol, gradient=False), known)
-            known = found.warm
-        inner = replace(found, warm=known.direct)
-        return replace(self.direct.verify(inner, tol, deadline), warm=known)
+            ask, start = Ask(tol, gradient=False), self._apart(found.warm)
+            there = self.direct._evaluate(found.lam, ask, start)
+            found = replace(there, grad=found.grad, error=found.error)
+        known = self.direct.verify(found, tol, deadline)
+        return replace(known, cost=self._ledger.cost - before)
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
-        if found.x is not None or found.warm.direct is None:
-            return super().solution(found)
-        return self.direct.solution(replace(found, warm=found.warm.direct))
+        own = isinstance(found.warm, State)
+        return self.direct.solution(found) if own else super().solution(found)
 
     def _refit(
         self, problem: Problem, parts: Sequence[Evaluation], tol: float
     ) -> tuple[Solve, Cost]:
-        warm: SharedWarm | None = parts[0].warm
-        if warm is None or warm.direct is None:
-            return super()._refit(problem, parts, tol)
-        return self.direct._refit(problem, parts, tol)
+        if isinstance(parts[0].warm, State):
+            return self.direct._refit(problem, parts, tol)
+        return super()._refit(problem, parts, tol)
