@@ -9,9 +9,9 @@ What they are made of is in `hoag.glm`: losses, rows, penalties.
 (3, 12)
 """
 
-from hoag._glm.folds import folds
 from hoag._glm.make import (
     cox,
+    folds,
     huber,
     kernel_ridge,
     linear,

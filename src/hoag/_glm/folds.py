@@ -1,25 +1,25 @@
-"""One problem for each split of the rows, all of them on one copy of the data."""
+"""One problem for each split of the rows, all on one copy of the data, which is checked here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import check_cv
+from scipy import sparse
+from sklearn.utils import check_array
 
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import BLOCK_ENTRIES, Array
-from hoag._glm import make as makers
-from hoag._glm.groups import Penalties
+from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalty
-from hoag._glm.rows import Rows
+from hoag._glm.penalties import Penalty, Ridge
+from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.spreads import FoldSpreads
 from hoag._glm.targets import Target
 from hoag._glm.term import Predictor
-from hoag.problems import Charger, Ledger, Problem
+from hoag.problems import Charger, Ledger
 
 Splits = Iterable[tuple[Any, Any]]
 
@@ -29,61 +29,6 @@ MISSING_CLASS = 1e-6
 # Features that are not penalised may be constant or equal, and in a multinomial model they are
 # determined only up to a common shift of the classes; a penalty of this share settles that.
 FREE = 1e-10
-
-
-def folds(
-    make: Callable[..., Problem],
-    A: Any,
-    y: Any,
-    *,
-    cv: Any = 5,
-    groups: Any = None,
-    sample_weight: Any = None,
-    **options: Any,
-) -> list[Problem]:
-    """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
-
-    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows. With
-    make=hoag.models.cox, `strata` and `ties` are, and a number of folds is stratified by events.
-    `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
-    The folds of a linear model share one matrix and its transpose, with zero weights on the rows
-    that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
-    row of a class that its fold has not seen in training is not counted.
-
-    >>> import hoag
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import ShuffleSplit
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> len(hoag.models.folds(hoag.models.ridge, X, y, cv=ShuffleSplit(2, random_state=0)))
-    2
-    """
-    check_given(y=y)
-    y = np.asarray(y)
-    rows = makers.as_rows(A, "A")
-    weights = makers.row_weights(sample_weight, rows.shape[0], "sample_weight")
-    if rows.shape[0] != len(y):
-        raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
-    if make in makers.READERS:
-        reader, names = makers.READERS[make]
-        target = reader(y, **{name: options.pop(name) for name in names if name in options})(y)
-        shown = target.y["event"].astype(np.intp) if make is makers.cox else y
-        classes = target.classes is not None or make is makers.cox
-        splits = check_cv(cv, shown, classifier=classes).split(np.zeros(len(y)), shown, groups)
-        return list(linear_folds(rows, target, splits, weights, **options))
-    if isinstance(A, Rows):
-        raise InvalidInput(f"{make} needs an array or a sparse matrix, not {type(A).__name__}.")
-    A = makers.matrix(A, "A")
-    unit = {"unit": float(A.shape[0]) ** 2} if make is makers.kernel_ridge else {}
-    return [
-        make(
-            *(A[train], y[train], A[test], y[test]),
-            sample_weight=weights[train],
-            test_weight=weights[test],
-            **unit,
-            **options,
-        )
-        for train, test in check_cv(cv, y).split(np.zeros(len(y)), y, groups)
-    ]
 
 
 def linear_folds(
@@ -102,7 +47,7 @@ def linear_folds(
     """
     models: list[LinearModel] = []
     n, whole = rows.shape[0], target.design(rows)
-    plain = makers.as_penalty(penalties, whole, shift)
+    plain = as_penalty(penalties, whole, shift)
     splits = list(splits)
     own_weights = _penalty_weights(rows, splits, standard)
     for train, test in splits:
@@ -162,3 +107,62 @@ def _times_drawn(rows: npt.NDArray[Any], n: int) -> npt.NDArray[np.intp]:
     """How often each of the n rows occurs in a split, given as indices or as a mask."""
     rows = np.asarray(rows)
     return rows.astype(np.intp) if rows.dtype == bool else np.bincount(rows, minlength=n)
+
+
+def as_penalty(penalties: Penalties | Penalty, design: Predictor, shift: float = 0.0) -> Penalty:
+    """A ridge penalty by groups, or the penalty that somebody made, on the coefficients or all."""
+    if not isinstance(penalties, Penalty):
+        intercepts = design.size - design.slopes
+        groups = group_numbers(penalties, design.features, design.outputs, intercepts)
+        return Ridge(groups, shift=shift)
+    if penalties.size != design.size:
+        raise InvalidInput(
+            f"The penalty is on {penalties.size} coefficients; this model has {design.size}, "
+            f"{design.size - design.slopes} of them intercepts, which come last."
+        )
+    return penalties
+
+
+def as_rows(A: Any, name: str) -> Rows:
+    return A if isinstance(A, Rows) else ArrayRows(matrix(A, name))
+
+
+def check_sparse(A: Any, name: str) -> Any:
+    """A; entries that are stored in parts are added up in a copy, for squares are of the sum.
+
+    scikit-learn fits a malformed matrix silently, or crashes on it, or on converting it.
+    """
+    if not sparse.issparse(A):
+        return A
+    try:
+        if A.format == "coo":
+            sparse.coo_array((A.data, (A.row, A.col)), shape=A.shape)  # which looks at its indices
+        elif A.format in ("csr", "csc", "bsr"):
+            if not A.indptr[-1] == A.indices.size == len(A.data):
+                raise ValueError("its arrays disagree in size")
+            A.check_format(full_check=True)
+            if not A.has_canonical_format:
+                A = A.copy()
+                A.sum_duplicates()
+    except ValueError as error:
+        why = str(error).rstrip(".")
+        raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
+    return A
+
+
+def matrix(A: Any, name: str) -> Any:
+    check_given(**{name: A})
+    A = check_sparse(A, name)
+    return check_array(A, accept_sparse="csr", dtype=np.float64, input_name=name)
+
+
+def row_weights(weights: Any, n: int, name: str) -> Array:
+    if weights is None:
+        return np.ones(n)
+    check_given(**{name: weights})
+    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name=name)
+    if weights.shape != (n,):
+        raise InvalidInput(f"{name} has shape {weights.shape}; there are {n} rows.")
+    if np.any(weights < 0) or not np.any(weights > 0):
+        raise InvalidInput(f"{name} must be non-negative, and positive for some row.")
+    return np.asarray(weights)

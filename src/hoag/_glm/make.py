@@ -1,4 +1,4 @@
-"""From arrays to problems: what is checked, encoded and copied on the way."""
+"""From arrays to problems: one split, or folds, of every model."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.model_selection import check_cv
 
 from hoag._core.errors import InvalidInput, check_given
-from hoag._core.numeric import Array
 from hoag._glm.cox import cox_target, records
-from hoag._glm.groups import Penalties, group_numbers
+from hoag._glm.folds import as_penalty, as_rows, linear_folds, matrix, row_weights
+from hoag._glm.groups import Penalties
 from hoag._glm.kernel_ridge import KernelRidgeProblem
 from hoag._glm.losses import LogLink, Ordinal
 from hoag._glm.model import LinearModel
-from hoag._glm.penalties import Penalty, Ridge
-from hoag._glm.rows import ArrayRows, Rows
+from hoag._glm.penalties import Penalty
+from hoag._glm.rows import Rows
 from hoag._glm.targets import (
     Target,
     binary,
@@ -31,8 +31,8 @@ from hoag._glm.targets import (
     regression,
     robust,
 )
-from hoag._glm.term import DataTerm, Predictor
-from hoag.problems import Charger, Ledger
+from hoag._glm.term import DataTerm
+from hoag.problems import Charger, Ledger, Problem
 
 
 def logistic(
@@ -66,8 +66,8 @@ def logistic(
     >>> problem.lam0.size
     30
     """
-    train, test = _both(_signs(y, classes, intercept), y, y_test)
-    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
+    return _hold_out(_signs(y, classes, intercept), *parts, penalties, unit)
 
 
 def multinomial(
@@ -95,8 +95,8 @@ def multinomial(
     >>> problem.lam0.size, problem.x0.size
     (3, 12)
     """
-    train, test = _both(_codes(y, classes, intercept), y, y_test)
-    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
+    return _hold_out(_codes(y, classes, intercept), *parts, penalties, unit)
 
 
 def ridge(
@@ -123,10 +123,8 @@ def ridge(
     >>> print(f"{hoag.minimize(problem).lam[0]:.2f}")
     -3.21
     """
-    train, test = _both(_numbers(y, intercept), y, y_test)
-    if train.y.shape[1:] != test.y.shape[1:]:
-        raise InvalidInput(f"y has shape {train.y.shape} but y_test {test.y.shape}: other targets.")
-    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
+    return _hold_out(_numbers(y, intercept), *parts, penalties, unit)
 
 
 def kernel_ridge(
@@ -200,8 +198,6 @@ def cox(
     >>> problem.lam0.size, bool(hoag.minimize(problem).converged)
     (4, True)
     """
-    from hoag._glm.folds import linear_folds
-
     if isinstance(A, Rows) or isinstance(A_test, Rows):
         raise InvalidInput(
             "cox compares held-out rows with training rows, and puts both into one matrix: give "
@@ -262,11 +258,11 @@ def linear(
     >>> problem.x0.size
     11
     """
-    train = _by_loss(y, loss, outer, intercept, offset)(y)
-    test = _by_loss(y, loss, outer, intercept, test_offset)(y_test, name="y_test")
-    if type(train.loss) is not type(test.loss):
+    if (offset is None) != (test_offset is None):
         raise InvalidInput("Give both offset and test_offset, or none.")
-    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    read, judge = (_by_loss(y, loss, outer, intercept, own) for own in (offset, test_offset))
+    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
+    return _hold_out(read, *parts, penalties, unit, judge)
 
 
 def ordinal(
@@ -295,8 +291,8 @@ def ordinal(
     >>> problem.x0.size  # ten slopes, two thresholds
     12
     """
-    train, test = _both(_ordered(y, classes), y, y_test)
-    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
+    return _hold_out(_ordered(y, classes), *parts, penalties, unit)
 
 
 def huber(
@@ -325,8 +321,8 @@ def huber(
     >>> problem.x0.size  # ten slopes, an intercept, the spread
     12
     """
-    train, test = _both(_robust(y, delta, intercept), y, y_test)
-    return hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
+    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
+    return _hold_out(_robust(y, delta, intercept), *parts, penalties, unit)
 
 
 # y and the options of a model ↦ how y is read, held-out y too: y, name ↦ Target.
@@ -383,19 +379,20 @@ READERS: dict[Any, tuple[Callable[..., Reader], tuple[str, ...]]] = {
 }
 
 
-def _both(read: Reader, y: Any, y_test: Any) -> tuple[Target, Target]:
-    return read(y), read(y_test, name="y_test")
-
-
-def hold_out(
-    train: tuple[Any, Target, Any],
-    test: tuple[Any, Target, Any],
+def _hold_out(
+    read: Reader,
+    train: tuple[Any, Any, Any],
+    test: tuple[Any, Any, Any],
     penalties: Penalties | Penalty,
     unit: float | None,
+    read_test: Reader | None = None,
 ) -> LinearModel:
-    """One split, each part on rows of its own."""
+    """One split, each part on rows of its own: (A, y, weights) for each."""
+    target, target_test = read(train[1]), (read_test or read)(test[1], name="y_test")
+    if target.y.shape[1:] != target_test.y.shape[1:]:
+        shapes = target.y.shape, target_test.y.shape
+        raise InvalidInput(f"y has shape {shapes[0]} but y_test {shapes[1]}: other targets.")
     rows, rows_test = as_rows(train[0], "A"), as_rows(test[0], "A_test")
-    target, target_test = train[1], test[1]
     _check_sizes(rows, target.y, rows_test, target_test.y)
     weights = row_weights(train[2], rows.shape[0], "sample_weight")
     test_weights = row_weights(test[2], rows_test.shape[0], "test_weight")
@@ -417,70 +414,66 @@ def hold_out(
     )
 
 
-def as_penalty(penalties: Penalties | Penalty, design: Predictor, shift: float = 0.0) -> Penalty:
-    """A ridge penalty by groups, or the penalty that somebody made, on the coefficients or all."""
-    if not isinstance(penalties, Penalty):
-        intercepts = design.size - design.slopes
-        groups = group_numbers(penalties, design.features, design.outputs, intercepts)
-        return Ridge(groups, shift=shift)
-    if penalties.size != design.size:
-        raise InvalidInput(
-            f"The penalty is on {penalties.size} coefficients; this model has {design.size}, "
-            f"{design.size - design.slopes} of them intercepts, which come last."
-        )
-    return penalties
-
-
-def as_rows(A: Any, name: str) -> Rows:
-    return A if isinstance(A, Rows) else ArrayRows(matrix(A, name))
-
-
-def check_sparse(A: Any, name: str) -> Any:
-    """A; entries that are stored in parts are added up in a copy, for squares are of the sum.
-
-    scikit-learn fits a malformed matrix silently, or crashes on it, or on converting it.
-    """
-    if not sparse.issparse(A):
-        return A
-    try:
-        if A.format == "coo":
-            sparse.coo_array((A.data, (A.row, A.col)), shape=A.shape)  # which looks at its indices
-        elif A.format in ("csr", "csc", "bsr"):
-            if not A.indptr[-1] == A.indices.size == len(A.data):
-                raise ValueError("its arrays disagree in size")
-            A.check_format(full_check=True)
-            if not A.has_canonical_format:
-                A = A.copy()
-                A.sum_duplicates()
-    except ValueError as error:
-        why = str(error).rstrip(".")
-        raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
-    return A
-
-
-def matrix(A: Any, name: str) -> Any:
-    check_given(**{name: A})
-    A = check_sparse(A, name)
-    return check_array(A, accept_sparse="csr", dtype=np.float64, input_name=name)
-
-
-def row_weights(weights: Any, n: int, name: str) -> Array:
-    if weights is None:
-        return np.ones(n)
-    check_given(**{name: weights})
-    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name=name)
-    if weights.shape != (n,):
-        raise InvalidInput(f"{name} has shape {weights.shape}; there are {n} rows.")
-    if np.any(weights < 0) or not np.any(weights > 0):
-        raise InvalidInput(f"{name} must be non-negative, and positive for some row.")
-    return np.asarray(weights)
-
-
 def _check_sizes(A: Any, y: Any, A_test: Any, y_test: Any) -> None:
     if A.shape[1] != A_test.shape[1]:
         raise InvalidInput(f"A has {A.shape[1]} columns but A_test has {A_test.shape[1]}.")
-    for matrix, target, name in ((A, y, ""), (A_test, y_test, "_test")):
-        if matrix.shape[0] != len(target):
+    for rows, target, name in ((A, y, ""), (A_test, y_test, "_test")):
+        if rows.shape[0] != len(target):
             raise InvalidInput(
-                f"A{name} has {matrix.shape[0]} rows but y{name} has {len(target)} values."
+                f"A{name} has {rows.shape[0]} rows but y{name} has {len(target)} values."
             )
+
+
+def folds(
+    make: Callable[..., Problem],
+    A: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    sample_weight: Any = None,
+    **options: Any,
+) -> list[Problem]:
+    """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
+
+    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows. With
+    make=hoag.models.cox, `strata` and `ties` are, and a number of folds is stratified by events.
+    `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
+    The folds of a linear model share one matrix and its transpose, with zero weights on the rows
+    that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
+    row of a class that its fold has not seen in training is not counted.
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import ShuffleSplit
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> len(hoag.models.folds(hoag.models.ridge, X, y, cv=ShuffleSplit(2, random_state=0)))
+    2
+    """
+    check_given(y=y)
+    y = np.asarray(y)
+    rows = as_rows(A, "A")
+    weights = row_weights(sample_weight, rows.shape[0], "sample_weight")
+    if rows.shape[0] != len(y):
+        raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
+    if make in READERS:
+        reader, names = READERS[make]
+        target = reader(y, **{name: options.pop(name) for name in names if name in options})(y)
+        shown = target.y["event"].astype(np.intp) if make is cox else y
+        classes = target.classes is not None or make is cox
+        splits = check_cv(cv, shown, classifier=classes).split(np.zeros(len(y)), shown, groups)
+        return list(linear_folds(rows, target, splits, weights, **options))
+    if isinstance(A, Rows):
+        raise InvalidInput(f"{make} needs an array or a sparse matrix, not {type(A).__name__}.")
+    A = matrix(A, "A")
+    unit = {"unit": float(A.shape[0]) ** 2} if make is kernel_ridge else {}
+    return [
+        make(
+            *(A[train], y[train], A[test], y[test]),
+            sample_weight=weights[train],
+            test_weight=weights[test],
+            **unit,
+            **options,
+        )
+        for train, test in check_cv(cv, y).split(np.zeros(len(y)), y, groups)
+    ]

@@ -27,7 +27,7 @@ from hoag._criteria.base import Chosen, Criterion
 from hoag._criteria.select import plan
 from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
-from hoag._glm.make import check_sparse
+from hoag._glm.folds import check_sparse
 from hoag.estimators.beyond import search_beyond
 from hoag.estimators.callbacks import CallbackSupportMixin, Listeners
 from hoag.estimators.columns import not_a_number

@@ -25,9 +25,8 @@ from hoag._data.engine import Engine, Maximum, plus
 from hoag._data.source import Partition
 from hoag._data.statistics import MeanSquares
 from hoag._glm.fold_rule import FoldRule, InOrder, Listed, NotJudged, below, drawn
-from hoag._glm.folds import of_fold
+from hoag._glm.folds import as_penalty, of_fold
 from hoag._glm.lens import Lens
-from hoag._glm.make import as_penalty
 from hoag._glm.model import LinearModel
 from hoag._glm.partitioned import (
     CellSums,

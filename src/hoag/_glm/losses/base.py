@@ -69,6 +69,8 @@ class Loss(ABC):
     lipschitz: float | None = None
     convex: bool = True
     dispersion: float | None = None
+    # Of |curvature| wherever y and z are, for a loss that only judges; None: as it is.
+    bound: float | None = None
 
     @abstractmethod
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...
@@ -108,9 +110,6 @@ class ScalarLoss(Loss):
     True
     """
 
-    # Of |curvature| wherever y and z are, for a loss that only judges; None: as it is.
-    bound: float | None = None
-
     def __init_subclass__(cls) -> None:
         if "jerk" in vars(cls):
             warnings.warn(
@@ -133,7 +132,7 @@ class ScalarLoss(Loss):
         return np.asarray((self.curvature(y, z + h) - self.curvature(y, z - h)) / (2 * h))
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
-        return _ScalarAt(self, y, z)
+        return ScalarAt(self, y, z)
 
 
 def softened(loss: OuterLoss) -> Loss | None:
@@ -146,16 +145,31 @@ def one_loss(loss: OuterLoss, outer: OuterLoss) -> bool:
     return type(loss) is type(outer) and vars(loss) == vars(outer)
 
 
-class SeparableAt:
-    """What a loss has that is a sum over outputs, of which none mixes with another.
+class ScalarAt:
+    """A loss of one number at y and z; or of several outputs, the sum of which it is.
 
-    each                     the loss of every output, like z
-    curvature, third_derivative   its second and third derivative in z, like z
+    `each`, `slope`, `curvature` and `third_derivative` are like z, each computed once: by the
+    formulas of a `ScalarLoss`, or by a subclass that has something better.
     """
 
-    each: Any
-    curvature: Any
-    third_derivative: Any
+    def __init__(self, loss: Any, y: npt.NDArray[Any], z: Array) -> None:
+        self._loss, self._y, self._z = loss, y, z
+
+    @cached_property
+    def each(self) -> Array:
+        return np.asarray(self._loss.value(self._y, self._z))
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(self._loss.slope(self._y, self._z))
+
+    @cached_property
+    def curvature(self) -> Array:
+        return np.asarray(self._loss.curvature(self._y, self._z))
+
+    @cached_property
+    def third_derivative(self) -> Array:
+        return np.asarray(self._loss.third_derivative(self._y, self._z))
 
     @cached_property
     def value(self) -> Array:
@@ -163,6 +177,8 @@ class SeparableAt:
 
     @property
     def curvature_bound(self) -> Array:
+        if self._loss.bound is not None:
+            return np.full(len(self._y), self._loss.bound)
         return np.asarray(
             self.curvature if self.curvature.ndim == 1 else self.curvature.max(axis=1)
         )
@@ -179,29 +195,3 @@ class SeparableAt:
     def gram(self, Z: Array, s: Array) -> Array:
         d = (self.curvature.T * s).T.ravel()
         return np.asarray(Z.T @ (d[:, None] * Z))
-
-
-class _ScalarAt(SeparableAt):
-    def __init__(self, loss: ScalarLoss, y: npt.NDArray[Any], z: Array) -> None:
-        self._loss, self._y, self._z = loss, y, z
-
-    @cached_property
-    def each(self) -> Array:
-        return self._loss.value(self._y, self._z)
-
-    @cached_property
-    def slope(self) -> Array:
-        return self._loss.slope(self._y, self._z)
-
-    @cached_property
-    def curvature(self) -> Array:
-        return self._loss.curvature(self._y, self._z)
-
-    @cached_property
-    def third_derivative(self) -> Array:
-        return self._loss.third_derivative(self._y, self._z)
-
-    @property
-    def curvature_bound(self) -> Array:
-        bound = self._loss.bound
-        return super().curvature_bound if bound is None else np.full(len(self._y), bound)

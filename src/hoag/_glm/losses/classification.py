@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
-from hoag._glm.losses.base import Loss, LossAt, OuterLossAt, SeparableAt
+from hoag._glm.losses.base import Loss, LossAt, OuterLossAt, ScalarAt
 
 
 class Logistic(Loss):
@@ -20,12 +20,13 @@ class Logistic(Loss):
     dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
-        return _LogisticAt(y, z)
+        return _LogisticAt(self, y, z)
 
 
-class _LogisticAt(SeparableAt):
-    def __init__(self, y: npt.NDArray[Any], z: Array) -> None:
-        self.y, self.margin = y, y * z
+class _LogisticAt(ScalarAt):
+    @cached_property
+    def margin(self) -> Array:
+        return np.asarray(self._y * self._z)
 
     @cached_property
     def _odds(self) -> Array:
@@ -43,7 +44,7 @@ class _LogisticAt(SeparableAt):
 
     @cached_property
     def slope(self) -> Array:
-        return -self.y * self._wrong
+        return -self._y * self._wrong
 
     @cached_property
     def curvature(self) -> Array:
@@ -51,7 +52,7 @@ class _LogisticAt(SeparableAt):
 
     @cached_property
     def third_derivative(self) -> Array:
-        return np.asarray(self.y * self.curvature * (2.0 * self._wrong - 1.0))
+        return np.asarray(self._y * self.curvature * (2.0 * self._wrong - 1.0))
 
 
 class Multinomial(Loss):

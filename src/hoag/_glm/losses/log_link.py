@@ -28,7 +28,7 @@ from scipy.special import xlogy
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._glm.losses.base import Loss, LossAt, SeparableAt
+from hoag._glm.losses.base import Loss, LossAt, ScalarAt
 
 # Means beyond e^±300 times that of y, about, are all the same; their squares are still numbers.
 LARGEST_LOG = float(np.floor(0.425 * np.log(np.finfo(float).max)))
@@ -71,11 +71,11 @@ class LogLink(Loss):
         return np.asarray(mu)
 
 
-class _DevianceAt(SeparableAt):
+class _DevianceAt(ScalarAt):
     """At y and z; either power of μ is computed once."""
 
     def __init__(self, loss: LogLink, y: npt.NDArray[Any], z: Array) -> None:
-        self._loss, self._y, self._z = loss, y, z
+        super().__init__(loss, y, z)
         self._a, self._b, self._twice = loss.power - 1.0, 2.0 - loss.power, 2.0 * loss.scale
 
     @cached_property
