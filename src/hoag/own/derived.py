@@ -140,14 +140,15 @@ class Derived(Problem):
         return [self._on(part, self._sums) for part in samples.split(self.functions.rows, count)]
 
     def _on(self, which: samples.Pair, sums: samples.Sums) -> Derived:
+        """On some rows: sums are scaled up to what all rows come to."""
         assert self.functions.rows is not None
         made = copy(self)
-        made._sums = sums
-        made.functions = samples.on(self.functions, which, sums)
-        shares = [
-            share * part.size / n if part.size else share
-            for share, part, n in zip(self.shares, which, self.functions.rows, strict=True)
-        ]
+        made._sums, scales, shares = sums, [1.0, 1.0], list(self.shares)
+        for k, (n, part) in enumerate(zip(self.functions.rows, which, strict=True)):
+            if part.size:
+                scales[k] = n / part.size if sums[k] else 1.0
+                shares[k] *= part.size / n
+        made.functions = self.functions.part(*which, (scales[0], scales[1]))
         made.shares = shares[0], shares[1]
         return made
 

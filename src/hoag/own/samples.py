@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -40,16 +38,6 @@ def split(rows: tuple[int, int], count: int) -> list[Pair]:
     return list(zip(*(parts(n) for n in rows), strict=True))
 
 
-def on(functions: Functions, which: Pair, sums: Sums) -> Functions:
-    """The functions on some of their rows, sums scaled up to what all rows come to."""
-    assert functions.rows is not None
-    scales = [
-        n / part.size if whole and part.size else 1.0
-        for n, part, whole in zip(functions.rows, which, sums, strict=True)
-    ]
-    return functions.part(*which, (scales[0], scales[1]))
-
-
 def sums_or_means(
     functions: Functions, x: Array, lam: Array, which: Pair, roundoff: float, count: int = 4
 ) -> Sums:
@@ -58,24 +46,21 @@ def sums_or_means(
     That is tried, and not assumed: on some rows F is compared with what F gives on parts of them,
     values and gradients near x, where no loss is 0 by chance.
     """
+    parts = split((which[0].size, which[1].size), count)
     near = x + 1e-2 * np.random.default_rng(0).normal(size=x.size)
-    pieces = [(which[0][train], which[1][test]) for train, test in _of(which, count)]
+    pieces = [(which[0][train], which[1][test]) for train, test in parts]
     joined: Pair = tuple(np.concatenate(some) for some in zip(*pieces, strict=True))  # type: ignore[assignment]
     nothing = _values(functions, joined, (0.0, 0.0), near, lam)
     whole = _values(functions, joined, (1.0, 1.0), near, lam)
-    parts = [_values(functions, piece, (1.0, 1.0), near, lam) for piece in pieces]
+    each = [_values(functions, piece, (1.0, 1.0), near, lam) for piece in pieces]
     found = []
     for k, name in enumerate(("h", "g")):
         if joined[k].size == 0:
             found.append(False)
             continue
-        total = np.sum([part[k] - nothing[k] for part in parts], axis=0)
+        total = np.sum([part[k] - nothing[k] for part in each], axis=0)
         found.append(_is_sum(name, whole[k] - nothing[k], total, count, roundoff))
     return found[0], found[1]
-
-
-def _of(which: Pair, count: int) -> Sequence[Pair]:
-    return split((which[0].size, which[1].size), count)
 
 
 def _values(

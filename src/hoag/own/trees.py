@@ -256,37 +256,35 @@ class Layout:
         if is_domain(bounds):
             self._check_linear(bounds, range(len(self.lam.names)))
             return product([(self.lam.size, bounds)])
-        parts = self._structure_of_domains(bounds)
-        if parts is not None:
-            return product(parts)
-        readings, refused = [], []
-        for read in (self._pair_of_structures, self._structure_of_pairs):
+        readings, refused = list[Any](), []
+        for read in (self._pair_of_structures, self._structure_of_domains):
             try:
-                readings.append(OwnBox(self, *read(bounds)))
+                readings.append(read(bounds))
             except InvalidInput as error:
                 refused.append(error)
         if not readings:
             pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
-            raise refused[0 if pair else 1]
+            raise refused[0 if pair and not any(map(is_domain, bounds)) else 1]
         one, other = readings[0], readings[-1]
-        if not (np.array_equal(one.lower, other.lower) and np.array_equal(one.upper, other.upper)):
+        if one is not other and [*one.lower, *one.upper] != [*other.lower, *other.upper]:
             raise InvalidInput(
                 f"bounds={bounds!r} may be a pair (lower, upper), and also a pair for each of the "
                 "two parts of lam0. Give a hoag.Box(lower, upper), or lam0 as a dict."
             )
         return one
 
-    def _pair_of_structures(self, bounds: Any) -> tuple[Array, Array]:
+    def _pair_of_structures(self, bounds: Any) -> Domain:
         if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2):
             raise InvalidInput(f"bounds={bounds!r} is no pair (lower, upper).")
-        lower, upper = (self._end(end) for end in bounds)
-        return lower, upper
+        return OwnBox(self, *(self._end(end) for end in bounds))
 
-    def _structure_of_pairs(self, bounds: Any) -> tuple[Array, Array]:
-        pairs = self.lam.spread(bounds, _is_pair)
-        ends = [self._ends(k, pair) for k, pair in enumerate(pairs)]
-        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        return lower, upper
+    def _structure_of_domains(self, bounds: Any) -> Domain:
+        """From a pair or a domain for each leaf."""
+        each = self.lam.spread(bounds, lambda one: _is_pair(one) or is_domain(one))
+        parts = [self._part(k, one) for k, one in enumerate(each)]
+        if any(is_domain(one) and not isinstance(one, Box) for one in each):
+            return product(list(zip(self.lam.sizes, parts, strict=True)))
+        return OwnBox(self, *(np.concatenate(side) for side in zip(*parts, strict=True)))
 
     def in_units_of(self, domain: Domain) -> Layout:
         """The same where u has a box no wider than the library's own, for λ that are linear.
@@ -307,37 +305,23 @@ class Layout:
         same = all(new is old for (_, new), (_, old) in zip(parts, self.scales.parts, strict=True))
         return self if same else Layout(self.x, self.lam, Scales(parts))
 
-    def _structure_of_domains(self, bounds: Any) -> list[tuple[int, Any]] | None:
-        """(size, domain) for each leaf, where one of them at least is more than a pair."""
-        try:
-            each = self.lam.spread(bounds, lambda one: _is_pair(one) or is_domain(one))
-        except InvalidInput:
-            return None
-        if not any(is_domain(one) and not isinstance(one, Box) for one in each):
-            return None
-        return [self._part(k, one) for k, one in enumerate(each)]
-
     def _end(self, end: Any) -> Array:
         if isinstance(end, np.ndarray) and end.shape == (self.lam.size,):
             return self.scales.back(end, self.lam.numbers, "a bound")
         return self.moved(end, "a bound")
 
-    def _part(self, k: int, given: Any) -> tuple[int, Any]:
-        """The size of one leaf, and the domain of its part of u."""
+    def _part(self, k: int, given: Any) -> Any:
+        """The domain of one leaf's part of u: its lower and its upper ends, for a pair."""
         if is_domain(given) and not isinstance(given, Box):
             self._check_linear(given, [k])
-            return self.lam.sizes[k], given
-        return self.lam.sizes[k], self._ends(k, given)
-
-    def _ends(self, k: int, pair: Any) -> tuple[Array, Array]:
-        """The lower and the upper ends of one leaf's part of u."""
+            return given
         shape = self.lam.shapes[k]
         try:
-            both = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
+            both = (given.lower, given.upper) if isinstance(given, Box) else given
             lower, upper = (np.broadcast_to(np.asarray(e, dtype=float), shape) for e in both)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"bounds hold {pair!r}, which is no pair (lower, upper) for hyperparameters of "
+                f"bounds hold {given!r}, which is no pair (lower, upper) for hyperparameters of "
                 f"shape {shape}."
             ) from None
         own, names = Scales([self.scales.parts[k]]), [self.lam.names[k]] * lower.size
