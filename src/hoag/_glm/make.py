@@ -15,14 +15,13 @@ from hoag._glm.cox import cox_target, records
 from hoag._glm.folds import as_penalty, as_rows, linear_folds, matrix, row_weights
 from hoag._glm.groups import Penalties
 from hoag._glm.kernel_ridge import KernelRidgeProblem
-from hoag._glm.losses import LogLink, Ordinal
+from hoag._glm.losses import ConcomitantHuber, LogLink, Ordinal
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty
 from hoag._glm.rows import Rows
 from hoag._glm.targets import (
     Target,
     binary,
-    labels,
     multiclass,
     numbers,
     ordered,
@@ -66,8 +65,9 @@ def logistic(
     >>> problem.lam0.size
     30
     """
-    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
-    return _hold_out(_signs(y, classes, intercept), *parts, penalties, unit)
+    train = binary(y, classes, intercept)
+    test = binary(y_test, train.classes, intercept, "y_test")
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def multinomial(
@@ -95,8 +95,9 @@ def multinomial(
     >>> problem.lam0.size, problem.x0.size
     (3, 12)
     """
-    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
-    return _hold_out(_codes(y, classes, intercept), *parts, penalties, unit)
+    train = multiclass(y, classes, intercept)
+    test = multiclass(y_test, train.classes, intercept, "y_test")
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def ridge(
@@ -123,8 +124,9 @@ def ridge(
     >>> print(f"{hoag.minimize(problem).lam[0]:.2f}")
     -3.21
     """
-    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
-    return _hold_out(_numbers(y, intercept), *parts, penalties, unit)
+    train = regression(y, intercept)
+    test = regression(y_test, intercept, "y_test")
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def kernel_ridge(
@@ -258,11 +260,11 @@ def linear(
     >>> problem.x0.size
     11
     """
+    train = _by_loss(y, loss, outer, intercept, offset)
+    test = _by_loss(y_test, loss, outer, intercept, test_offset, "y_test")
     if (offset is None) != (test_offset is None):
         raise InvalidInput("Give both offset and test_offset, or none.")
-    read, judge = (_by_loss(y, loss, outer, intercept, own) for own in (offset, test_offset))
-    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
-    return _hold_out(read, *parts, penalties, unit, judge)
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def ordinal(
@@ -291,8 +293,9 @@ def ordinal(
     >>> problem.x0.size  # ten slopes, two thresholds
     12
     """
-    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
-    return _hold_out(_ordered(y, classes), *parts, penalties, unit)
+    train = ordered(y, classes)
+    test = ordered(y_test, train.classes, cast(Ordinal, train.loss).cuts, "y_test")
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def huber(
@@ -321,74 +324,47 @@ def huber(
     >>> problem.x0.size  # ten slopes, an intercept, the spread
     12
     """
-    parts = (A, y, sample_weight), (A_test, y_test, test_weight)
-    return _hold_out(_robust(y, delta, intercept), *parts, penalties, unit)
-
-
-# y and the options of a model ↦ how y is read, held-out y too: y, name ↦ Target.
-Reader = Callable[..., Target]
-
-
-def _signs(y: Any, classes: Any = None, intercept: bool = False) -> Reader:
-    return partial(binary, classes=labels(y, classes), intercept=intercept)
-
-
-def _codes(y: Any, classes: Any = None, intercept: bool = False) -> Reader:
-    return partial(multiclass, classes=labels(y, classes), intercept=intercept)
-
-
-def _numbers(y: Any, intercept: bool = False) -> Reader:
-    return partial(regression, intercept=intercept)
-
-
-def _ordered(y: Any, classes: Any = None) -> Reader:
-    classes = labels(y, classes)
-    loss = cast(Ordinal, ordered(y, classes).loss)
-    return partial(ordered, classes=classes, like=loss.cuts)
-
-
-def _robust(y: Any, delta: float = 1.35, intercept: bool = False) -> Reader:
-    start = float(np.std(numbers(y, "y"))) or 1.0
-    return partial(robust, delta=delta, start=start, intercept=intercept)
-
-
-def _events(y: Any, strata: Any = None, ties: str = "breslow") -> Reader:
-    return partial(cox_target, strata=strata, ties=ties)
+    train = robust(y, delta, None, intercept)
+    test = robust(y_test, delta, cast(ConcomitantHuber, train.loss).start, intercept, "y_test")
+    return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
 def _by_loss(
-    y: Any, loss: Any, outer: Any = None, intercept: bool = False, offset: Any = None
-) -> Reader:
+    y: Any,
+    loss: Any,
+    outer: Any = None,
+    intercept: bool = False,
+    offset: Any = None,
+    name: str = "y",
+) -> Target:
     outer = loss if outer is None else outer
     if isinstance(loss, LogLink):
-        return partial(positive_mean, loss=loss, outer=outer, intercept=intercept, offset=offset)
+        return positive_mean(y, loss, outer, intercept, offset, name)
     if offset is not None:
         raise InvalidInput("An offset is for losses of positive means: subtract it from y instead.")
-    return partial(plain, loss=loss, outer=outer, intercept=intercept)
+    return plain(y, loss, outer, intercept, name)
 
 
 # How each model reads y, and which of its options say so.
-READERS: dict[Any, tuple[Callable[..., Reader], tuple[str, ...]]] = {
-    logistic: (_signs, ("classes", "intercept")),
-    multinomial: (_codes, ("classes", "intercept")),
-    ridge: (_numbers, ("intercept",)),
+READERS: dict[Any, tuple[Callable[..., Target], tuple[str, ...]]] = {
+    logistic: (binary, ("classes", "intercept")),
+    multinomial: (multiclass, ("classes", "intercept")),
+    ridge: (regression, ("intercept",)),
     linear: (_by_loss, ("loss", "outer", "intercept", "offset")),
-    ordinal: (_ordered, ("classes",)),
-    huber: (_robust, ("delta", "intercept")),
-    cox: (_events, ("strata", "ties")),
+    ordinal: (ordered, ("classes",)),
+    huber: (robust, ("delta", "intercept")),
+    cox: (cox_target, ("strata", "ties")),
 }
 
 
 def _hold_out(
-    read: Reader,
-    train: tuple[Any, Any, Any],
-    test: tuple[Any, Any, Any],
+    train: tuple[Any, Target, Any],
+    test: tuple[Any, Target, Any],
     penalties: Penalties | Penalty,
     unit: float | None,
-    read_test: Reader | None = None,
 ) -> LinearModel:
-    """One split, each part on rows of its own: (A, y, weights) for each."""
-    target, target_test = read(train[1]), (read_test or read)(test[1], name="y_test")
+    """One split, each part on rows of its own: A, y and weights for each."""
+    target, target_test = train[1], test[1]
     if target.y.shape[1:] != target_test.y.shape[1:]:
         shapes = target.y.shape, target_test.y.shape
         raise InvalidInput(f"y has shape {shapes[0]} but y_test {shapes[1]}: other targets.")
@@ -458,7 +434,7 @@ def folds(
         raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
     if make in READERS:
         reader, names = READERS[make]
-        target = reader(y, **{name: options.pop(name) for name in names if name in options})(y)
+        target = reader(y, **{name: options.pop(name) for name in names if name in options})
         shown = target.y["event"].astype(np.intp) if make is cox else y
         classes = target.classes is not None or make is cox
         splits = check_cv(cv, shown, classifier=classes).split(np.zeros(len(y)), shown, groups)

@@ -93,7 +93,7 @@ class Target:
         return (self.y > 0 if signs else self.y).astype(np.intp)
 
 
-def binary(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target:
+def binary(y: Any, classes: Any = None, intercept: bool = False, name: str = "y") -> Target:
     """Labels as signs; the larger one is the positive class."""
     classes = labels(y, classes)
     if len(classes) != 2:
@@ -109,7 +109,7 @@ def binary(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target:
     return Target(signs, Logistic(), Logistic(), 1, np.eye(1) if intercept else None, classes)
 
 
-def multiclass(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target:
+def multiclass(y: Any, classes: Any = None, intercept: bool = False, name: str = "y") -> Target:
     """Labels as class numbers."""
     classes = labels(y, classes)
     K = len(classes)
@@ -119,7 +119,7 @@ def multiclass(y: Any, classes: Any, intercept: bool, name: str = "y") -> Target
     return Target(_codes(y, classes, name), Multinomial(), Multinomial(), K, basis, classes)
 
 
-def regression(y: Any, intercept: bool, name: str = "y") -> Target:
+def regression(y: Any, intercept: bool = False, name: str = "y") -> Target:
     """One or several real targets; ½ squares in h, squares in g."""
     y = numbers(y, name)
     outputs = 1 if y.ndim == 1 else y.shape[1]
@@ -150,7 +150,7 @@ def positive_mean(
     return Target(np.column_stack([y, shift]), fits, judges, 1, basis)
 
 
-def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") -> Target:
+def ordered(y: Any, classes: Any = None, like: Array | None = None, name: str = "y") -> Target:
     """Labels as class numbers, in the order of their values, with a threshold between each two.
 
     `like` are the cuts that thresholds are counted from; by default from the shares of the classes.
@@ -170,11 +170,21 @@ def ordered(y: Any, classes: Any, like: Array | None = None, name: str = "y") ->
     return Target(codes, loss, loss, 1, np.eye(levels), classes, np.ones((1, levels)))
 
 
-def robust(y: Any, delta: float, start: float, intercept: bool, name: str = "y") -> Target:
-    """A number for each row, its residuals of an unknown spread, counted from `start`."""
+def robust(
+    y: Any,
+    delta: float = 1.35,
+    start: float | None = None,
+    intercept: bool = False,
+    name: str = "y",
+) -> Target:
+    """A number for each row, its residuals of an unknown spread.
+
+    It is counted from `start`: by default the spread of y.
+    """
+    y = flat(y, name) if len(y) else y
+    start = float(np.std(y)) or 1.0 if start is None else start
     basis = np.eye(2) if intercept else np.eye(2)[:, 1:]
     fit, judge = (ConcomitantHuber(delta, start, scale) for scale in (0.5, 1.0))
-    y = flat(y, name) if len(y) else y
     return Target(y, fit, judge, 1, basis, None, np.array([[1.0, 0.0]]))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -271,7 +271,7 @@ class Layout:
                 f"bounds={bounds!r} may be a pair (lower, upper), and also a pair for each of the "
                 "two parts of lam0. Give a hoag.Box(lower, upper), or lam0 as a dict."
             )
-        return one
+        return cast(Domain, one)
 
     def _pair_of_structures(self, bounds: Any) -> Domain:
         if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2):
