@@ -16,8 +16,8 @@ from hoag._criteria.base import Criterion
 from hoag._criteria.folds import Sum
 from hoag._criteria.implicit import Implicit
 from hoag.optimize import quasi_newton
-from hoag.optimize.base import Search
 from hoag.optimize.quasi_newton import SecantModel
+from hoag.optimize.run import Search
 
 
 class Known(Criterion):

@@ -16,7 +16,7 @@ from hoag._core.result import Ask, Status
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.ridge_folds import BandedRidge
 from hoag.optimize import Auto, Search, newton
-from hoag.optimize.asks import Chosen, Evaluate, Profile
+from hoag.optimize.asks import EndsAt, Evaluate, Profile
 from hoag.optimize.run import Run
 
 
@@ -160,7 +160,7 @@ class Refused(Search):
     def steps(self, domain, lam0, traits):
         now = yield Evaluate(lam0, Ask(hessian=True))
         yield Evaluate(lam0 + 0.1, Ask(hessian=True), now)
-        yield Chosen((yield Profile(now, newton.scan_places(domain))))
+        yield EndsAt((yield Profile(now, newton.scan_places(domain))))
         return Status("converged", "Converged.")
 
 

@@ -11,12 +11,11 @@
 
 from hoag.optimize.asks import Evaluate, Note
 from hoag.optimize.auto import Auto
-from hoag.optimize.base import Search
 from hoag.optimize.blackbox import TPE, Bayes, Grid, Random
 from hoag.optimize.growing import Growing
 from hoag.optimize.hoag import Adaptive, Constant, Hoag
 from hoag.optimize.journal import Journal
-from hoag.optimize.run import Run
+from hoag.optimize.run import Run, Search
 
 __all__ = [
     "TPE",

@@ -51,7 +51,7 @@ class Note:
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class EndsAt:
     """Says which of its evaluations a search ends at, where that is not the last one."""
 
     evaluation: Evaluation
@@ -91,7 +91,7 @@ class Profile:
 ACCURACY = 1e-4
 
 T = TypeVar("T")
-# Yields an Evaluate, Profile or a list of both, a Verify, Note, Chosen or Lipschitz(); is sent an
+# Yields an Evaluate, Profile or a list of both, a Verify, Note, EndsAt or Lipschitz(); is sent an
 # Evaluation, a list of them, whether to stop, nothing, or a number; and returns what it found out.
 Asking = Generator[Any, Any, T]
 # A search: returns why it stopped.
@@ -131,6 +131,8 @@ def sentence(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def check_max_iter(max_iter: float) -> None:
-    if not (np.isfinite(max_iter) and int(max_iter) == max_iter and max_iter >= 1):
-        raise InvalidInput(f"max_iter={max_iter}: give a whole number, at least one.")
+def whole_number(name: str, value: float) -> int:
+    """The setting of this name, which counts something."""
+    if not (np.isfinite(value) and int(value) == value and value >= 1):
+        raise InvalidInput(f"{name}={value}: give a whole number, at least one.")
+    return int(value)

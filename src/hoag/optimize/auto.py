@@ -26,9 +26,8 @@ from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation, Result
 from hoag._criteria.base import Criterion, Traits
 from hoag.optimize import newton, projected, quasi_newton, root
-from hoag.optimize.asks import ACCURACY, Steps, check_max_iter, sentence
-from hoag.optimize.base import Search
-from hoag.optimize.run import OnStep, Run
+from hoag.optimize.asks import ACCURACY, Steps, sentence, whole_number
+from hoag.optimize.run import OnStep, Run, Search
 from hoag.optimize.separable import Onward, SeparableSearch
 from hoag.optimize.survey import lowest_of, survey
 
@@ -72,7 +71,7 @@ class Auto(Search):
         time_budget: float | None = None,
         starts: int | Literal["auto"] = "auto",
     ) -> None:
-        check_max_iter(max_iter)
+        whole_number("max_iter", max_iter)
         check_starts(starts)
         if not tol > 0:
             raise InvalidInput(f"tol={tol}: it must be a positive number.")

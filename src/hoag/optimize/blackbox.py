@@ -16,8 +16,8 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Status
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Evaluate, Note, Steps
-from hoag.optimize.base import Search
+from hoag.optimize.asks import ACCURACY, Evaluate, Note, Steps, whole_number
+from hoag.optimize.run import Search
 
 # Yields the next λ and is sent f there; ends where none is left.
 Proposals = Generator[Array, float, None]
@@ -64,7 +64,7 @@ class Grid(BlackBox):
     def __init__(
         self, per_axis: int = 10, eps: float = ACCURACY, time_budget: float | None = None
     ) -> None:
-        self.per_axis = _at_least_one("per_axis", per_axis)
+        self.per_axis = whole_number("per_axis", per_axis)
         self.eps, self.time_budget = eps, time_budget
 
     def proposals(self, domain: Box) -> Proposals:
@@ -82,7 +82,7 @@ class SampledBlackBox(BlackBox):
     def __init__(
         self, n: int = 50, seed: int = 0, eps: float = ACCURACY, time_budget: float | None = None
     ) -> None:
-        self.n = _at_least_one("n", n)
+        self.n = whole_number("n", n)
         self.seed, self.eps, self.time_budget = seed, eps, time_budget
 
     def seeded(self, seed: int) -> Search:
@@ -126,7 +126,7 @@ class Bayes(SampledBlackBox):
         time_budget: float | None = None,
     ) -> None:
         super().__init__(n, seed, eps, time_budget)
-        self.starts = _at_least_one("starts", starts)
+        self.starts = whole_number("starts", starts)
 
     def proposals(self, domain: Box) -> Proposals:
         bayes_opt = _package("Bayes", "bayes_opt", "bayesian-optimization")
@@ -178,12 +178,6 @@ class TPE(SampledBlackBox):
             trial = study.ask(sides)
             value = yield np.array([trial.params[name] for name in sides])
             study.tell(trial, value)
-
-
-def _at_least_one(name: str, value: int) -> int:
-    if int(value) != value or value < 1:
-        raise InvalidInput(f"{name}={value}: give a whole number, at least one.")
-    return int(value)
 
 
 def _package(search: str, module: str, package: str) -> Any:

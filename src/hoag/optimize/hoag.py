@@ -19,17 +19,14 @@ from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._core.settings import Settings
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Evaluate, Lipschitz, Note, Steps, check_max_iter
-from hoag.optimize.base import Search
+from hoag.optimize.asks import ACCURACY, Evaluate, Lipschitz, Note, Steps, whole_number
+from hoag.optimize.run import Search
 from hoag.optimize.steps import AHEAD, Descent, M, gradient_error, mapping, size, steepest
 from hoag.schedules import Exponential, Schedule
 
 
 class StepRule(Settings, ABC):
-    @property
-    def needs_lipschitz(self) -> bool:
-        """Whether `next` wants the Lipschitz constant of g from the data."""
-        return False
+    needs_lipschitz = False  # whether `next` wants the Lipschitz constant of g from the data
 
     @abstractmethod
     def first(self, p: Array) -> float: ...
@@ -104,17 +101,11 @@ class Adaptive(StepRule):
             raise InvalidInput(f"descent={descent!r}: use 'proved' (L/2 Δ²) or 'displayed' (LΔ²).")
         if not (np.isfinite(grow) and grow > 1):
             raise InvalidInput(f"Adaptive(grow={grow!r}): give a number above 1.")
-        self.C = C
-        self.descent = descent
         if not longest > 0:
             raise InvalidInput(f"Adaptive(longest={longest!r}): give a positive number.")
-        self.grow = grow
-        self.longest = longest
-        self.safeguards = safeguards
-
-    @property
-    def needs_lipschitz(self) -> bool:
-        return self.C == "data"
+        self.C, self.needs_lipschitz = C, C == "data"
+        self.descent, self.grow = descent, grow
+        self.longest, self.safeguards = longest, safeguards
 
     def first(self, p: Array) -> float:
         """L₁ = ‖p₁‖, so that the first step has length at most 1."""
@@ -186,7 +177,7 @@ class Hoag(Search):
         max_iter: int = 200,
         time_budget: float | None = None,
     ) -> None:
-        check_max_iter(max_iter)
+        whole_number("max_iter", max_iter)
         for name, value in (("schedule", schedule), ("step", step)):
             if isinstance(value, type):
                 raise InvalidInput(f"{name}={value.__name__} is a class: write {value.__name__}().")

@@ -9,7 +9,6 @@ has no effect any more, or leaves nothing of its coefficients, no slope leads ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import Traits
 from hoag.optimize.asks import (
     Asking,
-    Chosen,
+    EndsAt,
     Evaluate,
     Note,
     Profile,
@@ -52,7 +51,9 @@ def descend(
     at, start = yield from shared(domain, lam, traits)
     direction = shared_direction(traits, domain.size)
     first = NewtonDescent(domain, tol, max_iter, direction, taken)
-    begun = yield from first.begin(at, start, lead)
+    begun = (yield from first.at(lead[0], start)) if lead is not None and max_iter > 1 else None
+    if begun is None or (lead is not None and not begun.value < lead[1]):
+        begun = yield from first.at(at, start)
     ends = [(yield from first.run(begun))]
     left = (max_iter - first.evaluations) // max(starts - 1, 1)
     if starts > 1 and left:
@@ -64,7 +65,7 @@ def descend(
 
         ends += yield from abreast([another(k) for k in range(1, starts)])
     best, status = min(ends, key=lambda end: end[0].value)
-    yield Chosen(best)
+    yield EndsAt(best)
     gain = little_gained(begun.folds, best.folds) if status.converged and lead is None else ""
     if len(ends) == 1:
         return replace(status, sentence=sentence(status.sentence, gain))
@@ -163,16 +164,6 @@ class NewtonDescent(Descent):
         super().__init__(domain, tol, max_iter, taken)
         self.direction = direction
 
-    def begin(
-        self, lam: Array, start: Evaluation | None, lead: tuple[Array, float] | None
-    ) -> Asking[Evaluation]:
-        """At λ, or where it is led to if f is lower there."""
-        if lead is not None and self.max_iter > 1:
-            there = yield from self.at(lead[0], start)
-            if there.value < lead[1]:
-                return there
-        return (yield from self.at(lam, start))
-
     def at(self, lam: Array, start: Evaluation | None) -> Asking[Evaluation]:
         def told(now: Evaluation) -> Note:
             return Note(np.nan, mapping(now.lam, now.grad, self.domain, size(now)))
@@ -252,7 +243,8 @@ class NewtonDescent(Descent):
         # Of places that promise about as much, the nearest.
         far = np.where(2 * gains >= most[:, None], np.abs(places - now.lam[:, None]), np.inf)
         best = np.take_along_axis(places, np.argmin(far, axis=1)[:, None], axis=1)[:, 0]
-        for axes in _tries(most, goal):
+        axes = [int(j) for j in np.argsort(-most) if most[j] > goal]
+        while axes:  # all that promise a gain, then the half that promises more, and so on
             lam = now.lam.copy()
             lam[axes] = best[axes]
             trial: Evaluation = yield Evaluate(lam, Ask(np.inf, gradient=False, free=True), now)
@@ -260,6 +252,7 @@ class NewtonDescent(Descent):
                 trial = yield Evaluate(lam, Ask(free=True, gradient=False), trial)
                 if trial.value < now.value - goal / 2:
                     return now, trial
+            axes = axes[: len(axes) // 2]
         return now, None
 
     def _shifted(self, now: Evaluation, goal: float) -> Asking[Evaluation | None]:
@@ -321,14 +314,6 @@ def least(p: Array, B: Array, low: Array, high: Array) -> Array:
         if before - value <= SUFFICIENT * abs(value):
             break
     return s
-
-
-def _tries(most: Array, goal: float) -> Iterator[list[int]]:
-    """Which axes to move: all that promise a gain, then the half that promises more, and so on."""
-    order = [int(j) for j in np.argsort(-most) if most[j] > goal]
-    while order:
-        yield order
-        order = order[: len(order) // 2]
 
 
 def _promise(now: Evaluation, step: Array) -> float:

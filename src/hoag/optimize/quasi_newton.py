@@ -24,7 +24,6 @@ from hoag.optimize.steps import (
     acting,
     free,
     mapping,
-    shortened,
     size,
     steepest,
 )
@@ -137,7 +136,8 @@ class SecantDescent(Descent, ABC):
 
     def _step(self, now: Evaluation, radius: float) -> Array:
         """As long as the radius allows; without pairs if it hardly descends."""
-        step = shortened(self._to_least(now), radius)
+        step = self._to_least(now)
+        step = step * min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
         down = self._slope(now) * float(np.linalg.norm(step)) + TINY
         if -float(now.grad @ step) > DOWN * down or not self.model.pairs:
             return step

@@ -11,7 +11,7 @@ from hoag._core.domain import Box
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
-from hoag.optimize.asks import Asking, Chosen, Evaluate, Note, Steps, Verify, sentence
+from hoag.optimize.asks import Asking, EndsAt, Evaluate, Note, Steps, Verify, sentence
 from hoag.optimize.scan import DOUBT, RISEN, Basin, Scan, scan
 from hoag.optimize.steps import AHEAD, LONGEST, Descent, gradient_error, size
 from hoag.schedules import FIRST
@@ -127,7 +127,7 @@ class _RootSearch(Descent):
         assert best is not None
         if self.exact and best.status.converged and not self.spent:
             best = yield from self._strongest(seen, best)
-        yield Chosen(best.now)
+        yield EndsAt(best.now)
         why = sentence(best.status.sentence, self._how_scanned, seen.unknown)
         return replace(best.status, sentence=why)
 

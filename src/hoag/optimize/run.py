@@ -1,28 +1,27 @@
-"""The one way by which searches evaluate: everything is counted, recorded and verified."""
+"""What a search is, and the one way by which searches evaluate: counted, recorded and verified."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hoag._core import clock
-from hoag._core.domain import Domain
+from hoag._core.domain import Box, Domain
 from hoag._core.errors import InnerProblemError, InvalidInput
 from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
-from hoag._criteria.base import Criterion
+from hoag._core.settings import Settings
+from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.folds import in_threads
-from hoag.optimize.asks import ACCURACY, Chosen, Evaluate, Lipschitz, Note, Profile, Steps, Verify
+from hoag.optimize.asks import ACCURACY, EndsAt, Evaluate, Lipschitz, Note, Profile, Steps, Verify
 from hoag.optimize.checkpoint import OPEN, Slot, alone, current
 from hoag.optimize.fingerprint import digest
 from hoag.optimize.journal import Journal, Record, Stopped
 from hoag.optimize.verification import Verification, overflow
-
-if TYPE_CHECKING:
-    from hoag.optimize.base import Search
 
 # Called after every evaluation; returning True stops the search.
 OnStep = Callable[[Step], bool | None]
@@ -40,6 +39,67 @@ def attach(error: BaseException, found: Result) -> None:
     """Hand out with an exception what a search had found."""
     error.result = found  # type: ignore[attr-defined]
     error.add_note("What the search had found is in the attribute `result`.")
+
+
+class Search(Settings, ABC):
+    """A way to minimise a criterion over a domain: `steps` is all that it has to say.
+
+    steps        a generator: `now = yield Evaluate(lam, Ask(eps), before)` evaluates, and every
+                 evaluation on all rows is a step of the trace, one on a sample if a Note follows;
+                 `yield Note(...)` adds to the last step, and is answered by whether the callback
+                 or the clock has ended the search, for those that would think long about the next
+                 λ; `return Status(reason, sentence)` ends. The reason "converged" says that the
+                 last λ is the answer, or the one that `yield EndsAt(...)` named; with any other
+                 the best one seen is
+    domains      the domains that it can search: Box, or Domain for all that have `project`. With
+                 another one a run says so, and `steps` is not asked
+    accuracy     the share of itself to which f is verified at the end
+    by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
+                 error of p measured
+    time_budget  seconds; it ends evaluations, too
+    max_iter     the most steps, if that is known
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
+    >>> class Halving(hoag.optimize.Search):  # the sign of p halves the box
+    ...     def steps(self, domain, lam0, traits):
+    ...         low, high = domain.lower, domain.upper
+    ...         for k in range(20):
+    ...             found = yield hoag.optimize.Evaluate((low + high) / 2, hoag.Ask(eps=0.1 / 2**k))
+    ...             low, high = (low, found.lam) if found.grad[0] > 0 else (found.lam, high)
+    ...         return hoag.Status("converged", "The box has been halved twenty times.")
+    >>> print(hoag.minimize(folds, search=Halving()).status)
+    The box has been halved twenty times.
+    """
+
+    domains: type[Domain] = Box
+    accuracy: float = ACCURACY
+    by_steps: bool = True
+    time_budget: float | None = None
+    max_iter: int | None = None
+
+    @property
+    def most_steps(self) -> int | None:
+        """The most lines that a trace may have, if that is known."""
+        return self.max_iter
+
+    @abstractmethod
+    def steps(self, domain: Any, lam0: Array, traits: Traits) -> Steps: ...
+
+    def seeded(self, seed: int) -> Search:
+        """The same search with another seed, where it draws random numbers."""
+        return self
+
+    def minimize(
+        self,
+        criterion: Criterion,
+        domain: Domain,
+        lam0: Array,
+        on_step: OnStep | None = None,
+        certificate: str = "auto",
+    ) -> Result:
+        return Run(criterion, on_step, self.time_budget, certificate).drive(self, domain, lam0)
 
 
 class Run:
@@ -73,9 +133,9 @@ class Run:
         before: Result | None = None,
     ) -> None:
         self._checkpoint = current() if slot is None else slot.checkpoint
-        self._slot = slot
         if slot is None and self._checkpoint is not None:
-            self._slot = self._checkpoint.slot()
+            slot = self._checkpoint.slot()
+        self._slot = slot
         self.criterion, self.on_step = criterion, on_step
         self.certificate, self.accuracy = certificate, ACCURACY
         self.trace: list[Step] = []
@@ -239,7 +299,7 @@ class Run:
                 return self._one(asked)
             case Verify():
                 return self.verification.verified(asked.evaluation)
-            case Chosen():
+            case EndsAt():
                 self.last = asked.evaluation
                 return None
             case Lipschitz():

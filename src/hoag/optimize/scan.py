@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hoag._core.domain import Box
-from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation
 from hoag.optimize.asks import Asking, Evaluate
 

@@ -27,10 +27,9 @@ from hoag._criteria.folds import in_threads
 from hoag._criteria.separable import Separable
 from hoag.optimize import newton, quasi_newton, root
 from hoag.optimize.asks import Steps, sentence
-from hoag.optimize.base import Search
 from hoag.optimize.checkpoint import Checkpoint, Slot, current
 from hoag.optimize.journal import Record
-from hoag.optimize.run import OnStep, Run, attach, told_to_stop
+from hoag.optimize.run import OnStep, Run, Search, attach, told_to_stop
 
 
 class Onward(Search):
@@ -50,7 +49,8 @@ class Onward(Search):
         lead: tuple[Array, float] | None = None,
     ) -> None:
         self.tol = self.accuracy = tol
-        self.max_iter, self.time_budget, self.starts, self.lead = max_iter, time_budget, starts, lead
+        self.max_iter, self.time_budget = max_iter, time_budget
+        self.starts, self.lead = starts, lead
 
     def steps(self, domain: Box, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1

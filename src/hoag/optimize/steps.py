@@ -40,11 +40,6 @@ def gradient_error(evaluation: Evaluation, eps: float, exact: bool = False) -> f
     return M * eps if np.isnan(evaluation.error) else evaluation.error
 
 
-def shortened(step: Array, radius: float) -> Array:
-    """The step, as long as the trust region allows: no |sⱼ| above r."""
-    return step * min(1.0, radius / max(float(np.max(np.abs(step))), TINY))
-
-
 # ---- what a domain leaves of p
 
 

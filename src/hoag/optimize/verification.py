@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation, Result, Status
 from hoag._criteria.base import SETTLED
 from hoag.optimize.asks import Evaluate
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 # A certificate that nobody asked for may cost this share of the run.
 SHARE = 0.2
+LARGEST = float(np.sqrt(np.finfo(float).max))  # whose square does not overflow
 
 
 class Verification:
@@ -96,14 +96,10 @@ class Verification:
         found: list[Evaluation] = [
             one.answer
             for one in self.run.record.entries
-            if one.what == "evaluate"
-            and one.ask is not None
-            and one.ask.rows is None
-            and (exact or not one.ask.free)
+            if one.ask is not None and (one.ask.whole or (exact and one.ask.rows is None))
         ]
-        return sorted(
-            (one for one in found if np.isfinite(one.highest)), key=lambda one: one.highest
-        )
+        known = [one for one in found if np.isfinite(one.highest)]
+        return sorted(known, key=lambda one: one.highest)
 
     def _whole(self, light: Evaluation) -> Evaluation:
         """An evaluation with all that verification goes on from, computed again unless held."""
@@ -155,17 +151,16 @@ def overflow(ask: Ask, found: Evaluation) -> str:
     """Which part of an evaluation no search can compute with; "" where squares do not overflow."""
     if not np.isfinite(found.value):
         return f"the outer loss is {found.value}"
-    parts: dict[str, Array] = {"the outer loss": np.array([found.value])}
-    if ask.gradient:
-        parts["the gradient"] = found.grad
-    if np.isfinite(found.error):
-        parts["the error of the gradient"] = np.array([found.error])
-    if found.hessian is not None:
-        parts["the Hessian of the outer loss"] = found.hessian
-    most = np.sqrt(np.finfo(float).max)
+    parts = {
+        "the outer loss": found.value,
+        "the gradient": found.grad if ask.gradient else 0.0,
+        "the error of the gradient": found.error if np.isfinite(found.error) else 0.0,
+        "the Hessian of the outer loss": 0.0 if found.hessian is None else found.hessian,
+    }
     for name, part in parts.items():
-        if not np.all(np.isfinite(part)):
+        largest = np.max(np.abs(part), initial=0.0)
+        if not np.isfinite(largest):
             return f"{name} is not finite"
-        if np.abs(part).max(initial=0.0) > most:
+        if largest > LARGEST:
             return f"{name} is so large that its square overflows"
     return ""
