@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.domain import Box, Domain
+from hoag._core.domain import Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
@@ -104,9 +104,10 @@ def _in_units(problem: Any, bounds: Any) -> Any:
 def _check_inside(start: Array, domain: Domain) -> None:
     if domain.contains(start):
         return
-    if isinstance(domain, Box):
-        j = int(np.flatnonzero((start < domain.lower) | (start > domain.upper))[0])
-        lower, upper = (domain.shown(end)[j] for end in (domain.lower, domain.upper))
+    if domain.as_box() is not None:
+        sides = domain.sides(start.size)
+        j = int(np.flatnonzero((start < sides[0]) | (start > sides[1]))[0])
+        lower, upper = (domain.shown(end)[j] for end in sides)
         raise InvalidInput(
             f"{domain.told(start, j, 'lam0')} lies outside the bounds [{lower:g}, {upper:g}]. "
             "Start inside the box, or widen it with bounds=(lower, upper)."

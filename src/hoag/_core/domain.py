@@ -42,6 +42,10 @@ class Domain(ABC):
     def sides(self, size: int) -> tuple[Array, Array]:
         return np.full(size, -np.inf), np.full(size, np.inf)
 
+    def as_box(self) -> Box | None:
+        """Itself where it is a box; None where it is another set."""
+        return None
+
     def shown(self, lam: Array) -> Array:
         """λ for people: in their units, where a search moves something else."""
         return lam
@@ -112,6 +116,9 @@ class Box(Domain):
     @property
     def size(self) -> int:
         return int(self.lower.size)
+
+    def as_box(self) -> Box | None:
+        return self
 
     def project(self, lam: Array) -> Array:
         """P_D(λ), the nearest point of the box."""

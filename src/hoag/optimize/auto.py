@@ -98,7 +98,7 @@ class Auto(Search):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
-        box = domain if isinstance(domain, Box) else None
+        box = domain.as_box()
         if box is not None and criterion.separable:
             starts = 1 if self.starts == "auto" else self.starts
             part = Onward(self.tol, self._evaluations, starts=starts)
@@ -150,28 +150,28 @@ class Auto(Search):
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1
-        if not isinstance(domain, Box):
+        if (box := domain.as_box()) is None:
             return (yield from projected.descend(domain, lam0, self.tol, most, traits.exact))
         if lam0.size == 1:
-            return (yield from root.descend(domain, lam0, self.tol, most, traits))
-        lam = yield from survey(domain, lam0, traits)
+            return (yield from root.descend(box, lam0, self.tol, most, traits))
+        lam = yield from survey(box, lam0, traits)
         if not traits.has_hessian:
-            return (yield from quasi_newton.descend(domain, lam, self.tol, most, traits.exact))
+            return (yield from quasi_newton.descend(box, lam, self.tol, most, traits.exact))
         rough, taken, starts = None, 0, self.starts
         if most > 1 and traits.sample is not None:
             # What is left to do on all rows is to go from the sample's λ to theirs.
-            rough = newton.descend(domain, lam, 10 * ACCURACY, most - 1, traits)
+            rough = newton.descend(box, lam, 10 * ACCURACY, most - 1, traits)
             traits, starts = replace(traits, scan_spacing=None), 1
         elif most > 1 and traits.rows is not None:
             # Far from a minimum steps along the slopes end in better basins than Newton's.
-            rough = quasi_newton.descend(domain, lam, 100 * ACCURACY, most - 1, traits.exact)
+            rough = quasi_newton.descend(box, lam, 100 * ACCURACY, most - 1, traits.exact)
         if rough is not None:
             best, taken = yield from lowest_of(rough, traits.sample)
             lam = best.lam
         if starts == "auto":  # a box that was surveyed needs no more than one
             starts = 3 if traits.exact and traits.rows is None else 1
         limits = self.tol, self._evaluations
-        return (yield from newton.descend(domain, lam, *limits, traits, starts, taken=taken))
+        return (yield from newton.descend(box, lam, *limits, traits, starts, taken=taken))
 
 
 def _by_fold(found: Evaluation) -> Array:

@@ -58,7 +58,10 @@ def told(checkpoint: Checkpoint | None, result: Result) -> Result:
     """The result, whose status says so where all of it was read and nothing was searched for."""
     if checkpoint is None or not checkpoint.only_read:
         return result
-    why = f"{result.status} {checkpoint.was_read}"
+    why = (
+        f"{result.status} This was read from the checkpoint '{checkpoint.path}', where the same "
+        "search had ended, with what it cost then: delete the file to search afresh."
+    )
     return dataclasses.replace(result, status=dataclasses.replace(result.status, sentence=why))
 
 
@@ -137,13 +140,6 @@ class Checkpoint:
         told = f"Interrupted {so_far}: this is the best so far."
         again = f"The same again with checkpoint='{self.path}' goes on from here."
         return Status("interrupted", f"{told} {again}")
-
-    @property
-    def was_read(self) -> str:
-        return (
-            f"This was read from the checkpoint '{self.path}', where the same search had ended, "
-            "with what it cost then: delete the file to search afresh."
-        )
 
     @property
     def only_read(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hoag._core.domain import Box, Domain
+from hoag._core.domain import Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Evaluation
@@ -65,12 +65,12 @@ class Growing(Auto):
         )
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
-        if traits.fewest is None or traits.rows is None or not isinstance(domain, Box):
+        if traits.fewest is None or traits.rows is None or (box := domain.as_box()) is None:
             status = yield from super().steps(domain, lam0, traits)
             why = "All steps were on all rows: of this problem no sample is known to stand for them"
             return replace(status, sentence=sentence(status.sentence, why + "."))
         rows, last = float(self.first or traits.fewest), None
-        descent = InBox(domain, self.tol, self.max_iter or 1, traits.exact)
+        descent = InBox(box, self.tol, self.max_iter or 1, traits.exact)
         while rows * np.sqrt(self.factor) <= traits.rows and descent.evaluations < descent.max_iter:
             last, enough = yield from self._on(int(rows), descent, lam0, last)
             rows = traits.rows if enough else self.factor * rows

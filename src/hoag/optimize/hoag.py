@@ -117,7 +117,7 @@ class Adaptive(StepRule):
         delta = float(np.linalg.norm(now.lam - before.lam))
         if delta == 0:
             return L
-        C = C if isinstance(self.C, str) else self.C
+        C = C if self.needs_lipschitz else float(self.C)
         eps_before, eps_now = eps
         slack = C * eps_now + eps_before * (C + M) * delta
         promised = (0.5 if self.descent == "proved" else 1.0) * L * delta**2

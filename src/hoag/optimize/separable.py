@@ -150,9 +150,9 @@ class SeparableSearch:
         for t, result in zip(some, results, strict=True):
             self.ended[t], self.found[t] = result, result.evaluation
             self._spend(result.cost)
-        now = replace(self.criterion.joined(self.found), cost=Cost())
-        step = Step(len(self.trace) + 1, 0.0, now, self.record.cost, self.record.seconds)
-        self.trace.append(replace(step, evaluation=now.light()))
+        now = replace(self.criterion.joined(self.found), cost=Cost()).light()
+        k, record = len(self.trace) + 1, self.record
+        self.trace.append(Step(k, 0.0, now, record.cost, record.seconds))
 
     def _scan_along(self) -> None:
         """Where each set is led: every λ to where f is least along its axis, all at once.

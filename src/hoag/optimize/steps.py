@@ -65,7 +65,7 @@ def acting(lam: Array, p: Array, domain: Domain) -> Array:
 
 def steepest(lam: Array, p: Array, domain: Domain) -> float:
     """What p promises for a move by one: of a single hyperparameter in a box, else along P_D."""
-    if isinstance(domain, Box):
+    if domain.as_box() is not None:
         towards = domain.project(lam - np.sign(p)) - lam
         return float(np.max(np.abs(p * towards)))
     sigma = by_one(acting(lam, p, domain), p)
