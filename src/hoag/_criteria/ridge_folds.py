@@ -39,8 +39,8 @@ from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.affordable import cheap
 from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.curvature.eigen import GRAM_ERROR, Fold
+from hoag._criteria.fits import SharedFolds
 from hoag._criteria.moments import CellMoments, FoldSquares, Means
-from hoag._criteria.shared import SharedFolds
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.groups import by_group, members
 from hoag._glm.losses import Squared
@@ -73,9 +73,7 @@ class RidgeFolds(SharedFolds[RowwiseDesign]):
     @property
     def loss_curvature(self) -> float:
         """loss″: 1 for the usual ½(y − z)²."""
-        loss = self.design.loss
-        assert isinstance(loss, Squared)
-        return 2 * loss.scale
+        return 2 * cast(Squared, self.design.loss).scale
 
     @property
     def shift(self) -> float:
@@ -250,12 +248,12 @@ class Spectral(RidgeFolds):
         ]
 
     def _fits(self, lam: Array) -> list[FoldFit]:
-        return [self._fit(fold, self._alpha(lam)) for fold in self._folds]
-
-    def _fit(self, fold: Fold, alpha: float) -> FoldFit:
-        clock.check()
-        known = fold.at(alpha)
-        return FoldFit(known.slopes(alpha), partial(known.eigen.solve, alpha), known.means)
+        alpha, found = self._alpha(lam), []
+        for fold in self._folds:
+            clock.check()
+            own = fold.at(alpha)
+            found.append(FoldFit(own.slopes(alpha), partial(own.eigen.solve, alpha), own.means))
+        return found
 
     @cached_property
     def _folds(self) -> list[Fold]:
@@ -299,9 +297,7 @@ class BandedRidge(RidgeFolds):
     @property
     def outer_scale(self) -> float:
         """g is so many times the squared error."""
-        outer = self.design.outer
-        assert isinstance(outer, Squared)
-        return outer.scale
+        return cast(Squared, self.design.outer).scale
 
     def alpha(self, lam: Array) -> Array:
         """What is added to the diagonal of every fold's G, (K, p)."""

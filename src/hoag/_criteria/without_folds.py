@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -93,9 +94,8 @@ def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
     """−2 log p(y | λ)."""
     train, design = problem.train, problem.train.design
     wide = FoldedFits.of_rows(problem, HeldOut())  # for its basis alone
-    penalty = wide.penalties[0]
-    assert isinstance(penalty, QuadraticPenalty)
-    scale = None if isinstance(train.loss, Squared) else _loss(train).dispersion
+    penalty, squares = cast(QuadraticPenalty, wide.penalties[0]), isinstance(train.loss, Squared)
+    scale = None if squares else cast(Loss, train.loss).dispersion
     if scale is None and design.outputs > 1:
         raise InvalidInput(
             f"'reml' is for one target, whose noise it estimates; y has {design.outputs}: fit them "
@@ -110,7 +110,6 @@ def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
             "left to tell the noise by. Penalise them, or use folds."
         )
     known = None if scale is None else 2.0 * unit * n / weight / scale
-    squares = isinstance(train.loss, Squared)
     least = 0.0 if squares else _least(train, n) * weight / n
     return MarginalLikelihood(n, free, known, least, penalty, wide.work.predictor, squares)
 
@@ -149,14 +148,10 @@ def _risk(problem: LinearModel, word: str, noise: float | None, unit: float) -> 
                 "'gcv' or 'alo'."
             )
         return InformationOfSquares(*known, price=price)
-    scale = _loss(train).dispersion
+    scale = cast(Loss, train.loss).dispersion
     if scale is None:
         scale = _spread(problem, Information(*known))
     return Information(*known, price=price, dispersion=scale)
-
-
-def _loss(train: DataTerm) -> Loss:
-    return train.loss  # type: ignore[return-value]
 
 
 def _judged_by(problem: LinearModel) -> float:
@@ -173,8 +168,7 @@ def _spread(problem: LinearModel, risk: Analytic) -> float:
 
     All penalties are alike, and at least a share of 1e-5 of the data's mean curvature.
     """
-    penalty, criterion = problem.penalty, of_one_fit(problem, risk)
-    assert isinstance(penalty, QuadraticPenalty)
+    penalty, criterion = cast(QuadraticPenalty, problem.penalty), of_one_fit(problem, risk)
     curvature = float(np.mean(problem.train.at(np.array(problem.x0)).diagonal))
     weakest = penalty.shift + float(np.log(curvature or 1.0)) + np.log(EXACT) / 2
 
@@ -210,7 +204,7 @@ def _least(train: DataTerm, n: int) -> float:
     Where the minimum is at infinity, as for classes, the steps go there until nothing is gained.
     Deviances are 0 where they are least.
     """
-    loss, K, rows = _loss(train), train.design.width, train.design.n
+    loss, K, rows = cast(Loss, train.loss), train.design.width, train.design.n
     if isinstance(loss.loss if isinstance(loss, Offset) else loss, LogLink):
         return 0.0
     shape = (rows,) if K == 1 else (rows, K)

@@ -10,13 +10,13 @@ and weights are taken with mean 1, so that their unit says nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from hoag._core.numeric import Array
-from hoag._criteria.without_folds import _loss
-from hoag._glm.losses import Logistic, LogLink, Multinomial, Offset, Poisson, Squared
+from hoag._glm.losses import Logistic, LogLink, Loss, Multinomial, Offset, Poisson, Squared
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticPenalty
 from hoag._glm.targets import Target
@@ -77,7 +77,7 @@ class Posterior:
         left = np.asarray(ranks) - penalty.at(lam).traces(inverse)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))
-        known = None if isinstance(loss, Squared) else _loss(whole.train).dispersion
+        known = None if isinstance(loss, Squared) else cast(Loss, loss).dispersion
         likelihood = rows / WEIGHT * unit  # from h to −log p(y | x), in units of y²
         K = target.outputs
         observed = rows * (K - 1 if isinstance(loss, Multinomial) else K)
