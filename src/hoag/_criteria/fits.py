@@ -276,20 +276,13 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         """Whether a step moves f by so small a share of itself that its square is nothing."""
         return np.asarray(np.abs(np.sum(at.g_x * d, axis=1)) <= ROUGH * np.abs(at.g))
 
-    def _fit(
-        self,
-        lam: Array,
-        penalty: QuadraticForm,
-        found: Solution,
-        as_given: bool = False,
-        eps: float = 0.0,
-    ) -> Fit:
+    def _fit(self, lam: Array, penalty: QuadraticForm, found: Solution, eps: float = 0.0) -> Fit:
         forms = None if self.risk.of_folds else self._forms
         X, at = found.state.X, found.state.at
         refined = None if found.fresh else self._refined(penalty, found, eps)
         return Fit(
             *(lam, X, at, penalty, found.inverses, self.models, self.work),
-            *(self._each, self._within, refined, forms, as_given),
+            *(self._each, self._within, refined, forms),
         )
 
     @cached_property
@@ -337,7 +330,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
             given = k > 0 or self.span.wide or self.work is not self.design
             at = self._outside(X, there.state.at) if given else there.state.at
             here = Solution(State(X, at, there.state.H), there.inverses, "")
-            fit = self._fit(found.lam, penalty, here, True)
+            fit = self._fit(found.lam, penalty, here)
             taken = self.risk.at(fit)
             adjoint = hypergradient(fit, taken)
             left = float(np.sum(np.abs(adjoint.changes)))

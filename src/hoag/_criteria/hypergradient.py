@@ -138,7 +138,6 @@ class Fit:
     lifted     X ↦ the x of every fold as its model lays it out
     within     gradients of the models' x ↦ in the basis of X
     forms      quadratic forms of the rows, in that basis, where there is one fit
-    as_given   predictions are of the rows as they are given, and not as they are in that basis
 
     >>> import hoag
     >>> import numpy as np
@@ -160,7 +159,6 @@ class Fit:
     within: Callable[[Array], Array]
     refined: Callable[[Array], Array] | None = None
     forms: RowForms | None = None
-    as_given: bool = False
 
     @cached_property
     def residual(self) -> Array:
@@ -213,9 +211,8 @@ class Fit:
     @cached_property
     def rows(self) -> RowsAtFit:
         assert self.forms is not None
-        term, forms = self.forms.term, self.forms
-        z = self.models[0].train.predict(self.x[0]) if self.as_given else term.predict(self.X[0])
-        return RowsAtFit(term, z, lambda: forms.squares(self._factor.root))
+        forms, z = self.forms, self.models[0].train.predict(self.x[0])
+        return RowsAtFit(forms.term, z, lambda: forms.squares(self._factor.root))
 
     @cached_property
     def hessian(self) -> Array:
