@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.result import Cost, Result
-from hoag._criteria.base import Chosen
+from hoag._criteria.base import Explanation
 from hoag._criteria.select import about, counted, plan
 from hoag.estimators.additive import AdditiveModel
 from hoag.estimators.base import TunedEstimator
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What computes the loss; `str` has it as sentences.
-
-    data   what it is computed of
-    used   the criterion, with what solves its linear systems
-    why    what decided, with the numbers
-    work   what one evaluation takes
-    end    what follows the search
-    spent  what the search took, where there was one
-
-    >>> import hoag
-    >>> from sklearn.datasets import load_diabetes
-    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)
-    >>> hoag.explain(folds).data
-    '3 folds of 442 rows × 10 columns, 1 hyperparameter'
-    """
-
-    data: str
-    used: str
-    why: str
-    work: str
-    end: str
-    spent: str = ""
-
-    def __str__(self) -> str:
-        lines = {
-            "Used": self.used + ".",
-            "Why": self.why,
-            "One evaluation": self.work,
-            "In the end": self.end,
-            "Spent": self.spent,
-        }
-        said = [f"{name}: {sentence}" for name, sentence in lines.items() if sentence]
-        return "\n".join([self.data + ".", *said])
 
 
 def explain(
@@ -99,16 +62,13 @@ def explain(
     if X is not None or y is not None or sample_weight is not None or params:
         raise InvalidInput("Problems and criteria have their data: X and y are for estimators.")
     criterion = plan(what)
-    end = "The loss is computed once more, by its definition, at the λ that was found."
-    if criterion.chosen is None:
+    chosen = criterion.chosen
+    if chosen is None:
         made = f"a criterion of the user's own, {type(criterion).__name__}"
         number = counted(criterion.lam0.size, "hyperparameter")
-        return Explanation(number, made, "It was given.", "", end)
-    return _said(criterion.chosen, end)
-
-
-def _said(chosen: Chosen, end: str, spent: str = "", called: str = "") -> Explanation:
-    return Explanation(chosen.data + called, chosen.name, chosen.why, chosen.work, end, spent)
+        chosen = Explanation(number, made, "It was given.")
+    end = "The loss is computed once more, by its definition, at the λ that was found."
+    return replace(chosen, end=end)
 
 
 def _of_estimator(
@@ -126,7 +86,7 @@ def _of_estimator(
         raise InvalidInput(
             f"This {name} was fitted by an earlier version, which did not keep what it used: {give}"
         )
-    return _said(chosen, _end(model), spent, f" ({model._called})")
+    return replace(chosen, data=f"{chosen.data} ({model._called})", end=_end(model), spent=spent)
 
 
 def _end(model: TunedEstimator) -> str:

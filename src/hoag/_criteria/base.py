@@ -77,19 +77,40 @@ class Traits:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """How f is computed, and why, in words: as `hoag._criteria.select` chose it.
+class Explanation:
+    """What computes the loss, as `hoag._criteria.select` chose it; `str` has it as sentences.
 
-    data   what the problems are made of
-    name   the criterion and its solvers
-    why    what decided
+    data   what it is computed of
+    used   the criterion, with what solves its linear systems
+    why    what decided, with the numbers
     work   what one evaluation takes
+    end    what follows the search
+    spent  what the search took, where there was one
+
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)
+    >>> hoag.explain(folds).data
+    '3 folds of 442 rows × 10 columns, 1 hyperparameter'
     """
 
     data: str
-    name: str
+    used: str
     why: str
-    work: str
+    work: str = ""
+    end: str = ""
+    spent: str = ""
+
+    def __str__(self) -> str:
+        lines = {
+            "Used": self.used + ".",
+            "Why": self.why,
+            "One evaluation": self.work,
+            "In the end": self.end,
+            "Spent": self.spent,
+        }
+        said = [f"{name}: {sentence}" for name, sentence in lines.items() if sentence]
+        return "\n".join([self.data + ".", *said])
 
 
 class Criterion(ABC):
@@ -115,7 +136,7 @@ class Criterion(ABC):
     # search had better begin. None where there is no such way.
     surrogate: Callable[[], Criterion] | None = None
     # Who chose it, and why; None where somebody made it.
-    chosen: Chosen | None = None
+    chosen: Explanation | None = None
     # How many evaluations may run at a time, in threads; None where they would share what is kept.
     at_once: int | None = None
     # Whether f = Σ_t f_t(λ_t), which is searched part by part: it is a `Separable`.

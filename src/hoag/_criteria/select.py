@@ -34,7 +34,7 @@ from hoag._criteria.affordable import (
     tall,
     to_rounding,
 )
-from hoag._criteria.base import Chosen, Criterion
+from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.curvature.base import Curvature
 from hoag._criteria.curvature.woodbury import Woodbury
 from hoag._criteria.fits import FoldedFits
@@ -203,6 +203,10 @@ class Question:
         return all(map(_one_ridge, self.models))
 
     @cached_property
+    def ridge(self) -> bool:
+        return all(isinstance(model.penalty, Ridge) for model in self.models)
+
+    @cached_property
     def quadratic(self) -> bool:
         """Whether penalties are xᵀS(λ)x."""
         return all(isinstance(model.penalty, QuadraticPenalty) for model in self.models)
@@ -228,15 +232,15 @@ class Question:
         return f"{folds} of {self.rows} rows × {columns} columns{outputs}, {number}"
 
     def said(self, criterion: C, name: str, why: str, work: str = "") -> C:
-        return said(criterion, Chosen(self.data, name, why, work))
+        return said(criterion, Explanation(self.data, name, why, work))
 
 
-def said(criterion: C, own: Chosen) -> C:
+def said(criterion: C, own: Explanation) -> C:
     """The criterion, with what is to be said of it, and of what it is made of."""
     inside = criterion.chosen
     if inside is not None:
         why = " ".join(each for each in (own.why, inside.why) if each)
-        own = Chosen(own.data, f"{own.name}: {inside.name}", why, own.work or inside.work)
+        own = Explanation(own.data, f"{own.used}: {inside.used}", why, own.work or inside.work)
     criterion.chosen = own
     return criterion
 
@@ -282,8 +286,7 @@ def _folded(q: Question) -> Criterion | None:
 def _compared(q: Question) -> Criterion | None:
     """Of a loss that compares rows with each other."""
     facts, columns = q.model.facts, narrowed(q.model, q.rows)
-    ridge = all(isinstance(model.penalty, Ridge) for model in q.models)
-    dual = ridge and columns > q.rows
+    dual = q.ridge and columns > q.rows
     design = CoupledDesign.of(q.models, dual) if q.quadratic else None
     dense = not facts.sparse or storable(facts.rows, facts.size)  # what is formed of the rows is
     if design is None or not dense or not factorable(q.rows if dual else columns):
@@ -397,8 +400,7 @@ def _several_penalties(q: Question) -> Criterion | None:
 
 def _banded(q: Question) -> bool:
     """Whether these are ridge regressions, whose targets have bands of columns alike."""
-    ridge = all(isinstance(model.penalty, Ridge) for model in q.models)
-    if not ridge or not all(map(_squared, q.models)):
+    if not q.ridge or not all(map(_squared, q.models)):
         return False
     judged = all(type(model.test.loss) is Squared for model in q.models)
     return judged and by_columns(q.model.groups, separable(q.model.groups))
@@ -424,8 +426,7 @@ def _newton_work(q: Question, size: int) -> str:
     """What Newton's method for all folds takes, by factors of so many coefficients."""
     passes, factors = f"{counted(q.folds, 'pass')} over the data", counted(q.folds, "factor")
     made = f"as many Gram matrices of the rows and {factors} of {square(size)}"
-    by_rows = q.together and not q.in_own_units and q.model.train.row_by_row
-    if by_rows and not cheap(q.folds * q.rows * size**2):
+    if q.model.train.row_by_row and not cheap(q.folds * q.rows * size**2):
         return f"A few steps, each of {passes}; {made} where these have become slow."
     return f"A few Newton steps, each of {passes}, {made}; the adjoints by the same."
 
@@ -633,13 +634,13 @@ def of_one_fit(problem: LinearModel, risk: Risk) -> FoldedFits:
         why = f"Squares of one target have all that is needed in a Gram matrix of {side}: "
         why += f"at most {design.n} rows and {FEW}."
         work = f"One factor of {side}, and no pass over the data but the first."
-        own = Chosen(data, name, why, work)
+        own = Explanation(data, name, why, work)
         return said(FoldedFits.of_rows(problem, risk, sufficient=True), own)
     side = square(written_size(problem))
     why = f"A factor of {side} is affordable (up to {DECOMPOSED})."
     work = "A few Newton steps, each of a pass over the data, one Gram matrix of the rows and one "
     work += f"factor of {side}, which gives the leverages too."
-    own = Chosen(data, "one fit on all rows, by a factor of its Hessian", why, work)
+    own = Explanation(data, "one fit on all rows, by a factor of its Hessian", why, work)
     return said(FoldedFits.of_rows(problem, risk), own)
 
 
@@ -651,10 +652,10 @@ def written_size(problem: LinearModel) -> int:
     return int(narrowed(problem, design.n) * design.outputs)
 
 
-def left_out(rows: int, columns: int, penalty: Ridge) -> tuple[bool, Chosen]:
+def left_out(rows: int, columns: int, penalty: Ridge) -> tuple[bool, Explanation]:
     """Whether leave-one-out of a ridge regression is by a decomposition, and what is to be said."""
     number = counted(penalty.n_lam, "hyperparameter")
-    own = partial(Chosen, f"{rows} rows, each left out once, × {columns} columns, {number}")
+    own = partial(Explanation, f"{rows} rows, each left out once, × {columns} columns, {number}")
     by, small = "leave-one-out in closed form, by", square(min(rows, columns))
     if penalty.isotropic(penalty.groups.size) and decomposed_rows(rows, columns):
         return True, own(

@@ -23,7 +23,7 @@ from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result, Step
-from hoag._criteria.base import Chosen, Criterion
+from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
 from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
@@ -101,7 +101,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     _called: ClassVar[str] = "alpha"
 
     # Who computed the loss in the last fit, and why.
-    _chosen: Chosen | None = None
+    _chosen: Explanation | None = None
 
     # What held-out rows are judged by, where there is no choice of a criterion.
     _loss: ClassVar[str] = ""
@@ -360,7 +360,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
 
     def _chosen_for(
         self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
-    ) -> Chosen | None:
+    ) -> Explanation | None:
         """What would compute the loss if these were fitted."""
         clone(self)._check_parameters()
         return self._task_of(X, y, sample_weight, params).criterion.chosen
