@@ -291,18 +291,13 @@ def _compared(q: Question) -> Criterion | None:
     dense = not facts.sparse or storable(facts.rows, facts.size)  # what is formed of the rows is
     if design is None or not dense or not factorable(q.rows if dual else columns):
         return None
-    why = "The loss compares rows with each other"
+    size, fewer = (q.rows, f"; {q.rows} rows are fewer than the columns") if dual else (q.side, "")
+    why = f"The loss compares rows with each other{fewer}, and a factor of {square(size)} is "
+    why += f"affordable (up to {FEW})."
     if dual:
-        criterion = _all_folds(partial(FoldedFits, curvature=Woodbury()), q, design)
-        return q.said(
-            criterion,
-            "all folds together, by factors of as many rows as there are (dual)",
-            f"{why}; {q.rows} rows are fewer than the columns, "
-            f"and a factor of {square(q.rows)} is affordable (up to {FEW}).",
-            _newton_work(q, q.rows),
-        )
-    why += f", and a factor of {square(q.side)} is affordable (up to {FEW})."
-    return _by_newton(q, design, q.side, why)
+        of = "as many rows as there are (dual)"
+        return _by_newton(q, design, size, why, of, Woodbury())
+    return _by_newton(q, design, size, why)
 
 
 def _squares(q: Question) -> Criterion | None:
@@ -373,8 +368,8 @@ def _has_factors(q: Question) -> bool:
 def _several_penalties(q: Question) -> Criterion | None:
     """Several penalties, with affordable factors."""
     if _banded(q):
-        sets, squares = separable(q.model.groups), "Squares have the same Hessian everywhere but "
-        squares += "for the penalties,"
+        sets = separable(q.model.groups)
+        squares = "Squares have the same Hessian everywhere but for the penalties,"
         affordable = f"a factor of {square(q.columns)} is affordable."
         work = (
             f"One Gram matrix of the rows at first; then {counted(q.folds, 'factor')} of "
@@ -413,12 +408,19 @@ def _all_folds(kind: Callable[..., C], q: Question, design: FoldedDesign | None)
     return criterion
 
 
-def _by_newton(q: Question, design: FoldedDesign | None, size: int, why: str) -> Criterion:
+def _by_newton(
+    q: Question,
+    design: FoldedDesign | None,
+    size: int,
+    why: str,
+    of: str = "the Hessian of each",
+    curvature: Curvature | None = None,
+) -> Criterion:
     """By factors of so many coefficients; on a sample first, where rows are not in memory."""
-    criterion = _all_folds(FoldedFits, q, design)
+    criterion = _all_folds(partial(FoldedFits, curvature=curvature), q, design)
     if q.partitioned:
         criterion.surrogate = partial(_on_sample, q)
-    name = "all folds together, by factors of the Hessian of each"
+    name = f"all folds together, by factors of {of}"
     return q.said(criterion, name, why, _newton_work(q, size))
 
 
