@@ -9,7 +9,7 @@ from quick import quick
 from scipy import sparse
 
 import hoag
-from hoag._criteria.secants import Secants
+from hoag._criteria.iterative import Secants
 from hoag.estimators import partition_units
 
 

@@ -3,16 +3,16 @@
     x_k ← x_k − P_k⁻¹r_k,   q_k ← q_k − P_k⁻¹s_k,   r = ∇₁h,   s = ∇²₁h q − ∇₁g
     f = Σ_k g_k − q_k·r_k − s_k·d_k + ½ d_kᵀ∇²g_k d_k,   pⱼ = −Σ_k exp(λⱼ) q_kᵀSⱼx_k
 
-One pass has ∇₁h at x_k, ∇₁g and ∇²₁h q_k of all folds. P stands for ∇²₁h (`hoag._criteria.secants`)
-and is put right by what earlier passes have told. Each pass then leaves a share of the error; that
-share is measured, and says how wrong f and p may be. The fit on all rows is one fold more, where
-there are several: it costs no pass of its own that way.
+One pass has ∇₁h at x_k, ∇₁g and ∇²₁h q_k of all folds. P stands for ∇²₁h, and is put right by what
+earlier passes have told (`Secants`). Each pass then leaves a share of the error; that share is
+measured, and says how wrong f and p may be. The fit on all rows is one fold more, where there are
+several: it costs no pass of its own that way.
 """
 
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,14 +26,76 @@ from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
 from hoag._criteria.base import no_gradient
 from hoag._criteria.fits import SharedFolds
-from hoag._criteria.secants import Preconditioner, Secants
+from hoag._criteria.reduced import MOST
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds
+from hoag._linalg.symmetric import eigenvectors
 from hoag.problems import Counted, Problem
 
 # A pass is slow where it leaves more than this share of the error.
 SLOW = 0.3
+
+
+KEPT = MOST // 2  # pairs of a step and what all rows said of it
+SPANNED = EXACT**0.5  # what of a pair others have said already but for this share is no news
+
+
+class Preconditioner(ABC):
+    """P_k, which stands for ∇²₁h_k of every fold; `about` is the x of the curvatures in it."""
+
+    about: Array
+
+    @abstractmethod
+    def solve(self, R: Array, penalty: QuadraticForm) -> Array:
+        """P_k⁻¹r_k for every fold, (K, size)."""
+
+    @property
+    @abstractmethod
+    def last(self) -> Preconditioner:
+        """That of the last fold alone."""
+
+    def held_out(self, D: Array) -> Array | None:
+        """∇²g_k d_k for every fold; None where it is not known."""
+        return None
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Secants:
+    """What passes have told of curvature: steps v_k with ∇²L_k v_k, which mend a preconditioner.
+
+        V G⁻¹Vᵀr + (I − V G⁻¹Yᵀ) P⁻¹ (I − Y G⁻¹Vᵀ) r,   Y = ∇²₁h V,   G = VᵀY
+
+    What the pairs span is solved exactly, and what is left by P: as conjugate gradients would, with
+    steps that were taken for other reasons. Pairs are of the data alone: they serve at any λ.
+    """
+
+    steps: tuple[Array, ...] = ()
+    curved: tuple[Array, ...] = ()
+
+    def plus(self, V: Array, HV: Array) -> Secants:
+        """With one more; the oldest makes room."""
+        return Secants((*self.steps, V)[-KEPT:], (*self.curved, HV)[-KEPT:])
+
+    @property
+    def last(self) -> Secants:
+        """Those of the last fold alone, but for steps of 0."""
+        own = [(V[-1:], HV[-1:]) for V, HV in zip(self.steps, self.curved, strict=True)]
+        own = [pair for pair in own if np.any(pair[0])]
+        return Secants(tuple(V for V, _ in own), tuple(HV for _, HV in own))
+
+    def solve(self, preconditioner: Preconditioner, penalty: QuadraticForm, R: Array) -> Array:
+        """What stands for ∇²₁h⁻¹r of every fold."""
+        curved = [HV + penalty.apply(V) for V, HV in zip(self.steps, self.curved, strict=True)]
+        if not curved:
+            return preconditioner.solve(R, penalty)
+        V, Y = np.stack(self.steps, axis=1), np.stack(curved, axis=1)  # (K, pairs, size)
+        inverses = [_inverse(own, bent) for own, bent in zip(V, Y, strict=True)]
+        spanned = np.stack([T @ (own @ r) for T, own, r in zip(inverses, V, R, strict=True)])
+        D = preconditioner.solve(R - np.einsum("kj,kji->ki", spanned, Y), penalty)
+        spanned -= [T @ (bent @ d) for T, bent, d in zip(inverses, Y, D, strict=True)]
+        return np.asarray(D + np.einsum("kj,kji->ki", spanned, V))
 
 
 @storable
@@ -292,3 +354,16 @@ def _stepped(
     both = None if held is None else (held, secants.solve(preconditioner, penalty, held))
     E = E if both is None else E + both[1]
     return Pass(Iterate(X, Q, at, D, E, secants), r, s, both, preconditioner, np.nan)
+
+
+def _inverse(V: Array, Y: Array) -> Array:
+    """G⁻¹ for the pairs of one fold; directions in which they say nothing are left out."""
+    G = V @ Y.T
+    found, told = np.zeros_like(G), np.flatnonzero(np.diag(G) > 0)
+    sizes = np.sqrt(np.diag(G)[told])
+    G = G[np.ix_(told, told)] / np.outer(sizes, sizes)
+    e, U = eigenvectors((G + G.T) / 2)
+    kept = e > SPANNED
+    U = U[:, kept] / sizes[:, None]
+    found[np.ix_(told, told)] = (U / e[kept]) @ U.T
+    return found

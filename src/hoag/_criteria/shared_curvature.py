@@ -26,9 +26,8 @@ from hoag._core.storable import storable
 from hoag._criteria.affordable import sample_size
 from hoag._criteria.base import SPACING, Traits, no_gradient
 from hoag._criteria.fits import ROUGH, FoldedFits
-from hoag._criteria.iterative import SLOW, Begun, Iterate, Iterative, Pass
+from hoag._criteria.iterative import SLOW, Begun, Iterate, Iterative, Pass, Preconditioner
 from hoag._criteria.newton import State
-from hoag._criteria.secants import Preconditioner
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.penalties import QuadraticForm, of_folds
 from hoag._linalg.cholesky import Factor, factors, solved
