@@ -11,9 +11,8 @@ from hoag import inner, linear, models
 from hoag._core.result import Ask, Cost
 from hoag._criteria import galerkin
 from hoag._criteria.folds import Sum
-from hoag._criteria.galerkin import Galerkin
+from hoag._criteria.galerkin import Galerkin, Reduced
 from hoag._criteria.implicit import Implicit
-from hoag._criteria.reduced import Reduced
 from hoag._criteria.wrapped import Affine, Loads
 from hoag._glm.basis import gram_inverse
 from hoag._glm.folds import linear_folds

@@ -26,7 +26,7 @@ from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
 from hoag._criteria.base import no_gradient
 from hoag._criteria.fits import SharedFolds
-from hoag._criteria.reduced import MOST
+from hoag._criteria.galerkin import MOST
 from hoag._glm.design import RowwiseDesign, Sums
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, of_folds

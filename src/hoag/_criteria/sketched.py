@@ -21,8 +21,8 @@ from hoag._core.result import Ask, Cost, Evaluation
 from hoag._core.storable import storable
 from hoag._criteria import fits
 from hoag._criteria.base import SPACING, Traits, no_gradient
+from hoag._criteria.galerkin import MOST
 from hoag._criteria.iterative import Begun, Iterate, Iterative, Preconditioner
-from hoag._criteria.reduced import MOST
 from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.penalties import QuadraticForm

@@ -29,7 +29,7 @@ class Growing(Auto):
     time_budget  seconds; it ends evaluations, too
 
     On a sample λ moves while its slope is larger than the sampling error of that slope, which is
-    measured (hoag._criteria.sampled); then the sample grows, and λ, x, q and what is known of ∇²f
+    measured (hoag._criteria.implicit); then the sample grows, and λ, x, q and what is known of ∇²f
     are where it begins. Where λ was already good on a sample to `tol`, all rows are next. The end
     is on all rows in any case, and as good as that of Auto: λ and the loss are those of all rows.
 
