@@ -13,6 +13,7 @@ import hoag
 from hoag import Ask, models
 from hoag._glm.kernel import FeatureWidths, SharedWidth
 from hoag._glm.losses import Huber, Squared
+from hoag.problems import Charger, Ledger
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(60, 3))
@@ -41,16 +42,16 @@ def test_the_second_derivatives_of_a_kernel_are_those_of_its_first(kind):
     widths, q, x = kind(left, right), RNG.normal(size=7), RNG.normal(size=5)
     lam, h = np.linspace(-1, 0.5, widths.size), 1e-5
 
-    def kernel(gamma):
-        return np.exp(widths.exponent(gamma))
+    def kernel(lam):
+        gamma = np.exp(lam)
+        return widths.at(gamma, np.exp(widths.exponent(gamma)), Charger(Ledger(), "passes"))
 
     def slopes(lam):
-        gamma = np.exp(lam)
-        return q @ widths.slopes(widths.applied(kernel(gamma), x), gamma)
+        K = kernel(lam)
+        return q @ K.slopes(K.applied(x))
 
-    K = kernel(np.exp(lam))
-    q_and_Kq = q, widths.transposed.applied(K.T, q)
-    found = widths.second(K, q_and_Kq, (x, widths.applied(K, x)), np.exp(lam))
+    K = kernel(lam)
+    found = K.second((q, K.transposed.applied(q)), (x, K.applied(x)))
     steps = h * np.eye(widths.size)
     expected = [(slopes(lam + step) - slopes(lam - step)) / (2 * h) for step in steps]
     np.testing.assert_allclose(found, expected, atol=1e-8)

@@ -208,15 +208,15 @@ class Problem(ABC):
 class Charger:
     """Writes `share` of every pass it is called with into one column of a ledger; pickles.
 
-    Gram matrices have a column of their own.
+    Gram matrices and kernels have columns of their own.
     """
 
     def __init__(self, ledger: Ledger, column: str, share: float = 1.0) -> None:
         self._ledger, self._column, self._share = ledger, column, share
 
-    def __call__(self, passes: float, grams: float = 0.0) -> None:
-        self._ledger.charge(**{self._column: self._share * passes})
-        self._ledger.charge(grams=self._share * grams)
+    def __call__(self, passes: float, grams: float = 0.0, kernels: float = 0.0) -> None:
+        share, own = self._share, {self._column: self._share * passes}
+        self._ledger.charge(grams=share * grams, kernels=share * kernels, **own)
 
 
 class Counted:

@@ -7,8 +7,6 @@ place of A.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,36 +14,33 @@ import numpy as np
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
 from hoag._core.storable import storable
 from hoag._glm.rows import Rows
+from hoag._linalg.eigen import eigen
 from hoag._linalg.orthogonal import orthonormal
-from hoag._linalg.symmetric import eigenvectors
 
 # Up to so many columns a Gram matrix that serves for every λ is affordable.
 FEW = 1000
 
-# (gradient of shape (features, outputs), mean curvature κ, α) ↦ the direction.
-Precondition = Callable[[Array, float, float], Array]
+
+class Precondition(NamedTuple):
+    """(κM + αI)⁻¹ for every κ, the mean curvature, and α; M = V diag(values) Vᵀ, V = I for none."""
+
+    values: Array
+    vectors: Array | None
+
+    def __call__(self, gradient: Array, kappa: float, alpha: float) -> Array:
+        """The direction for a gradient of shape (features, outputs)."""
+        scale, V = kappa * self.values[:, None] + alpha, self.vectors
+        return np.asarray(gradient / scale if V is None else V @ ((V.T @ gradient) / scale))
 
 
 def gram_inverse(rows: Rows, weights: Array) -> Precondition:
-    """(κ AᵀSA + αI)⁻¹ for every κ and α, by one eigendecomposition: for few, dense columns."""
-    values, vectors = eigenvectors(rows.gram(weights))
-    values = np.maximum(values, 0.0)[:, None]
-    return partial(_by_eigenvectors, values, vectors)
+    """M = AᵀSA, by one eigendecomposition: for few, dense columns."""
+    return Precondition(*eigen(rows.gram(weights)))
 
 
 def diagonal_inverse(rows: Rows, weights: Array) -> Precondition:
-    """The same with the diagonal of AᵀSA."""
-    return partial(_by_diagonal, rows.squared_backward(weights)[:, None])
-
-
-def _by_eigenvectors(
-    values: Array, vectors: Array, gradient: Array, kappa: float, alpha: float
-) -> Array:
-    return np.asarray(vectors @ ((vectors.T @ gradient) / (kappa * values + alpha)))
-
-
-def _by_diagonal(squares: Array, gradient: Array, kappa: float, alpha: float) -> Array:
-    return np.asarray(gradient / (kappa * squares + alpha))
+    """The diagonal of AᵀSA."""
+    return Precondition(rows.squared_backward(weights), None)
 
 
 def preconditioner(rows: Rows, weights: Array) -> Precondition | None:

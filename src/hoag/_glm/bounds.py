@@ -13,7 +13,7 @@ products of dense and sparse rows, up to 5000 of them, against extended precisio
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -75,47 +75,27 @@ def linear_model(point: Any, q: Array, r: Array) -> float:
     return bound if np.isfinite(bound) else np.inf  # 0·∞ where e^ρ overflows
 
 
-class _Floor(Protocol):
+class _Floor:
     """What is known from below about H: `smallest` ≤ its eigenvalues, `dual(v)` ≥ ‖v‖_H⁻¹.
 
-    `everywhere` says that the same holds for the Hessian at every other x.
-    """
-
-    smallest: float
-    everywhere: bool
-
-    def dual(self, v: Array) -> float: ...
-
-
-class _Penalised:
-    """Every coefficient is penalised: H ⪰ Λ at any x."""
-
-    everywhere = True
-
-    def __init__(self, alpha: Array) -> None:
-        self._alpha = alpha
-        self.smallest = float(alpha.min())
-
-    def dual(self, v: Array) -> float:
-        return float(np.sqrt(np.sum(v**2 / self._alpha)))
-
-
-class _Schur:
-    """H = [[B, C], [Cᵀ, E]], B the penalised block, S = E − CᵀB⁻¹C for the unpenalised.
+    H = [[B, C], [Cᵀ, E]], B the penalised block, S = E − CᵀB⁻¹C for the unpenalised.
 
     H⁻¹ = diag(B⁻¹, 0) + Z S⁻¹ Zᵀ with Z = (−B⁻¹C, I), and for any W, with Ω = C − BW,
 
         S ⪰ E − CᵀW − WᵀC + WᵀBW − ΩᵀΛ⁻¹Ω     ‖B⁻¹C‖ ≤ ‖W‖ + ‖Ω‖_Λ⁻¹/√μ
         ‖v‖²_H⁻¹ ≤ ‖v_P‖²_Λ⁻¹ + (‖v_U − Wᵀv_P‖ + ‖Ω‖_Λ⁻¹ ‖v_P‖_Λ⁻¹)² / λmin(S)
+
+    Where every coefficient is penalised S has no entries, its least eigenvalue is ∞, and H ⪰ Λ
+    `everywhere`, at any other x as well.
     """
 
     def __init__(self, alpha: Array, W: Array, omega: Array, schur: float, parts: Any) -> None:
         self._alpha, self._W, self._parts, self._schur = alpha, W, parts, schur
         self._omega = float(np.sqrt(np.sum(omega**2 / alpha[:, None])))
         mu = float(alpha.min())
-        slope = np.linalg.norm(W, 2) + self._omega / np.sqrt(mu)
+        self.everywhere = W.size == 0
+        slope = 0.0 if self.everywhere else np.linalg.norm(W, 2) + self._omega / np.sqrt(mu)
         self.smallest = 1.0 / (1.0 / mu + (1.0 + slope**2) / schur)
-        self.everywhere = False
 
     def dual(self, v: Array) -> float:
         penalised, unpenalised = self._parts
@@ -131,7 +111,8 @@ def _curvature_floor(point: Any) -> _Floor | None:
     if not np.all(alpha > 0):
         return None
     if unpenalised.size == 0:
-        return _Penalised(alpha)
+        none = np.zeros((alpha.size, 0))
+        return _Floor(alpha, none, none, np.inf, (penalised, unpenalised))
     if unpenalised.size > MOST_UNPENALISED:
         return None
 
@@ -163,5 +144,5 @@ def _curvature_floor(point: Any) -> _Floor | None:
         schur = float(eigenvalues(S)[0])
         if schur > float(np.trace(lost)) + ROUNDING * float(np.trace(E)):
             problem.schur_guess = W
-            return _Schur(alpha, W, omega, schur, (penalised, unpenalised))
+            return _Floor(alpha, W, omega, schur, (penalised, unpenalised))
     return None

@@ -340,7 +340,15 @@ class InMemoryDesign(RowwiseDesign):
             yield CellRows(cell, A, own.y[some], own.weights[some])
 
     def _chunks(self) -> Iterator[Chunk]:
-        return iter(self._few_chunks) if self._few else self._many_chunks()
+        if self._few:
+            yield from self._few_chunks
+            return
+        used = [
+            (np.flatnonzero(train), np.flatnonzero(test))
+            for train, test in zip(self.train.T, self.test.T, strict=True)
+        ]
+        for cell, A, y, weights in self._kept_cells():
+            yield Chunk(A, y, weights[:, None], weights[:, None], *used[cell])
 
     @property
     def _few(self) -> bool:
@@ -366,14 +374,6 @@ class InMemoryDesign(RowwiseDesign):
             for own in self.sets
             if own.rows.shape[0]
         ]
-
-    def _many_chunks(self) -> Iterator[Chunk]:
-        used = [
-            (np.flatnonzero(train), np.flatnonzero(test))
-            for train, test in zip(self.train.T, self.test.T, strict=True)
-        ]
-        for cell, A, y, weights in self._kept_cells():
-            yield Chunk(A, y, weights[:, None], weights[:, None], *used[cell])
 
 
 def _patterns(models: Sequence[LinearModel]) -> Any:

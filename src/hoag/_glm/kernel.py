@@ -1,23 +1,15 @@
 """RBF kernels between two sets of rows, with one γ for all features or one for each.
 
-With K = exp(−Σⱼ γⱼ Dⱼ), Dⱼ the squared differences in feature j, `Widths` know
-
-    exponent(γ)        −Σⱼ γⱼ Dⱼ                        (rows of A, rows of B)
-    applied(K, x)      what `slopes` and `second` need of K and x, by `products` with K
-    slopes(Kx, γ)      (dK/d log γⱼ) x = −γⱼ (Dⱼ∘K) x   (rows of A, widths), for Kx = applied(K, x)
-    second(K, (q, Kq), (x, Kx), γ)   qᵀ(d²K/d log γᵢ d log γⱼ) x   (widths, widths), for
-                       Kq = transposed.applied(Kᵀ, q), by `pairs` of products with K
-    transposed         the same from the rows of B to those of A
-    slope_norm(K, γ)   (Σⱼ ‖γⱼ Dⱼ∘K‖²_F)^½
-    slope_scale(K, γ)  at least the Frobenius norm of the terms that `slopes` adds up
+K = exp(−Σⱼ γⱼ Dⱼ),   Dⱼ the squared differences in feature j
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
@@ -28,59 +20,113 @@ from hoag._core.numeric import Array
 Applied = tuple[Array, Array]
 
 
-class Widths(Protocol):
+class Kernel(ABC):
+    """K of two sets of rows, A and B, whose products are counted.
+
+    size         how many γ there are
+    exponent(γ)  −Σⱼ γⱼ Dⱼ, (rows of A, rows of B)
+    at(γ, K, …)  the same with K at one γ, its rows and columns scaled: all else is asked of that
+
+    spend   called with how many products with K, and how many kernels, some work costs
+    scale   of every row of K in `norm` and `slope_norm`
+    """
+
     size: int
-    products: int
-    pairs: int
+    K: Array
+    gamma: Array
+    spend: Callable[..., None]
+    scale: Any
+
+    @abstractmethod
+    def exponent(self, gamma: Array) -> Array: ...
+
+    def at(self, gamma: Array, K: Array, spend: Callable[..., None], scale: Any = 1.0) -> Self:
+        other = copy(self)
+        other.gamma, other.K, other.spend, other.scale = gamma, K, spend, scale
+        return other
 
     @property
-    def transposed(self) -> Widths: ...
-    def exponent(self, gamma: Array) -> Array: ...
-    def applied(self, K: Array, x: Array) -> Array: ...
-    def slopes(self, Kx: Array, gamma: Array) -> Array: ...
-    def second(self, K: Array, left: Applied, right: Applied, gamma: Array) -> Array: ...
-    def slope_norm(self, K: Array, gamma: Array) -> float: ...
-    def slope_scale(self, K: Array, gamma: Array) -> float: ...
+    @abstractmethod
+    def transposed(self) -> Self:
+        """Kᵀ, from the rows of B to those of A."""
+
+    def product(self, v: Array) -> Array:
+        self.spend(columns(v))
+        return np.asarray(self.K @ v)
+
+    def backward(self, v: Array) -> Array:
+        """Kᵀv."""
+        self.spend(columns(v))
+        return np.asarray(self.K.T @ v)
+
+    @abstractmethod
+    def applied(self, x: Array) -> Array:
+        """What `slopes` and `second` need of K and x."""
+
+    @abstractmethod
+    def slopes(self, Kx: Array) -> Array:
+        """(dK/d log γⱼ) x = −γⱼ (Dⱼ∘K) x, (rows of A, size), for Kx = applied(x)."""
+
+    @abstractmethod
+    def second(self, left: Applied, right: Applied) -> Array:
+        """qᵀ(d²K/d log γᵢ d log γⱼ) x, (size, size), for (q, transposed.applied(q)), (x, Kx)."""
+
+    @cached_property
+    def norm(self) -> float:
+        return float(np.linalg.norm(self.scale * self.K))
+
+    @cached_property
+    @abstractmethod
+    def slope_norm(self) -> float:
+        """(Σⱼ ‖γⱼ Dⱼ∘K‖²_F)^½."""
+
+    @cached_property
+    @abstractmethod
+    def slope_scale(self) -> float:
+        """At least the Frobenius norm of the terms that `slopes` adds up, for their rounding."""
 
 
-class SharedWidth:
+class SharedWidth(Kernel):
     """One γ: the distances are computed once."""
 
     size = 1
-    products = 1
-    pairs = 1
 
     def __init__(self, A: Any, B: Any) -> None:
         self._distances = euclidean_distances(A, None if A is B else B, squared=True)
 
     @property
-    def transposed(self) -> SharedWidth:
+    def transposed(self) -> Self:
         other = copy(self)
-        other._distances = self._distances.T
+        other.K, other._distances = self.K.T, self._distances.T
         return other
 
     def exponent(self, gamma: Array) -> Array:
         return np.asarray(-gamma[0] * self._distances)
 
-    def applied(self, K: Array, x: Array) -> Array:
-        return np.asarray((self._distances * K) @ x)[:, None]
+    def applied(self, x: Array) -> Array:
+        self.spend(1, kernels=1.0)
+        return np.asarray((self._distances * self.K) @ x)[:, None]
 
-    def slopes(self, Kx: Array, gamma: Array) -> Array:
-        return np.asarray(-gamma[0] * Kx)
+    def slopes(self, Kx: Array) -> Array:
+        return np.asarray(-self.gamma[0] * Kx)
 
-    def second(self, K: Array, left: Applied, right: Applied, gamma: Array) -> Array:
+    def second(self, left: Applied, right: Applied) -> Array:
+        self.spend(1)
         (q, _), (x, Kx) = left, right
-        squares = q @ ((self._distances**2 * K) @ x)
-        return np.asarray(gamma[0] ** 2 * squares + q @ self.slopes(Kx, gamma)).reshape(1, 1)
+        squares = q @ ((self._distances**2 * self.K) @ x)
+        return np.asarray(self.gamma[0] ** 2 * squares + q @ self.slopes(Kx)).reshape(1, 1)
 
-    def slope_norm(self, K: Array, gamma: Array) -> float:
-        return float(gamma[0] * np.linalg.norm(self._distances * K))
+    @cached_property
+    def slope_norm(self) -> float:
+        self.spend(0.0, kernels=1.0)
+        return float(self.gamma[0] * np.linalg.norm(self._distances * (self.scale * self.K)))
 
-    def slope_scale(self, K: Array, gamma: Array) -> float:
-        return self.slope_norm(K, gamma)
+    @cached_property
+    def slope_scale(self) -> float:
+        return float(self.gamma[0] * np.linalg.norm(self._distances * self.K))
 
 
-class FeatureWidths:
+class FeatureWidths(Kernel):
     """One γ for each feature; A and B dense and centred.
 
     (Dⱼ∘K) x = aⱼ²∘(Kx) − 2aⱼ∘K(bⱼ∘x) + K(bⱼ²∘x), for all j by one product with K.
@@ -89,12 +135,12 @@ class FeatureWidths:
     def __init__(self, A: Array, B: Array) -> None:
         self._A, self._B = A, B
         self.size = A.shape[1]
-        self.products = 2 * self.size + 1
-        self.pairs = self.size * (self.size + 1) // 2
 
     @property
-    def transposed(self) -> FeatureWidths:
-        return FeatureWidths(self._B, self._A)
+    def transposed(self) -> Self:
+        other = copy(self)
+        other.K, other._A, other._B = self.K.T, self._B, self._A
+        return other
 
     def exponent(self, gamma: Array) -> Array:
         """2aᵀΓb − aᵀΓa − bᵀΓb by one product, and at most 0."""
@@ -104,16 +150,17 @@ class FeatureWidths:
         found = left @ right.T
         return np.asarray(np.minimum(found, 0.0, out=found))
 
-    def applied(self, K: Array, x: Array) -> Array:
+    def applied(self, x: Array) -> Array:
         """K x, K(bⱼ∘x) and K(bⱼ²∘x), side by side."""
+        self.spend(2 * self.size + 1, kernels=1.0)
         column = x[:, None]
-        return np.asarray(K @ np.hstack([column, self._B * column, self._B**2 * column]))
+        return np.asarray(self.K @ np.hstack([column, self._B * column, self._B**2 * column]))
 
-    def slopes(self, Kx: Array, gamma: Array) -> Array:
+    def slopes(self, Kx: Array) -> Array:
         zeroth, first, second = self._parts(Kx)
-        return np.asarray(-gamma * (self._A**2 * zeroth - 2 * self._A * first + second))
+        return np.asarray(-self.gamma * (self._A**2 * zeroth - 2 * self._A * first + second))
 
-    def second(self, K: Array, left: Applied, right: Applied, gamma: Array) -> Array:
+    def second(self, left: Applied, right: Applied) -> Array:
         """γᵢγⱼ qᵀ(Dᵢ∘Dⱼ∘K)x − δᵢⱼ γᵢ qᵀ(Dᵢ∘K)x.
 
         Of (aᵢ − bᵢ)²(aⱼ − bⱼ)² all terms but 4aᵢaⱼbᵢbⱼ follow from what was applied to x and q:
@@ -124,81 +171,30 @@ class FeatureWidths:
         half = (A**2 * q[:, None]).T @ (0.5 * A**2 * zeroth - 2 * A * first + second)
         half += (B**2 * x[:, None]).T @ (0.5 * B**2 * back - 2 * B * back_first)
         i, j = np.triu_indices(self.size)
-        products = K @ (B[:, i] * B[:, j] * x[:, None])
+        self.spend(i.size)
+        products = self.K @ (B[:, i] * B[:, j] * x[:, None])
         mixed = np.einsum("ni,ni->i", A[:, i] * A[:, j] * q[:, None], products)
         half[i, j] += np.where(i == j, 2.0, 4.0) * mixed
-        diagonal = np.diag(q @ self.slopes(Kx, gamma))
-        return np.asarray(gamma[:, None] * gamma * (half + half.T) + diagonal)
+        diagonal = np.diag(q @ self.slopes(Kx))
+        return np.asarray(self.gamma[:, None] * self.gamma * (half + half.T) + diagonal)
 
     def _parts(self, Kx: Array) -> tuple[Array, Array, Array]:
         """What `applied` put side by side."""
         return Kx[:, :1], Kx[:, 1 : self.size + 1], Kx[:, self.size + 1 :]
 
-    def slope_norm(self, K: Array, gamma: Array) -> float:
-        total = 0.0
-        for j in range(self.size):
-            differences = self._A[:, j, None] - self._B[None, :, j]
-            total += float(np.sum((gamma[j] * differences**2 * K) ** 2))
-        return float(np.sqrt(total))
-
-    def slope_scale(self, K: Array, gamma: Array) -> float:
-        far = np.max(self._A**2, axis=0) + np.max(self._B**2, axis=0)
-        return float(2 * np.linalg.norm(gamma * far) * np.linalg.norm(K))
-
-
-class Kernel:
-    """K at one γ, its rows and columns scaled, by products that are counted.
-
-    spend   called with how many products with K, and how many kernels, some work costs
-    scale   of every row of K in `norm` and `slope_norm`
-    """
-
-    def __init__(
-        self, K: Array, widths: Widths, gamma: Array, spend: Callable[..., None], scale: Any = 1.0
-    ) -> None:
-        self.K, self.widths, self._gamma, self._spend, self._scale = K, widths, gamma, spend, scale
-
-    def product(self, v: Array) -> Array:
-        self._spend(columns(v))
-        return np.asarray(self.K @ v)
-
-    def backward(self, v: Array) -> Array:
-        """Kᵀv."""
-        self._spend(columns(v))
-        return np.asarray(self.K.T @ v)
-
-    def applied(self, x: Array) -> Array:
-        self._spend(self.widths.products, 1.0)
-        return self.widths.applied(self.K, x)
-
-    def applied_back(self, v: Array) -> Array:
-        """The same of Kᵀ and v."""
-        self._spend(self.widths.products, 1.0)
-        return self.widths.transposed.applied(self.K.T, v)
-
-    def slopes(self, Kx: Array) -> Array:
-        return self.widths.slopes(Kx, self._gamma)
-
-    def slopes_back(self, Kv: Array) -> Array:
-        return self.widths.transposed.slopes(Kv, self._gamma)
-
-    def second(self, left: Applied, right: Applied) -> Array:
-        self._spend(self.widths.pairs)
-        return self.widths.second(self.K, left, right, self._gamma)
-
-    @cached_property
-    def norm(self) -> float:
-        return float(np.linalg.norm(self._scale * self.K))
-
     @cached_property
     def slope_norm(self) -> float:
-        self._spend(0.0, self.widths.size)
-        return self.widths.slope_norm(self._scale * self.K, self._gamma)
+        self.spend(0.0, kernels=self.size)
+        K, total = self.scale * self.K, 0.0
+        for j in range(self.size):
+            differences = self._A[:, j, None] - self._B[None, :, j]
+            total += float(np.sum((self.gamma[j] * differences**2 * K) ** 2))
+        return float(np.sqrt(total))
 
     @cached_property
     def slope_scale(self) -> float:
-        """The size of the terms that `slopes` adds up, for their rounding."""
-        return self.widths.slope_scale(self.K, self._gamma)
+        far = np.max(self._A**2, axis=0) + np.max(self._B**2, axis=0)
+        return float(2 * np.linalg.norm(self.gamma * far) * np.linalg.norm(self.K))
 
 
 def columns(v: Array) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -17,20 +17,13 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from hoag._core import clock
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDING, Array
-from hoag._glm.kernel import (
-    FeatureWidths,
-    Kernel,
-    SharedWidth,
-    Widths,
-    columns,
-    exp_of_symmetric,
-)
+from hoag._glm.kernel import FeatureWidths, Kernel, SharedWidth, columns, exp_of_symmetric
 from hoag._glm.losses import OuterLoss, OuterLossAt, Squared
 from hoag._linalg.cholesky import Factor, Inverse
 from hoag._linalg.operator import Hessian
 from hoag._linalg.orthogonal import norm
 from hoag._linalg.symmetric import eigenvectors
-from hoag.problems import Facts, Ledger, Problem
+from hoag.problems import Charger, Facts, Ledger, Problem
 
 
 class KernelRidgeProblem(Problem):
@@ -72,7 +65,7 @@ class KernelRidgeProblem(Problem):
             # Distances do not change when both move; far from the origin their computation cancels.
             centre = A.mean(axis=0)
             A, A_test = A - centre, A_test - centre
-        of: Callable[[Any, Any], Widths] = SharedWidth if widths == "shared" else FeatureWidths
+        of: Callable[[Any, Any], Kernel] = SharedWidth if widths == "shared" else FeatureWidths
         self.kind, self.widths, self.test_widths = widths, of(A, A), of(A_test, A)
         self.A, self.A_test, self.y, self.weights = A, A_test, y, weights
         self.root_weights = np.sqrt(weights)
@@ -168,8 +161,8 @@ class KernelRidgeProblem(Problem):
         moved = test.product(t)
         moved[:, :-1] += point.test_slopes
         curved = np.column_stack([self.test_weights * point.outer.hvp(z) for z in moved.T])
-        adjoint, back = (q, train.applied(q)), (slope, test.applied_back(slope))
-        widths = test.slopes_back(back[1]) - train.slopes(adjoint[1])
+        adjoint, back = (q, train.applied(q)), (slope, test.transposed.applied(slope))
+        widths = test.transposed.slopes(back[1]) - train.slopes(adjoint[1])
         half = np.column_stack([widths, -point.alpha * q]).T @ t + 0.5 * moved.T @ curved
         found = half + half.T
         found[:-1, :-1] += test.second(back, (x, point.test_applied))
@@ -235,19 +228,19 @@ class Kernels:
         K = exp_of_symmetric(problem.widths.exponent(gamma))
         K *= w[:, None]
         K *= w
-        self._spend = partial(_charged, problem.ledger, "passes", problem.share)
-        self._spend(0.0, 1.0)
-        self.train = Kernel(K, problem.widths, gamma, self._spend)
+        self._spend = Charger(problem.ledger, "passes", problem.share)
+        self._spend(0.0, kernels=1.0)
+        self.train = problem.widths.at(gamma, K, self._spend)
 
     @cached_property
     def test(self) -> Kernel:
         problem = self._problem
-        spend = partial(_charged, problem.ledger, "held_out", problem.test_share)
-        spend(0.0, 1.0)
+        spend = Charger(problem.ledger, "held_out", problem.test_share)
+        spend(0.0, kernels=1.0)
         K = problem.test_widths.exponent(self._gamma)
         np.exp(K, out=K)
         K *= problem.root_weights
-        return Kernel(K, problem.test_widths, self._gamma, spend, problem.root_test[:, None])
+        return problem.test_widths.at(self._gamma, K, spend, problem.root_test[:, None])
 
     def inverse(self, alpha: float) -> Inverse:
         """b ↦ (K + αI)⁻¹b by a Cholesky factor, n/6 passes; the last is remembered."""
@@ -281,12 +274,6 @@ class Kernels:
         z = self.test.product(X)
         losses = problem.outer.at(np.repeat(problem.y_test, alphas.size), z.ravel()).value
         return np.asarray(problem.test_weights @ losses.reshape(z.shape))
-
-
-def _charged(
-    ledger: Ledger, column: str, share: float, products: float, kernels: float = 0.0
-) -> None:
-    ledger.charge(kernels=share * kernels, **{column: share * products})
 
 
 class KernelRidgePoint:

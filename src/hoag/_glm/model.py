@@ -245,15 +245,15 @@ class LinearHessian(Hessian):
             return self._charged(self.matrix())
         # One matrix for every λ, and x is (features, K) with a row of intercepts: no target mixes
         # with another, and those with the same penalties share a factor.
-        columns = penalty.alpha.reshape(-1, K).T
-        if np.all(columns == columns[0]):
-            solve = self._charged(_with_diagonal(term.constant_gram, columns[0]))
-            return lambda b: solve(b.reshape(-1, K)).ravel()
-        solves = [self._charged(_with_diagonal(term.constant_gram, c)) for c in columns]
+        kinds, which = np.unique(penalty.alpha.reshape(-1, K), axis=1, return_inverse=True)
+        solves = [self._charged(_with_diagonal(term.constant_gram, kind)) for kind in kinds.T]
+        targets = [np.flatnonzero(np.ravel(which) == j) for j in range(len(solves))]
 
         def each(b: Array) -> Array:
-            parts = zip(solves, b.reshape(-1, K).T, strict=True)
-            return np.stack([solve(own) for solve, own in parts], axis=1).ravel()
+            found = np.empty((b.size // K, K))
+            for solve, own in zip(solves, targets, strict=True):
+                found[:, own] = solve(b.reshape(-1, K)[:, own])
+            return found.ravel()
 
         return each
 

@@ -74,7 +74,7 @@ class PartitionedTerm(DataTerm):
     def at(self, x: Array) -> DataTermAt:
         return (PartitionedTermAt if self.held else TrainingTermAt)(self, x.copy())
 
-    def _spend(self, passes: float) -> None:
+    def _spend(self, passes: float, grams: float = 0.0) -> None:
         self.fold.design.ledger.charge(**{"held_out" if self.held else "passes": passes}, reads=1.0)
 
     @cached_property

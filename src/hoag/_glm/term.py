@@ -18,38 +18,22 @@ from hoag._glm.rows import Rows
 Charge = Callable[..., None]
 
 
-class Design(Protocol):
-    """x ↦ z and back. `size` is that of x; z has shape (n,) for one column, else (n, width).
-
-    `touches` is how many passes over the data one product with it and one back are: 1, or 0 where
-    the images of a small space are at hand.
-    """
-
-    n: int
-    size: int
-    width: int
-    touches: float
-
-    @property
-    def grams(self) -> int: ...
-    def forward(self, x: Array) -> Array: ...
-    def backward(self, r: Array) -> Array: ...
-    def hessian(self, at: LossAt, weights: Array) -> Array: ...
-    def diagonal(self, at: LossAt, weights: Array) -> Array: ...
-
-
 class Predictor:
-    """z = A W + 1 (Q b)ᵀ for x = (W, b): W of shape (d, K) row by row, then the intercepts b.
+    """x ↦ z and back: z = A W + 1 (Q b)ᵀ for x = (W, b), W of shape (d, K) row by row.
 
-    Q is the identity for one output and for several targets. The K intercepts of a multinomial
-    model are determined only up to a common shift, so there Q is an orthonormal basis of the
-    vectors that sum to zero, shape (K, K − 1), and the Hessian stays positive definite.
+    The intercepts b are last. Q is the identity for one output and for several targets. The K
+    intercepts of a multinomial model are determined only up to a common shift, so there Q is an
+    orthonormal basis of the vectors that sum to zero, shape (K, K − 1), and the Hessian stays
+    positive definite.
 
     With a `spread` M, of shape (outputs, width), it is z = A W M + 1 (Q b)ᵀ: the slopes of ordered
     classes are the same at all thresholds, M = (1 … 1), and the spread of residuals has none,
     M = (1 0).
 
-    The z of the last x is remembered, for the two data terms that share these rows.
+    The z of the last x is remembered, for the two data terms that share these rows. `size` is that
+    of x; z has shape (n,) for one column, else (n, width).
+
+    touches   how many passes over the data one product with it and one back are
     """
 
     touches = 1.0
@@ -179,6 +163,9 @@ class Images:
 
     def diagonal(self, at: LossAt, weights: Array) -> Array:
         return np.diag(self.hessian(at, weights))
+
+
+Design = Predictor | Images
 
 
 class ScoresTerm(Protocol):
@@ -336,9 +323,10 @@ class DataTerm:
         """Σᵢ sᵢ."""
         return float(self.weights.sum())
 
-    def _spend(self, passes: float) -> None:
+    def _spend(self, passes: float, grams: float = 0.0) -> None:
+        """For products with the rows, and AᵀDA over them, one for each pair of outputs."""
         if self.design.touches:
-            self.charge(passes)
+            self.charge(passes, grams)
 
     @property
     def quadratic(self) -> bool:
@@ -359,15 +347,10 @@ class DataTerm:
     @cached_property
     def constant_gram(self) -> Array:
         """∇² of a loss of constant curvature for one output: it depends neither on x nor on λ."""
-        self._spend_gram()
+        self._spend(0.0, 1.0)
         nothing = np.zeros(1) if self.design.width == 1 else np.zeros((1, self.design.width))
         curvature = float(cast(Loss, self.loss).at(nothing, nothing).curvature_bound[0])
         return np.asarray(self.design.gram(curvature * self.weights))
-
-    def _spend_gram(self, grams: float = 1.0) -> None:
-        """AᵀDA over the rows, one for each pair of outputs."""
-        if self.design.touches:
-            self.charge(0.0, grams)
 
     @cached_property
     def radius(self) -> float:
@@ -420,7 +403,7 @@ class DataTermAt:
     @cached_property
     def hessian(self) -> Array:
         """∇², dense."""
-        self.term._spend_gram(self.scores.grams * self.term.design.grams)
+        self.term._spend(0.0, self.scores.grams * self.term.design.grams)
         return np.asarray(self.scores.hessian(self.term.design))
 
     @cached_property
