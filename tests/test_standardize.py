@@ -18,7 +18,7 @@ from hoag import InvalidInput, glm, testing
 from hoag._criteria.wrapped import Rescaled
 from hoag._data.statistics import MeanSquares
 from hoag._glm.folds import linear_folds
-from hoag._glm.scaled_rows import ScaledRows
+from hoag._glm.rows import ScaledRows
 from hoag._glm.spreads import FoldSpreads, spreads
 from hoag._glm.targets import binary, regression
 from hoag.estimators.partition_units import Spreads

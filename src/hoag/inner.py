@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -370,24 +370,26 @@ class LBFGS:
         self.memory = memory
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
-        start = best = problem.at(x0, lam)
+        best = problem.at(x0, lam)
         best_x, size = x0, _gradient_size(best, lam)
         if size <= tol:
             return Solve(x0, size, 0, "tolerance", best)
-        trials: list[tuple[Array, Any]] = [(x0, best)]
+        last = x0, best
+
+        def at(x: Array) -> Point:
+            nonlocal last
+            if not np.array_equal(last[0], x):
+                last = x.copy(), problem.at(x.copy(), lam)
+            return last[1]
 
         def value_and_gradient(x: Array) -> tuple[float, Array]:
             clock.check()
-            x = x.copy()
-            point = start if np.array_equal(x, x0) else problem.at(x, lam)
-            trials.append((x, point))
+            point = at(x)
             return float(point.h), point.h_x
 
         def stop_when_small(x: Array) -> None:
             nonlocal best, best_x, size
-            tried = [pair for pair in reversed(trials) if np.array_equal(pair[0], x)]
-            best_x, best = tried[0] if tried else (x.copy(), problem.at(x.copy(), lam))
-            trials[:] = [(best_x, best)]
+            best, best_x = at(x), x.copy()
             size = _gradient_size(best, lam)
             if size <= tol:
                 raise StopIteration

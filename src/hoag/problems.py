@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 from threading import get_ident
 from typing import Any, Protocol
 
@@ -83,11 +84,7 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self._accounts: dict[int, list[float]] = {}
-
-    @property
-    def _own(self) -> list[float]:
-        return self._accounts.setdefault(get_ident(), [0.0] * 5)
+        self._accounts: dict[int, tuple[float, ...]] = {}
 
     def charge(
         self,
@@ -97,18 +94,13 @@ class Ledger:
         grams: float = 0.0,
         reads: float = 0.0,
     ) -> None:
-        own = self._own
-        own[0] += passes
-        own[1] += held_out
-        own[2] += kernels
-        own[3] += grams
-        own[4] += reads
+        me, work = get_ident(), (passes, held_out, kernels, 0.0, grams, reads)
+        self._accounts[me] = tuple(map(add, self._accounts.get(me, 6 * (0.0,)), work))
 
     @property
     def cost(self) -> Cost:
         """Of what this thread has asked for so far."""
-        passes, held_out, kernels, grams, reads = self._own
-        return Cost(passes, held_out, kernels, grams=grams, reads=reads)
+        return Cost(*self._accounts.get(get_ident(), ()))
 
 
 class Problem(ABC):

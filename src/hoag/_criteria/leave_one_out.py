@@ -46,8 +46,8 @@ from hoag._criteria.curvature.eigen import Eigen
 from hoag._criteria.curvature.leverage import FactoredLeverages, Leverages, Spectra, dual, exact
 from hoag._criteria.select import decomposed_rows, left_out
 from hoag._glm.centred import CentredRows
-from hoag._glm.chunks import At
 from hoag._glm.groups import by_group, members
+from hoag._glm.in_memory import At
 from hoag._glm.losses import OuterLoss, Squared
 from hoag._glm.penalties import Ridge
 from hoag._glm.rows import Rows

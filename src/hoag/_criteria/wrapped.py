@@ -20,7 +20,7 @@ from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import Criterion, Traits
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Ridge
-from hoag._glm.scaled_rows import ScaledRows
+from hoag._glm.rows import ScaledRows
 from hoag._glm.term import Predictor
 from hoag.problems import Problem
 

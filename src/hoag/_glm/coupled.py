@@ -92,22 +92,17 @@ class CoupledDesign(FoldedDesign):
         fits, judges = self._at(self.train, Z), self._at(self.test, Z)
         slopes = [at.slope for at in fits] + [at.slope for at in judges]
         self.ledger.charge(passes=float(K), held_out=0.5 * K)
-        hvp, hessian = np.empty((K, 0)), np.empty(0)
         if T is not None:
             slopes += [at.hvp(t) for at, t in zip(fits, self.scores(T).T, strict=True)]
             self.ledger.charge(passes=float(K))
-        both = self.gathered(np.stack(slopes, axis=1))
-        if T is not None:
-            hvp = both[2 * K :]
-        if curved:
-            hessian = np.stack([self._hessian(at) for at in fits])
+        gradients = self.gathered(np.stack(slopes, axis=1))
         return Sums(
             np.array([at.value for at in fits]) if valued else np.zeros(K),
-            both[:K],
+            gradients[:K],
             np.array([at.value for at in judges]),
-            both[K : 2 * K],
-            hvp,
-            hessian,
+            gradients[K : 2 * K],
+            gradients[2 * K :],
+            np.stack([self._hessian(at) for at in fits]) if curved else np.empty(0),
         )
 
     def _at(self, terms: Sequence[DataTerm], Z: Array) -> list[ScoresTerm]:

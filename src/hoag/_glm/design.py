@@ -27,11 +27,10 @@ import numpy.typing as npt
 
 from hoag._core.numeric import Array
 from hoag._core.storable import storable
-from hoag._glm.chunks import CellRows
 from hoag._glm.losses import Loss, OuterLoss, Squared
 from hoag._glm.losses.base import one_loss
 from hoag._glm.moments import Moments
-from hoag._glm.rows import Rows
+from hoag._glm.rows import CellRows, Rows
 from hoag._glm.term import Predictor
 from hoag.problems import Ledger
 

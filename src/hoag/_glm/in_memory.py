@@ -16,15 +16,14 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
-from hoag._glm.chunks import At, CellRows, Chunk, Gathered
 from hoag._glm.design import FoldedHessian, RowwiseDesign, Sums
 from hoag._glm.fold_rule import below, cells_of, drawn
 from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss
 from hoag._glm.losses.base import softened
 from hoag._glm.moments import Moments
-from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, Rows
-from hoag._glm.term import picked
+from hoag._glm.rows import BLOCK_ENTRIES, ArrayRows, CellRows, Rows
+from hoag._glm.term import Predictor, picked
 from hoag.problems import Ledger
 
 if TYPE_CHECKING:
@@ -94,19 +93,16 @@ class InMemoryDesign(RowwiseDesign):
 
     @cached_property
     def counts(self) -> npt.NDArray[np.intp]:
-        total = np.zeros(self.train.shape[1], dtype=np.intp)
-        for own in self.sets:
-            total += np.bincount(own.labels[own.labels >= 0], minlength=total.size)
-        return total
+        most = self.train.shape[1] + 1
+        each = [np.bincount(own.labels + 1, minlength=most)[1:] for own in self.sets]
+        return np.asarray(np.sum(each, axis=0))
 
     @property
     def weights(self) -> Array:
         """Those of each cell, (B,)."""
-        total = np.zeros(self.train.shape[1])
-        for own in self.sets:
-            kept = own.labels >= 0
-            total += np.bincount(own.labels[kept], own.weights[kept], total.size)
-        return total
+        most = self.train.shape[1] + 1
+        each = [np.bincount(own.labels + 1, own.weights, most)[1:] for own in self.sets]
+        return np.asarray(np.sum(each, axis=0))
 
     @property
     def squares(self) -> Array:
@@ -168,7 +164,7 @@ class InMemoryDesign(RowwiseDesign):
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
-        gathered = Gathered(self.predictor, 3 * K, self._lens)  # the gradient, g_x and bent
+        gathered = Gathered(self.predictor, 3 * K, self._lens)  # the gradient, g_x and ∇²L T
         hessian = np.zeros((K, size, size)) if curved else np.empty(0)
         for chunk in self._chunks():
             z = self._scores(chunk.A, W, shift)
@@ -221,13 +217,10 @@ class InMemoryDesign(RowwiseDesign):
         predictor, found = self.predictor, np.zeros((self.folds, self.predictor.size))
         W, shift = self._columns(X)
         for chunk in self._chunks():
-            at, own = (
-                At(self.loss, chunk.y, self._scores(chunk.A, W, shift)),
-                predictor.on(ArrayRows(self._seen(chunk.A))),
-            )
-            weights = np.broadcast_to(chunk.train, (len(chunk.y), chunk.trained.size))
-            for j, k in enumerate(chunk.trained):
-                found[k] += own.diagonal(at.column(k), weights[:, j])
+            z, own = self._scores(chunk.A, W, shift), predictor.on(ArrayRows(self._seen(chunk.A)))
+            for k in chunk.trained:
+                at = self.loss.at(chunk.y, z[:, k, 0] if predictor.width == 1 else z[:, k])
+                found[k] += own.diagonal(at, chunk.of(k)[0])
         return found
 
     def row_held(self, k: int, X: Array) -> Array:
@@ -260,18 +253,18 @@ class InMemoryDesign(RowwiseDesign):
         z, u = (np.ascontiguousarray(part[:, 0] if flat else part) for part in (z, u))
         at, judge = self.loss.at(chunk.y, z), self.outer.at(chunk.y, z)
 
-        def bend(v: Array) -> Array:
+        def curved(v: Array) -> Array:
             return np.asarray((test * judge.hvp(v).T - train * at.third(u, v).T).T)
 
         if flat:
             Z = Z[:, :, 0]
-            return np.asarray(Z.T @ (bend(np.ones(m))[:, None] * Z))
+            return np.asarray(Z.T @ (curved(np.ones(m))[:, None] * Z))
         if s > outputs:  # by the matrix of every row
-            units = [bend(np.broadcast_to(unit, (m, outputs))) for unit in np.eye(outputs)]
-            bends = Z @ np.stack(units, axis=1)
+            units = [curved(np.broadcast_to(unit, (m, outputs))) for unit in np.eye(outputs)]
+            turned = Z @ np.stack(units, axis=1)
         else:
-            bends = np.stack([bend(Z[:, j]) for j in range(s)], axis=1)
-        left, right = (part.transpose(1, 0, 2).reshape(s, -1) for part in (Z, bends))
+            turned = np.stack([curved(Z[:, j]) for j in range(s)], axis=1)
+        left, right = (part.transpose(1, 0, 2).reshape(s, -1) for part in (Z, turned))
         return np.asarray(left @ right.T)
 
     def row_expanded(self, x: Array, curved: bool) -> tuple[Array, Array, Array]:
@@ -394,3 +387,101 @@ def _patterns(models: Sequence[LinearModel]) -> Any:
     if np.unique(labels).size > max(len(models) ** 2, 2):
         return None  # folds drawn at random, many times, share too little
     return labels, seen, weights
+
+
+class Chunk(NamedTuple):
+    """Some rows, the folds that train on any of them and are judged on any, and their weights.
+
+    Weights are of shape (m, folds), or (m, 1) for rows of one cell, which all of those folds
+    weigh alike.
+    """
+
+    A: Any
+    y: npt.NDArray[Any]
+    train: Array
+    test: Array
+    trained: npt.NDArray[np.intp]
+    tested: npt.NDArray[np.intp]
+
+    def of(self, k: int) -> tuple[Array, Array]:
+        """The weights of fold k, in h and in g, (m,) each; 0 where it does not use these rows."""
+        if self.train.shape[1] == 1:
+            used = float(k in self.trained), float(k in self.tested)
+            return used[0] * self.train[:, 0], used[1] * self.test[:, 0]
+        return self.train[:, k], self.test[:, k]
+
+
+class At:
+    """A loss at z of shape (m, K, width): every column is a row of its own to the loss."""
+
+    def __init__(self, loss: Any, y: npt.NDArray[Any], z: Array) -> None:
+        self.shape = z.shape
+        self._at = loss.at(np.repeat(y, z.shape[1], axis=0), self._flat(z))
+
+    def _flat(self, z: Array) -> Array:
+        m, K, width = z.shape
+        return z.reshape(m * K) if width == 1 else z.reshape(m * K, width)
+
+    @cached_property
+    def value(self) -> Array:
+        return np.asarray(self._at.value.reshape(self.shape[:2]))
+
+    @cached_property
+    def slope(self) -> Array:
+        return np.asarray(self._at.slope.reshape(self.shape))
+
+    def hvp(self, v: Array) -> Array:
+        return np.asarray(self._at.hvp(self._flat(v)).reshape(self.shape))
+
+
+class Gathered:
+    """Σ over rows of Aᵀr for some columns, as x is laid out; rows are seen through a lens.
+
+    Products over rows that are summed for the same columns, those of one cell, are added whole,
+    and taken apart into columns once: with 10⁵ features the latter takes a fifth of a product.
+    """
+
+    def __init__(self, design: Predictor, columns: int, lens: Lens = PLAIN) -> None:
+        self._design, self._lens = design, lens
+        self._slopes = np.zeros((columns, design.features, design.outputs))
+        self._level = np.zeros((columns, design.width))
+        self._used, self._product = np.empty(0, dtype=np.intp), np.empty(0)
+
+    def add(self, A: Any, *parts: tuple[Array, Array, npt.NDArray[np.intp]]) -> None:
+        """Aᵀ(weights · r) for the columns `used`, r of shape (m, used, width); of several such
+        parts by one product with Aᵀ."""
+        r = np.concatenate([self._spread(*part) for part in parts], axis=1)
+        # Either way the same product; BLAS is a quarter faster with the long side inside.
+        product = np.asarray(A.T @ r) if issparse(A) else (r.T @ A).T
+        used = np.concatenate([part[2] for part in parts])
+        if used.size and np.array_equal(used, self._used):
+            self._product += product
+        else:
+            self._take_apart()
+            self._used, self._product = used, product
+
+    def _spread(self, weights: Array, r: Array, used: npt.NDArray[np.intp]) -> Array:
+        """Adds weights · r to the levels; what is left to multiply with Aᵀ, (m, columns)."""
+        r, spread = weights[:, :, None] * r, self._design.spread
+        self._level[used] += (np.ones(len(r)) @ r.reshape(len(r), -1)).reshape(r.shape[1:])
+        if spread is not None:
+            r = r @ spread.T
+        return r.reshape(len(r), -1)
+
+    def _take_apart(self) -> None:
+        used, features = self._used, self._design.features
+        if used.size:
+            own = self._product.reshape(features, used.size, self._design.outputs)
+            self._slopes[used] += own.transpose(1, 0, 2)
+            self._used = used[:0]
+
+    @property
+    def flat(self) -> Array:
+        """(columns, size)."""
+        self._take_apart()
+        Q, spread, slopes = self._design.Q, self._design.spread, self._slopes
+        if self._lens is not PLAIN:
+            level = self._level if spread is None else self._level @ spread.T
+            slopes = self._lens.gathered(slopes, level)
+        flat = slopes.reshape(len(self._level), -1)
+        return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)

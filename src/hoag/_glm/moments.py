@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
-from hoag._glm.chunks import CellRows
-from hoag._glm.rows import grams
+from hoag._glm.rows import CellRows, grams
 
 
 class Moments(NamedTuple):

@@ -22,13 +22,11 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
 from hoag._data.source import Partition
-from hoag._glm.chunks import CellRows
 from hoag._glm.design import FoldedHessian, RowwiseDesign
 from hoag._glm.fold_rule import FoldRule, below
 from hoag._glm.in_memory import InMemoryDesign, RowSet
 from hoag._glm.lens import PLAIN, Lens
-from hoag._glm.rows import ArrayRows, Rows
-from hoag._glm.scaled_rows import ScaledRows
+from hoag._glm.rows import ArrayRows, CellRows, Rows, ScaledRows
 from hoag._glm.targets import Target
 from hoag._glm.term import picked
 from hoag.problems import Ledger

@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 
 from hoag._core.numeric import BLOCK_ENTRIES as BLOCK_ENTRIES
 from hoag._core.numeric import Array
-from hoag._glm.lens import PLAIN, Lens
+from hoag._glm.lens import PLAIN, Lens, times_columns
 
 
 class Rows(ABC):
@@ -127,6 +127,15 @@ class Rows(ABC):
         return total
 
 
+class CellRows(NamedTuple):
+    """Some rows of one cell: its number, A, y and the weights."""
+
+    cell: int
+    A: Any
+    y: npt.NDArray[Any]
+    weights: Array
+
+
 class ArrayRows(Rows):
     """A dense array or a CSR matrix in memory, times a number that needs no copy of it.
 
@@ -210,6 +219,63 @@ class ArrayRows(Rows):
         if r.ndim == 1:
             return super().squared_backward(r)
         return np.asarray(self._squared_transpose @ r)
+
+
+class ScaledRows(Rows):
+    """A diag(scale), by products with A:
+
+        (A diag(s)) v = A(s·v),   (A diag(s))ᵀr = s·(Aᵀr)
+
+    >>> import numpy as np
+    >>> from hoag import glm
+    >>> from hoag._glm.rows import ScaledRows
+    >>> ScaledRows(glm.ArrayRows(np.eye(2)), np.array([2.0, 3.0])).dense()
+    array([[2., 0.],
+           [0., 3.]])
+    """
+
+    def __init__(self, rows: Rows, scale: Array) -> None:
+        self.rows, self.scale = rows, scale
+        self.shape, self.entries, self.is_sparse = rows.shape, rows.entries, rows.is_sparse
+
+    @property
+    def lens(self) -> Lens:  # type: ignore[override]
+        inner = self.rows.lens
+        return Lens(inner.mean, inner.scale * self.scale, inner.exact)
+
+    def take(self, numbers: npt.NDArray[np.intp]) -> ScaledRows:
+        return ScaledRows(self.rows.take(numbers), self.scale)
+
+    def kept(self) -> Iterator[tuple[slice, Any]]:
+        return self.rows.kept()
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        for some, block in self.rows.blocks():
+            yield some, times_columns(block, self.scale)
+
+    def dense_columns(self) -> Iterator[tuple[slice, Array]]:
+        for columns, block in self.rows.dense_columns():
+            yield columns, block * self.scale[columns]
+
+    def forward(self, v: Array) -> Array:
+        return self.rows.forward(_by_column(self.scale, v))
+
+    def backward(self, r: Array) -> Array:
+        return _by_column(self.scale, self.rows.backward(r))
+
+    def gram(self, d: Array) -> Array:
+        return np.asarray(self.grams(d[:, None])[0])
+
+    def grams(self, D: Array) -> Array:
+        return np.asarray(self.scale[:, None] * self.rows.grams(D) * self.scale)
+
+    def squared_backward(self, r: Array) -> Array:
+        return _by_column(self.scale**2, self.rows.squared_backward(r))
+
+
+def _by_column(scale: Array, v: Array) -> Array:
+    """scale·v for v of shape (d,) or (d, K)."""
+    return np.asarray((v.T * scale).T)
 
 
 def _ends(labels: npt.NDArray[np.intp]) -> tuple[int, int]:

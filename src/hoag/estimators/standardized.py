@@ -14,8 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from hoag._core.numeric import Array
-from hoag._glm.rows import ArrayRows, Rows
-from hoag._glm.scaled_rows import ScaledRows
+from hoag._glm.rows import ArrayRows, Rows, ScaledRows
 from hoag._glm.spreads import FoldSpreads, spreads
 from hoag.estimators.units import WEIGHT, Units
 

@@ -20,7 +20,7 @@ from hoag._core import clock
 from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._criteria.affordable import storable
 from hoag._criteria.moments import CellMoments, Means
-from hoag._glm.chunks import At
+from hoag._glm.in_memory import At
 from hoag._glm.losses import OuterLoss, Squared
 from hoag._linalg import eigen as linalg
 
