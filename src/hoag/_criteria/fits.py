@@ -5,7 +5,7 @@
 for the folds of cross-validation, or for one fit on all rows. What stands for ∇²₁h_k⁻¹ is a
 `Curvature`, what is taken of the fits a `Risk`; value, hypergradient, ∇²f and profiles are those of
 hoag._criteria.hypergradient. With inverses that are right to rounding x and p are exact, and any λ
-of the box can be looked at. Where these are expensive, older ones precondition conjugate gradients,
+of the box can be scanned. Where these are expensive, older ones precondition conjugate gradients,
 and p is exact to five digits.
 """
 
@@ -153,7 +153,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         every = np.ones((1, given.train.shape[1]), dtype=bool)
 
         def plain(models: Sequence[LinearModel]) -> Criterion:
-            raise InvalidInput("A fit on all rows has no held-out loss to bound the gradient of.")
+            raise InvalidInput("A criterion of one fit has no bounded slope: give C a number.")
 
         design = replace(given, train=every, test=~every, ledger=problem.ledger)
         return FoldedFits([problem], design, plain, False, curvature, risk, sufficient)
@@ -369,11 +369,6 @@ class FoldedFits(SharedFolds[FoldedDesign]):
 
     def certify(self, found: Evaluation, bound: bool = False) -> Evaluation:
         return super().certify(found, bound and self.risk.of_folds)
-
-    def outer_lipschitz(self) -> tuple[float, Cost]:
-        if not self.risk.of_folds:
-            raise InvalidInput("A criterion of one fit has no bounded slope: give C a number.")
-        return super().outer_lipschitz()
 
     def _refit(
         self, problem: Problem, parts: Sequence[Evaluation], tol: float

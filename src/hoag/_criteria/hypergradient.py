@@ -26,7 +26,7 @@ from hoag._glm.losses import LossAt, Multinomial
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticForm, RidgeAt
 from hoag._glm.term import DataTerm
-from hoag._linalg.cholesky import Factor, singular_hessian, solved
+from hoag._linalg.cholesky import Factor, factors, solved
 from hoag._linalg.operator import Inverse
 from hoag._linalg.symmetric import eigenvectors
 
@@ -94,8 +94,7 @@ class RowsAtFit:
 
     def traces_by_z(self, V: Array) -> Array:
         """∂ Σᵢ tr(CᵢVᵢ)/∂z for a V that stays, (n, outputs)."""
-        pairs = enumerate(self._units)
-        return np.asarray(sum(self.third(unit, V[:, :, a]) for a, unit in pairs))
+        return np.asarray(sum(self.third(unit, V[:, :, a]) for a, unit in enumerate(self._units)))
 
     def shaped(self, z: Array) -> Array:
         """(n, outputs) as the loss takes it."""
@@ -197,14 +196,14 @@ class Fit:
     # ---- how the fits move with λ
 
     @cached_property
-    def pulled(self) -> Array:
+    def penalty_columns(self) -> Array:
         """Eⱼx, (K, size, s)."""
         return np.asarray(self.penalty.columns(self.X))
 
     @cached_property
     def tangents(self) -> Array:
         """dx/dλⱼ = −H⁻¹Eⱼx, (K, size, s)."""
-        return -self.solve(self.pulled)
+        return -self.solve(self.penalty_columns)
 
     # ---- one fit
 
@@ -246,7 +245,7 @@ class Fit:
         H, K = self.penalty.added(self.hessian[None])[0], self.design.predictor.outputs
         for j in np.flatnonzero(self.settled):
             H[j * K : (j + 1) * K, j * K : (j + 1) * K] += self.settled[j] / K
-        return positive_definite(H, self.lam)
+        return factors(H[None], self.lam)[0]
 
     @cached_property
     def inverse(self) -> Array:
@@ -289,15 +288,16 @@ class Fit:
         (Sx,), (T,) = self.penalty.apply(self.X), self.tangents
         a = self.inverse @ Sx
         crossed = self.penalty.columns(a[None])[0].T @ T
-        straight = np.diag(a @ self.pulled[0])
+        straight = np.diag(a @ self.penalty_columns[0])
         return Expansion(
             self.loss, -Sx @ T, T.T @ self.hessian @ T + crossed + crossed.T + straight
         )
 
     def h_expansion(self) -> Expansion:
         """h(X(λ)): ½xᵀEⱼx, and δⱼₖ½xᵀEⱼx + xᵀEⱼtₖ."""
-        half = 0.5 * self.X[0] @ self.pulled[0]
-        return Expansion(self.h, half, np.diag(half) + self.pulled[0].T @ self.tangents[0])
+        (columns,), (T,) = self.penalty_columns, self.tangents
+        half = 0.5 * self.X[0] @ columns
+        return Expansion(self.h, half, np.diag(half) + columns.T @ T)
 
     def degrees_expansion(self) -> Expansion:
         """df of squares: −tr(EⱼN) and tr(EⱼH⁻¹EₖN) + tr(EₖH⁻¹EⱼN) − δⱼₖtr(EⱼN), N = H⁻¹GH⁻¹."""
@@ -311,14 +311,6 @@ class Fit:
         grad = self.penalty.traces(self.inverse)
         pairs = self.penalty.pairs(self.inverse, self.inverse)
         return Expansion(self.log_det, grad, np.diag(grad) - pairs)
-
-
-def positive_definite(H: Array, lam: Array) -> Factor:
-    """A factor of H, which is overwritten; a sentence where there is none."""
-    try:
-        return Factor(H)
-    except np.linalg.LinAlgError:
-        raise singular_hessian(lam) from None
 
 
 class Adjoint(NamedTuple):

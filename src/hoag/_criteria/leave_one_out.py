@@ -28,6 +28,7 @@ every λ; see `hoag._criteria.curvature.leverage`. What that found is computed o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -428,6 +429,8 @@ class LeaveOneOut(Criterion):
         """The criterion of some targets alone, with the λ that reach them."""
         if not self._wide:
             self.centred.gram  # noqa: B018, formed once for all
+        centred = copy(self.centred)
+        centred.flops = 0.0
         part = LeaveOneOut(
             self.rows,
             picked(self.y, targets),
@@ -435,7 +438,7 @@ class LeaveOneOut(Criterion):
             self.penalty.of_targets(self.groups, targets, 0),
             gcv=self.gcv,
             outer=self.outer,
-            centred=self.centred.with_own_account(),
+            centred=centred,
         )
         if part._decomposes:
             part._spectra = self._spectra.of_targets(part.centred, targets)

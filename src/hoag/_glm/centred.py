@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -25,11 +24,6 @@ class CentredRows:
         self.share = weights / weights.sum() if intercept else np.zeros(self.n)
         self.mean = rows.backward(self.share) if intercept else np.zeros(self.p)
         self.flops = 0.0
-
-    def with_own_account(self) -> CentredRows:
-        other = copy(self)
-        other.flops = 0.0
-        return other
 
     @cached_property
     def root(self) -> Array:
