@@ -322,31 +322,21 @@ class Adjoint(NamedTuple):
 
 
 def hypergradient(fit: Fit, taken: Partials) -> Adjoint:
-    """q and p of the formula."""
-    N, through = _through_hessian(fit, taken)
-    Q = fit.solve(taken.by_x if through is None else taken.by_x - through)
-    p = taken.by_lam - fit.penalty.vjp(fit.X, Q)
-    p = p if N is None else p - fit.penalty.traces(N)
-    return Adjoint(Q, p, -np.sum(Q * fit.residual, axis=1))
-
-
-def _through_hessian(fit: Fit, taken: Partials) -> tuple[Array | None, Array | None]:
-    """N, and Σᵢ Aᵢᵀρᵢ: what Φ sees of H at this x, and of how H moves with x."""
-    if not taken.sees_hessian:
-        return None, None
-    inside = taken.by_degrees * fit.hessian
-    if taken.by_forms is not None:
-        assert fit.forms is not None
-        inside = inside + fit.forms.gram(taken.by_forms)
-    N = fit.inverse @ inside @ fit.inverse - taken.by_log_det * fit.inverse
-    if fit.constant_hessian:
-        return N, None
-    assert fit.forms is not None
-    rows = fit.rows
-    V = fit.forms.forms(N)
-    if taken.by_degrees:
-        V = V - taken.by_degrees * rows.V
-    return N, rows.term.backward(rows.shaped(rows.traces_by_z(V)))[None]
+    """q and p of the formula; N and ρ where Φ sees H, and ρ where H moves with x."""
+    B, p = taken.by_x, taken.by_lam
+    if taken.sees_hessian:
+        forms, inside = cast(RowForms, fit.forms), taken.by_degrees * fit.hessian
+        if taken.by_forms is not None:
+            inside = inside + forms.gram(taken.by_forms)
+        N = fit.inverse @ inside @ fit.inverse - taken.by_log_det * fit.inverse
+        p = p - fit.penalty.traces(N)
+        if not fit.constant_hessian:
+            rows, V = fit.rows, forms.forms(N)
+            if taken.by_degrees:
+                V = V - taken.by_degrees * rows.V
+            B = B - rows.term.backward(rows.shaped(rows.traces_by_z(V)))[None]
+    Q = fit.solve(B)
+    return Adjoint(Q, p - fit.penalty.vjp(fit.X, Q), -np.sum(Q * fit.residual, axis=1))
 
 
 class Changes(NamedTuple):

@@ -70,9 +70,8 @@ class CellMoments:
 
     def means(self, a: Array, y: Array, total: float) -> Means:
         """From the sums of some rows."""
-        if self.design.predictor.Q is None:
-            return Means(np.zeros_like(a), np.zeros_like(y), total)
-        return Means(a / total, y / total, total)
+        weight = np.inf if self.design.predictor.Q is None else total
+        return Means(a / weight, y / weight, total)
 
     def solution(self, w: Array, means: Means) -> Array:
         """(W, b) as the model lays them out, for w, (r, T), fitted to rows about their means."""
