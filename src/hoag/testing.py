@@ -299,9 +299,9 @@ def check_rows(rows: Rows, seed: int = 0) -> None:
 def check_criterion(
     criterion: Criterion, lam: npt.ArrayLike | None = None, tol: float = 1e-3
 ) -> Evaluation:
-    """f, p, their errors, warm starts, looks and samples, at λ; returns the settled evaluation.
+    """f, p, their errors, warm starts, scans and samples, at λ; returns the verified evaluation.
 
-    p is compared with central differences of settled values, so `tol` is their relative error.
+    p is compared with central differences of verified values, so `tol` is their relative error.
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
@@ -315,13 +315,13 @@ def check_criterion(
     found = criterion.evaluate(lam, Ask(1e-8))
     known = criterion.verify(found, 1e-8 * abs(found.value))
 
-    def settled(at: Array) -> float:
+    def verified(at: Array) -> float:
         near = criterion.evaluate(at, Ask(1e-8, gradient=False))
         return criterion.verify(near, 1e-9 * abs(near.value)).value
 
     step, slopes = 1e-3, []
     for unit in np.eye(lam.size)[:5]:
-        ends = settled(lam + step * unit) - settled(lam - step * unit)
+        ends = verified(lam + step * unit) - verified(lam - step * unit)
         slopes.append(ends / (2 * step))
     size = max(float(np.max(np.abs(slopes))), tol * abs(known.value))
     known_error = 0.0 if np.isnan(found.error) else 5 * found.error
@@ -332,11 +332,11 @@ def check_criterion(
         "grad is not the slope of f": max(_size(found.grad[:5] - slopes) - known_error, 0.0)
         / size
         * (TOLERANCE / tol),
-        "settled moves f by more than f_error": _beyond(known.value - found.value, found),
+        "verification moves f by more than f_error": _beyond(known.value - found.value, found),
         "a value without a gradient differs": _beyond(alone.value - found.value, found, alone),
         "from a warm start f differs": _beyond(again.value - found.value, found, again),
         "lam is changed": float(not np.array_equal(lam, before)),
-        "settling leaves out x": float(known.x is None and x is not None),
+        "verification leaves out x": float(known.x is None and x is not None),
         "what the folds add is not f": 0.0
         if known.folds is None
         else _beyond(float(np.sum(known.folds)) - known.value, known),
@@ -346,8 +346,8 @@ def check_criterion(
     }
     traits = criterion.traits
     if traits.scan_spacing:
-        look = criterion.evaluate(lam, Ask(free=True), found.warm)
-        wrong["a look sees another f"] = 0.0 if np.isfinite(look.value) else 1.0
+        free = criterion.evaluate(lam, Ask(free=True), found.warm)
+        wrong["f of a scan is not finite"] = 0.0 if np.isfinite(free.value) else 1.0
     if traits.rows is not None:
         few = criterion.evaluate(lam, Ask(1e-3, gradient=False, rows=max(traits.rows // 2, 1)))
         wrong["f on a sample is not finite"] = 0.0 if np.isfinite(few.value) else 1.0
@@ -383,7 +383,7 @@ def check_search(
     noise: float = 0.1,
     domain: Domain | None = None,
 ) -> None:
-    """It stays in the domain, counts, stops when told, and a journal brings it to the same place.
+    """It stays in the domain, counts, stops for a callback; a journal brings it to the same place.
 
     By default the domain is a box.
 
@@ -410,7 +410,7 @@ def check_search(
             "a callback does not stop it": float(
                 len(stopped.trace) > 1 and stopped.status.reason != "callback"
             ),
-            "a journal leads elsewhere": _difference(result, replayed),
+            "a journal leads to another result": _difference(result, replayed),
             "it does not go on from a journal as it went": _difference(result, resumed),
         }
         _report(name, wrong)

@@ -27,7 +27,7 @@ Splits = Iterable[tuple[Any, Any]]
 # intercepts of this share of the summed weights stops it where the class has probability 1e-5.
 MISSING_CLASS = 1e-6
 # Features that are not penalised may be constant or equal, and in a multinomial model they are
-# determined only up to a common shift of the classes; a penalty of this share settles that.
+# determined only up to a common shift of the classes; a penalty of this share determines them.
 FREE = 1e-10
 
 

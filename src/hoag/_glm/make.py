@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +17,7 @@ from hoag._glm.kernel_ridge import KernelRidgeProblem
 from hoag._glm.losses import ConcomitantHuber, LogLink, Ordinal
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty
-from hoag._glm.rows import Rows
+from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.targets import (
     Target,
     binary,
@@ -209,19 +208,18 @@ def cox(
     tables = records(y), records(y_test, name="y_test")
     _check_sizes(parts[0], tables[0], parts[1], tables[1])
     n, n_test = map(len, tables)
-    own = row_weights(sample_weight, n, "sample_weight")
-    weights = np.append(own, row_weights(test_weight, n_test, "test_weight"))
+    weights = np.append(
+        row_weights(sample_weight, n, "sample_weight"),
+        row_weights(test_weight, n_test, "test_weight"),
+    )
     if (strata is None) != (test_strata is None):
         raise InvalidInput("Give both strata and test_strata, or neither.")
     every = None if strata is None else np.append(np.asarray(strata), np.asarray(test_strata))
-    together: Any = (
-        partial(sparse.vstack, format="csr") if any(map(sparse.issparse, parts)) else np.vstack
-    )
-    rows = as_rows(together(parts), "A")
+    some_sparse = any(map(sparse.issparse, parts))
+    together = sparse.vstack(parts, format="csr") if some_sparse else np.vstack(parts)
     target = cox_target(np.concatenate(tables), every, ties)
     splits = [(np.arange(n), np.arange(n, n + n_test))]
-    (model,) = linear_folds(rows, target, splits, weights, penalties)
-    return model
+    return linear_folds(ArrayRows(together), target, splits, weights, penalties)[0]
 
 
 def linear(

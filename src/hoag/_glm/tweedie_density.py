@@ -42,7 +42,7 @@ def _log_series(y: Array, power: float, dispersion: float) -> Array:
     a, b = power - 1.0, 2.0 - power
     each = (b / a) * np.log(y / a) - np.log(dispersion) / a - np.log(b)
     top = np.maximum(y**b / (dispersion * b), 1.0)
-    # log Wⱼ bends like −(1 + b/a)/j there.
+    # The curvature of log Wⱼ is about −(1 + b/a)/j there.
     spread = WIDE * np.sqrt(top / (1 + b / a)) + WIDE
     first = np.maximum(np.floor(top - spread), 1.0)
     order, found = np.argsort(-spread), np.empty(y.size)  # rows of many terms come first

@@ -11,7 +11,7 @@ import jax
 from hoag._core.errors import InvalidInput
 from hoag.jax.program import JaxFunction
 from hoag.jax.trees import JaxArrays, JaxTree
-from hoag.own.data import Data
+from hoag.own.data import UserData
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
 from hoag.own.trees import Layout
@@ -81,7 +81,7 @@ def problem(
         JaxFunction(h, "h", x, lam),
         JaxFunction(g, "g", x, lam),
         None if penalty is None else JaxFunction(penalty, "penalty", x, lam),
-        Data.of(JaxArrays(), train, test, batches),
+        UserData.of(JaxArrays(), train, test, batches),
     )
     layout = Layout.of(x, lam, scale)
     made = Derived(functions, layout, start, lams, mu=mu, convex=convex, solver=solver)

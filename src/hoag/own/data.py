@@ -48,7 +48,7 @@ class Arrays(ABC):
         return sizes.pop() if len(sizes) == 1 else None
 
 
-class Data:
+class UserData:
     """The data of h, in one block or several, and those of g.
 
     each   a function that begins an iteration over the blocks
@@ -71,7 +71,7 @@ class Data:
         self._whole, self._size = whole, size
 
     @staticmethod
-    def of(arrays: Arrays, train: Any, test: Any, batches: Any) -> Data:
+    def of(arrays: Arrays, train: Any, test: Any, batches: Any) -> UserData:
         """From what a user gave: train whole, or cut into blocks, or blocks one by one."""
         test = arrays.placed(test)
         if batches is None:
@@ -87,7 +87,7 @@ class Data:
         again = isinstance(batches, Iterable) and isinstance(batches, Sized) and len(batches) > 0
         if train is None and (again or callable(batches)):
             begin = batches if callable(batches) else partial(iter, batches)
-            return Data(arrays, partial(_begun, arrays, begin), True, test)
+            return UserData(arrays, partial(_begun, arrays, begin), True, test)
         raise InvalidInput(
             "batches: give a number of blocks into which train is cut; or, without train, a list "
             "of blocks, or a function that returns an iterator over blocks."
@@ -99,7 +99,7 @@ class Data:
         n = self._arrays.rows(self._whole)
         return None if n is None else (n, self._arrays.rows(self.test) or 0)
 
-    def part(self, train: Indices, test: Indices) -> Data:
+    def part(self, train: Indices, test: Indices) -> UserData:
         """Some of the rows, in blocks no larger; no numbers: all that g has."""
         some, arrays = self._arrays.take(self._whole, train), self._arrays
         judged = arrays.placed(arrays.take(self.test, test)) if test.size else self.test
@@ -108,19 +108,19 @@ class Data:
         return _cut(arrays, some, judged, train.size, int(np.ceil(train.size / self._size)))
 
 
-def _whole(arrays: Arrays, train: Any, test: Any) -> Data:
+def _whole(arrays: Arrays, train: Any, test: Any) -> UserData:
     placed = arrays.placed(train)
-    return Data(arrays, lambda: (placed,), False, test, placed)
+    return UserData(arrays, lambda: (placed,), False, test, placed)
 
 
-def _cut(arrays: Arrays, train: Any, test: Any, n: int, count: int) -> Data:
+def _cut(arrays: Arrays, train: Any, test: Any, n: int, count: int) -> UserData:
     ends = np.linspace(0, n, count + 1).astype(int)
     parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
 
     def each() -> Iterator[Any]:
         return (arrays.placed(arrays.take(train, part)) for part in parts)
 
-    return Data(arrays, each, True, test, train, n / count)
+    return UserData(arrays, each, True, test, train, n / count)
 
 
 def _begun(arrays: Arrays, begin: Callable[[], Iterable[Any]]) -> Iterator[Any]:

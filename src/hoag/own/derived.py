@@ -1,4 +1,4 @@
-"""A problem whose functions and derivatives come from elsewhere: autodiff, or one's own code."""
+"""A problem whose functions and derivatives are not ours: autodiff, or the user's own code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Derived(Problem):
     layout     how the user's x and λ look
     mu         μ with ∇²₁h ⪰ μI for every x, as a number or a function of the user's λ; or None
     convex     whether h is convex in x. Where it is not, linear systems are regularised where they
-               have to be, the box is not looked over, and what is found is said to be local
+               have to be, the box is not scanned, and what is found is said to be local
     solver     (λ, x₀) ↦ x, the user's own inner solver, in the user's structures; or None
     roundoff   of the arithmetic in which the functions are computed
 
@@ -259,14 +259,14 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
     """
     point, x = problem.at(problem.x0, problem.lam0), problem.x0
     direction = np.full(x.size, 1 / np.sqrt(x.size))
-    bend = point.hessian @ direction
+    product = point.hessian @ direction
     for name, value in (
         ("h", point.h),
         ("g", point.g),
         ("∇₁h, the gradient of h in x,", point.h_x),
         ("∇₁g, the gradient of g in x,", point.g_x),
         ("∇₂g, the gradient of g in λ,", point.g_lam),
-        ("a product with ∇²₁h, the Hessian of h in x,", bend),
+        ("a product with ∇²₁h, the Hessian of h in x,", product),
         ("a product with ∇²₁,₂h, the derivative of ∇₁h in λ,", point.cross.rmatvec(direction)),
     ):
         bad = np.flatnonzero(~np.isfinite(np.atleast_1d(value)))
@@ -277,7 +277,7 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
                 f"{name} {what} {found} at x0 and lam0. Start where both functions and their "
                 "derivatives are finite; a square root or a norm has no derivative at 0."
             )
-    if not (np.any(point.h_x) or np.any(bend)):
+    if not (np.any(point.h_x) or np.any(product)):
         raise InvalidInput(
             "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there. Write h "
             "as a function of its argument x, or start from another x0."

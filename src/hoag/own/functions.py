@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
-from hoag.own.data import Data
+from hoag.own.data import UserData
 
 Product = Callable[[Array], Array]
 
@@ -65,7 +65,7 @@ class Functions(Protocol):
     ) -> Functions: ...
 
 
-class Part(Protocol):
+class BoundFunction(Protocol):
     """One function of the user's on some data: what h, or g, is the sum of. Arrays are NumPy's."""
 
     def value(self, x: Array, lam: Array) -> Any: ...
@@ -79,9 +79,9 @@ class Part(Protocol):
 
 
 class UserFunction(Protocol):
-    """A function of the user's: `at` some data it is a Part; `again` is it, not yet called."""
+    """A function of the user's: bound by `at`; `again` is it, not yet called."""
 
-    def at(self, data: Any) -> Part: ...
+    def at(self, data: Any) -> BoundFunction: ...
     def again(self) -> UserFunction: ...
 
 
@@ -96,7 +96,7 @@ class Summed:
         loss: UserFunction,
         g: UserFunction,
         penalty: UserFunction | None,
-        data: Data,
+        data: UserData,
         scales: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         self._loss, self._g, self._penalty, self._data = loss, g, penalty, data
@@ -113,14 +113,14 @@ class Summed:
             h += float(self._penalty.again().at(None).value(x, lam))
         return h, float(g.at(self._data.test).value(x, lam))
 
-    def parts(self) -> Iterator[tuple[float, Part]]:
+    def parts(self) -> Iterator[tuple[float, BoundFunction]]:
         """What h is the sum of, and what each is multiplied by."""
         for block in self._data.each():
             yield self._scales[0], self._loss.at(block)
         if self._penalty is not None:
             yield 1.0, self._penalty.at(None)
 
-    def _sum(self, of: Callable[[Part], Any]) -> Array:
+    def _sum(self, of: Callable[[BoundFunction], Any]) -> Array:
         return np.asarray(_summed((scale, (of(part),)) for scale, part in self.parts())[0])
 
     def inner(self, x: Array, lam: Array) -> Inner:

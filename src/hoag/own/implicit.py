@@ -153,7 +153,7 @@ class Terms:
             return (
                 f"Conjugate gradients did not solve ∇²₁h q = v within max_iter={self.max_iter} "
                 f"products, with {gradient}: the gradient of X(λ) is not known. Allow more, or "
-                "scale x so that h bends about equally in every direction."
+                "scale x so that h is about equally curved in every direction."
             )
         error = f"{verdict.error:.1%}" if verdict.error < float("inf") else "more than can be told"
         which = "corrected gradient" if self.untrusted == "correct" else "gradient"

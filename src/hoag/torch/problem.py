@@ -13,7 +13,7 @@ import torch
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDOFF
-from hoag.own.data import Data
+from hoag.own.data import UserData
 from hoag.own.derived import Derived, checked
 from hoag.own.functions import Summed
 from hoag.own.trees import Layout
@@ -86,7 +86,7 @@ def problem(
     x = _tree(x0, "x0")
     like = x.leaves[0]
     lam = _tree(lam0, "lam0", like)
-    data = Data.of(TorchArrays(like), train, test, batches)
+    data = UserData.of(TorchArrays(like), train, test, batches)
     loss, judge = TorchFunction(h, "h", x, lam), TorchFunction(g, "g", x, lam)
     once = None if penalty is None else TorchFunction(penalty, "penalty", x, lam)
     start, lams = x.start, lam.start

@@ -10,7 +10,7 @@
     third(u, v)           d/dt ∂²loss/∂z²(z + tu) · v           like z
     curvature_bound       the largest eigenvalue of ∂²loss/∂z²  (n,), or a bound on it
 
-A loss that only judges held-out rows (Brier, Huber) may bend either way, and has no more than
+A loss that only judges held-out rows (Brier, Huber) need not be convex, and has no more than
 value, slope, hvp and curvature_bound, which is a bound on the norm of ∂²loss/∂z² that holds
 everywhere: that is what a self_concordance of 0 says.
 """
@@ -81,7 +81,7 @@ class Loss(ABC):
 
     @property
     def softer(self) -> Loss | None:
-        """The same loss, some times as wide where it bends; its minima lead to those of this.
+        """The same loss, some times as wide where it is curved; its minima lead to those of this.
 
         Solvers go by it where Newton's steps from where they began lead nowhere; None: no need.
         """

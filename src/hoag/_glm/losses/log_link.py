@@ -139,7 +139,7 @@ class Gamma(LogLink):
 class InverseGaussian(LogLink):
     """scale · (y − μ)²/(y μ²) with μ = exp(z), for y > 0: positive numbers with a heavy tail.
 
-    It bends down where μ > 2y: the fit is a local minimum, as scikit-learn's with power=3 is.
+    It is concave where μ > 2y: the fit is a local minimum, as scikit-learn's with power=3 is.
     """
 
     power = 3.0

@@ -1,6 +1,6 @@
 """Losses of two numbers of a row's z: (u, v) = (z[a], z[b]), with columns a and b of its own.
 
-The second derivatives of a row are then a 2×2 matrix in those columns and zero elsewhere, the third
+The second derivatives of a row are then a 2×2 matrix in those columns and zero in others, the third
 ones a symmetric 2×2×2 tensor: what `PairAt` needs are these, and all else follows.
 """
 
