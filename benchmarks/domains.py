@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import hoag
-from hoag.optimize import projected
+from hoag.optimize import quasi_newton
 
 sys.path.insert(0, "tests")
 from test_domains import Groups, Mixture, exactly
@@ -62,13 +62,13 @@ def compared(make, domain, tol, seeds=20):
 
 def main(tol):
     print(f"tol = {tol:g}; medians of 20, then what is left of f: median, 90 %, most")
-    pairs = projected._SecantMatrix.__init__
+    pairs = quasi_newton.SecantMatrix.__init__
     for name, (make, domain) in KINDS.items():
         for which in ("search", "plain"):
             if which == "plain":  # σ alone
-                projected._SecantMatrix.__init__ = without(pairs)
+                quasi_newton.SecantMatrix.__init__ = without(pairs)
             evaluations, places, calls, passes, ended, left, left_s = compared(make, domain, tol)
-            projected._SecantMatrix.__init__ = pairs
+            quasi_newton.SecantMatrix.__init__ = pairs
             told = " ".join(f"{q:.0e}" for q in np.quantile(left, (0.5, 0.9, 1.0)))
             print(
                 f"{name:22} {which:6} {np.median(evaluations):5.1f} evaluations at "

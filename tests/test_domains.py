@@ -15,7 +15,7 @@ import hoag
 from hoag import Box, InvalidInput
 from hoag.domains import Ball, Ordered, Product, Simplex, adopt, product
 from hoag.optimize import Auto, Hoag
-from hoag.optimize.projected import _SecantMatrix, descend, least
+from hoag.optimize.quasi_newton import SecantMatrix, descend, least
 from hoag.optimize.steps import acting, steepest
 
 # ---- projections
@@ -204,7 +204,7 @@ def test_the_model_is_least_where_slsqp_says(seed):
     H = rng.normal(size=(size, 3 * size))
     H = H @ H.T
     pairs = [(s, H @ s) for s in rng.normal(size=(4, size))]
-    bend = _SecantMatrix(pairs, 1.0)
+    bend = SecantMatrix(pairs, 1.0)
     B = np.stack([bend @ unit for unit in np.eye(size)])
     assert_allclose(B, B.T, atol=1e-9 * np.abs(B).max())
     assert np.linalg.eigvalsh(B).min() > 0

@@ -115,18 +115,6 @@ def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
     return [ends[k] for k in range(len(searches))]
 
 
-def relayed(search: Asking[T], answered: Callable[[Any], Asking[Any]]) -> Asking[T]:
-    """A search whose asks are answered by way of others."""
-    answer: Any = None
-    while True:
-        try:
-            asked = search.send(answer)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-        answer = yield from answered(asked)
-
-
 def sentence(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 

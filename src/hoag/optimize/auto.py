@@ -25,7 +25,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation, Result
 from hoag._criteria.base import Criterion, Traits
-from hoag.optimize import newton, projected, quasi_newton, root
+from hoag.optimize import newton, quasi_newton, root
 from hoag.optimize.asks import ACCURACY, Steps, sentence, whole_number
 from hoag.optimize.run import OnStep, Run, Search
 from hoag.optimize.separable import Onward, SeparableSearch
@@ -151,7 +151,7 @@ class Auto(Search):
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         most = self.max_iter or 1
         if (box := domain.as_box()) is None:
-            return (yield from projected.descend(domain, lam0, self.tol, most, traits.exact))
+            return (yield from quasi_newton.descend(domain, lam0, self.tol, most, traits.exact))
         if lam0.size == 1:
             return (yield from root.descend(box, lam0, self.tol, most, traits))
         lam = yield from survey(box, lam0, traits)

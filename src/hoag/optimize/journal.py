@@ -87,7 +87,7 @@ class Record:
         self.stop: Status | None = None
         self._issued: WeakValueDictionary[int, Evaluation] = WeakValueDictionary()
         self._at_stop: dict[int, Evaluation] = {}  # what the search held when it was stopped
-        self._answered = 0  # entries up to the last ask whose answer was whole
+        self.answered = 0  # entries up to the last ask whose answer was whole
         self._earlier = 0.0 if before is None else before.seconds
         self._start = time.perf_counter()
 
@@ -201,10 +201,6 @@ class Record:
 
     # ---- to go on from
 
-    def answered(self) -> None:
-        """An ask is answered whole."""
-        self._answered = len(self.entries)
-
     @property
     def journal(self) -> Journal:
         entries, held = list(self.entries), {**self._at_stop, **self._issued}
@@ -214,5 +210,5 @@ class Record:
     @property
     def to_go_on_from(self) -> Journal:
         """The journal up to the last whole answer, before anything stopped the search."""
-        whole, n = self.journal, self._answered
+        whole, n = self.journal, self.answered
         return Journal(whole.entries[:n], {k: one for k, one in whole.held.items() if k < n})

@@ -25,7 +25,6 @@ from hoag.optimize.asks import (
     Profile,
     Steps,
     abreast,
-    relayed,
     sentence,
 )
 from hoag.optimize.scan import RISEN, scan
@@ -127,26 +126,12 @@ def shared_direction(traits: Traits, size: int) -> Array:
 def shared(domain: Box, lam: Array, traits: Traits) -> Asking[tuple[Array, Evaluation | None]]:
     """The best λ that is the same for all, by a scan from strong to weak, and a start there."""
     direction = shared_direction(traits, domain.size)
-    line = domain.line(direction)
-    low, high = float(line.lower[0]), float(line.upper[0])
-    if low == high or traits.scan_spacing is None:
+    line, spacing = domain.line(direction), traits.scan_spacing
+    if spacing is None or np.array_equal(line.lower, line.upper):
         return lam, None
-    seen: list[tuple[Evaluation, Evaluation]] = []  # as the scan sees them, and as they are
-
-    def whole(start: Evaluation | None) -> Evaluation | None:
-        return next((real for along, real in seen if along is start), None)
-
-    def along(asked: Evaluate) -> Asking[Evaluation]:
-        lam = asked.lam[0] * direction
-        found = yield Evaluate(domain.project(lam), asked.ask, whole(asked.start))
-        moved = (domain.lower <= lam) & (lam <= domain.upper)
-        slope = np.array([found.grad[moved] @ direction[moved]])
-        seen.append((replace(found, lam=asked.lam, grad=slope), found))
-        return seen[-1][0]
-
     ask = Ask(np.inf, free=True)
-    basin = (yield from relayed(scan(line, traits.scan_spacing, ask, risen=RISEN), along)).best
-    return domain.project(basin.lam * direction), whole(basin.start)
+    basin = (yield from scan(domain, spacing, ask, risen=RISEN, direction=direction)).best
+    return domain.project(basin.lam * direction), basin.start
 
 
 def scan_places(domain: Box) -> Array:

@@ -143,8 +143,8 @@ class _RootSearch(Descent):
             return seen
         best = seen.best
         there = seen.strongest(best.value + DOUBT * abs(best.value))
-        if there is not None and 0 < there.lam[0] - best.lam <= self.spacing:
-            best = Basin(float(there.lam[0]), there.value, best.curvature, there)
+        if there is not None and 0 < there.t - best.lam <= self.spacing:
+            best = Basin(there.t, there.value, best.curvature, there.now)
         return Scan([best], [])
 
     @property
@@ -162,9 +162,9 @@ class _RootSearch(Descent):
         """The largest λ that was seen within tol of the best, if that is so by verification."""
         least = best.known.value
         there = seen.strongest(least + 0.5 * self.tol * abs(least))
-        if there is None or not there.lam[0] > best.now.lam[0] + LONGEST:
+        if there is None or not there.t > best.now.lam[0] + LONGEST:
             return best
-        now = yield from self._at(there.lam, self.tol * abs(least), there)
+        now = yield from self._at(there.now.lam, self.tol * abs(least), there.now)
         yield Note(mapping=0.0)
         known = yield Verify(now)
         if not known.value <= least + self.tol * abs(least):

@@ -253,13 +253,16 @@ class Run:
 
     def _searched(self, steps: Steps) -> Status:
         """Every ask of the search answered, until it ends or is stopped."""
-        answer, record = None, self.record
+        answer, record, slot = None, self.record, self._slot
         try:
             while True:
                 asked = steps.send(answer)
                 with clock.until(record.deadline(late=not self.trace)):
                     answer = self._answer(asked)
-                self._save()
+                if record.stop is None:  # what is known up to here may go into the checkpoint
+                    record.answered = len(record.entries)
+                    if slot is not None and record.replay is None and slot.checkpoint.due:
+                        slot.keep(record.to_go_on_from)
         except StopIteration as end:
             self._close_step()
             status: Status = end.value
@@ -276,14 +279,6 @@ class Run:
             raise
         finally:
             steps.close()
-
-    def _save(self) -> None:
-        """An ask is answered: what is known up to here may go into the checkpoint."""
-        if self.record.stop is None:
-            self.record.answered()
-            slot = self._slot
-            if slot is not None and self.record.replay is None and slot.checkpoint.due:
-                slot.keep(self.record.to_go_on_from)
 
     # ---- answers
 

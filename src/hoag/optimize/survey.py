@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import Traits
-from hoag.optimize.asks import ACCURACY, Asking, Evaluate, Profile, Steps, relayed
+from hoag.optimize.asks import ACCURACY, Asking, Evaluate, Profile, Steps
 from hoag.optimize.quasi_newton import descend
 
 # A sixth of the rows makes a factor cost 1/216, so that all places together cost less than one. Of
@@ -118,25 +117,25 @@ def _ends(
 
 def lowest_of(steps: Steps, rows: int | None = None) -> Asking[tuple[Evaluation, int]]:
     """The lowest that a descent comes to, on a sample of the rows or on all, and of how many."""
-    best, count = None, 0
-
-    def on_rows(asked: Any) -> Asking[Any]:
-        nonlocal best, count
+    best: Evaluation | None = None
+    answer, count = None, 0
+    while True:
+        try:
+            asked = steps.send(answer)
+        except StopIteration:
+            assert best is not None
+            return best, count
         match asked:
             case Evaluate():
-                now = yield Evaluate(asked.lam, replace(asked.ask, rows=rows), asked.start)
-                best = now if best is None or now.highest < best.highest else best
+                answer = yield Evaluate(asked.lam, replace(asked.ask, rows=rows), asked.start)
+                best = answer if best is None or answer.highest < best.highest else best
                 count += 1
-                return now
             case _ if rows is None:
-                return (yield asked)
+                answer = yield asked
             case Profile():
-                return asked.start  # no model of f on a sample
-        return None
-
-    yield from relayed(steps, on_rows)
-    assert best is not None
-    return best, count
+                answer = asked.start  # no model of f on a sample
+            case _:
+                answer = None
 
 
 class _Plane:
