@@ -15,7 +15,6 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import cache
 from hashlib import blake2b
 from math import isfinite
 from typing import Any, NamedTuple
@@ -91,7 +90,7 @@ class _Packer:
         return {"number": number} | how(value)
 
     def _object(self, value: Any) -> dict[str, Any]:
-        own = {name: self.tree(one) for name, one in _members(value)}
+        own = {name: self.tree(one) for name, one in _members(value).items()}
         return {"class": NAMES[type(value)], "with": own}
 
     def _array(self, array: npt.NDArray[Any]) -> dict[str, Any]:
@@ -117,28 +116,13 @@ def _short(array: npt.NDArray[Any]) -> dict[str, Any] | None:
     return {"floats": told} if same else None
 
 
-@cache
-def _defaults(name: str) -> list[tuple[str, Any]]:
-    kind: Any = STORABLE[name]
-    return [(field.name, field.default) for field in fields(kind)]
-
-
-def _members(value: Any) -> list[tuple[str, Any]]:
-    """What an object is made of again, but for what is as usual."""
-    kind: Any = type(value)
-    if issubclass(kind, tuple):
-        return list(value._asdict().items())
-    if not is_dataclass(kind):
-        return list(value.__getstate__().items())
-    own = vars(value)
-    usual = _defaults(NAMES[type(value)])
-    return [(name, own[name]) for name, one in usual if not _usual(own[name], one)]
-
-
-def _usual(value: Any, default: Any) -> bool:
-    if value is default or type(value) is not type(default):
-        return value is default
-    return repr(value) == repr(default) if type(value) is float else bool(value == default)
+def _members(value: Any) -> dict[str, Any]:
+    """What an object is made of again."""
+    if is_dataclass(value):
+        return {one.name: vars(value)[one.name] for one in fields(value)}
+    made_by_name = issubclass(type(value), tuple)
+    own: dict[str, Any] = value._asdict() if made_by_name else value.__getstate__()
+    return own
 
 
 class _Unpacker:
