@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Generator
@@ -84,11 +83,6 @@ class SampledBlackBox(BlackBox):
     ) -> None:
         self.n = whole_number("n", n)
         self.seed, self.eps, self.time_budget = seed, eps, time_budget
-
-    def seeded(self, seed: int) -> Search:
-        other = copy.copy(self)
-        other.seed = seed
-        return other
 
 
 class Random(SampledBlackBox):

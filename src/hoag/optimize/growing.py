@@ -59,11 +59,6 @@ class Growing(Auto):
             raise InvalidInput(f"factor={factor}: samples must grow; give a number above 1.")
         self.first, self.factor, self.seed = first, factor, seed
 
-    def seeded(self, seed: int) -> Growing:
-        return Growing(
-            self.tol, self.first, self.factor, seed, self.max_iter or 1, self.time_budget
-        )
-
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         if traits.fewest is None or traits.rows is None or (box := domain.as_box()) is None:
             status = yield from super().steps(domain, lam0, traits)

@@ -129,14 +129,13 @@ class SecantDescent(Descent, ABC):
     How a step is made of p, and how much of p the domain lets act, is for those who derive from it.
     """
 
-    horizon = LONGEST  # what is left to gain is judged by a step no longer than this
+    ratio = M  # error/ε where that is not measured; ∞ where it is found out at the start
 
     def __init__(self, domain: Domain, tol: float, max_iter: int, exact: bool) -> None:
         super().__init__(domain, tol, max_iter)
         self.exact, self.model, self.radius = exact, SecantModel(), LONGEST
-        self.first = self.most = np.inf  # ε
-        self.change, self.ratio = np.inf, M  # the last ‖y‖; error/ε where that is not measured
-        self.eps = np.inf
+        self.first = self.most = self.eps = np.inf  # ε
+        self.change = np.inf  # the last ‖y‖
         self.stuck: Array | None = None  # a λ that is not known better with a smaller ε
 
     @abstractmethod
@@ -164,13 +163,10 @@ class SecantDescent(Descent, ABC):
         """Whether y, up to its error, says how f curves along the step."""
         return bool(np.linalg.norm(y) > FAINT * error)
 
-    def _longest(self, step: Array) -> float:
-        """How far a hyperparameter may go in the step after this one."""
-        return LONGEST
-
     def _steep(self, now: Evaluation) -> float:
-        """What p promises for a move by one."""
-        return steepest(now.lam, now.grad, self.domain)
+        """What p promises for a move by one, of λ that have two bounds of their own."""
+        bounded = np.all(np.isfinite(self.domain.sides(now.lam.size)), axis=0)
+        return steepest(now.lam, np.where(bounded, now.grad, 0.0), self.domain)
 
     def from_there(self, lam: Array, start: Evaluation | None = None) -> Steps:
         """From λ; or from an evaluation on fewer rows, with all that was learnt there."""
@@ -198,7 +194,8 @@ class SecantDescent(Descent, ABC):
             self._learn(here, trial, step)
             if fall >= SUFFICIENT * promise:
                 longer = 2.0 if fall >= GOOD * promise else 1.0
-                self.radius = min(self._longest(step), self.radius * longer)
+                farthest = max(LONGEST, 2.0 * float(np.max(np.abs(step))))
+                self.radius = min(farthest, self.radius * longer)
                 self.most *= RATE
                 refusals = 0
                 here = yield from self._going_on(trial)
@@ -270,7 +267,7 @@ class SecantDescent(Descent, ABC):
         """Stop where there is nothing to gain, once the gradient is known well enough to say so."""
         while True:
             now, error, goal = here.now, self._error(here), self.goal(here.now)
-            cut = self._step(now, self.horizon)
+            cut = self._step(now, np.inf)
             ahead = -AHEAD / 2 * float(now.grad @ cut)
             steep = self._steep(now)
             if ahead > goal or (steep > AHEAD * goal and ahead > CERTAIN * goal):
@@ -319,28 +316,19 @@ class InBox(SecantDescent):
 class InSet(SecantDescent):
     """Steps for a λ of which nothing is known but that it can be projected.
 
-    It need not be a logarithm. So the error that goes with an ε is found out at the start; a step
-    may be twice as long as a good one before it; and what a move by one promises matters only for
-    a λ that has two bounds of its own, as in a box.
+    It need not be a logarithm. So the error that goes with an ε is found out at the start, and a
+    step may be twice as long as a good one before it.
     """
 
-    horizon = np.inf
+    ratio = np.inf
 
     def __init__(self, domain: Domain, tol: float, max_iter: int, exact: bool) -> None:
         super().__init__(domain, tol, max_iter, exact)
-        self.ratio = np.inf
         if exact:
             self.first = self.most = self.eps = 0.0  # there is no ε to choose
 
     def _tells(self, step: Array, y: Array, error: float) -> bool:
         return abs(float(step @ y)) > AIM * error * float(np.linalg.norm(step))
-
-    def _longest(self, step: Array) -> float:
-        return max(LONGEST, 2.0 * float(np.max(np.abs(step))))
-
-    def _steep(self, now: Evaluation) -> float:
-        bounded = np.all(np.isfinite(self.domain.sides(now.lam.size)), axis=0)
-        return steepest(now.lam, np.where(bounded, now.grad, 0.0), self.domain)
 
     def _to_least(self, now: Evaluation) -> Array:
         """By about one at first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -89,7 +90,10 @@ class Search(Settings, ABC):
 
     def seeded(self, seed: int) -> Search:
         """The same search with another seed, where it draws random numbers."""
-        return self
+        other = copy.copy(self)
+        if "seed" in vars(self):
+            vars(other)["seed"] = seed
+        return other
 
     def minimize(
         self,
