@@ -182,7 +182,7 @@ class FoldedFits(SharedFolds[FoldedDesign]):
     def _expensive(self) -> bool:
         """Whether matrices of all folds cost too much to be formed at every step.
 
-        Rows that are compared with each other have no cheaper way to look over a whole box.
+        Rows that are compared with each other have no cheaper way to scan a whole box.
         """
         if self.risk.sees_hessian:
             return False
@@ -263,8 +263,8 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         if not ask.gradient or (ask.free and self.risk.of_folds):
             return np.nan
         loose = self.newton.sparing and ask.hessian
-        pulls = float(np.sum(np.abs(adjoint.Q * fit.penalty.apply(fit.X))))
-        return (EXACT**0.5 if loose else ROUNDING) * max(abs(taken.value), taken.size, pulls)
+        by_penalty = float(np.sum(np.abs(adjoint.Q * fit.penalty.apply(fit.X))))
+        return (EXACT**0.5 if loose else ROUNDING) * max(abs(taken.value), taken.size, by_penalty)
 
     def _folds(self, each: Array | None, adjoint: Adjoint, note: str) -> Array | None:
         if each is None or note or not self.risk.of_folds:

@@ -219,8 +219,8 @@ class Fit:
         return np.asarray(0.5 * (self.sums.hessian[0] + self.sums.hessian[0].T))
 
     @cached_property
-    def settled(self) -> Array:
-        """What is added to H in directions that only the penalty settles, for each feature.
+    def along_shifts(self) -> Array:
+        """What is added to H in directions where it is the penalty alone, for each feature.
 
         Classes that share the penalty of a feature may all have its coefficient shifted by the
         same: no risk sees that, it mixes with no other direction, and where penalties are weak it
@@ -240,11 +240,11 @@ class Fit:
 
     @cached_property
     def _factor(self) -> Factor:
-        if not np.any(self.settled) and isinstance(self.inverses[0], Factor):
+        if not np.any(self.along_shifts) and isinstance(self.inverses[0], Factor):
             return self.inverses[0]
         H, K = self.penalty.added(self.hessian[None])[0], self.design.predictor.outputs
-        for j in np.flatnonzero(self.settled):
-            H[j * K : (j + 1) * K, j * K : (j + 1) * K] += self.settled[j] / K
+        for j in np.flatnonzero(self.along_shifts):
+            H[j * K : (j + 1) * K, j * K : (j + 1) * K] += self.along_shifts[j] / K
         return factors(H[None], self.lam)[0]
 
     @cached_property

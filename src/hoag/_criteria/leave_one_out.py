@@ -170,7 +170,7 @@ class LeaveOneOut(Criterion):
 
     @property
     def _one_factor(self) -> bool:
-        """Whether one factor serves all targets, and the rows of B are at hand."""
+        """Whether one factor serves all targets, and the rows of B are kept."""
         few = not self._wide or storable(self.n, self.p)
         return not self._decomposes and few and len(self._blocks) == 1
 

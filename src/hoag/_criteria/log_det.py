@@ -3,7 +3,7 @@
     ∂ⱼ = exp(λⱼ) tr(S⁺Sⱼ),   ∂ⱼₖ = δⱼₖ∂ⱼ − exp(λⱼ + λₖ) tr(S⁺SⱼS⁺Sₖ)
 
 Penalties that reach no coefficient in common are taken apart. Those that have their eigenvectors in
-common, as the two of a surface do, or a curve's bends and its straight part, are taken by their
+common, as the two of a surface do, or a curve's curvature and its straight part, are taken by their
 eigenvalues, which is exact however far apart λ are; others by a factor, in a basis in which the
 large ones do not drown the small ones.
 """

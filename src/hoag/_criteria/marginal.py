@@ -46,7 +46,7 @@ class Link(NamedTuple):
 
     value: float
     slope: float
-    bend: float
+    second: float
 
     @staticmethod
     def of(f: float, softly: bool) -> Link:
@@ -122,9 +122,9 @@ class MarginalLikelihood(Risk):
         if self.unit is None:
             second = second - by_h**2 / (self.n - self.free) * np.outer(h.grad, h.grad)
         whole = c + log_det.value + common.value - prior.value
-        _, slope, bend = self._linked(whole / self.n)
+        _, slope, curvature = self._linked(whole / self.n)
         rise = p / slope if slope > 0 else np.zeros_like(p)
-        return np.asarray(slope * second / self.n + bend * np.outer(rise, rise))
+        return np.asarray(slope * second / self.n + curvature * np.outer(rise, rise))
 
     def profile(self, fit: Fit, places: Array) -> Array:
         """With the curvature of the loss as it is at the fit: exact for squares."""
@@ -162,9 +162,9 @@ class MarginalLikelihood(Risk):
         """
         lam = fit.lam
         if isinstance(self.penalty, Ridge):
-            some = np.flatnonzero(fit.settled) * self.predictor.outputs
+            some = np.flatnonzero(fit.along_shifts) * self.predictor.outputs
             groups, alpha = self.penalty.groups[some], self.penalty.alpha(lam)[some]
-            share = alpha / (alpha + fit.settled[fit.settled > 0])
+            share = alpha / (alpha + fit.along_shifts[fit.along_shifts > 0])
             grad = by_group(groups, 1.0 - share, lam.size)
             second = by_group(groups, share * (1.0 - share), lam.size)
             return Expansion(float(np.sum(np.log(share))), grad, -np.diag(second))

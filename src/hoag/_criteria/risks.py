@@ -138,10 +138,10 @@ class ApproximateLeaveOneOut(Risk):
         slope = term.weights[:, None] * judged.slope.reshape(w.shape)
         C, V = rows.C, rows.V
         turned = solve_rows(_identity(C) - V @ C, _times(V, slope))
-        pull = slope + _times(C, turned)
-        by_V = pull[:, :, None] * w[:, None, :]
+        by_w = slope + _times(C, turned)
+        by_V = by_w[:, :, None] * w[:, None, :]
         by_V = 0.5 * (by_V + by_V.transpose(0, 2, 1))
-        by_z = rows.shaped(pull + rows.third(turned, Vw))
+        by_z = rows.shaped(by_w + rows.third(turned, Vw))
         each = term.weights * judged.value
         size = abs(float(each.sum())) + float(np.sum(np.abs(by_V * V)))
         by_x = term.backward(by_z)[None]

@@ -94,7 +94,7 @@ class RowForms:
 
     @cached_property
     def _few(self) -> Array:
-        """[A, 1] as an array, of so few rows that they are kept at hand."""
+        """[A, 1] as an array, of so few rows that they are kept."""
         return np.hstack([self.design.rows.dense(), np.ones((self.design.n, 1))])
 
     def _spend(self) -> None:

@@ -129,7 +129,7 @@ def _as_logarithm(found: Evaluation, task: Task) -> Evaluation:
     scale, bent = task.log_of * link.slope * task.per_row, None
     if found.hessian is not None:
         outer = task.per_row**2 * np.outer(found.grad, found.grad)
-        bent = scale * found.hessian + task.log_of * link.bend * outer
+        bent = scale * found.hessian + task.log_of * link.second * outer
     return replace(
         found,
         value=task.told(found.value),
