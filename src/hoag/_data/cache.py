@@ -56,17 +56,20 @@ class Tallied(Reader):
     checked = own = True
     statistics: ColumnStatistics
 
-    def __init__(self, summary: dict[str, Any]) -> None:
-        self.summary, self.heights = summary, summary["heights"]
+    def __init__(self, summary: dict[str, Any], fingerprint: str) -> None:
+        self.summary, self.heights, self.told = summary, summary["heights"], fingerprint
         self.partitions, self.rows = len(self.heights), summary["rows"]
         self.features, self.sparse = summary["features"], summary["sparse"]
+
+    def fingerprint(self) -> str:
+        return self.told
 
 
 class Cached(Tallied):
     """The partitions of such a folder."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
-        super().__init__(manifest["summary"])
+        super().__init__(manifest["summary"], manifest["fingerprint"])
         self.folder, self.starts = folder, [0, *accumulate(self.heights)]
         self.sums = {str(name): int(told) for name, (_, told) in manifest["files"].items()}
         self.nbytes = sum(int(size) for size, _ in manifest["files"].values())
@@ -107,9 +110,6 @@ class Cached(Tallied):
             f"{path}, a part of the cache of partitions, is not what was written there{why}: "
             f"delete the folder {self.folder}, and the next hoag.partitions makes it again."
         )
-
-    def fingerprint(self) -> str:
-        return str(self.summary["digest"])
 
 
 def kept(stream: Stream, cache: Any) -> Cached:
@@ -272,9 +272,10 @@ class Cursor(Tallied):
         tally = Tally(stream)
         for raw in stream:
             tally.add(raw)
-        super().__init__(tally.summary())
+        summary = tally.summary()
+        stream.settled(summary)
+        super().__init__(summary, stream.fingerprint())
         self.stream, self.own = stream, bool(stream.paths)
-        stream.settled(self.summary)
         self.statistics = tally.columns(self.summary)
         self.nbytes = sum(path.stat().st_size for path in stream.paths) or None
         self._begin()
@@ -303,9 +304,6 @@ class Cursor(Tallied):
             if self._next == self.partitions:
                 self._partitions = None
             return raw
-
-    def fingerprint(self) -> str:
-        return self.stream.fingerprint()
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}

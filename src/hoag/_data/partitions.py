@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -133,15 +132,12 @@ class Partitions(Source):
         found = understood(data, asked)
         self._files = UnchangedFiles(found.paths)
         self._kind = found.kind if isinstance(found, Stream) else ""
-        if isinstance(found, Stream):
-            if cache is None or cache is False:
-                self._reader: Reader = Cursor(found)
-            else:
-                self._reader = kept(found, cache)
-                found.settled(self._reader.summary)
-            self._fingerprint = found.fingerprint
+        if not isinstance(found, Stream):
+            self._reader: Reader = found
+        elif cache is None or cache is False:
+            self._reader = Cursor(found)
         else:
-            self._reader, self._fingerprint = found, found.fingerprint
+            self._reader = kept(found, cache)
         self._seen: set[int] | None = None if self._reader.checked else set()
         summary, statistics = self._first_pass()
         self.encoding: dict[str, Any] = asked.known or encodings.made(
@@ -216,7 +212,7 @@ class Partitions(Source):
         """
         self._files.check()
         known = json.dumps(self.encoding) if self._asked.known else ""
-        return stamp((), self._fingerprint(), self._standardise, known)
+        return stamp((), self._reader.fingerprint(), self._standardise, known)
 
     def __repr__(self) -> str:
         n = "rows" if self.n is None else f"{self.n} rows"
@@ -225,9 +221,6 @@ class Partitions(Source):
             where = f"parsed once from {self._kind} to {self.cached.path}"
             return f"{told}; {where} ({sized(self.cached.bytes)})"
         return f"{told}; parsed from {self._kind} at every pass" if self._kind else told
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_fingerprint": partial(str, self._fingerprint())}
 
 
 def _dialect(given: Mapping[str, Any] | None) -> Dialect:
