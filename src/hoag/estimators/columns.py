@@ -41,7 +41,7 @@ def not_a_number(X: Any) -> tuple[str, Any] | None:
     return None
 
 
-class Columns(NamedTuple):
+class ColumnSums(NamedTuple):
     """Of every column: mean, Σᵢ sᵢ(xᵢⱼ − mean)², and its largest and smallest entry.
 
     Not centred, means are 0 and squares those of the entries. Of sparse columns that are mostly
@@ -54,13 +54,13 @@ class Columns(NamedTuple):
     bottom: Array
 
 
-def columns_of(X: Any, weights: Array, centre: bool) -> Columns:
+def columns_of(X: Any, weights: Array, centre: bool) -> ColumnSums:
     if sparse.issparse(X):
         return sparse_columns(ArrayRows(X.astype(np.float64, copy=False)), weights, centre)
     return dense_columns(X, weights, centre)
 
 
-def dense_columns(X: Any, weights: Array, centre: bool) -> Columns:
+def dense_columns(X: Any, weights: Array, centre: bool) -> ColumnSums:
     """Some rows at a time, that stay in the cache; sparse ones are made arrays."""
     n, p = X.shape
     found = MeanSquares(0.0, np.zeros(p), np.zeros(p))
@@ -77,10 +77,10 @@ def dense_columns(X: Any, weights: Array, centre: bool) -> Columns:
         apart = A - mean
         apart *= apart
         found = found.plus(MeanSquares(weight, mean, own @ apart))
-    return Columns(found.mean, found.squares, top, bottom)
+    return ColumnSums(found.mean, found.squares, top, bottom)
 
 
-def sparse_columns(rows: ArrayRows, weights: Array, centre: bool) -> Columns:
+def sparse_columns(rows: ArrayRows, weights: Array, centre: bool) -> ColumnSums:
     """Rows of no weight are left out."""
     if not np.all(weights > 0):
         some = np.flatnonzero(weights > 0)
@@ -91,7 +91,7 @@ def sparse_columns(rows: ArrayRows, weights: Array, centre: bool) -> Columns:
     bottom = np.full(p, scale * float(values.min(initial=0.0)) if n else np.inf)
     squares = rows.squared_backward(weights)
     if n == 0 or not centre:
-        return Columns(np.zeros(p), squares, top, bottom)
+        return ColumnSums(np.zeros(p), squares, top, bottom)
     total = float(weights.sum())
     mean = rows.backward(weights) / total
     squares = np.maximum(squares - total * mean**2, 0.0)
@@ -100,7 +100,7 @@ def sparse_columns(rows: ArrayRows, weights: Array, centre: bool) -> Columns:
         dense = dense_columns(scale * rows.A[:, filled], weights, centre)
         for whole, own in zip((mean, squares, top, bottom), dense, strict=True):
             whole[filled] = own
-    return Columns(mean, squares, top, bottom)
+    return ColumnSums(mean, squares, top, bottom)
 
 
 def is_constant(top: Array, bottom: Array) -> npt.NDArray[np.bool_]:
