@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
 from hoag._data.source import Partition
-from hoag._glm.design import FoldedHessian, RowwiseDesign
+from hoag._glm.design import FoldedHessian, RowwiseDesign, Sums
 from hoag._glm.fold_rule import FoldRule, below
 from hoag._glm.in_memory import InMemoryDesign, RowSet
 from hoag._glm.lens import PLAIN, Lens
@@ -221,6 +221,17 @@ class PartitionedDesign(RowwiseDesign):
         self.ledger.charge(reads=1.0)
         asked = partial(_for_folds, train=self.train, test=self.test, ask=ask)
         return self.engine.total(asked, self.prepare)
+
+    @cached_property
+    def _last(self) -> dict[str, Any]:
+        return {}
+
+    def alone(self, x: Array) -> Sums:
+        """Those of one fold at x; the last are remembered, for both its terms ask for them."""
+        last = self._last
+        if not last or not np.array_equal(last["x"], x):
+            last |= {"x": x, "sums": self.sums(x[None])}
+        return cast(Sums, last["sums"])
 
     @property
     def rows(self) -> list[Rows]:

@@ -37,7 +37,7 @@ from hoag._glm.partitioned import (
     labelled,
     stacked,
 )
-from hoag._glm.partitioned_model import PartitionedFold, PartitionedModel, partitioned_models
+from hoag._glm.partitioned_model import PartitionedModel, partitioned_models
 from hoag._glm.targets import Target
 from hoag.estimators.column import PartitionedColumn
 from hoag.estimators.columns import FAR_OFF, columns_of, far_from_zero, is_constant
@@ -259,7 +259,7 @@ class OutOfCoreData:
             total = float(design.weights.sum())
             penalty = of_fold(plain, design.predictor, total, unseen=False, columns=None)
             own = replace(design.of_folds(every, ~every), ledger=Ledger())
-            return PartitionedModel(PartitionedFold(own), penalty)
+            return PartitionedModel(own, penalty)
 
         return partitioned_models(design, penalties), whole
 
