@@ -54,20 +54,23 @@ class ColumnSums(NamedTuple):
     bottom: Array
 
 
-def columns_of(X: Any, weights: Array, centre: bool) -> ColumnSums:
+def columns_of(X: Any, weights: Array, centre: bool, scale: float = 1.0) -> ColumnSums:
+    """Of X times a number."""
     if sparse.issparse(X):
-        return sparse_columns(ArrayRows(X.astype(np.float64, copy=False)), weights, centre)
-    return dense_columns(X, weights, centre)
+        rows = ArrayRows(X.astype(np.float64, copy=False), scale)
+        return sparse_columns(rows, weights, centre)
+    return dense_columns(X, weights, centre, scale)
 
 
-def dense_columns(X: Any, weights: Array, centre: bool) -> ColumnSums:
+def dense_columns(X: Any, weights: Array, centre: bool, scale: float = 1.0) -> ColumnSums:
     """Some rows at a time, that stay in the cache; sparse ones are made arrays."""
     n, p = X.shape
     found = MeanSquares(0.0, np.zeros(p), np.zeros(p))
     top, bottom = np.full(p, -np.inf), np.full(p, np.inf)
-    for start in range(0, n, height := max(1, int(BLOCK_ENTRIES / max(p, 1)))):
+    for start in range(0, n, height := max(64, int(BLOCK_ENTRIES / max(p, 1)))):
         A, own = X[start : start + height], weights[start : start + height]
         A = A.toarray() if sparse.issparse(A) else A
+        A = A if scale == 1.0 else scale * A
         np.maximum(top, A.max(axis=0), out=top)
         np.minimum(bottom, A.min(axis=0), out=bottom)
         weight = float(own.sum())

@@ -40,11 +40,11 @@ from hoag._glm.partitioned import (
 from hoag._glm.partitioned_model import PartitionedModel, partitioned_models
 from hoag._glm.targets import Target
 from hoag.estimators.column import PartitionedColumn
-from hoag.estimators.columns import FAR_OFF, columns_of, far_from_zero, is_constant
+from hoag.estimators.columns import FAR_OFF, ColumnSums, columns_of
 from hoag.estimators.reading import Reading
 from hoag.estimators.sharing import Shares
 from hoag.estimators.task import LEVEL
-from hoag.estimators.units import WEIGHT, Units, check_size, warn_rounded
+from hoag.estimators.units import WEIGHT, Units, centred, check_size
 from hoag.problems import Ledger
 
 # So many entries of a sample are kept in memory; spaces of all folds then take 30 times as much.
@@ -207,23 +207,16 @@ def units_of(known: RowStatistics, centre: bool, rows: Callable[[Lens], Partitio
         raise InvalidInput(
             "sample_weight is zero for every row, or too large or too small to add up."
         )
-    squares = squares / total
-    moved = far_from_zero(mean, squares) if known.is_sparse else np.ones(squares.size, bool)
-    mean = np.where(moved, mean, 0.0)
-    constant = np.zeros(0, dtype=np.intp)
-    if centre:
-        constant = np.flatnonzero(moved & is_constant(top, -depth))
-        squares[constant] = 0.0
-        warn_rounded(constant[top[constant] > -depth[constant]], top)
-    far_off = np.abs(mean) > FAR_OFF * np.sqrt(squares)
-    far_off[constant] = False
+    measured = ColumnSums(mean, squares / total, top, -depth)
+    mean, squares, constant, moved = centred(measured, known.is_sparse, centre)
+    far_off = ~constant & (np.abs(mean) > FAR_OFF * np.sqrt(squares))
     scales: float | Array = 1.0
     if known.spreads is not None:
         scales = known.spreads.of_all
         squares = squares / scales**2
     c = float(np.sqrt(squares.sum())) or 1.0
     lens = Lens(None, 1.0 / (c * scales))
-    if centre and np.any(moved):
+    if np.any(moved):
         scale = np.broadcast_to(1.0 / (c * scales), mean.shape).copy()
         scale[constant] = 0.0
         lens = Lens(mean, scale, bool(np.any(far_off)))

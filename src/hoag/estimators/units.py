@@ -29,7 +29,7 @@ from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.lens import Lens
 from hoag._glm.rows import ArrayRows, Rows
 from hoag._glm.spreads import FoldSpreads
-from hoag.estimators.columns import far_from_zero, is_constant, sparse_columns
+from hoag.estimators.columns import ColumnSums, columns_of, far_from_zero, is_constant
 
 # What the weights of all rows sum to: losses and gradients are those of a data set of this size,
 # for which the tolerance sequences of the paper were made.
@@ -98,25 +98,38 @@ def units(X: Any, weights: Array, centre: bool) -> Units:
     Of sparse rows, the columns that are far from 0 are moved; c, and squares, are about the means
     of all columns.
     """
-    total = float(weights.sum())
+    total, is_sparse = float(weights.sum()), bool(sparse.issparse(X))
     share = weights / total
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if is_sparse else X
     biggest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
     check_size(biggest)
     power = float(2.0 ** np.floor(np.log2(biggest))) if biggest > 0 else 1.0
-    if centre:
-        unscaled, mean, squares = (_sparse if sparse.issparse(X) else _dense)(X, share, power)
-    else:
-        unscaled, mean = ArrayRows(X, 1.0 / power), np.zeros(X.shape[1])
-        squares = unscaled.squared_backward(share)
-    spread = float(np.sqrt(squares.sum())) or 1.0
-    rows = unscaled.scaled(1.0 / spread)
-    if np.any(mean):  # a copy of our own, which is scaled once and not at every pass
-        unscaled.A *= 1.0 / spread
-        rows = ArrayRows(unscaled.A)
-    squares = WEIGHT * squares / spread / spread
-    own = (WEIGHT * share, mean * power, power * spread, total, squares)
-    return Units(rows, *own, owned=centre and not sparse.issparse(X))
+    known = columns_of(X, share, centre, 1.0 / power)
+    mean, squares, constant, _ = centred(known, is_sparse, centre, power)
+    c = float(np.sqrt(squares.sum())) or 1.0
+    rows, copied = ArrayRows(X, 1.0 / power / c), bool(np.any(mean) or np.any(constant))
+    if copied:  # of our own, which is scaled once and not at every pass
+        rows = ArrayRows(Lens(power * mean, np.where(constant, 0.0, 1.0 / power / c)).of(X))
+    squares = WEIGHT * squares / c / c
+    own = (WEIGHT * share, mean * power, power * c, total, squares)
+    return Units(rows, *own, owned=copied and not is_sparse)
+
+
+def centred(
+    known: ColumnSums, is_sparse: bool, centre: bool, unit: float = 1.0
+) -> tuple[Array, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The means that are subtracted, squares, which columns are then 0, and whether any is moved.
+
+    Of sparse rows the columns that are far from 0 are moved; the mean of others is given as 0, and
+    their squares are about it all the same.
+    """
+    mean, squares, top, bottom = known
+    moved = np.full(mean.size, centre)
+    if is_sparse:
+        moved &= far_from_zero(mean, squares)
+    constant = moved & is_constant(top, bottom)
+    warn_rounded(np.flatnonzero(constant & (top > bottom)), unit * top)
+    return np.where(moved, mean, 0.0), np.where(constant, 0.0, squares), constant, moved
 
 
 def check_size(biggest: float) -> None:
@@ -126,37 +139,6 @@ def check_size(biggest: float) -> None:
             f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "
             "rescale X."
         )
-
-
-def _dense(X: Array, share: Array, power: float) -> tuple[ArrayRows, Array, Array]:
-    """A = X/power − mean, the mean, and Σᵢ sᵢ aᵢⱼ²."""
-    A = X / power
-    top, bottom = A.max(axis=0), A.min(axis=0)
-    mean = share @ A
-    A -= mean
-    constant = is_constant(top, bottom)
-    if np.any(constant):
-        A[:, constant] = 0.0
-        warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
-    rows = ArrayRows(A)
-    return rows, mean, rows.squared_backward(share)
-
-
-def _sparse(X: Any, share: Array, power: float) -> tuple[ArrayRows, Array, Array]:
-    """The same of columns that are far from 0; without such, X is not copied.
-
-    The mean of other columns is given as 0, and their squares are about it all the same.
-    """
-    rows = ArrayRows(X, 1.0 / power)
-    mean, squares, top, bottom = sparse_columns(rows, share, centre=True)
-    far = far_from_zero(mean, squares)
-    if not np.any(far):
-        return rows, np.zeros(X.shape[1]), squares
-    mean, constant = np.where(far, mean, 0.0), far & is_constant(top, bottom)
-    squares[constant] = 0.0
-    warn_rounded(np.flatnonzero(constant & (top > bottom)), power * top)
-    moved = Lens(power * mean, np.where(constant, 0.0, 1.0 / power)).of(X)
-    return ArrayRows(moved), mean, squares
 
 
 def warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:
