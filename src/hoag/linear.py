@@ -92,15 +92,15 @@ class Cholesky:
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
         A = as_hessian(A)
+        failed = Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "not_finite", r=-b)
         try:
             inverse = A.factor()
         except LinAlgError:
             finite = np.all(np.isfinite(A @ np.ones_like(b)))
-            reason = "indefinite" if finite else "not_finite"
-            return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, reason, r=-b)
+            return replace(failed, reason="indefinite") if finite else failed
         q = inverse(b)
         if not np.all(np.isfinite(q)):
-            return Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "not_finite", r=-b)
+            return failed
         if tol == np.inf:  # no residual is asked for
             return Solve(q, np.nan, 1, "tolerance", inverse=inverse)
         residual = A @ q - b

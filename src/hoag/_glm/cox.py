@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from hoag._glm.losses import Loss
 from hoag._glm.risk_sets import TIES, RiskSets, RiskSetsAt
 from hoag._glm.rows import Rows
 from hoag._glm.targets import Part, Target
-from hoag._glm.term import Charge, DataTerm, Design
+from hoag._glm.term import DataTerm, Design
 
 # A sign and its risk sets: L, or what rows add to it.
 Parts = Sequence[tuple[float, RiskSets]]
@@ -46,33 +46,23 @@ class HeldOutLikelihood(PartialLikelihood):
     """The same for g, which is another function than h's."""
 
 
+@dataclass(eq=False)
 class RiskTerm(DataTerm):
     """Σ ± L(s; z) with z = design(x), a sum over risk sets; the weights are inside.
 
     y, weights   the events, and what each counts: Σ weights is what g is divided by
     """
 
-    row_by_row = False
+    parts: Parts
 
-    def __init__(
-        self,
-        design: Any,
-        loss: PartialLikelihood,
-        y: npt.NDArray[np.bool_],
-        weights: Array,
-        charge: Charge,
-        parts: Parts,
-    ) -> None:
-        super().__init__(design, cast(Any, loss), y, weights, charge)
-        self.parts = parts
+    row_by_row = False
 
     def seen_by(self, design: Design) -> DataTerm:
         if not design.touches:
             raise InvalidInput(
                 "Cox regression is not solved for in a small space: use hoag.Implicit."
             )
-        loss = cast(PartialLikelihood, self.loss)
-        return RiskTerm(design, loss, self.y, self.weights, self.charge, self.parts)
+        return super().seen_by(design)
 
     def at_scores(self, z: Array) -> Compared:
         rows = self.design.rows

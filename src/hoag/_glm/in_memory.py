@@ -110,9 +110,10 @@ class InMemoryDesign(RowwiseDesign):
         each = [own.rows.squared_backward(own.weights) for own in self.sets]
         return np.asarray(np.sum(each, axis=0))
 
-    def cells(self) -> Iterator[CellRows]:
+    def cells(self, kept: bool = False) -> Iterator[CellRows]:
+        """With `kept`, rows are yet to be seen through the lens."""
         for own in self.sets:
-            for cell, some, A in own.rows.parts(own.labels):
+            for cell, some, A in own.rows.parts(own.labels, kept):
                 yield CellRows(cell, A, own.y[some], own.weights[some])
 
     @property
@@ -272,7 +273,7 @@ class InMemoryDesign(RowwiseDesign):
         W, shift = self._columns(x[None])
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
         gradient = Gathered(self.predictor, B, self._lens)
-        for some in self._kept_cells():
+        for some in self.cells(kept=self._lens is not PLAIN):
             b = np.array([some.cell])
             z = self._scores(some.A, W, shift)
             at, weights = At(self.loss, some.y, z), some.weights[:, None]
@@ -323,15 +324,6 @@ class InMemoryDesign(RowwiseDesign):
     def _seen(self, A: Any) -> Any:
         return A if self._lens is PLAIN else self._lens.of(A)
 
-    def _kept_cells(self) -> Iterator[CellRows]:
-        """`cells`, through the lens yet to be seen."""
-        if self._lens is PLAIN:
-            yield from self.cells()
-            return
-        (own,) = self.sets
-        for cell, some, A in own.rows.parts(own.labels, kept=True):
-            yield CellRows(cell, A, own.y[some], own.weights[some])
-
     def _chunks(self) -> Iterator[Chunk]:
         if self._few:
             yield from self._few_chunks
@@ -340,7 +332,7 @@ class InMemoryDesign(RowwiseDesign):
             (np.flatnonzero(train), np.flatnonzero(test))
             for train, test in zip(self.train.T, self.test.T, strict=True)
         ]
-        for cell, A, y, weights in self._kept_cells():
+        for cell, A, y, weights in self.cells(kept=self._lens is not PLAIN):
             yield Chunk(A, y, weights[:, None], weights[:, None], *used[cell])
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -164,10 +163,7 @@ class ArrayRows(Rows):
 
     def scaled(self, factor: float) -> ArrayRows:
         """The same matrix times a number; nothing is copied."""
-        other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if "squared" not in k}
-        other.scale = self.scale * factor
-        return other
+        return ArrayRows(self.A, self.scale * factor)
 
     @property
     def lens(self) -> Lens:  # type: ignore[override]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, Protocol, cast
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -235,14 +236,15 @@ class RowSum:
         return float(self._weights @ forms / self._weights.sum())
 
     def hvp(self, v: Array) -> Array:
-        if v.ndim == self.slope.ndim:
-            return self._weighted(self.loss.hvp(v))
-        return np.asarray((self._weighted(self.loss.hvp(np.ones(len(v)))) * v.T).T)
+        return self._along(self.loss.hvp, v)
 
     def third(self, u: Array, v: Array) -> Array:
+        return self._along(partial(self.loss.third, u), v)
+
+    def _along(self, curved: Callable[[Array], Array], v: Array) -> Array:
         if v.ndim == self.slope.ndim:
-            return self._weighted(self.loss.third(u, v))
-        return np.asarray((self._weighted(self.loss.third(u, np.ones(len(v)))) * v.T).T)
+            return self._weighted(curved(v))
+        return np.asarray((self._weighted(curved(np.ones(len(v)))) * v.T).T)
 
     def hessian(self, design: Any) -> Array:
         return np.asarray(design.hessian(self.loss, self._weights))
@@ -258,6 +260,7 @@ def picked(y: npt.NDArray[Any], targets: npt.NDArray[np.intp]) -> npt.NDArray[An
     return y[:, targets[0]] if targets.size == 1 else y[:, targets]
 
 
+@dataclass(eq=False)
 class DataTerm:
     """Σᵢ sᵢ loss(yᵢ, zᵢ) with z = design(x).
 
@@ -265,34 +268,27 @@ class DataTerm:
     each with zero weight on the other's.
     """
 
-    # A sum over rows, each with a loss of its own: any part of them can be taken by itself.
-    row_by_row = True
+    design: Any
+    loss: Loss | OuterLoss
+    y: npt.NDArray[Any]
+    weights: Array
+    charge: Charge
 
-    def __init__(
-        self,
-        design: Any,
-        loss: Loss | OuterLoss,
-        y: npt.NDArray[Any],
-        weights: Array | None,
-        charge: Charge,
-    ) -> None:
-        self.design, self.loss, self.y, self.charge = design, loss, y, charge
-        self.weights = np.ones(design.n) if weights is None else weights
+    # A sum over rows, each with a loss of its own: any part of them can be taken by itself.
+    row_by_row: ClassVar[bool] = True
 
     def seen_by(self, design: Design) -> DataTerm:
         """The same rows and loss with another way from x to z."""
-        return DataTerm(design, self.loss, self.y, self.weights, self.charge)
+        return replace(self, design=design)
 
     def softened(self) -> DataTerm | None:
         """The same rows with a softer loss, where there is one."""
         loss = softened(self.loss)
-        if loss is None:
-            return None
-        return DataTerm(self.design, loss, self.y, self.weights, self.charge)
+        return None if loss is None else replace(self, loss=loss)
 
     def of_targets(self, targets: npt.NDArray[np.intp], design: Predictor) -> DataTerm:
         """The same rows with some of the targets."""
-        return DataTerm(design, self.loss, picked(self.y, targets), self.weights, self.charge)
+        return replace(self, design=design, y=picked(self.y, targets))
 
     def at(self, x: Array) -> DataTermAt:
         return DataTermAt(self, x.copy())  # the caller may change his x; later results must not
