@@ -304,7 +304,7 @@ quasi_newton = partial(Constant, "optimize.quasi_newton", problems=STEPS)
 looks = partial(Constant, "optimize.root", problems=LOOKS)
 sure = partial(Constant, "optimize.root", problems=SECANTS)
 scanned = partial(Constant, "optimize.scan", problems=EXACT_SOLVES)
-reduced = partial(Constant, "_criteria.galerkin", problems=LOOKS)
+space = partial(Constant, "_criteria.galerkin", problems=LOOKS)
 implicit = partial(Constant, "_criteria.implicit")
 survey = partial(Constant, "optimize.survey", problems=SURVEY)
 paper = partial(Constant, "optimize.hoag.Hoag", problems=PAPER)
@@ -346,13 +346,13 @@ CONSTANTS = (
     ),
     Constant("_criteria.galerkin", "FIRST", "directions to begin with", LOOKS),
     Constant("_criteria.galerkin", "GROWTH", "most directions an evaluation adds", LOOKS),
-    reduced("MOST", "most directions kept"),
-    reduced("TANGENT", "every so many-th direction is for the tangent"),
-    reduced("SLOW", "the largest rate at which errors shrink", is_share=True),
-    reduced("QUICK", "the least of these rates", is_share=True),
-    reduced("STEPS_MOVED", "Newton steps after a long move"),
-    reduced("STEPS_LAST", "Newton steps where nothing else is left"),
-    reduced("FAR", "beyond it the tangent misleads"),
+    space("MOST", "most directions kept"),
+    space("TANGENT", "every so many-th direction is for the tangent"),
+    space("SLOW", "the largest rate at which errors shrink", is_share=True),
+    space("QUICK", "the least of these rates", is_share=True),
+    space("STEPS_MOVED", "Newton steps after a long move"),
+    space("STEPS_LAST", "Newton steps where nothing else is left"),
+    space("FAR", "beyond it the tangent misleads"),
     implicit("STRAIGHT", "cosine for the secant of x", SECOND, is_share=True),
     size("CHEAP", "work of exact solves", ("cancer", "odd", "unscaled")),
     Constant("_criteria.base", "SPACING", "distance of looks", (*EXACT_SOLVES, "text")),

@@ -4,8 +4,9 @@ The gradients of h at a few λ span spaces (Krylov spaces, for a squared loss) t
 approximations of X(λ) for *every* λ at once. So λ moves for nothing, and only new directions cost
 passes over the rows: one each. A new direction is ∇₁h itself, at the λ of the day.
 
-Every fold has a space of its own. In one that folds share, directions come from rows that are held
-out elsewhere, and a small space is then biased towards them: on 20news f began a third too low.
+Every fold has a space of its own. In one that folds share, directions come from rows that
+other folds hold out, and a small space is then biased towards them: on 20news f began a third too
+low.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class Implicit(OfProblem):
             )
         adjoint = self.linear.solve(point.hessian, point.g_x, q0, eps)  # (ii)
         if adjoint.bent and solve.residual > EXACT * self._scale:
-            # What bends down away from the minimum need not do so there, if there is one.
+            # Curvature may be negative away from the minimum, and positive there, if there is one.
             solve = self.inner.solve(problem, lam, x, min(mu * eps, EXACT * self._scale))
             x, point = solve.x, solve.point
             adjoint = self.linear.solve(point.hessian, point.g_x, None, eps)

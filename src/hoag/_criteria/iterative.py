@@ -4,7 +4,7 @@
     f = Σ_k g_k − q_k·r_k − s_k·d_k + ½ d_kᵀ∇²g_k d_k,   pⱼ = −Σ_k exp(λⱼ) q_kᵀSⱼx_k
 
 One pass has ∇₁h at x_k, ∇₁g and ∇²₁h q_k of all folds. P stands for ∇²₁h, and is put right by what
-earlier passes have told (`Secants`). Each pass then leaves a share of the error; that share is
+earlier passes have shown (`Secants`). Each pass then leaves a share of the error; that share is
 measured, and says how wrong f and p may be. The fit on all rows is one fold more, where there are
 several: it costs no pass of its own that way.
 """
@@ -63,7 +63,7 @@ class Preconditioner(ABC):
 @storable
 @dataclass(frozen=True, eq=False)
 class Secants:
-    """What passes have told of curvature: steps v_k with ∇²L_k v_k, which mend a preconditioner.
+    """What passes have shown of curvature: steps v_k with ∇²L_k v_k, which mend a preconditioner.
 
         V G⁻¹Vᵀr + (I − V G⁻¹Yᵀ) P⁻¹ (I − Y G⁻¹Vᵀ) r,   Y = ∇²₁h V,   G = VᵀY
 
@@ -91,10 +91,10 @@ class Secants:
         if not curved:
             return preconditioner.solve(R, penalty)
         V, Y = np.stack(self.steps, axis=1), np.stack(curved, axis=1)  # (K, pairs, size)
-        inverses = [_inverse(own, bent) for own, bent in zip(V, Y, strict=True)]
+        inverses = [_inverse(own, HV) for own, HV in zip(V, Y, strict=True)]
         spanned = np.stack([T @ (own @ r) for T, own, r in zip(inverses, V, R, strict=True)])
         D = preconditioner.solve(R - np.einsum("kj,kji->ki", spanned, Y), penalty)
-        spanned -= [T @ (bent @ d) for T, bent, d in zip(inverses, Y, D, strict=True)]
+        spanned -= [T @ (HV @ d) for T, HV, d in zip(inverses, Y, D, strict=True)]
         return np.asarray(D + np.einsum("kj,kji->ki", spanned, V))
 
 
@@ -245,7 +245,7 @@ class Iterative(SharedFolds[RowwiseDesign]):
         """One after another; preconditioners are formed anew where passes are slow.
 
         Where the slope at the end of a step says that h has risen, a quarter of the step is taken,
-        and nothing that was said of curvature elsewhere is kept.
+        and nothing that was said of curvature at other x is kept.
         """
         before, share, slow, formed, secants = None, self.unknown, 0, 0, Secants()
         if begun is not None:
@@ -359,11 +359,11 @@ def _stepped(
 def _inverse(V: Array, Y: Array) -> Array:
     """G⁻¹ for the pairs of one fold; directions in which they say nothing are left out."""
     G = V @ Y.T
-    found, told = np.zeros_like(G), np.flatnonzero(np.diag(G) > 0)
-    sizes = np.sqrt(np.diag(G)[told])
-    G = G[np.ix_(told, told)] / np.outer(sizes, sizes)
+    found, curved = np.zeros_like(G), np.flatnonzero(np.diag(G) > 0)
+    sizes = np.sqrt(np.diag(G)[curved])
+    G = G[np.ix_(curved, curved)] / np.outer(sizes, sizes)
     e, U = eigenvectors((G + G.T) / 2)
     kept = e > SPANNED
     U = U[:, kept] / sizes[:, None]
-    found[np.ix_(told, told)] = (U / e[kept]) @ U.T
+    found[np.ix_(curved, curved)] = (U / e[kept]) @ U.T
     return found

@@ -214,9 +214,9 @@ class Shrunk(Wrapped):
 
     def _with(self, lam: Array, found: Evaluation, sign: float) -> Evaluation:
         more, c = sign * self.added(lam), sign * self.strength
-        bent, profile = found.hessian, found.profile
-        if bent is not None:
-            bent = bent + c * (np.eye(lam.size) - 1.0 / lam.size)
+        hessian, profile = found.hessian, found.profile
+        if hessian is not None:
+            hessian = hessian + c * (np.eye(lam.size) - 1.0 / lam.size)
         if profile is not None:
             profile = profile[0], profile[1] + sign * self._along(lam, profile[0])
         return replace(
@@ -224,7 +224,7 @@ class Shrunk(Wrapped):
             value=found.value + more,
             g=found.g + more,
             grad=found.grad + c * (lam - lam.mean()),
-            hessian=bent,
+            hessian=hessian,
             profile=profile,
         )
 
