@@ -175,7 +175,7 @@ def product(parts: Sequence[tuple[int, Any]]) -> Domain:
     return whole.parts[0][1] if len(whole.parts) == 1 else whole
 
 
-class _Adopted(Domain):
+class _Foreign(Domain):
     """Somebody's own object, of which only `project` is used."""
 
     def __init__(self, given: Any) -> None:
@@ -212,7 +212,7 @@ def adopt(bounds: Any, size: int) -> Domain:
         raise InvalidInput(f"bounds={bounds.__name__} is a class: write {bounds.__name__}(...).")
     if isinstance(bounds, Box) or not hasattr(bounds, "project"):
         return Box.of(bounds, size)
-    domain = bounds if isinstance(bounds, Domain) else _Adopted(bounds)
+    domain = bounds if isinstance(bounds, Domain) else _Foreign(bounds)
     _check_projection(domain, size)
     return product(domain.parts) if isinstance(domain, Product) else domain
 

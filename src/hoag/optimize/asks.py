@@ -86,6 +86,14 @@ class Profile:
         return self.start.lam
 
 
+class Stopped(Exception):
+    """The end of a search where it is deep in its steps, or is ended from outside."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
 # The share of itself to which f is computed where a search has no tolerance of its own, and where
 # it only compares values.
 ACCURACY = 1e-4

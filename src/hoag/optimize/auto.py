@@ -2,7 +2,7 @@
 
 minimize   what is cheaper comes first, and the search of f begins at its minimum:
            a surrogate of f, with a minimum nearby   at the λ found
-           f with one λ for all penalties            at λ·(1, …, 1), and never ends worse
+           f with one λ for all penalties            at λ·(1, …, 1), where f is evaluated first
            nothing                                   at lam0
            f = Σ_t f_t(λ_t) is searched part by part: see `separable`
 steps      no box             projected quasi-Newton steps
@@ -23,7 +23,7 @@ import numpy as np
 from hoag._core.domain import Box, Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Evaluation, Result
+from hoag._core.result import Evaluation, Result
 from hoag._criteria.base import Criterion, Traits
 from hoag.optimize import newton, quasi_newton, root
 from hoag.optimize.asks import ACCURACY, Steps, sentence, whole_number
@@ -107,9 +107,11 @@ class Auto(Search):
         before, start = (None, lam0) if box is None else self._begun(criterion, box, lam0)
         run = Run(criterion, on_step, self.time_budget, certificate, before=before)
         found = run.drive(self, domain, start)
-        if before is None or criterion.surrogate is not None:
+        status = found.status
+        if before is None or criterion.surrogate is not None or not status.converged:
             return found
-        return self._never_worse(found, before, criterion, start)
+        gain = newton.little_gained(_by_fold(before.evaluation), _by_fold(found.evaluation))
+        return replace(found, status=replace(status, sentence=sentence(str(status), gain)))
 
     def _begun(self, criterion: Criterion, box: Box, lam0: Array) -> tuple[Result | None, Array]:
         """The minimum of a cheaper criterion, if there is one, and the λ to begin at."""
@@ -124,27 +126,6 @@ class Auto(Search):
         line, one = box.line(direction), criterion.shared()
         found = Auto(*limits).minimize(one, line, line.project(np.zeros(1)), None, "none")
         return found, box.project(found.lam[0] * direction)
-
-    def _never_worse(
-        self, found: Result, before: Result, criterion: Criterion, start: Array
-    ) -> Result:
-        """What was found, or where it began, should the search have gone astray."""
-        status = found.status
-        if found.value > before.value:
-            eps = self.tol * abs(before.value)
-            begun = criterion.evaluate(start, Ask(eps))
-            known = criterion.verify(begun, eps)
-            if known.value < found.value:
-                far = known.value < found.value - self.tol * abs(found.value)
-                reason = "left_behind" if far else status.reason
-                told = f"{status} But one shared penalty is better, and is returned."
-                cost = found.cost + begun.cost + known.cost
-                status = replace(status, reason=reason, sentence=told)
-                return replace(found, evaluation=known, status=status, cost=cost)
-        gain = ""
-        if status.converged:
-            gain = newton.little_gained(_by_fold(before.evaluation), _by_fold(found.evaluation))
-        return replace(found, status=replace(status, sentence=sentence(str(status), gain)))
 
     # ---- f itself
 

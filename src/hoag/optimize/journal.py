@@ -14,14 +14,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status
 from hoag._core.storable import storable
-
-
-class Stopped(Exception):
-    """The callback, the clock or a number that is not finite has ended the search."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(str(status))
-        self.status = status
+from hoag.optimize.asks import Stopped
 
 
 @storable

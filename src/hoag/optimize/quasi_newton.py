@@ -11,9 +11,9 @@ import numpy as np
 
 from hoag._core.domain import Box, Domain
 from hoag._core.numeric import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array
-from hoag._core.result import Ask, Evaluation, Status
+from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import SETTLED
-from hoag.optimize.asks import Asking, Evaluate, Note, Steps
+from hoag.optimize.asks import Asking, Evaluate, Note, Steps, Stopped
 from hoag.optimize.steps import (
     AHEAD,
     LONGEST,
@@ -115,14 +115,6 @@ class Here(NamedTuple):
     eps: float
 
 
-class _Done(Exception):
-    """The descent has come to its end."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(str(status))
-        self.status = status
-
-
 class SecantDescent(Descent, ABC):
     """Steps that are taken, refused and learnt from, each with the ε that the next decision needs.
 
@@ -172,9 +164,9 @@ class SecantDescent(Descent, ABC):
         """From λ; or from an evaluation on fewer rows, with all that was learnt there."""
         try:
             yield from self._run(lam, start)
-        except _Done as done:
-            return done.status
-        raise AssertionError("a descent ends by _Done")
+        except Stopped as end:
+            return end.status
+        raise AssertionError("a descent ends by Stopped")
 
     def _run(self, lam: Array, start: Evaluation | None) -> Asking[None]:
         here = yield from self._at(lam, self.eps, start)
@@ -211,12 +203,12 @@ class SecantDescent(Descent, ABC):
                 here = yield from self._going_on(here)
             elif length < SHORTEST:
                 why = f"no step longer than {length:.0e} makes the loss fall"
-                raise _Done(self.stalled(here.now, why))
+                raise Stopped(self.stalled(here.now, why))
 
     def _at(self, lam: Array, eps: float, start: Evaluation | None) -> Asking[Here]:
         if self.spent:
             assert start is not None
-            raise _Done(self.out_of_steps(start))
+            raise Stopped(self.out_of_steps(start))
         now = yield Evaluate(lam, Ask(eps), start)
         self.evaluations, self.eps = self.evaluations + 1, eps
         yield Note(self.radius, mapping(lam, now.grad, self.domain, size(now)))
@@ -276,9 +268,9 @@ class SecantDescent(Descent, ABC):
             hidden = max(hidden, 0.0 if self.exact else _gap(now) / SETTLED)
             unmeasured = np.isnan(now.own_errors[1]) and self.stuck is None
             if hidden <= goal or (unmeasured and not self._can_refine(here)):
-                raise _Done(self.converged(now, ahead / size(now)))
+                raise Stopped(self.converged(now, ahead / size(now)))
             if not self._can_refine(here):
-                raise _Done(self.stalled(now, f"an error of {error:.1e} hides the gradient"))
+                raise Stopped(self.stalled(now, f"an error of {error:.1e} hides the gradient"))
             here = yield from self._refined(here)
 
     def _fall(self, here: Here, trial: Here, step: Array) -> float | None:

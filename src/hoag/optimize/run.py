@@ -18,10 +18,20 @@ from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
 from hoag._core.settings import Settings
 from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.folds import in_threads
-from hoag.optimize.asks import ACCURACY, EndsAt, Evaluate, Lipschitz, Note, Profile, Steps, Verify
+from hoag.optimize.asks import (
+    ACCURACY,
+    EndsAt,
+    Evaluate,
+    Lipschitz,
+    Note,
+    Profile,
+    Steps,
+    Stopped,
+    Verify,
+)
 from hoag.optimize.checkpoint import OPEN, Slot, alone, current
 from hoag.optimize.fingerprint import digest
-from hoag.optimize.journal import Journal, Record, Stopped
+from hoag.optimize.journal import Journal, Record
 from hoag.optimize.verification import Verification, overflow
 
 # Called after every evaluation; returning True stops the search.

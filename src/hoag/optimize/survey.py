@@ -39,7 +39,7 @@ HALVINGS = 3
 AS_GOOD = 0.05
 
 # For each axis, how many of the shortest steps from the lower bound.
-Place = tuple[int, ...]
+Index = tuple[int, ...]
 
 
 def survey(
@@ -155,21 +155,21 @@ class _Plane:
         # The last is a ridge; of all rows, one decomposition has every one of them.
         apart = np.full(len(widest), spacing[0])
         apart[-1] = spacing[1]
-        self.axes: Place = tuple(
+        self.axes: Index = tuple(
             self.finest * int(np.ceil(w / a)) for w, a in zip(widest, apart, strict=True)
         )
-        self.known: dict[Place, float] = {}
+        self.known: dict[Index, float] = {}
 
-    def lam(self, place: Place) -> Array:
+    def lam(self, place: Index) -> Array:
         shares = np.array([k / max(n, 1) for k, n in zip(place, self.axes, strict=True)])
         lower, upper = self.domain.lower, self.domain.upper
         return self.domain.project(lower + shares[self.blocks] * (upper - lower))
 
-    def grid(self) -> Iterator[Place]:
+    def grid(self) -> Iterator[Index]:
         """Places one spacing apart, the last axis fastest: a ridge does not change its kernel."""
         yield from product(*(range(0, n + 1, self.finest) for n in self.axes))
 
-    def values(self, places: Sequence[Place]) -> Asking[dict[Place, float]]:
+    def values(self, places: Sequence[Index]) -> Asking[dict[Index, float]]:
         fresh = sorted({place for place in places if place not in self.known})
         found = yield from self.measured([self.lam(place) for place in fresh])
         self.known.update(zip(fresh, found, strict=True))
@@ -185,7 +185,7 @@ class _Plane:
         found = (yield [Evaluate(lam, ask) for lam in lams]) if lams else []
         return [now.value if np.isfinite(now.value) else np.inf for now in found]
 
-    def descend(self, place: Place, step: int) -> Asking[Place]:
+    def descend(self, place: Index, step: int) -> Asking[Index]:
         """Where steps of so many of the shortest lead to, each to the lowest place around.
 
         The place is the lowest among those twice as far apart, so a few steps are enough.
@@ -198,7 +198,7 @@ class _Plane:
             place = lowest
         return place
 
-    def _around(self, place: Place, step: int) -> Iterator[Place]:
+    def _around(self, place: Index, step: int) -> Iterator[Index]:
         """The places next to it, across corners too: valleys run askew."""
         near = (
             [k + move for move in (-step, 0, step) if 0 <= k + move <= n]
@@ -206,12 +206,12 @@ class _Plane:
         )
         return (other for other in product(*near) if other != place)
 
-    def basins(self, values: dict[Place, float]) -> list[Place]:
+    def basins(self, values: dict[Index, float]) -> list[Index]:
         """The lowest places of the grid that have no lower one next to them, none beside another.
 
         On a plateau every place is the lowest around: one stands for its neighbours.
         """
-        taken: list[Place] = []
+        taken: list[Index] = []
         for place in sorted(values, key=values.__getitem__):
             value = values[place]
             if any(values[other] < value for other in self._around(place, self.finest)):
@@ -222,12 +222,12 @@ class _Plane:
                 break
         return taken
 
-    def valleys(self, values: dict[Place, float]) -> list[Place]:
+    def valleys(self, values: dict[Index, float]) -> list[Index]:
         """The lowest place of each width that has no lower one among the widths next to it.
 
         The best ridge of one width need not be near that of the next, and valleys run askew.
         """
-        best: dict[Place, Place] = {}
+        best: dict[Index, Index] = {}
         for place in values:
             known = best.setdefault(place[:-1], place)
             if values[place] < values[known]:
