@@ -290,7 +290,7 @@ def as_real(name: str, value: Any) -> Array:
 def priced(problem: Any) -> Problem:
     """Any problem with nothing but at, x0 and lam0: shapes checked, calls at the usual prices."""
     _check_members(problem)
-    return _Adopted(problem, bare=True)
+    return _GivenProblem(problem, bare=True)
 
 
 def adopt(problem: Any) -> Problem:
@@ -307,7 +307,7 @@ def adopt(problem: Any) -> Problem:
     if isinstance(problem, Problem):
         return problem
     _check_members(problem)
-    return _Adopted(problem)
+    return _GivenProblem(problem)
 
 
 def _check_members(problem: Any) -> None:
@@ -323,7 +323,7 @@ def _check_members(problem: Any) -> None:
             )
 
 
-class _Adopted(Problem):
+class _GivenProblem(Problem):
     """`given`, with its shapes checked at every point and its calls counted."""
 
     def __init__(self, given: Any, bare: bool = False) -> None:

@@ -152,8 +152,8 @@ class KernelRidgeProblem(Problem):
             fᵢⱼ = żᵢᵀ∇²loss żⱼ + Eᵢⱼ + Eⱼᵢ + ∇lossᵀK′ᵢⱼx − qᵀHᵢⱼx
             tⱼ = dx/dλⱼ = −H⁻¹Hⱼx,  żⱼ = K′tⱼ + K′ⱼx,  Eᵢⱼ = (∇lossᵀK′ᵢ − qᵀHᵢ)tⱼ
 
-        Indices are derivatives in λ, and H = K + αI. Beside the factor at hand this takes a solve
-        and a few products for each width, and a product for each pair of widths.
+        Indices are derivatives in λ, and H = K + αI. Beside the factor of H this takes a solve and
+        a few products for each width, and a product for each pair of widths.
         """
         train, test = point.kernels.train, point.kernels.test
         x, ridge, slope = point.x, point.alpha * point.x, point.outer_slope

@@ -61,7 +61,7 @@ class SquaresDesign(FoldedDesign):
 
     @cached_property
     def _about(self) -> _Expanded:
-        """About the fit with a penalty on each coefficient of a hair of what the rows say of it."""
+        """About the fit with a penalty on each coefficient of EXACT times its own curvature."""
         given, size = self.given, self.predictor.size
         _, gradient, cells = given.expanded(np.zeros(size))
         cells = 0.5 * (cells + cells.transpose(0, 2, 1))
