@@ -354,6 +354,7 @@ def test_scales_by_leaf_and_by_branch():
         view.moved({"a": 0.5, "b": {"c": np.array([1.0, -1.0])}})
     with pytest.raises(hoag.InvalidInput, match="another structure"):
         view.moved({"a": 0.5})
+    assert layout((1.0, [2.0, 3.0])).moved([1.0, (2.0, 3.0)]).tolist() == [1.0, 2.0, 3.0]
 
 
 # ---------------------------------------------------------------- what comes back

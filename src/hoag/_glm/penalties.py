@@ -492,10 +492,6 @@ class QuadraticAt(QuadraticForm):
             total[block.some] += a * block.diagonal
         return total
 
-    def vjp(self, X: Array, Q: Array) -> Array:
-        each = zip(self.strengths, self._terms, strict=True)
-        return np.array([a * float(np.sum(Q[..., b.some] * b.product(X))) for a, b in each])
-
     def roots(self, size: int, k: int = 0) -> list[Array]:
         found = []
         for term in self._terms:

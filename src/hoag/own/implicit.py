@@ -222,6 +222,7 @@ class System(ABC):
         return self.solve(x, self.np.zeros_like(b), b, self.norm(b), tol, terms.max_iter)
 
 
+@numpy.errstate(all="ignore")  # what is not finite gets a sentence
 def derivative(system: System, start: Any, tol: float, terms: Terms) -> tuple[Any, Any, Any]:
     """p, q and the eight numbers of a Verdict, at the solver's x; see hoag._criteria.certificate.
 
@@ -274,7 +275,7 @@ def derivative(system: System, start: Any, tol: float, terms: Terms) -> tuple[An
 
 
 class AutodiffEngine(ABC):
-    """What a framework does for `Argmin`: `attached` and `system`; the rest follows."""
+    """What a framework does for `Argmin`: `solution` and `system`; the rest follows."""
 
     finfo: Any
 

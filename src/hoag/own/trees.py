@@ -123,7 +123,7 @@ class Pytree(Tree, ABC):
 
     def __init__(self, given: Any, what: str) -> None:
         paths, self._structure = self.util.tree_flatten_with_path(given)
-        self._leaves = [leaf for _, leaf in paths]
+        self._paths, self._leaves = [path for path, _ in paths], [leaf for _, leaf in paths]
         names = [self.name(path) for path, _ in paths]
         for k, name in enumerate(names):
             self._leaves[k] = self.checked(self._leaves[k], f"{what}: {name}" if name else what)
@@ -165,11 +165,12 @@ class Pytree(Tree, ABC):
         return self.filled(self.typed(arrays))
 
     def take(self, tree: Any) -> list[Array]:
-        try:
-            leaves = self._structure.flatten_up_to(tree)
-        except (TypeError, ValueError) as error:
-            raise self.refused(error) from None
-        return [self.numbers_of(leaves[k]) for k in self.free]
+        """Leaf by leaf, by their places: a list will do for a tuple, and dicts have no order."""
+        paths, structure = self.util.tree_flatten_with_path(tree)
+        given = dict(paths)
+        if set(given) != set(self._paths):
+            raise self.refused(f"{structure} in place of {self._structure}.")
+        return [self.numbers_of(given[self._paths[k]]) for k in self.free]
 
     def spread(self, spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
         whole = self._structure.unflatten(range(len(self._leaves)))

@@ -194,10 +194,6 @@ class TorchEngine(AutodiffEngine):
         vector = flat([torch.zeros_like(t) if c is None else c for t, c in zip(x, v, strict=True)])
         return parted(self.pulled(TorchSystem(within, x, wanted, vector))[0], wanted)
 
-    def pulled(self, system: System, start: Any = None) -> tuple[Any, Any]:
-        with np.errstate(all="ignore"):  # what is not finite gets a sentence
-            return super().pulled(system, start)
-
 
 def is_tensor(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor)
