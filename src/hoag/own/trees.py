@@ -173,24 +173,22 @@ class Pytree(Tree, ABC):
         return [self.numbers_of(given[self._paths[k]]) for k in self.free]
 
     def spread(self, spec: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
-        whole = self._structure.unflatten(range(len(self._leaves)))
-        found: dict[int, Any] = {}
-
-        def below(one: Any, part: Any) -> None:
-            found.update((k, one) for k in self.util.tree_leaves(part))
-
-        try:
-            self.util.tree_map(below, spec, whole, is_leaf=is_leaf)
+        given = dict(self.util.tree_flatten_with_path(spec, is_leaf=is_leaf)[0])
+        above = [
+            next((path[:k] for k in range(len(path) + 1) if path[:k] in given), None)
+            for path in self._paths
+        ]
+        if set(above) == set(given):
+            return [given[above[k]] for k in self.free]
+        try:  # each leaf may have a list, as a pair
+            found = self._structure.flatten_up_to(spec)
         except (ValueError, TypeError, KeyError):
-            try:  # each leaf may have a list, as a pair
-                found = dict(enumerate(self._structure.flatten_up_to(spec)))
-            except (ValueError, TypeError, KeyError):
-                found = {}
-            if not found or any(isinstance(one, dict) for one in found.values()):
-                raise InvalidInput(
-                    f"{spec!r} has another structure than {self.what}: give one entry for all of "
-                    "it, or a structure like it, or like its upper part."
-                ) from None
+            found = [{}]
+        if any(isinstance(one, dict) for one in found):
+            raise InvalidInput(
+                f"{spec!r} has another structure than {self.what}: give one entry for all of it, "
+                "or a structure like it, or like its upper part."
+            )
         return [found[k] for k in self.free]
 
 
