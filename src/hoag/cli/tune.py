@@ -185,7 +185,9 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
     if data.blocks is not None:
         splits = blocks.folds(_splitter(args, data), data.y)
     elif args.cv != "loo":
-        splits = list(_splitter(args, data).split(data.X, _strata(data)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of small classes: the fit has said so
+            splits = list(_splitter(args, data).split(data.X, _strata(data)))
     if is_additive(data.model):
         additive.judged(tuned, data, judge, splits or [])
     compared = held_out.compared(judge, data, tuned, splits)
