@@ -6,6 +6,7 @@ import registry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -270,3 +271,23 @@ def test_blocks_outside_the_matrix_are_refused_before_they_are_followed():
     A.indices[1] = 10**6
     with pytest.raises(ValueError, match="malformed"):
         hoag.RidgeCV().fit(A, np.arange(8.0))
+
+
+def test_a_loss_with_linear_tails_fits_too_and_is_not_taken_for_squares():
+    """Its slope is bounded and its curvature 2 or 0, which says nothing of a constant Hessian."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(80, 4))
+    y = A @ rng.normal(size=4) + rng.standard_t(1.5, size=80)
+    loss = losses.Huber(0.5)
+    problem = hoag.models.linear(loss, A[:60], y[:60], A[60:], y[60:], outer=losses.Squared(1.0))
+    assert not problem.facts.quadratic
+    found = hoag.plan(problem).value(np.zeros(1), 1e-8)
+
+    def h(x):
+        return loss.value(y[:60], A[:60] @ x).sum() + 0.5 * x @ x
+
+    def slope(x):
+        return A[:60].T @ loss.slope(y[:60], A[:60] @ x) + x
+
+    x = minimize(h, np.zeros(4), jac=slope, method="BFGS", options={"gtol": 1e-9}).x
+    assert found.value == pytest.approx(np.sum((y[60:] - A[60:] @ x) ** 2), rel=1e-6)

@@ -251,13 +251,10 @@ class LeaveOneOut(Criterion):
         """At many λ, for little more than at one where the decomposition serves them."""
         if not self._decomposes:
             return super().values(lams, ask)
-        alphas = np.array([self._alpha(lam) for lam in lams])
+        alphas = np.exp(np.concatenate(lams) - self.penalty.shift)
         f, p, lost, gap = np.zeros((4, alphas.size))
-        known = [self._spectra.at(alpha) for alpha in alphas.tolist()]
-        for spectrum in {id(own): own for own in known}.values():
-            some = np.array([own is spectrum for own in known])
-            at = alphas[some]
-            gap[some] = 1.0
+        for spectrum, some in self._spectra.serving(alphas):
+            at, gap[some] = alphas[some], 1.0
             for part in spectrum.parts(at, self.gcv):
                 out = self._left_out(part.residual, part.gap, some=part.some)
                 f[some] += out.loss.sum(axis=0)
@@ -369,7 +366,7 @@ class LeaveOneOut(Criterion):
         Where no factor of a Gram matrix is precise enough, by the decomposition of the rows, and
         the rows that have the most leverage by the fits without them, as the definition says.
         """
-        alpha = self._alpha(found.lam)
+        alpha = float(np.exp(found.lam[0] - self.penalty.shift))
         exactly = self._decomposes and alpha < self._spectra.trusted_from
         fits = self._fits(found.lam, exactly)
         folds = np.sum([out.loss[:, 0] for _, out, _ in fits], axis=0)
@@ -414,9 +411,6 @@ class LeaveOneOut(Criterion):
         errors = [out.error[:, :, 0] for _, out, _ in self._fits(lam, self._decomposes)]
         predicted = self.y - np.concatenate(errors, axis=1)
         return predicted[:, 0] if self.flat else predicted
-
-    def _alpha(self, lam: Array) -> float:
-        return float(np.min(self.penalty.alpha(lam)))
 
     def _spent(self) -> Cost:
         a_gram = 2.0 * max(self.rows.entries, 1) * min(self.n, self.p)

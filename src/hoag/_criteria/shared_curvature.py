@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -105,13 +105,13 @@ class SharedCurvature(Iterative):
 
     def _evaluate(self, lam: Array, ask: Ask, warm: SharedWarm | State | None) -> Evaluation:
         before = self._ledger.cost
-        if isinstance(warm, State):
+        if _is_apart(warm):
             found = self.direct._evaluate(lam, ask, warm)
         elif ask.free:
-            known = warm or self._common()
+            known = cast(SharedWarm, warm or self._common())
             found = replace(self._modelled(lam, known), warm=known)
         else:
-            known = warm or self._common()
+            known = cast(SharedWarm, warm or self._common())
             found, last = self._solved(lam, ask, known)
             if last is None:
                 found = self.direct._evaluate(lam, ask, self._apart(known))
@@ -233,7 +233,7 @@ class SharedCurvature(Iterative):
 
     def verify(self, found: Evaluation, tol: float, deadline: float = np.inf) -> Evaluation:
         before = self._ledger.cost
-        if not isinstance(found.warm, State):
+        if not _is_apart(found.warm):
             again = super().verify(found, tol, deadline)
             if np.isfinite(again.value):
                 return again
@@ -244,12 +244,17 @@ class SharedCurvature(Iterative):
         return replace(known, cost=self._ledger.cost - before)
 
     def solution(self, found: Evaluation) -> tuple[Any, Cost]:
-        own = isinstance(found.warm, State)
-        return self.direct.solution(found) if own else super().solution(found)
+        apart = _is_apart(found.warm)
+        return self.direct.solution(found) if apart else super().solution(found)
 
     def _refit(
         self, problem: Problem, parts: Sequence[Evaluation], tol: float
     ) -> tuple[Solve, Cost]:
-        if isinstance(parts[0].warm, State):
+        if _is_apart(parts[0].warm):
             return self.direct._refit(problem, parts, tol)
         return super()._refit(problem, parts, tol)
+
+
+def _is_apart(warm: SharedWarm | State | None) -> TypeGuard[State]:
+    """Whether one point did not stand for all folds, so that each goes on by itself."""
+    return isinstance(warm, State)

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -273,8 +273,7 @@ class Rescaled(Wrapped):
 
 def unweighted(model: LinearModel) -> tuple[LinearModel, Array]:
     """The model in x′, on the same rows with columns scaled, and x = scale·x′."""
-    penalty, design = model.penalty, model.train.design
-    assert isinstance(penalty, Ridge)
+    penalty, design = cast(Ridge, model.penalty), model.train.design
     weights = penalty.weights[: design.slopes].reshape(design.features, design.outputs)
     scale = 1.0 / np.sqrt(weights[:, 0])
 

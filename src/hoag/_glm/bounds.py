@@ -39,7 +39,10 @@ def linear_model(point: Any, q: Array, r: Array) -> float:
     """
     problem, penalty, x = point.problem, point.problem.penalty, point.x
     alpha = point.penalty.alpha
-    if not np.isfinite(problem.train.radius):
+    train = problem.train
+    if not np.isfinite(train.radius) or (
+        train.loss.self_concordance == 0.0 and not train.quadratic
+    ):
         return np.inf
     floor = _curvature_floor(point)
     if floor is None:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from hoag._core.numeric import Array
 from hoag._core.storable import storable
-from hoag._glm.losses import Loss, OuterLoss, Squared
+from hoag._glm.losses import Loss, OuterLoss
 from hoag._glm.losses.base import one_loss
 from hoag._glm.moments import Moments
 from hoag._glm.rows import CellRows, Rows
@@ -186,7 +186,7 @@ class RowwiseDesign(FoldedDesign):
     def sums(
         self, X: Array, T: Array | None = None, curved: bool = False, valued: bool = True
     ) -> Sums:
-        constant = isinstance(self.loss, Squared)
+        constant = self.loss.constant_hessian
         found: Sums = self._total(methodcaller("row_sums", X, T, curved and not constant, valued))
         judged = 0.5 * float((self.test @ self.counts).sum()) / max(self.n, 1)
         passes = self.folds * (1.0 if T is None else 2.0)

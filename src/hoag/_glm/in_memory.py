@@ -186,7 +186,8 @@ class InMemoryDesign(RowwiseDesign):
                 found.append((chunk.train, at.hvp(z[:, K:])[:, used], 2 * K + used))
             gathered.add(chunk.A, *found)
             if curved:
-                hessian[used] += self._hessians(chunk.A, chunk.train, at, used)
+                for k, own in zip(used, self._hessians(chunk.A, chunk.train, at, used)):
+                    hessian[k] += own
         gradient, g_x, hvp = np.split(gathered.flat, 3)
         return Sums(total, gradient, g, g_x, hvp, hessian)
 
@@ -280,7 +281,7 @@ class InMemoryDesign(RowwiseDesign):
             value[b] += some.weights @ at.value
             gradient.add(some.A, (weights, at.slope, b))
             if curved:
-                hessian[b] += self._hessians(some.A, weights, at, b)
+                hessian[some.cell] += self._hessians(some.A, weights, at, b)[0]
         return value, gradient.flat, hessian
 
     def _hessians(self, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]) -> Array:

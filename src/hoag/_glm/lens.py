@@ -42,14 +42,13 @@ class Lens:
         (n, p), moved = kept.shape, np.flatnonzero(self.mean).astype(np.int32)
         means = np.tile(self.mean[moved], n), np.tile(moved, n), moved.size * np.arange(n + 1)
         A = kept.astype(np.float64, copy=False) - sparse.csr_matrix(means, (n, p))
-        A.data *= self.scale if isinstance(self.scale, float) else self.scale[A.indices]
+        A.data *= np.broadcast_to(self.scale, p)[A.indices]
         A.eliminate_zeros()
         return A
 
     def columns(self, W: Array) -> tuple[Array, Array]:
         """scale·W and −mean·(scale·W), for W of shape (columns, features, outputs)."""
-        scale = self.scale
-        W = W * (scale if isinstance(scale, float) else scale[:, None])
+        W = W * np.reshape(self.scale, (-1, 1))
         if self.mean is None:
             return W, np.zeros((len(W), W.shape[2]))
         return W, -np.einsum("j,cjo->co", self.mean, W)
@@ -58,15 +57,14 @@ class Lens:
         """scale·(Kᵀr − mean Σr), for products (columns, features, outputs) and sums."""
         if self.mean is not None:
             products = products - self.mean[:, None] * sums[:, None, :]
-        scale = self.scale
-        return np.asarray(products * (scale if isinstance(scale, float) else scale[:, None]))
+        return np.asarray(products * np.reshape(self.scale, (-1, 1)))
 
 
 def times_columns(A: Any, scale: float | Array) -> Any:
     """A diag(scale), a new array or CSR matrix; the latter shares its indices."""
-    if not sparse.issparse(A) or isinstance(scale, float):
+    if not sparse.issparse(A) or np.ndim(scale) == 0:
         return A * scale
-    return sparse.csr_matrix((A.data * scale[A.indices], A.indices, A.indptr), A.shape)
+    return sparse.csr_matrix((A.data * np.asarray(scale)[A.indices], A.indices, A.indptr), A.shape)
 
 
 # Rows that are kept as they are seen.

@@ -69,9 +69,9 @@ def seen(X: Any, lens: Lens) -> Rows:
     if lens.mean is not None:
         return ArrayRows(lens.of(X))
     X = X.astype(np.float64, copy=False)
-    if isinstance(lens.scale, np.ndarray):
-        return ScaledRows(ArrayRows(X), lens.scale)
-    return ArrayRows(X, float(lens.scale))
+    if np.ndim(lens.scale) == 0:
+        return ArrayRows(X, float(lens.scale))
+    return ScaledRows(ArrayRows(X), np.asarray(lens.scale))
 
 
 class PartitionedRows(Rows):

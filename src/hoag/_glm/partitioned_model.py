@@ -119,10 +119,9 @@ class PartitionedModel(LinearModel):
         return PartitionedModel(self.fold, penalty)
 
     def of_targets(self, targets: npt.NDArray[np.intp]) -> PartitionedModel:
-        assert isinstance(self.penalty, Ridge)
         fold = self.fold.of_targets(targets)
         intercepts = fold.predictor.size - fold.predictor.slopes
-        penalty = self.penalty.of_targets(self.groups, targets, intercepts)
+        penalty = cast(Ridge, self.penalty).of_targets(self.groups, targets, intercepts)
         return PartitionedModel(fold, penalty)
 
     def brought(self) -> LinearModel:

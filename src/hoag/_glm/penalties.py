@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
@@ -233,7 +234,7 @@ class Block:
     def dense(self) -> Array:
         if self.is_diagonal:
             return np.diag(self.S)
-        return self.S if isinstance(self.S, np.ndarray) else np.asarray(self.S.toarray())
+        return np.asarray(self.S.toarray() if issparse(self.S) else self.S)
 
 
 class QuadraticPenalty(Penalty):

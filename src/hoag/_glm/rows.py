@@ -310,7 +310,10 @@ def grams(A: Any, D: Array) -> Array:
     """
     (n, p), many = A.shape, D.shape[1]
     if issparse(A) and not filled(A) and n * p > 4 * BLOCK_ENTRIES:
-        return np.stack([_sparse_gram(A, d) for d in D.T])
+        found = np.empty((many, p, p))
+        for k in range(many):
+            _sparse_gram(A, D[:, k]).toarray(out=found[k])
+        return found
     pairs = p * (p + 1) // 2
     together = many >= p > 0
     found, total = np.zeros((many, p, p)), np.zeros((pairs if together else 0, many))
@@ -346,10 +349,10 @@ def _dense_gram(A: Array, d: Array) -> Array:
     return np.asarray((A.T * d) @ A)
 
 
-def _sparse_gram(A: Any, d: Array) -> Array:
+def _sparse_gram(A: Any, d: Array) -> Any:
     each = np.repeat(d, np.diff(A.indptr))
     scaled = sparse.csr_matrix((A.data * each, A.indices, A.indptr), A.shape)
-    return np.asarray((A.T @ scaled).toarray())
+    return A.T @ scaled
 
 
 def _squared(block: Any) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -76,9 +76,7 @@ class SquaresDesign(FoldedDesign):
         if not np.all(fell):
             X = np.where(fell, X, nothing)
             at = given.sums(X)
-        assert isinstance(given.loss, Squared)
-        assert isinstance(given.outer, Squared)
-        judged = given.outer.scale / given.loss.scale
+        judged = cast(Squared, given.outer).scale / cast(Squared, given.loss).scale
         return _Expanded(X, at, G, judged * np.tensordot(test, cells, axes=1))
 
     def sums(

@@ -108,12 +108,15 @@ class Predictor:
         """
         p, K, slopes, Q, M = self.features, self.outputs, self.slopes, self.Q, self.spread
         along = np.stack([curved(m) for m in (np.eye(K) if M is None else M)], axis=2)
-        (n, L), (j, k) = along.shape[:2], np.triu_indices(K)
-        D = (along if M is None else along @ M.T)[:, :, j, k]
-        grams = self.rows.grams(D.reshape(n, -1)).reshape(L, -1, p, p).transpose(1, 0, 2, 3)
-        found = np.empty((L, self.size, self.size))
-        inner = found[:, :slopes, :slopes].reshape(L, p, K, p, K)  # on the same memory
-        inner[:, :, j, :, k] = inner[:, :, k, :, j] = grams
+        n, L = along.shape[:2]
+        D, found = along if M is None else along @ M.T, np.empty((L, self.size, self.size))
+        if K == 1:
+            found[:, :p, :p] = self.rows.grams(D.reshape(n, L))
+        else:
+            j, k = np.triu_indices(K)
+            grams = self.rows.grams(D[:, :, j, k].reshape(n, -1)).reshape(L, -1, p, p)
+            inner = found[:, :slopes, :slopes].reshape(L, p, K, p, K)  # on the same memory
+            inner[:, :, j, :, k] = inner[:, :, k, :, j] = grams.transpose(1, 0, 2, 3)
         if Q is not None:
             flat = along.reshape(-1, self.width) @ Q
             border = self.rows.backward(flat.reshape(n, -1)).reshape(p, L, -1)
@@ -326,7 +329,7 @@ class DataTerm:
 
     @property
     def quadratic(self) -> bool:
-        return self.loss.self_concordance == 0
+        return cast(Loss, self.loss).constant_hessian
 
     @property
     def convex(self) -> bool:

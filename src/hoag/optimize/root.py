@@ -12,7 +12,7 @@ from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
 from hoag.optimize.asks import Asking, EndsAt, Evaluate, Note, Steps, Verify, sentence
-from hoag.optimize.scan import DOUBT, RISEN, Basin, Scan, scan
+from hoag.optimize.scan import DOUBT, Basin, Scan, scan
 from hoag.optimize.steps import AHEAD, LONGEST, Descent, gradient_error, size
 from hoag.schedules import FIRST
 
@@ -137,10 +137,11 @@ class _RootSearch(Descent):
             here = yield Evaluate(lam, Ask(free=True))
             _, _, curvature = yield from self._root(here, np.nan, LEAST)
             return Scan([Basin(float(lam[0]), here.value, curvature, here)], [])
-        ask, risen = Ask(np.inf, free=True), np.inf if self.scanned else RISEN
-        seen = yield from scan(self.domain, self.spacing, ask, self.traits.batched, risen=risen)
+        ask = Ask(np.inf, free=True)
         if self.scanned:
-            return seen
+            return (yield from scan(self.domain, self.spacing, ask, self.traits.batched))
+        risen = (1 + DOUBT) / (1 - DOUBT)  # more than either value may be wrong by
+        seen = yield from scan(self.domain, self.spacing, ask, risen=risen, halved=0)
         best = seen.best
         there = seen.strongest(best.value + DOUBT * abs(best.value))
         if there is not None and 0 < there.t - best.lam <= self.spacing:

@@ -95,6 +95,7 @@ def scan(
     start: Evaluation | None = None,
     risen: float = np.inf,
     direction: Array | None = None,
+    halved: int = HALVED,
 ) -> Asking[Scan]:
     """The minima of f along a direction of zeros and ones, from bound to bound.
 
@@ -102,8 +103,8 @@ def scan(
 
     For a criterion whose values and slopes cost next to nothing. Wherever p changes from − to +
     between two places there is a minimum, which the cubic through both values and slopes places.
-    Where cubics that meet disagree about f″, places are added between. Each of the minima
-    that are about as low as the least is evaluated.
+    Where cubics that meet disagree about f″, places are added between, at most so many as `halved`.
+    Each of the minima that are about as low as the least is evaluated.
     """
     line = _Line(domain, np.ones(1) if direction is None else direction, ask)
     sides = domain.line(line.direction)
@@ -121,7 +122,7 @@ def scan(
     values, unknown = _known(values)
     if unknown and len(values) > 1:
         values = yield from _edged(values, low, line)
-    values = yield from _refined(values, line, together)
+    values = yield from _refined(values, line, together, halved)
     basins = sorted(_minima(values), key=lambda basin: basin.value)
     close = [b for b in basins if b.value <= basins[0].value + DOUBT * abs(basins[0].value)]
     if len(close) > 1:
@@ -164,9 +165,8 @@ def _minima(values: Sequence[Place]) -> list[Basin]:
     return found
 
 
-def _refined(values: list[Place], line: _Line, together: bool) -> Asking[list[Place]]:
+def _refined(values: list[Place], line: _Line, together: bool, left: int) -> Asking[list[Place]]:
     """With places added wherever a lower minimum than the least so far may hide between two."""
-    left = HALVED
     while left > 0 and len(values) > 2 and np.isfinite(values[0].value):  # or nothing is known
         wanted = _doubtful(values)[:left]
         if not wanted:

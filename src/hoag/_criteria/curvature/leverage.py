@@ -180,8 +180,8 @@ class Spectrum(NamedTuple):
             if not self.wide:
                 residual += self.y[some, :, None]
             if not mean:
-                squares = np.column_stack([Z * Z, self.rows.share[some]])
-                gap = self._above_0(squares @ w)
+                squares = Z * Z
+                gap = self._above_0(squares @ w[:-1] + self.rows.share[some, None] * w[-1])
             yield SpectrumRows(some, Z, residual, gap, dw, squares)
 
     def _above_0(self, gap: Array) -> Array:
@@ -201,7 +201,7 @@ class Spectrum(NamedTuple):
         moved = np.sum(Zu * part.dw[:-1, None, :] * self.c[:, :, None], axis=(0, 1))
         squares = self._totals * v.sum(axis=0) / len(self.Z)
         if part.squares is not None:
-            squares = part.squares.T @ v
+            squares = np.vstack([part.squares.T @ v, self.rows.share[part.some] @ v])
         return np.asarray(moved - np.sum(squares * part.dw, axis=0))
 
     def fit(self, alpha: float) -> Leverages:
@@ -232,6 +232,14 @@ class Spectra(Decomposition[Spectrum]):
 
     def trusts(self, alpha: float) -> bool:
         return alpha >= self.trusted_from
+
+    def serving(self, alphas: Array) -> Iterator[tuple[Spectrum, npt.NDArray[np.bool_]]]:
+        """The decompositions that some α need, and which of these each is for."""
+        trusted = alphas >= self.trusted_from
+        if np.any(trusted):
+            yield self.by_gram, trusted
+        if not np.all(trusted):
+            yield self.by_rows, ~trusted
 
     @cached_property
     def trusted_from(self) -> float:

@@ -10,7 +10,7 @@ block is A_FᵀWA_F.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -68,9 +68,8 @@ class Woodbury(Curvature):
     """H_k = C_k, (K, n, n): for a `CoupledDesign` that is dual, and ridge penalties."""
 
     def init(self, design: FoldedDesign, penalties: Sequence[Penalty]) -> DenseRows:
-        penalty = penalties[0]
-        assert isinstance(penalty, Ridge)
-        return DenseRows(design, design.rows[0].dense(), np.asarray(penalty.groups < 0))
+        groups = cast(Ridge, penalties[0]).groups
+        return DenseRows(design, design.rows[0].dense(), np.asarray(groups < 0))
 
     def factor(
         self, prepared: DenseRows, H: Array, penalty: QuadraticForm, lam: Array

@@ -57,8 +57,10 @@ class OuterLoss(Protocol):
 class Loss(ABC):
     """What may fit a model, and judge it.
 
-    self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; 0 for a quadratic, ∞
-                       where none is known: there is no rigorous bound then
+    self_concordance   c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; ∞ where none is known:
+                       there is no rigorous bound then
+    constant_hessian   whether ∂²loss/∂z² is the same at all y and z, as for squares: it is formed
+                       once for all x and λ
     lipschitz          a bound on ‖slope‖, or None
     convex             whether ∂²loss/∂z² is never negative
     dispersion         1 where it is −log of a likelihood without a scale of its own, as for
@@ -66,6 +68,7 @@ class Loss(ABC):
     """
 
     self_concordance: float = float("inf")
+    constant_hessian: bool = False
     lipschitz: float | None = None
     convex: bool = True
     dispersion: float | None = None

@@ -17,6 +17,7 @@ class Squared(ScalarLoss):
     """scale · Σ over outputs of (y − z)²; ½ in h, as in scikit-learn's Ridge, and 1 in g."""
 
     self_concordance = 0.0
+    constant_hessian = True
 
     def __init__(self, scale: float = 0.5) -> None:
         self.scale = scale
