@@ -438,12 +438,13 @@ def test_classes_keep_their_type(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_class_of_one_row_is_told_once(tmp_path, capsys):
+@pytest.mark.parametrize("way", ["--no-blocks", "--blocks"])
+def test_a_class_of_one_row_is_told_once(way, tmp_path, capsys):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=60), "y": ["no", "yes"] * 29 + ["no", "rare"]})
     table.to_csv(path := tmp_path / "t.csv", index=False)
     with warnings.catch_warnings(record=True) as raw:
-        found = tuned(capsys, path, "--target", "y", "--cv", "2")
+        found = tuned(capsys, path, "--target", "y", "--cv", "2", way)
     assert not raw
     assert sum("least populated class" in told for told in found["warnings"]) == 1
 

@@ -182,11 +182,11 @@ def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) ->
     from hoag.cli import additive, blocks, held_out
 
     splits = None
-    if data.blocks is not None:
-        splits = blocks.folds(_splitter(args, data), data.y)
-    elif args.cv != "loo":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of small classes: the fit has said so
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of small classes: the fit has said so
+        if data.blocks is not None:
+            splits = blocks.folds(_splitter(args, data), data.y)
+        elif args.cv != "loo":
             splits = list(_splitter(args, data).split(data.X, _strata(data)))
     if is_additive(data.model):
         additive.judged(tuned, data, judge, splits or [])
