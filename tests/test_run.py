@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import time
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ import pytest
 import registry
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 
 import hoag
 from hoag import models
@@ -716,3 +719,19 @@ def test_bounds_that_no_number_holds_are_refused():
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
     with pytest.raises(hoag.InvalidInput, match="logs of penalties"):
         hoag.RidgeCV(penalties="per-feature", bounds=(-800, 800)).fit(X, y)
+
+
+def test_a_run_lets_go_of_its_rows_without_a_collection_of_garbage():
+    """Two objects that hold each other had kept a copy of the rows: 1.3 GB for 0.8 on 10⁶ × 20."""
+    folds = hoag.models.folds(hoag.models.logistic, *load_breast_cancer(return_X_y=True))
+    criterion = hoag.plan(folds)
+    rows = weakref.ref(folds[0].train.design.rows)
+    gc.collect()
+    gc.disable()
+    try:
+        found = hoag.minimize(criterion, search=Auto(max_iter=3))
+        del criterion, folds
+        assert np.isfinite(found.value)
+        assert rows() is None
+    finally:
+        gc.enable()

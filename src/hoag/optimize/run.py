@@ -154,7 +154,7 @@ class Run:
         self.certificate, self.accuracy = certificate, ACCURACY
         self.trace: list[Step] = []
         self.record = Record(replay, before, time_budget)
-        self.verification = Verification(self)
+        self.verified: dict[bytes, Evaluation] = {}  # f by its definition, by λ
         self.best: Evaluation  # whole evaluations of steps of the trace
         self.last: Evaluation
         self._open: tuple[Ask, Evaluation] | None = None  # a step that is not in the trace yet
@@ -167,6 +167,11 @@ class Run:
     @property
     def seconds(self) -> float:
         return self.record.seconds
+
+    @property
+    def verification(self) -> Verification:
+        """Made when it is asked for: kept here, it and the run would keep each other alive."""
+        return Verification(self)
 
     @property
     def journal(self) -> Journal:

@@ -29,24 +29,23 @@ class Verification:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._known: dict[bytes, Evaluation] = {}  # by its λ
 
     def verified(self, found: Evaluation) -> Evaluation:
         """f by its definition at the λ of an evaluation."""
         key, run = found.lam.tobytes(), self.run
-        if key not in self._known:
+        if key not in run.verified:
             tol, deadline = run.accuracy * abs(found.value), run.record.deadline()
-            self._known[key] = run.record.evaluation(
+            run.verified[key] = run.record.evaluation(
                 "verify", lambda: run.criterion.verify(found, tol, deadline)
             )
-        return self._known[key]
+        return run.verified[key]
 
     def result(self, status: Status) -> Result:
         """The result, verified: where the search converged at its last point, else the best one."""
         run = self.run
         chosen = run.last if status.converged else run.best
         # A search that has verified where it ends has compared that with what it scanned, to tol.
-        own = run.accuracy if chosen.lam.tobytes() in self._known else 0.0
+        own = run.accuracy if chosen.lam.tobytes() in run.verified else 0.0
         first = known = self.verified(chosen)
         if not np.isfinite(known.value):
             reason = "not_finite" if status.converged else status.reason
