@@ -291,7 +291,7 @@ def test_two_wide_groups_are_written_in_the_span_of_the_rows():
 def test_many_columns_go_by_a_small_space():
     """Sparse rows of 400 columns: each fold's own space, of columns that it scales."""
     rng = np.random.default_rng(0)
-    X = sparse.random(500, 400, 0.03, "csr", rng=rng) @ sparse.diags(
+    X = sparse.random(500, 400, 0.03, "csr", random_state=rng) @ sparse.diags(
         10.0 ** rng.uniform(-2, 2, 400)
     )
     X = X.tocsr()
