@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 import hoag
 from hoag import models
 from hoag._glm import losses
+from hoag._glm.folds import check_sparse
 
 RNG = np.random.default_rng(1)
 A, A_TEST = registry.rows(RNG, 40, 5), registry.rows(RNG, 25, 5)
@@ -291,3 +292,28 @@ def test_a_loss_with_linear_tails_fits_too_and_is_not_taken_for_squares():
 
     x = minimize(h, np.zeros(4), jac=slope, method="BFGS", options={"gtol": 1e-9}).x
     assert found.value == pytest.approx(np.sum((y[60:] - A[60:] @ x) ** 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("several", [False, True])
+def test_entries_in_parts_are_found_among_unsorted_ones_and_nothing_else_is_copied(form, several):
+    rng = np.random.default_rng(0)
+    whole = sparse.random(90, 30, 0.2, form, random_state=0)
+    A = whole.copy()
+    for start, stop in zip(A.indptr, A.indptr[1:], strict=False):
+        turn = rng.permutation(stop - start)
+        A.indices[start:stop], A.data[start:stop] = (
+            A.indices[start:stop][turn],
+            A.data[start:stop][turn],
+        )
+    A.has_sorted_indices = False
+    if several:  # the first line has its first entry twice, half of it each
+        A.indices = np.insert(A.indices, 0, A.indices[0])
+        A.data = np.insert(A.data, 0, A.data[0] / 2, axis=0)
+        A.data[1] /= 2
+        A.indptr = A.indptr + (np.arange(A.indptr.size) > 0)
+        A.has_canonical_format = False
+    checked = check_sparse(A, "A")
+    assert (checked is A) != several
+    assert not several or checked.nnz == whole.nnz
+    np.testing.assert_allclose(checked.toarray(), whole.toarray())

@@ -25,12 +25,12 @@ def separated(
     A column that is 0 but for some rows, or least but for some, shows them; where an outcome is
     that of all of these, or of none, the loss falls for ever as the coefficient grows.
     """
-    ends = [end.toarray().ravel() if sparse.issparse(X) else end for end in (X.max(0), X.min(0))]
-    size = np.abs(coef) * (ends[0] - ends[1])
-    far = np.flatnonzero(np.any(size >= MUCH, axis=0))
-    columns, found = sparse.csc_array(X) if sparse.issparse(X) else X, []
-    for j in far[np.argsort(-size[:, far].max(axis=0))]:
-        column = columns[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
+    size = np.abs(coef) * _ranges(X)
+    far, found = np.flatnonzero(np.any(size >= MUCH, axis=0)), []
+    far = far[np.argsort(-size[:, far].max(axis=0))]
+    columns = sparse.csc_array(X[:, far]) if sparse.issparse(X) else X[:, far]
+    for k, j in enumerate(far):
+        column = columns[:, [k]].toarray()[:, 0] if sparse.issparse(X) else columns[:, k]
         least = 0.0 if np.any(column == 0.0) else column.min()
         rows = np.flatnonzero(column != least)
         if not 0 < 2 * rows.size <= column.size:
@@ -46,3 +46,15 @@ def separated(
         f"Only the penalty holds {what} {listed(found, '{}')}: all rows in which such a column is "
         "not at its usual value have the same outcome."
     )
+
+
+def _ranges(X: Any) -> Array:
+    """The largest less the least value of every column; sparse rows are not copied for it."""
+    if not sparse.issparse(X):
+        return np.asarray(X.max(axis=0) - X.min(axis=0))
+    n, p = X.shape
+    some_are_0 = np.bincount(X.indices, minlength=p) < n
+    high, low = np.where(some_are_0, 0.0, -np.inf), np.where(some_are_0, 0.0, np.inf)
+    np.maximum.at(high, X.indices, X.data)
+    np.minimum.at(low, X.indices, X.data)
+    return high - low
