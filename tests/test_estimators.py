@@ -859,3 +859,10 @@ def test_a_column_that_rounding_has_eaten_is_named(estimator):
     y = (X[:, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
     with pytest.warns(UserWarning, match=r"Column 1 of X varies by no more than rounding"):
         clone(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [hoag.RidgeCV, hoag.HuberRegressorCV, hoag.PoissonRegressorCV])
+def test_a_callable_that_is_no_scorer_is_named(model):
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match=r"scoring=<built-in function repr> failed .*make_scorer"):
+        model(scoring=repr, cv=2).fit(X, y)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 
+from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag.estimators.task import Task
 
@@ -80,6 +81,11 @@ class Judge:
         own = {key: _rows_of(value, rows, n) for key, value in self.params.items()}
         try:
             found = self.estimator._scorer()(model, X, y, **own)
+        except TypeError as error:
+            raise InvalidInput(
+                f"scoring={scoring!r} failed where it was called with (estimator, X, y): {error}. "
+                "Give the name of a scorer, or one that sklearn.metrics.make_scorer makes."
+            ) from error
         except ValueError as error:  # of a scorer that cannot judge these rows; the model is fine
             warnings.warn(
                 f"Scoring failed on {X.shape[0]} held-out rows, and is nan there: {error}",
