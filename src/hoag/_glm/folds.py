@@ -141,28 +141,13 @@ def check_sparse(A: Any, name: str) -> Any:
             if not A.indptr[-1] == A.indices.size == len(A.data):
                 raise ValueError("its arrays disagree in size")
             A.check_format(full_check=True)
-            if _has_parts(A):
+            if not A.has_canonical_format:
                 A = A.copy()
                 A.sum_duplicates()
     except ValueError as error:
         why = str(error).rstrip(".")
         raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
     return A
-
-
-def _has_parts(A: Any) -> bool:
-    """Whether an entry is stored in several parts; A is looked at some rows at a time."""
-    if A.has_sorted_indices:
-        return not A.has_canonical_format
-    n, lengths = len(A.indptr) - 1, np.diff(A.indptr)
-    width, height = max(A.shape), max(1, int(n * BLOCK_ENTRIES / max(A.indices.size, 1)))
-    for start in range(0, n, height):
-        some = slice(start, min(start + height, n))
-        columns = A.indices[A.indptr[some.start] : A.indptr[some.stop]].astype(np.int64)
-        places = np.repeat(np.arange(some.stop - some.start), lengths[some]) * width + columns
-        if np.unique(places).size < places.size:
-            return True
-    return False
 
 
 def matrix(A: Any, name: str) -> Any:
