@@ -239,7 +239,7 @@ PROBLEMS: dict[str, Callable[[], Found]] = {
 class Constant:
     """One number: where it is, what it means, and the problems where it acts, the quick one first.
 
-    owner     a module under hoag, or a class in it: "optimize.hoag.Hoag"
+    owner     a module under hoag, or a class in it: "optimize._hoag.Hoag"
     member    which of a tuple
     origin    the number is a distance from here
     is_share  its odds are halved and doubled
@@ -300,18 +300,18 @@ SECOND = ("paper, groups", "paper, text", "secants, text")
 GAIN = ("paper, gain", "paper, gain, cancer")
 TRACE = float(np.log(1000.0))  # of a kernel, from which ridges are counted
 
-quasi_newton = partial(Constant, "optimize.quasi_newton", problems=STEPS)
-looks = partial(Constant, "optimize.root", problems=LOOKS)
-sure = partial(Constant, "optimize.root", problems=SECANTS)
-scanned = partial(Constant, "optimize.scan", problems=EXACT_SOLVES)
+quasi_newton = partial(Constant, "optimize._quasi_newton", problems=STEPS)
+looks = partial(Constant, "optimize._root", problems=LOOKS)
+sure = partial(Constant, "optimize._root", problems=SECANTS)
+scanned = partial(Constant, "optimize._scan", problems=EXACT_SOLVES)
 space = partial(Constant, "_criteria.galerkin", problems=LOOKS)
 implicit = partial(Constant, "_criteria.implicit")
-survey = partial(Constant, "optimize.survey", problems=SURVEY)
-paper = partial(Constant, "optimize.hoag.Hoag", problems=PAPER)
+survey = partial(Constant, "optimize._survey", problems=SURVEY)
+paper = partial(Constant, "optimize._hoag.Hoag", problems=PAPER)
 size = partial(Constant, "_criteria.affordable")
-box = partial(Constant, "estimators.units")
-kernel = partial(Constant, "estimators.kernel", problems=SURVEY[:2])
-around = partial(Constant, "estimators.interval", problems=("kernel", "groups", "widths"))
+box = partial(Constant, "linear_model._units")
+kernel = partial(Constant, "linear_model._kernel", problems=SURVEY[:2])
+around = partial(Constant, "linear_model._interval", problems=("kernel", "groups", "widths"))
 
 shared = partial(Constant, "_core.numeric")
 
@@ -373,13 +373,13 @@ CONSTANTS = (
     paper("LEAST_SCALE", "tol is relative to this share of the loss, at least"),
     paper("STALLED", "stalled: step size, and length", problems=("paper, stalling", "paper, text")),
     paper("STALL_STEPS", "stalled: steps", problems=("paper, stalling", "paper, text")),
-    Constant("optimize.steps", "LONGEST", "longest step", (*STEPS, *LOOKS, *SECANTS[:2])),
-    Constant("optimize.steps", "AHEAD", "what is ahead, in next steps", (*STEPS, *GAIN)),
+    Constant("optimize._steps", "LONGEST", "longest step", (*STEPS, *LOOKS, *SECANTS[:2])),
+    Constant("optimize._steps", "AHEAD", "what is ahead, in next steps", (*STEPS, *GAIN)),
     quasi_newton("GOOD", "share of the promise for a longer step"),
     quasi_newton("FAINT", "what is not seen"),
     quasi_newton("DOWN", "least cosine with the gradient"),
     quasi_newton("REFUSALS", "refusals until p is computed again"),
-    Constant("optimize.steps", "SHORTEST", "no shorter step is tried", STEPS),
+    Constant("optimize._steps", "SHORTEST", "no shorter step is tried", STEPS),
     quasi_newton("LOOSE", "first ε"),
     quasi_newton("AIM", "error wanted, as a share of p"),
     quasi_newton("SHRINK", "ε shrinks at most by"),
@@ -394,10 +394,13 @@ CONSTANTS = (
     scanned("DOUBT", "how wrong they are", problems=(*LOOKS, "cancer")),
     scanned("WHOLE", "error of a cubic that is worth a place"),
     scanned("FINEST", "least width that is halved"),
-    Constant("optimize.newton", "NOTHING", "promise of a last step", ("classes", "groups")),
-    Constant("optimize.asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
+    Constant("optimize._newton", "NOTHING", "promise of a last step", ("classes", "groups")),
+    Constant("optimize._asks", "ACCURACY", "to which f is settled", (*PAPER, "grid", "kernel")),
     Constant(
-        "optimize.verification", "SHARE", "cost of a certificate", ("features", "classes", "groups")
+        "optimize._verification",
+        "SHARE",
+        "cost of a certificate",
+        ("features", "classes", "groups"),
     ),
     survey("SHARE", "rows of the sample"),
     survey("LEAST", "least rows"),
@@ -430,22 +433,22 @@ CONSTANTS = (
 NOT_TUNED = {
     "schedules.FLOOR": "the paper's",
     "schedules.FIRST": "the paper's",
-    "optimize.steps.M": "the paper's",
-    "optimize.hoag.Adaptive.SHRINK": "the paper's",
-    "estimators.regression.HUBER": "by definition",
-    "estimators.regression.NORMAL_MAD": "by definition",
-    "estimators.tweedie.POWER_TOL": "as well as a power is told",
-    "estimators.base.TIGHT": "as tight as f is ever asked for",
+    "optimize._steps.M": "the paper's",
+    "optimize._hoag.Adaptive.SHRINK": "the paper's",
+    "linear_model._regression.HUBER": "by definition",
+    "linear_model._regression.NORMAL_MAD": "by definition",
+    "linear_model._tweedie.POWER_TOL": "as well as a power is told",
+    "linear_model._base.TIGHT": "as tight as f is ever asked for",
     "_core.numeric.BLOCK_ENTRIES": "memory",
     "_glm.partitioned.ENTRIES": "memory",
-    "estimators.partition_units.SAMPLE_ENTRIES": "memory",
-    "estimators.partition_units.WHOLE": "memory",
+    "linear_model._partition_units.SAMPLE_ENTRIES": "memory",
+    "linear_model._partition_units.WHOLE": "memory",
     "_criteria.curvature.leverage.TRIED": "places to look for a limit",
     "_criteria.leave_one_out.DELETED": "work that more verification is worth",
-    "optimize.scan.HALVED": "work that no scan is worth",
-    "estimators.path.MUCH": "by definition",
+    "optimize._scan.HALVED": "work that no scan is worth",
+    "linear_model._path.MUCH": "by definition",
     "_glm.bounds.MOST_UNPENALISED": "work that no bound is worth",
-    "optimize.blackbox.MOST_POINTS": "a grid that nobody wants",
+    "optimize._blackbox.MOST_POINTS": "a grid that nobody wants",
 }
 
 # ---- setting a constant

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 import hoag
 from hoag._glm.risk_sets import RiskSets
-from hoag.estimators import concordance
+from hoag.linear_model import concordance
 
 ROWS, GENES = 400, 1000
 GROUPS = np.repeat([0, 1, 2], GENES)

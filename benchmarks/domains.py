@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import hoag
-from hoag.optimize import quasi_newton
+from hoag.optimize import _quasi_newton as quasi_newton
 
 sys.path.insert(0, "tests")
 from test_domains import Groups, Mixture, exactly

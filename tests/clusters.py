@@ -12,7 +12,7 @@ from distributed.utils import get_mp_context
 # Workers are forked from one process that has imported what they need, as in dask's own tests: to
 # start one, or another in place of one that was killed, takes no seconds of imports.
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-get_mp_context().set_forkserver_preload(["distributed", "hoag.dask", "hoag.estimators", "pandas"])
+get_mp_context().set_forkserver_preload(["distributed", "hoag.dask", "hoag.linear_model", "pandas"])
 
 
 @contextmanager

@@ -24,7 +24,7 @@ import registry
 import hoag
 from hoag import models
 from hoag.optimize import Hoag
-from hoag.optimize.checkpoint import Checkpoint, Slot
+from hoag.optimize._checkpoint import Checkpoint, Slot
 
 
 def searched(path: Path | None) -> str:

@@ -63,14 +63,14 @@ def fail_unreadably(partition):
 
 
 def states():
-    from hoag.dask.holder import _holders
+    from hoag.dask._holder import _holders
 
     (holder,) = _holders.values()
     return sorted(holder.states)
 
 
 def holders():
-    from hoag.dask.holder import _holders
+    from hoag.dask._holder import _holders
 
     gc.collect()
     return len(_holders)

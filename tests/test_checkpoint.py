@@ -17,7 +17,8 @@ import hoag
 from hoag import models
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag.glm import ArrayRows, Ridge
-from hoag.optimize import Adaptive, Auto, Bayes, Grid, Hoag, Random, checkpoint
+from hoag.optimize import Adaptive, Auto, Bayes, Grid, Hoag, Random
+from hoag.optimize import _checkpoint as checkpoint
 
 # ---------------------------------------------------------------- what is searched for
 

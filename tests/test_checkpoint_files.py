@@ -18,8 +18,10 @@ from test_checkpoint import bits, bits_of_fit, classes, fitted, minimized, table
 
 import hoag
 from hoag import models
-from hoag.optimize import Auto, Hoag, checkpoint, storage
-from hoag.optimize.journal import JournalEntry
+from hoag.optimize import Auto, Hoag
+from hoag.optimize import _checkpoint as checkpoint
+from hoag.optimize import _storage as storage
+from hoag.optimize._journal import JournalEntry
 
 # ---------------------------------------------------------------- killed from outside
 
@@ -277,7 +279,7 @@ def test_rows_in_pieces_say_what_differs(tmp_path):
 
 
 def test_data_that_know_their_digest_are_asked_for_it():
-    from hoag.optimize.fingerprint import digest
+    from hoag.optimize._fingerprint import digest
 
     class Source:
         def __init__(self, told):
@@ -389,7 +391,7 @@ def test_ctrl_c_ends_a_fit_with_the_best_so_far(name, tmp_path):
     from test_checkpoint import FITS
 
     estimator, data = FITS[name]
-    stopped = hoag.estimators.base.clone(estimator)
+    stopped = hoag.linear_model._base.clone(estimator)
     stopped.set_params(checkpoint=path, callback=interrupting(1))
     with pytest.warns(ConvergenceWarning, match="Interrupted"):
         stopped.fit(*data())

@@ -29,7 +29,7 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.risk_sets import RiskSets
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import binary
-from hoag.estimators import concordance
+from hoag.linear_model import concordance
 
 TIES = ("breslow", "efron")
 

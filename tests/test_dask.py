@@ -39,7 +39,7 @@ from clusters import cluster, settled
 from distributed import wait
 
 from hoag.dask import ClusterLost, engine
-from hoag.dask.engine import DaskSource, Workers
+from hoag.dask._engine import DaskSource, Workers
 
 pytestmark = pytest.mark.usefixtures("kept_clusters")
 

@@ -15,8 +15,8 @@ import hoag
 from hoag import Box, InvalidInput
 from hoag.domains import Ball, Ordered, Product, Simplex, adopt, product
 from hoag.optimize import Auto, Hoag
-from hoag.optimize.quasi_newton import SecantMatrix, descend, least
-from hoag.optimize.steps import acting, steepest
+from hoag.optimize._quasi_newton import SecantMatrix, descend, least
+from hoag.optimize._steps import acting, steepest
 
 # ---- projections
 

@@ -766,7 +766,7 @@ def test_a_kernel_model_predicts_far_from_the_origin_as_near_it(widths):
 
 
 def test_kernels_that_do_not_fit_are_refused_at_once(monkeypatch):
-    monkeypatch.setattr("hoag.estimators.kernel._memory", lambda: 1e6)
+    monkeypatch.setattr("hoag.linear_model._kernel._memory", lambda: 1e6)
     X, y = np.zeros((1000, 2)), np.arange(1000.0) % 7
     with pytest.raises(ValueError, match=r"folds of 1000 rows take 0.09 GB.*Nystroem"):
         KernelRidgeCV().fit(X, y)

@@ -18,7 +18,7 @@ from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
 from hoag.optimize import Auto
-from hoag.optimize.scan import RISEN, scan
+from hoag.optimize._scan import RISEN, scan
 from hoag.problems import priced
 
 BOX = Box(-12.0, 12.0, size=1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hoag
 from hoag import cli
-from hoag.optimize import checkpoint
+from hoag.optimize import _checkpoint as checkpoint
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

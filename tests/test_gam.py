@@ -17,8 +17,8 @@ from sklearn.model_selection import KFold
 import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV
 from hoag.gam import category, linear, smooth, tensor
-from hoag.gam.additive import Additive
-from hoag.gam.table import Table
+from hoag.gam._columns import Table
+from hoag.gam._design import Additive
 
 pd = pytest.importorskip("pandas")
 

@@ -7,7 +7,7 @@ from scipy import stats
 import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV, RidgeCV
 from hoag.gam import category, linear, smooth
-from hoag.gam.table import Table
+from hoag.gam._columns import Table
 
 pd = pytest.importorskip("pandas")
 

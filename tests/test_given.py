@@ -143,7 +143,7 @@ def test_blocks_on_workers_do_not_ignore_them(which, how):
     import dask
     import dask.array as da
 
-    from hoag.dask.recipes import recipes
+    from hoag.dask._recipes import recipes
 
     rows = [
         da.from_array(values, chunks=15, asarray=False)
@@ -200,7 +200,7 @@ def test_columns_of_one_name_are_refused_in_frames():
         with pytest.raises(hoag.InvalidInput, match="X has the column 'a' more than once"):
             model.fit(frame, POSITIVE)
     dd = pytest.importorskip("dask.dataframe")
-    from hoag.dask.recipes import recipes
+    from hoag.dask._recipes import recipes
 
     far = dd.from_pandas(frame.set_axis(["a", "c", "b"], axis=1), npartitions=2)
     far.columns = ["a", "a", "b"]

@@ -12,11 +12,11 @@ from quick import quick_pairs
 from scipy.special import expit
 
 import hoag
+from hoag.autodiff import _samples as samples
+from hoag.autodiff._derivatives import Derived
+from hoag.autodiff._functions import Functions, Inner, Outer
+from hoag.autodiff._pytree import Layout, Tree
 from hoag.optimize import Auto, Growing, Run
-from hoag.own import samples
-from hoag.own.derived import Derived
-from hoag.own.functions import Functions, Inner, Outer
-from hoag.own.trees import Layout, Tree
 
 
 class Logistic(Functions):

@@ -15,9 +15,9 @@ from hoag._core.result import Cost, Evaluation
 from hoag._criteria.base import Criterion
 from hoag._criteria.folds import Sum
 from hoag._criteria.implicit import Implicit
-from hoag.optimize import quasi_newton
-from hoag.optimize.quasi_newton import SecantModel
-from hoag.optimize.run import Search
+from hoag.optimize import _quasi_newton as quasi_newton
+from hoag.optimize._quasi_newton import SecantModel
+from hoag.optimize._run import Search
 
 
 class Known(Criterion):

@@ -15,9 +15,10 @@ from hoag._core.domain import Box
 from hoag._core.result import Ask, Status
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.ridge_folds import BandedRidge
-from hoag.optimize import Auto, Search, newton
-from hoag.optimize.asks import EndsAt, Evaluate, Profile
-from hoag.optimize.run import Run
+from hoag.optimize import Auto, Search
+from hoag.optimize import _newton as newton
+from hoag.optimize._asks import EndsAt, Evaluate, Profile
+from hoag.optimize._run import Run
 
 
 @settings(max_examples=60, deadline=None)

@@ -29,8 +29,8 @@ from hoag import data
 from hoag._data.engine import LocalEngine, TreeSum
 from hoag._glm.fold_rule import InOrder, Listed, NotJudged, below, drawn
 from hoag._glm.lens import Lens
-from hoag.estimators.column import PartitionedColumn
-from hoag.estimators.partition_units import rule_of
+from hoag.linear_model._column import PartitionedColumn
+from hoag.linear_model._partition_units import rule_of
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)

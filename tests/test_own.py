@@ -11,8 +11,8 @@ import pytest
 from scipy.optimize import minimize
 
 import hoag
-from hoag.own.scales import NAMED, Scale
-from hoag.own.trees import Layout, Pytree
+from hoag.autodiff._pytree import Layout, Pytree
+from hoag.autodiff._scaling import NAMED, Scale
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(30, 4)), RNG.normal(size=(20, 4))

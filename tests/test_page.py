@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from hoag.cli import main
 from hoag.cli.report import Page, svg
-from hoag.plot import held_out
+from hoag.plot import _held_out as held_out
 
 
 def reported(tmp_path, *arguments):

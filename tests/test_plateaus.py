@@ -15,8 +15,8 @@ from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, cross_v
 from sklearn.preprocessing import scale
 
 from hoag import Box, Evaluation, LogisticRegressionCV, RidgeCV
-from hoag.estimators.plateaus import plateaus
-from hoag.estimators.sharing import Groups
+from hoag.linear_model._plateaus import plateaus
+from hoag.linear_model._sharing import Groups
 
 GROUPS = np.repeat([0, 1], 3)
 TOL = 1e-4

@@ -490,7 +490,7 @@ LONG = {"grid": Grid(1000, time_budget=0.5), "hoag": Hoag(tol=0.0, time_budget=0
 def test_the_time_budget_holds_for_verification_too(search, monkeypatch):
     """By a clock that only evaluations move: what is left of the budget is less than one."""
     clock, each = SimpleNamespace(now=100.0), 0.06
-    monkeypatch.setattr("hoag.optimize.journal.time.perf_counter", lambda: clock.now)
+    monkeypatch.setattr("hoag.optimize._journal.time.perf_counter", lambda: clock.now)
     criterion = Timed(lambda: setattr(clock, "now", clock.now + each))
     result = hoag.minimize(criterion, search=search)
     assert result.status.reason == "time_budget"

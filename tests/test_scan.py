@@ -17,8 +17,8 @@ from hoag._core.result import Ask, Evaluation
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._glm.penalties import Ridge as Penalty
 from hoag._glm.rows import ArrayRows
-from hoag.estimators.beyond import search_beyond
-from hoag.optimize.scan import scan
+from hoag.linear_model._beyond import search_beyond
+from hoag.optimize._scan import scan
 
 
 def left_out(X, y, alpha):

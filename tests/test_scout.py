@@ -13,8 +13,8 @@ from hoag._core.domain import Box
 from hoag._core.result import Cost
 from hoag._criteria.folds import Sum
 from hoag._criteria.implicit import Implicit
-from hoag.optimize.asks import Evaluate
-from hoag.optimize.survey import survey
+from hoag.optimize._asks import Evaluate
+from hoag.optimize._survey import survey
 
 BOX = Box(-12.0, 12.0, size=2)
 

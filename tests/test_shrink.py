@@ -14,7 +14,7 @@ import hoag
 from hoag._core.errors import InvalidInput
 from hoag._criteria.wrapped import Affine, Loads, Shrunk
 from hoag._glm.in_memory import Gathered
-from hoag.estimators.shrinkage import put_aside
+from hoag.linear_model._shrinkage import put_aside
 from hoag.penalties import from_features
 from hoag.testing import check_criterion
 

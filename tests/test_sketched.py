@@ -10,7 +10,7 @@ from scipy import sparse
 
 import hoag
 from hoag._criteria.iterative import Secants
-from hoag.estimators import partition_units
+from hoag.linear_model import _partition_units as partition_units
 
 
 @pytest.fixture(autouse=True)

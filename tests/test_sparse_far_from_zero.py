@@ -16,8 +16,8 @@ from sklearn.datasets import dump_svmlight_file
 import hoag
 from hoag._glm.lens import Lens
 from hoag._glm.rows import ArrayRows
-from hoag.estimators.columns import sparse_columns
-from hoag.estimators.units import units
+from hoag.linear_model._columns import sparse_columns
+from hoag.linear_model._units import units
 
 N, P = 60, 5
 FAR = np.array([0.0, 1e3, -1e6, 1e8, 3.0])  # in spreads
@@ -176,7 +176,7 @@ def test_bands_of_a_curve_know_of_no_shift(classes, monkeypatch):
     estimator = hoag.GAMClassifierCV if classes else hoag.GAMRegressorCV
     y = np.digitize(y, [0.0, 1.0]) if classes else y
     models = [plain(estimator([hoag.gam.smooth(0), hoag.gam.category(1)]), X, y)]
-    monkeypatch.setattr("hoag.estimators.columns.FAR_OFF", np.inf)  # nothing is moved
+    monkeypatch.setattr("hoag.linear_model._columns.FAR_OFF", np.inf)  # nothing is moved
     models.append(plain(clone(models[0]), X, y))
     agree(*models, rel=1e-6, names=("criterion_", "lam_", "covariance_", "edf_"))
 

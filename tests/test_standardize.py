@@ -21,7 +21,7 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.rows import ScaledRows
 from hoag._glm.spreads import FoldSpreads, spreads
 from hoag._glm.targets import binary, regression
-from hoag.estimators.partition_units import Spreads
+from hoag.linear_model._partition_units import Spreads
 
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 

@@ -7,11 +7,11 @@ if TYPE_CHECKING:
     from hoag import data as data
     from hoag import datasets as datasets
     from hoag import domains as domains
-    from hoag import estimators as estimators
     from hoag import gam as gam
     from hoag import glm as glm
     from hoag import inner as inner
     from hoag import linear as linear
+    from hoag import linear_model as linear_model
     from hoag import models as models
     from hoag import optimize as optimize
     from hoag import penalties as penalties
@@ -43,30 +43,30 @@ if TYPE_CHECKING:
     from hoag._data.partitions import partitions as partitions
     from hoag._explain import explain as explain
     from hoag._minimize import minimize as minimize
-    from hoag.estimators import CoxRegressionCV as CoxRegressionCV
-    from hoag.estimators import GAMClassifierCV as GAMClassifierCV
-    from hoag.estimators import GammaRegressorCV as GammaRegressorCV
-    from hoag.estimators import GAMRegressorCV as GAMRegressorCV
-    from hoag.estimators import HuberRegressorCV as HuberRegressorCV
-    from hoag.estimators import KernelRidgeCV as KernelRidgeCV
-    from hoag.estimators import LinearSVCCV as LinearSVCCV
-    from hoag.estimators import LogisticRegressionCV as LogisticRegressionCV
-    from hoag.estimators import OrdinalLogisticCV as OrdinalLogisticCV
-    from hoag.estimators import PoissonRegressorCV as PoissonRegressorCV
-    from hoag.estimators import QuantileRegressorCV as QuantileRegressorCV
-    from hoag.estimators import RidgeClassifierCV as RidgeClassifierCV
-    from hoag.estimators import RidgeCV as RidgeCV
-    from hoag.estimators import TweedieRegressorCV as TweedieRegressorCV
-    from hoag.own.implicit import implicit as implicit
-    from hoag.own.plain import problem as problem
-    from hoag.own.scales import Scale as Scale
+    from hoag.autodiff._implicit import implicit as implicit
+    from hoag.autodiff._problem import problem as problem
+    from hoag.autodiff._scaling import Scale as Scale
+    from hoag.gam import GAMClassifierCV as GAMClassifierCV
+    from hoag.gam import GAMRegressorCV as GAMRegressorCV
+    from hoag.linear_model import CoxRegressionCV as CoxRegressionCV
+    from hoag.linear_model import GammaRegressorCV as GammaRegressorCV
+    from hoag.linear_model import HuberRegressorCV as HuberRegressorCV
+    from hoag.linear_model import KernelRidgeCV as KernelRidgeCV
+    from hoag.linear_model import LinearSVCCV as LinearSVCCV
+    from hoag.linear_model import LogisticRegressionCV as LogisticRegressionCV
+    from hoag.linear_model import OrdinalLogisticCV as OrdinalLogisticCV
+    from hoag.linear_model import PoissonRegressorCV as PoissonRegressorCV
+    from hoag.linear_model import QuantileRegressorCV as QuantileRegressorCV
+    from hoag.linear_model import RidgeClassifierCV as RidgeClassifierCV
+    from hoag.linear_model import RidgeCV as RidgeCV
+    from hoag.linear_model import TweedieRegressorCV as TweedieRegressorCV
     from hoag.testing import check_problem as check_problem
 
 __version__ = "0.2.0.dev0"
 
 # Everything is imported when it is first asked for, so that `hoag --help` answers at once.
 _MODULES = (
-    *("data", "datasets", "domains", "estimators", "gam", "glm", "inner", "linear", "models"),
+    *("data", "datasets", "domains", "gam", "glm", "inner", "linear", "linear_model", "models"),
     *("optimize", "penalties", "plot", "schedules", "testing", "track"),
 )
 # Not in __all__, for what they need may not be installed; or deprecated.
@@ -83,17 +83,17 @@ _HOMES = {
     "hoag._criteria.unrolled": "Unrolled",
     "hoag._data.memory": "MemoryPlan plan_memory",
     "hoag._data.partitions": "partitions",
-    "hoag.estimators": (
-        "CoxRegressionCV GAMClassifierCV GAMRegressorCV GammaRegressorCV HuberRegressorCV "
-        "KernelRidgeCV LinearSVCCV LogisticRegressionCV OrdinalLogisticCV "
-        "PoissonRegressorCV QuantileRegressorCV RidgeCV RidgeClassifierCV "
-        "TweedieRegressorCV"
+    "hoag.linear_model": (
+        "CoxRegressionCV GammaRegressorCV HuberRegressorCV KernelRidgeCV LinearSVCCV "
+        "LogisticRegressionCV OrdinalLogisticCV PoissonRegressorCV QuantileRegressorCV "
+        "RidgeCV RidgeClassifierCV TweedieRegressorCV"
     ),
+    "hoag.gam": "GAMClassifierCV GAMRegressorCV",
     "hoag._explain": "explain",
     "hoag._minimize": "minimize",
-    "hoag.own.implicit": "implicit",
-    "hoag.own.plain": "problem",
-    "hoag.own.scales": "Scale",
+    "hoag.autodiff._implicit": "implicit",
+    "hoag.autodiff._problem": "problem",
+    "hoag.autodiff._scaling": "Scale",
     "hoag.testing": "check_problem",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

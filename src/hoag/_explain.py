@@ -11,8 +11,8 @@ from hoag._core.errors import InvalidInput
 from hoag._core.result import Cost, Result
 from hoag._criteria.base import Explanation
 from hoag._criteria.select import about, counted, plan
-from hoag.estimators.additive import AdditiveModel
-from hoag.estimators.base import TunedEstimator
+from hoag.gam._model import AdditiveModel
+from hoag.linear_model._base import TunedEstimator
 
 
 def explain(

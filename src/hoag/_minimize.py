@@ -15,12 +15,12 @@ from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag._criteria.base import Criterion
 from hoag._criteria.select import plan
+from hoag.autodiff._derivatives import Derived
 from hoag.domains import adopt
 from hoag.optimize import Auto, Search
-from hoag.optimize.checkpoint import kept, told
-from hoag.optimize.fingerprint import of_problem
-from hoag.optimize.run import OnStep
-from hoag.own.derived import Derived
+from hoag.optimize._checkpoint import kept, told
+from hoag.optimize._fingerprint import of_problem
+from hoag.optimize._run import OnStep
 from hoag.problems import Problem
 
 

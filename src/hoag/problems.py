@@ -117,7 +117,7 @@ class Problem(ABC):
 
     # What one pass of its `Cost` is, for people.
     unit: str = "passes over the data"
-    # How x and λ look to the user (hoag.own.trees.Layout); None where they are flat arrays.
+    # How x and λ look to the user (hoag.autodiff._pytree.Layout); None where they are flat arrays.
     layout: Any = None
     # Of the arithmetic in which h and g are computed.
     roundoff: float = ROUNDOFF

@@ -29,8 +29,8 @@ from hoag._criteria.base import Criterion
 from hoag._glm.penalties import Penalty, QuadraticForm
 from hoag._glm.rows import Rows
 from hoag._linalg.symmetric import eigenvalues
-from hoag.optimize.journal import Journal
-from hoag.optimize.run import Run, Search
+from hoag.optimize._journal import Journal
+from hoag.optimize._run import Run, Search
 from hoag.problems import Problem, priced
 
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.

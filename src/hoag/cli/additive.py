@@ -15,9 +15,9 @@ from scipy.special import expit, softmax
 
 from hoag._core.words import nearest
 from hoag.cli.columns import CATEGORY, FLAG
-from hoag.gam.additive import Additive, Part
-from hoag.gam.bases import Basis, Levels, Line, Recipe, Spline, Surface, Times, _Last
-from hoag.gam.terms import Column, Term, linear, smooth
+from hoag.gam._bases import Basis, Levels, Line, Recipe, Spline, Surface, Times, _Last
+from hoag.gam._design import Additive, Part
+from hoag.gam._terms import Column, Term, linear, smooth
 
 if TYPE_CHECKING:
     from hoag.cli.held_out import Judge
@@ -101,7 +101,7 @@ def judged(tuned: Any, data: Data, judge: Judge, splits: list[Any]) -> None:
     """Show the judge rows that were held out, each fold's penalties chosen on its other rows."""
     from sklearn.base import clone
 
-    from hoag.estimators.judge import Predicted
+    from hoag.linear_model._judge import Predicted
 
     for train, test in splits:
         weights = None if data.weights is None else data.weights[train]

@@ -74,7 +74,7 @@ def _scorer(name: str) -> Any:
 
     if name != "concordance":
         return get_scorer(name)
-    from hoag.estimators import concordance
+    from hoag.linear_model import concordance
 
     return make_scorer(concordance)
 

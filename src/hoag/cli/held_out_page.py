@@ -43,7 +43,8 @@ def held_out_rows(page: Any, found: dict[str, Any], data: Any, tuned: Any, seen:
 
 
 def _classes(model: str, classes: list[Any], truth: Any, said: Any, weights: Any) -> list[Any]:
-    from hoag.plot import ConfusionDisplay, held_out
+    from hoag.plot import ConfusionDisplay
+    from hoag.plot import _held_out as held_out
 
     left, right = figure(4.2), figure(4.2)
     if model == "svc" and said.ndim == 1:
@@ -85,7 +86,8 @@ def _means(data: Any, tuned: Any, truth: Any, said: Any, weights: Any) -> list[A
 
 
 def _quantiles(quantile: float, truth: Any, said: Any, weights: Any) -> list[Any]:
-    from hoag.plot import BelowDisplay, held_out
+    from hoag.plot import BelowDisplay
+    from hoag.plot import _held_out as held_out
 
     left, right = figure(4.2), figure(4.2)
     BelowDisplay(truth, said, quantile, weights).plot(left)
@@ -111,7 +113,7 @@ def _survival(name: str, truth: Any, risk: Any, weights: Any) -> list[Any]:
 
 
 def _robust(truth: Any, said: Any) -> list[Any]:
-    from hoag.plot import held_out
+    from hoag.plot import _held_out as held_out
 
     left, right = figure(4.2), figure(4.2)
     held_out.residuals(left, truth, said, OUTSIDE)
@@ -124,7 +126,7 @@ def _robust(truth: Any, said: Any) -> list[Any]:
 
 
 def _numbers(truth: Any, said: Any) -> list[Any]:
-    from hoag.plot import held_out
+    from hoag.plot import _held_out as held_out
 
     left, right = figure(4.2), figure(4.2)
     held_out.residuals(left, truth, said)

@@ -16,7 +16,7 @@ from hoag.cli.families import FAMILIES, GAM, is_additive, linear, plain
 from hoag.cli.held_out_page import figure, held_out_rows
 from hoag.cli.saved import without_class
 from hoag.cli.summary import brief, rows, score, terms
-from hoag.plot.style import LOSSES, loss_name
+from hoag.plot._style import LOSSES, loss_name
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
@@ -98,7 +98,7 @@ def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) ->
 
     `here` is the path whose middle is the model, where it was measured.
     """
-    from hoag.estimators.path import standard_error
+    from hoag.linear_model._path import standard_error
 
     untuned = FAMILIES[found["model"]].untuned
     assert untuned is not None
@@ -133,7 +133,8 @@ def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) ->
 
 
 def _loss(page: Any, found: dict[str, Any], tuned: Any, path: Any) -> None:
-    from hoag.plot import CostDisplay, CriterionDisplay, held_out
+    from hoag.plot import CostDisplay, CriterionDisplay
+    from hoag.plot import _held_out as held_out
 
     pictures = []
     if path is not None:
@@ -190,8 +191,9 @@ def _terms(page: Any, found: dict[str, Any], tuned: Any) -> None:
 
 
 def _coefficients(page: Any, adds: str, tuned: Any, data: Any, path: Any) -> None:
-    from hoag.plot import CoefficientPathDisplay, held_out
-    from hoag.plot.coefficients import coefficient_names, deviations
+    from hoag.plot import CoefficientPathDisplay
+    from hoag.plot import _held_out as held_out
+    from hoag.plot._coefficients import coefficient_names, deviations
 
     names = coefficient_names(tuned)
     scaled = tuned.coef_ * deviations(data.X)

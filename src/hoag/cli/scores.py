@@ -71,7 +71,7 @@ def _of_numbers(
     model, judged, y = plain(notes["model"]), notes["judged"], truth[:, 0]
     if model == "cox":
         from hoag._core.errors import InvalidInput
-        from hoag.estimators import concordance
+        from hoag.linear_model import concordance
 
         try:
             return {"concordance": concordance(truth, predictions, strata=strata)}

@@ -16,7 +16,7 @@ from hoag.cli.columns import DATE
 from hoag.cli.families import is_additive, linear
 from hoag.cli.held_out import standard_error, tol_of
 from hoag.cli.words import spoken
-from hoag.plot.style import LOSSES, judged_by
+from hoag.plot._style import LOSSES, judged_by
 
 KINDS = {"number": ("number", "numbers"), "flag": ("flag", "flags"), "date": ("date", "dates"),
          "category": ("category", "categories"), "words": ("text", "texts")}  # fmt: skip

@@ -36,7 +36,7 @@ class Yardstick:
 def settings(model: str, tuned: Any) -> dict[str, Any]:
     """The numbers that a loss depends on, by name; for a model file, too."""
     from hoag.cli.families import linear, plain
-    from hoag.plot.style import judged_by
+    from hoag.plot._style import judged_by
 
     model, tuned = plain(model), linear(tuned)
     found: dict[str, Any] = {"criterion": judged_by(tuned)}
@@ -99,7 +99,7 @@ def _of_margins(classes: Any) -> Yardstick:
 
 def _of_numbers(criterion: str, y: Any) -> Yardstick:
     """Predictions, of several targets too, and the mean."""
-    from hoag.estimators.regression import outer_loss
+    from hoag.linear_model._regression import outer_loss
 
     loss, outputs = outer_loss(criterion, y), 1 if y.ndim == 1 else y.shape[1]
 
@@ -114,7 +114,7 @@ def _of_numbers(criterion: str, y: Any) -> Yardstick:
 
 def _of_means(power: float, what: str) -> Yardstick:
     """The deviance of means; in the units of y, whatever they are."""
-    from hoag.estimators.tweedie import TweedieRegressorCV
+    from hoag.linear_model._tweedie import TweedieRegressorCV
 
     family = TweedieRegressorCV(power=power)._family(1.0)
 

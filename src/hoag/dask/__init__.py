@@ -16,7 +16,7 @@ try:
 except ImportError:
     raise ImportError("hoag.dask needs dask and distributed: pip install 'hoag[dask]'.") from None
 
-from hoag.dask.cluster import ClusterLost
-from hoag.dask.engine import engine
+from hoag.dask._cluster import ClusterLost
+from hoag.dask._engine import engine
 
 __all__ = ["ClusterLost", "engine"]

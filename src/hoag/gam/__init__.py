@@ -10,7 +10,17 @@
 ['s(x0)', 'x1']
 """
 
-from hoag.gam.formula import from_formula
-from hoag.gam.terms import Term, category, linear, smooth, tensor
+from hoag.gam._estimators import GAMClassifierCV, GAMRegressorCV
+from hoag.gam._formula import from_formula
+from hoag.gam._terms import Term, category, linear, smooth, tensor
 
-__all__ = ["Term", "category", "from_formula", "linear", "smooth", "tensor"]
+__all__ = [
+    "GAMClassifierCV",
+    "GAMRegressorCV",
+    "Term",
+    "category",
+    "from_formula",
+    "linear",
+    "smooth",
+    "tensor",
+]

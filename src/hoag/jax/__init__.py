@@ -26,6 +26,6 @@ try:
 except ImportError:
     raise ImportError("hoag.jax needs JAX: pip install 'hoag[jax]'.") from None
 
-from hoag.jax.problem import problem
+from hoag.jax._problem import problem
 
 __all__ = ["problem"]

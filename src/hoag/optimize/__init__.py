@@ -9,13 +9,13 @@
 0.00
 """
 
-from hoag.optimize.asks import Evaluate, Note
-from hoag.optimize.auto import Auto
-from hoag.optimize.blackbox import TPE, Bayes, Grid, Random
-from hoag.optimize.growing import Growing
-from hoag.optimize.hoag import Adaptive, Constant, Hoag
-from hoag.optimize.journal import Journal
-from hoag.optimize.run import Run, Search
+from hoag.optimize._asks import Evaluate, Note
+from hoag.optimize._auto import Auto
+from hoag.optimize._blackbox import TPE, Bayes, Grid, Random
+from hoag.optimize._growing import Growing
+from hoag.optimize._hoag import Adaptive, Constant, Hoag
+from hoag.optimize._journal import Journal
+from hoag.optimize._run import Run, Search
 
 __all__ = [
     "TPE",

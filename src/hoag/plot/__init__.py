@@ -37,19 +37,19 @@ The terms of an additive model are a picture of their own, `model.plot_terms()`:
 'λ = log α'
 """
 
-from hoag.plot.below import BelowDisplay
-from hoag.plot.coefficients import CoefficientPathDisplay
-from hoag.plot.confusion import ConfusionDisplay
-from hoag.plot.contour import ContourDisplay
-from hoag.plot.cost import CostDisplay
-from hoag.plot.criterion import CriterionDisplay
-from hoag.plot.deviance import DevianceResidualsDisplay
-from hoag.plot.penalties import PenaltiesDisplay
-from hoag.plot.steps import StepsDisplay
-from hoag.plot.survival import SurvivalDisplay
-from hoag.plot.tenths import TenthsDisplay
-from hoag.plot.terms import TermsDisplay
-from hoag.plot.tuning import TuningDisplay
+from hoag.plot._below import BelowDisplay
+from hoag.plot._coefficients import CoefficientPathDisplay
+from hoag.plot._confusion import ConfusionDisplay
+from hoag.plot._contour import ContourDisplay
+from hoag.plot._cost import CostDisplay
+from hoag.plot._criterion import CriterionDisplay
+from hoag.plot._deviance import DevianceResidualsDisplay
+from hoag.plot._penalties import PenaltiesDisplay
+from hoag.plot._steps import StepsDisplay
+from hoag.plot._survival import SurvivalDisplay
+from hoag.plot._tenths import TenthsDisplay
+from hoag.plot._terms import TermsDisplay
+from hoag.plot._tuning import TuningDisplay
 
 __all__ = [
     "BelowDisplay",

@@ -27,6 +27,6 @@ try:
 except ImportError:
     raise ImportError("hoag.torch needs PyTorch: pip install 'hoag[torch]'.") from None
 
-from hoag.torch.problem import problem
+from hoag.torch._problem import problem
 
 __all__ = ["problem"]

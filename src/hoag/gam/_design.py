@@ -1,0 +1,143 @@
+"""The design matrix of an additive model, its penalties, and which columns are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag.gam._bases import Basis, Line
+from hoag.gam._columns import Table
+from hoag.gam._terms import Term
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A basis, the term it is of, and where its coefficients and its λ are."""
+
+    term: Term
+    basis: Basis
+    columns: slice
+    penalties: slice
+
+    @property
+    def label(self) -> str:
+        return self.basis.label
+
+    @property
+    def is_levels(self) -> bool:
+        return self.basis.kind == "levels"
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """B = [B₁, B₂, …] and the means of its columns over the rows that were fitted.
+
+    A fit with B is η = b + Bβ. What is shown of it is η = intercept_ + Σⱼ rowsⱼ coef_ⱼ, where
+
+        curves   rows B − their mean, so that f has mean 0 over the rows that were fitted
+        lines    rows x − its mean, with a slope for each unit of x as it was given
+        levels   rows B, with coefficients whose mean over the categories is 0
+    """
+
+    parts: tuple[Part, ...]
+    means: Array = field(default_factory=lambda: np.zeros(0))
+
+    @staticmethod
+    def of(table: Table, terms: Sequence[Term]) -> Additive:
+        """The terms, as these columns show them."""
+        parts: list[Part] = []
+        seen: set[str] = set()
+        first = number = 0
+        for term in terms:
+            if not isinstance(term, Term):
+                raise InvalidInput(
+                    f"{term!r} is no term: use smooth(), tensor(), linear() or category() of "
+                    "hoag.gam, or one formula for all."
+                )
+            for basis in term.fitted(table.named(term), table.values(term)):
+                if basis.label in seen:
+                    if basis.kind == "levels":
+                        continue  # those of a curve by category, which were asked for, too
+                    raise InvalidInput(f"The term {basis.label} is there twice: leave one out.")
+                seen.add(basis.label)
+                columns = slice(first, first := first + basis.size)
+                own = slice(number, number := number + len(basis.forms))
+                parts.append(Part(term, basis, columns, own))
+        if not number:
+            raise InvalidInput(
+                "No term has a penalty, so there is nothing to tune: add a smooth() or category()."
+            )
+        return Additive(tuple(parts))
+
+    @property
+    def labels(self) -> list[str]:
+        return [part.label for part in self.parts]
+
+    @property
+    def size(self) -> int:
+        return int(self.parts[-1].columns.stop)
+
+    def design(self, table: Table) -> Any:
+        """B for some rows, CSR."""
+        made = [part.basis.design(table.values(part.term)) for part in self.parts]
+        return sparse.csr_matrix(sparse.hstack(made, format="csr"))
+
+    @property
+    def units(self) -> Array:
+        """What a unit of each column of B is in the data: the spread of a line's column, else 1."""
+        found = np.ones(self.size)
+        for part in self.parts:
+            if isinstance(part.basis, Line):
+                found[part.columns] = part.basis.spread
+        return found
+
+    @property
+    def centres(self) -> Array:
+        """The row of B at which every f is 0, but for levels, whose coefficients see to that."""
+        found = self.means.copy()
+        for part in self.parts:
+            if part.is_levels:
+                found[part.columns] = 0.0
+        return found
+
+    def rows(self, part: Part, B: Any) -> Array:
+        """Those of a part's columns as its coefficients are shown; dense."""
+        own = B.toarray() if sparse.issparse(B) else np.asarray(B)
+        return np.asarray((own - self.centres[part.columns]) * self.units[part.columns])
+
+    @property
+    def shown(self) -> Array:
+        """J with (coef_, intercept_) = J(β, b), (size + 1, size + 1)."""
+        J = np.diag(np.append(1.0 / self.units, 1.0))
+        J[-1, :-1] = self.centres
+        for part in self.parts:
+            if part.is_levels:
+                J[part.columns, part.columns] -= 1.0 / part.basis.size
+                J[-1, part.columns] = 1.0 / part.basis.size
+        return J
+
+    def covariance(self, raw: Array, spreads: Array, outputs: int) -> Array:
+        """Of (coef_, intercept_), for each output, from that of (β, b).
+
+            J raw Jᵀ + Σ τ²/L eeᵀ,   e = 1 for the intercept, −1 for the L levels of a category
+
+        Levels are drawn about a mean of their own, which L of them show to τ²/L only, τ² their
+        variance (`spreads`, for each penalty): the intercept is this mean, and what it is off by
+        is in the levels, too, with the other sign, so that no fitted row is the less certain.
+        """
+        each = np.eye(outputs)
+        J = np.kron(self.shown, each)
+        found = J @ raw @ J.T
+        for part in self.parts:
+            if part.is_levels:
+                e = np.zeros(self.size + 1)
+                e[part.columns], e[-1] = -1.0, 1.0
+                share = spreads[part.penalties.start] / part.basis.size
+                found += share * np.kron(np.outer(e, e), each)
+        return np.asarray(found)

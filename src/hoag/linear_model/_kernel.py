@@ -1,0 +1,322 @@
+"""KernelRidgeCV."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+from threadpoolctl import threadpool_limits
+
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag._core.result import Cost, Result
+from hoag._criteria.base import REFIT_TOL
+from hoag._glm.basis import FEW
+from hoag._glm.kernel_ridge import KernelRidgeProblem
+from hoag._glm.rows import ArrayRows
+from hoag.linear_model._base import TunedEstimator, with_features
+from hoag.linear_model._callbacks import with_callbacks
+from hoag.linear_model._columns import near_zero
+from hoag.linear_model._compatible import KERNEL
+from hoag.linear_model._linear import alpha_grid
+from hoag.linear_model._rating import Regressor
+from hoag.linear_model._regression import check_criterion, outer_loss, regression_units
+from hoag.linear_model._task import Grid, Task, warn_refit
+from hoag.linear_model._units import WEIGHT, Units, units
+
+# "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
+# mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below
+# the first width and nearly the identity above the second; a ridge of the trace times e^−20 is
+# none, and of the trace times e² leaves nothing of the fit.
+WIDTHS = (-12.0, 6.0)
+RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
+# Where to start: γ = 1/(mean squared distance), and a ridge well below the trace.
+START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
+
+
+class KernelRidgeCV(Regressor, TunedEstimator):
+    """Kernel ridge regression whose RBF widths and ridge minimise the cross-validated error.
+
+        (K + α S⁻¹) c = y − b,   K = exp(−Σⱼ γⱼ(aⱼ − bⱼ)²),   λ = (log γ, log α)
+
+    The intercept b is the weighted mean of y over the training rows.
+
+    >>> from hoag import KernelRidgeCV
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelRidgeCV(cv=3).fit(scale(X), y)
+    >>> print(f"log γ = {model.lam_[0]:.1f}, log α = {model.lam_[1]:.1f}")
+    log γ = -3.6, log α = -0.0
+
+    Parameters
+    ----------
+    alpha, gamma : float, array of float or None
+        None is tuned; a number is kept as it is, as in scikit-learn's KernelRidge; of several only
+        the range counts, and becomes the bounds.
+    widths : {"shared", "per-feature"}
+        One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
+    cv : None (5-fold), int, splitter or iterable
+    fit_intercept : bool
+        False is scikit-learn's KernelRidge, b = 0: for a y whose mean is small beside its spread.
+    criterion : {"squared_error", "huber"}
+    bounds : "auto", pair (lower, upper) or hoag.Box
+        Of λ = (log γ, …, log α).
+    kernel : "rbf"
+        Others are not tuned here, and get a sentence that says what to use.
+    degree, coef0, kernel_params : of other kernels; ignored, as scikit-learn does with this one
+    scoring, select, rule, search, tol, max_iter, time_budget, refit, n_jobs, certificate,
+    random_state, verbose, callback, checkpoint : as in LogisticRegressionCV; rules move
+        the ridge alone
+
+    Attributes
+    ----------
+    dual_coef_, X_fit_ : as in scikit-learn's KernelRidge
+    intercept_ : float
+    alpha_, gamma_ : float; gamma_ is an array (n_features,) for "per-feature"
+    lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
+    """
+
+    _accepted = KERNEL
+
+    dual_coef_: Array
+    X_fit_: Any
+    intercept_: float
+    alpha_: float
+    gamma_: Any
+    scores_: dict[str, Array]
+
+    _called = "gamma and alpha"
+
+    def __init__(
+        self,
+        alpha: Any = None,
+        *,
+        widths: Literal["shared", "per-feature"] = "shared",
+        cv: Any = None,
+        fit_intercept: bool = True,
+        criterion: Literal["squared_error", "huber"] = "squared_error",
+        scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
+        search: Any = None,
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        time_budget: float | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+        checkpoint: Any = None,
+        kernel: Literal["rbf"] = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.widths = widths
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.criterion = criterion
+        self.scoring = scoring
+        self.select = select
+        self.rule = rule
+        self.search = search
+        self.bounds = bounds
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_budget = time_budget
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.certificate = certificate
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
+        return self._tune(X, y, sample_weight, params)
+
+    def _threads(self, splits: Any) -> AbstractContextManager[Any]:
+        # Factors of so few rows are too small for several threads, which wait for each other.
+        small = all(len(train) <= FEW for train, _ in splits)
+        return threadpool_limits(1, "blas") if small else nullcontext()
+
+    def _named(self, lam: Array) -> dict[str, Any]:
+        with np.errstate(over="ignore"):
+            gamma, alpha = np.exp(lam[:-1]), float(np.exp(lam[-1]))
+        return {"gamma_": float(gamma[0]) if self.widths == "shared" else gamma, "alpha_": alpha}
+
+    def _lam_names(self) -> list[str]:
+        """Of the widths, and of the ridge."""
+        features = vars(self).get("feature_names_in_", [f"x{j}" for j in range(self.lam_.size - 1)])
+        one = self.lam_.size == 2
+        return [*(["width"] if one else [f"width of {name}" for name in features]), "ridge"]
+
+    def _lam_of_features(self) -> Array:
+        return np.asarray(self.lam_[:-1])
+
+    def _grids(self) -> list[Grid]:
+        widths, ridge = slice(None, -1), slice(-1, None)
+        return alpha_grid("gamma", self.gamma, widths) + alpha_grid("alpha", self.alpha, ridge)
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
+        X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise InvalidInput(
+                f"y has {y.shape[1]} columns: for several targets, each with widths and ridge of "
+                "its own, use sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV())."
+            )
+        y = column_or_1d(y, warn=True)
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
+        check_criterion(self.criterion)
+        if np.sum(weights > 0) < 2:
+            raise InvalidInput("Only one sample has a positive weight; two are needed.")
+        _check_memory(splits)
+        self.X_fit_ = X
+        u = units(X, weights, centre=True)
+        y, u = regression_units(y, u, centre=bool(self.fit_intercept))
+        outer = outer_loss(self.criterion, y)
+        assert isinstance(u.rows, ArrayRows)
+        n, A = len(y), u.rows.A * u.rows.scale
+        shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
+
+        def level(train: Any) -> float:
+            s = u.weights[train]
+            return float(s @ y[train] / (s.sum() or 1.0)) if self.fit_intercept else 0.0
+
+        def problem(train: Any, test: Any) -> KernelRidgeProblem:
+            s, b = u.weights, level(train)
+            rows = (A[train], y[train] - b, A[test], y[test] - b)
+            weights = (s[train], s[test], float(n) ** 2)
+            return KernelRidgeProblem(*rows, *weights, self.widths, outer, shift)
+
+        problems = [problem(train, test) for train, test in splits]
+        judged = np.array([p.test_weights.sum() for p in problems])
+        if not np.any(judged):
+            raise InvalidInput("No held-out row of cv has a positive weight.")
+        criterion = self._plan(problems)
+        widths = problems[0].lam0.size - 1
+        # With a width for each feature every squared difference is a share of the whole.
+        many = np.log(widths) if widths > 1 else 0.0
+        corners = ((WIDTHS[0], RIDGES[0]), (WIDTHS[1] + many, RIDGES[1]), START)
+        lower, upper, start = (
+            np.append(np.full(widths, width + shift[0]), ridge + shift[1])
+            for width, ridge in corners
+        )
+        box, start = self._box(Box(lower, upper), start)
+
+        def models(x: Any) -> list[dict[str, Any]]:
+            return [
+                self._attributes(u, n, train, p, part, level(train))
+                for (train, _), p, part in zip(splits, problems, x, strict=True)
+            ]
+
+        def refit(result: Result) -> tuple[dict[str, Any], Cost]:
+            rows = np.flatnonzero(u.weights > 0)
+            whole = problem(rows, rows[:1])
+            solve, cost = criterion.refit(whole, result.evaluation, REFIT_TOL)
+            warn_refit(solve)
+            return self._attributes(u, n, rows, whole, solve.x, level(rows)), cost
+
+        per_row = u.y_scale**2 / float(judged.sum())
+        stronger = np.append(np.zeros(widths), 1.0)  # the ridge; a width is no penalty
+        return Task(criterion, box, start, per_row, models, refit, judged, stronger)
+
+    def _attributes(
+        self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array, level: float
+    ) -> dict[str, Any]:
+        dual = np.zeros(n)
+        np.add.at(dual, np.arange(n)[rows], u.y_scale * problem.dual_coef(x))
+        return {"dual_coef_": dual, "intercept_": float(u.y_mean + u.y_scale * level)}
+
+    def predict(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X, rows = self._validate(X, reset=False), self.X_fit_
+        lens = near_zero(rows)  # far from the origin the distances of rows are lost in their sizes
+        X, rows = lens.of(X), lens.of(rows)
+        if self.widths == "shared":
+            K = rbf_kernel(X, rows, gamma=self.gamma_)
+        else:
+            root = np.sqrt(self.gamma_)
+            K = rbf_kernel(X * root, rows * root, gamma=1.0)
+        return np.asarray(K @ self.dual_coef_ + self.intercept_)
+
+    def to_sklearn(self) -> Any:
+        """The fitted model as a plain sklearn KernelRidge; behind a scaler for many widths.
+
+        With an intercept it is inside a TransformedTargetRegressor that adds it.
+        """
+        from sklearn.compose import TransformedTargetRegressor
+        from sklearn.kernel_ridge import KernelRidge
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        check_is_fitted(self)
+
+        def lifted(model: Any) -> Any:
+            if not self.fit_intercept:
+                return model
+            whole = TransformedTargetRegressor(model, transformer=StandardScaler(with_std=False))
+            whole.regressor_, whole._training_dim = model, 1
+            whole.transformer_ = clone(whole.transformer).fit([[self.intercept_]])
+            return whole
+
+        shared = self.widths == "shared"
+        gamma = self.gamma_ if shared else 1.0
+        model = KernelRidge(alpha=self.alpha_, kernel="rbf", gamma=gamma)
+        model.dual_coef_ = self.dual_coef_.copy()
+        model.X_fit_ = self.X_fit_ if shared else self.X_fit_ * np.sqrt(self.gamma_)
+        if shared:
+            return lifted(with_features(model, self))
+        model.n_features_in_ = self.n_features_in_
+        scaler = StandardScaler(with_mean=False)
+        scaler.scale_, scaler.var_ = 1 / np.sqrt(self.gamma_), 1 / self.gamma_
+        scaler.mean_, scaler.n_samples_seen_ = np.zeros_like(self.gamma_), len(self.dual_coef_)
+        return lifted(make_pipeline(with_features(scaler, self), model))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.widths == "shared"
+        return tags
+
+
+def _check_memory(splits: Any) -> None:
+    """Each fold holds its distances, kernel and factor, (training rows)² numbers each."""
+    wanted = sum(8 * len(train) * (3 * len(train) + 2 * len(test)) for train, test in splits)
+    there = _memory()
+    if wanted > there:
+        rows = len(splits[0][0]) + len(splits[0][1])
+        fits = int(rows * np.sqrt(0.5 * there / wanted))
+        raise InvalidInput(
+            f"The kernels of {len(splits)} folds of {rows} rows take {wanted / 1e9:.2g} GB, and "
+            f"this machine has {there / 1e9:.2g}. Fit on some {fits} of the rows, or use RidgeCV "
+            "behind sklearn.kernel_approximation.Nystroem."
+        )
+
+
+def _memory() -> float:
+    """The machine's, in bytes; infinite where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return np.inf

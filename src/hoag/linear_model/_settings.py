@@ -1,0 +1,81 @@
+"""The settings that linear estimators share, for those that have little of their own to add."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hoag._core.domain import Box
+from hoag._core.errors import InvalidInput
+from hoag._data.engine import Engine
+from hoag._glm.groups import NAMES
+from hoag.linear_model._column import PartitionedColumn
+from hoag.linear_model._linear import LinearEstimator, alpha_grid
+from hoag.linear_model._task import Grid
+
+
+class WithSettings(LinearEstimator):
+    """A linear model with one penalty for all slopes, each feature, or groups of features."""
+
+    # Words for `penalties`; a subclass of several outputs has more of them.
+    _sharing: tuple[str, ...] = ("shared", "per-feature", "per-coefficient")
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
+        shrink: float | Literal["auto"] | None = None,
+        standardize: bool = False,
+        cv: Any = None,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        select: Literal["criterion", "scoring"] = "criterion",
+        rule: Literal["best", "1se"] = "best",
+        search: Any = None,
+        starts: int | Literal["auto"] = "auto",
+        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        time_budget: float | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self._keep(locals())
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """The parameters that __init__ was called with, each under its own name."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
+        if column.nothing.ndim > 1:
+            raise InvalidInput("y has several columns: give one number or label for each row.")
+        super()._know_partitions(engine, column)
+
+    def _penalties(self) -> Any:
+        words = self.penalties
+        if isinstance(words, str) and words in NAMES and words not in self._sharing:
+            raise InvalidInput(
+                f"penalties={words!r}: use {', '.join(map(repr, self._sharing))}, an array of "
+                "group numbers, or a dict from columns to labels."
+            )
+        if isinstance(words, str) and words == "per-coefficient":
+            return words if "per-class" in self._sharing else "per-feature"  # of one output
+        return super()._penalties()
+
+    def _grids(self) -> list[Grid]:
+        if self.alphas is not None and np.ndim(self.alphas) == 0:
+            raise InvalidInput(
+                f"alphas={self.alphas!r}: give several values, of which the range counts, or leave "
+                "it out; for one α there is nothing to tune."
+            )
+        return alpha_grid("alphas", self.alphas)

@@ -1,0 +1,218 @@
+"""Many penalties, and which of them do anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hoag._core.errors import InvalidInput
+from hoag._core.numeric import Array
+from hoag.plot import _style as style
+
+# How penalties on a plateau are marked.
+MARKS = {"switched off": "X", "free": "o"}
+
+
+class PenaltiesDisplay:
+    """λ by name, the strongest first; by feature and class where each pair has one; or an image.
+
+    Bars end at λ; a line through the end is where f stays within tol. Of more than `most` the
+    strongest and the weakest are shown. Penalties on a plateau, "switched off" or "free", are
+    marked.
+
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import PenaltiesDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(penalties="per-feature", cv=5).fit(X, y)
+    >>> display = PenaltiesDisplay.from_estimator(model)
+    >>> len(display.ax_.get_yticklabels())
+    10
+
+    Parameters
+    ----------
+    lam : array (s,)
+    names : list of str
+    interval : array (s, 2) or None
+    plateaus : array of str (s,) or None
+    columns : list of str or None
+        The classes or targets, where each feature has a penalty for each of them: names are then
+        those of the features, and `lam` is laid out feature by feature.
+    image_shape : (height, width) or None
+        Where the features are the pixels of an image.
+    most : int
+    label : str
+        What is drawn.
+
+    Attributes
+    ----------
+    figure_, ax_ : after `plot`
+    """
+
+    def __init__(
+        self,
+        lam: Array,
+        names: list[str],
+        *,
+        interval: Array | None = None,
+        plateaus: Any = None,
+        columns: list[str] | None = None,
+        image_shape: tuple[int, int] | None = None,
+        most: int = 20,
+        label: str = "λ",
+    ) -> None:
+        self.lam, self.names, self.interval = np.asarray(lam), names, interval
+        self.plateaus = np.full(self.lam.size, "") if plateaus is None else np.asarray(plateaus)
+        self.columns, self.image_shape, self.most, self.label = columns, image_shape, most, label
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        ax: Any = None,
+        image_shape: tuple[int, int] | None = None,
+        most: int = 20,
+    ) -> PenaltiesDisplay:
+        """Draw the penalties, or the widths, of a fitted estimator; X and y are not needed."""
+        estimator = style.checked(estimator)
+        names, lam = style.lam_names(estimator), estimator._lam_of_features()
+        widths, columns = style.has_widths(estimator), None
+        if np.ndim(estimator.alpha_) == 2:  # one for each coefficient
+            names = style.feature_names(estimator)
+            outputs = range(lam.size // len(names))
+            columns = [str(one) for one in vars(estimator).get("classes_", outputs)]
+            columns = None if lam.size == len(names) else columns
+        elif widths:
+            names = style.feature_names(estimator) if lam.size > 1 else ["all features"]
+        if image_shape is not None:
+            _check_image(estimator, lam, image_shape)
+        display = cls(
+            lam,
+            names[: lam.size],
+            interval=estimator.lam_interval_[: lam.size],
+            plateaus=vars(estimator).get("plateaus_"),
+            columns=columns,
+            image_shape=image_shape,
+            most=most,
+            label="log γ" if widths else "λ = log α",
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Any = None) -> PenaltiesDisplay:
+        rows = min(len(self.names), self.most) if self.image_shape is None else 14
+        self.ax_ = ax = style.axes(ax, (style.SIZE[0], max(2.4, 0.21 * rows + 1.1)))
+        self.figure_ = ax.figure
+        if self.image_shape is not None:
+            self._image()
+        elif self.columns is not None:
+            self._heat_map(self.columns)
+        else:
+            self._bars()
+        return self
+
+    def _bars(self) -> None:
+        ax, lam = self.ax_, self.lam
+        order = _ends(np.argsort(-lam, kind="stable"), self.most)
+        at = np.arange(order.size, dtype=float)
+        left_out = lam.size - order.size
+        if left_out:
+            at[order.size // 2 :] += 1
+            ax.text(0.02, at[order.size // 2] - 1, f"… {left_out} between them",
+                    va="center", fontsize="small", transform=ax.get_yaxis_transform())  # fmt: skip
+        low, high = float(lam[order].min()), float(lam[order].max())
+        start = low - (0.08 * (high - low) or 1.0)
+        ax.barh(at, lam[order] - start, left=start, height=0.62, color=style.PATH, alpha=0.45)
+        if self.interval is not None:
+            for place, (least, most) in zip(at, self.interval[order], strict=True):
+                ax.plot((max(least, start), most), (place, place), "-", color=style.INK, lw=1)
+        plain = self.plateaus[order] == ""
+        ax.plot(lam[order][plain], at[plain], "o", color=style.PATH, ms=4)
+        self._mark(lam[order], at, self.plateaus[order], 6.0)
+        ax.set_yticks(at, [style.short(self.names[j]) for j in order], fontsize="small")
+        ax.set_ylim(at[-1] + 0.6, -0.6)
+        most = high if self.interval is None else np.nanmax([high, *self.interval[order, 1]])
+        ax.set_xlim(start, most + 0.05 * (most - start))
+        style.numbers(ax.xaxis)
+        ax.set_xlabel(f"{self.label} (within tol along the line)" if self.interval is not None
+                      else self.label)  # fmt: skip
+        self._legend(34.0)
+
+    def _heat_map(self, columns: list[str]) -> None:
+        ax, lam = self.ax_, self.lam.reshape(len(self.names), -1)
+        order = _ends(np.argsort(-lam.mean(axis=1), kind="stable"), self.most)
+        picture = ax.imshow(lam[order], aspect="auto", interpolation="nearest")
+        ax.figure.colorbar(picture, ax=ax, label=self.label)
+        words = self.plateaus.reshape(lam.shape)[order]
+        rows, across = np.indices(words.shape)
+        self._mark(across.ravel(), rows.ravel(), words.ravel(), 3.5)
+        ax.set_yticks(range(order.size), [style.short(self.names[j]) for j in order],
+                      fontsize="small")  # fmt: skip
+        ax.set_xticks(range(len(columns)), [style.short(one, 10) for one in columns],
+                      fontsize="small")  # fmt: skip
+        if len(order) < len(self.names):
+            half = len(order) // 2
+            ax.axhline(half - 0.5, color="white", lw=3)
+            ax.set_ylabel(f"the {half} strongest and the {half} weakest of {len(self.names)}")
+        self._legend(24.0)
+
+    def _image(self) -> None:
+        assert self.image_shape is not None
+        ax, shape, pixels = self.ax_, self.image_shape, int(np.prod(self.image_shape))
+
+        def images(values: Any) -> Any:
+            return values.reshape(pixels, -1).T.reshape(-1, *shape)
+
+        picture = ax.imshow(_tiled(images(self.lam), np.nan), interpolation="nearest")
+        ax.figure.colorbar(picture, ax=ax, label=self.label)
+        ax.set(xticks=[], yticks=[])
+        tiles = _tiled(images(self.plateaus), "")
+        y, x = np.indices(tiles.shape)
+        self._mark(x.ravel(), y.ravel(), tiles.ravel(), min(6.0, 120 / len(tiles)))
+        self._legend(8.0)
+
+    def _mark(self, x: Array, y: Array, words: Any, size: float) -> None:
+        for word, marker in MARKS.items():
+            which = words == word
+            if np.any(which):
+                face = style.BEST if word == "switched off" else "white"
+                ax, many = self.ax_, int(np.sum(self.plateaus == word))
+                ax.plot(x[which], y[which], marker, color=face, mec=style.INK, mew=size / 8,
+                        ms=size, label=f"{word} ({many})", ls="none", zorder=4)  # fmt: skip
+
+    def _legend(self, below: float) -> None:
+        """Under the axes, with marks of one size however small they are drawn."""
+        if self.ax_.get_legend_handles_labels()[0]:
+            told = style.legend(self.ax_, columns=2, below=below)
+            for mark in told.legend_handles:
+                mark.set(markersize=6, markeredgewidth=0.8)
+
+
+def _ends(order: Any, most: int) -> Any:
+    """The first and the last, where there are more."""
+    if order.size <= most:
+        return order
+    return np.concatenate([order[: most // 2], order[-(most // 2) :]])
+
+
+def _tiled(images: Any, blank: Any) -> Any:
+    """Images side by side, in about as many rows as columns, with a blank line between them."""
+    columns = int(np.ceil(np.sqrt(len(images))))
+    missing = np.full((-len(images) % columns, *images.shape[1:]), blank)
+    tiles = np.concatenate([images, missing])
+    tiles = np.pad(tiles, ((0, 0), (0, 1), (0, 1)), constant_values=blank)
+    rows = [np.hstack(list(tiles[k : k + columns])) for k in range(0, len(tiles), columns)]
+    return np.vstack(rows)[:-1, :-1]
+
+
+def _check_image(estimator: Any, lam: Array, shape: tuple[int, int]) -> None:
+    pixels = int(np.prod(shape))
+    if lam.size % pixels or estimator.n_features_in_ != pixels:
+        raise InvalidInput(
+            f"image_shape={shape} has {pixels} pixels; the model has {estimator.n_features_in_} "
+            f"features and {lam.size} hyperparameters. It needs one for each feature or each "
+            "coefficient."
+        )

@@ -1,0 +1,114 @@
+"""The overview: three pictures of one search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hoag._core.errors import InvalidInput
+from hoag.linear_model._path import Path
+from hoag.plot import _style as style
+from hoag.plot._coefficients import CoefficientPathDisplay
+from hoag.plot._contour import ContourDisplay
+from hoag.plot._cost import CostDisplay
+from hoag.plot._criterion import CriterionDisplay
+from hoag.plot._penalties import PenaltiesDisplay
+from hoag.plot._steps import StepsDisplay
+
+
+class TuningDisplay:
+    """How λ was found: what f is like, what λ does to the model, and what it cost.
+
+    First the penalties: f over one, contours of two, all of many by name or as an image. Then,
+    where the data are given, the coefficients over one penalty, or f where all are moved together;
+    else the steps. Last the loss by cost. In a new figure the coefficients are under f.
+
+    >>> from hoag import RidgeCV
+    >>> from hoag.plot import TuningDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV(cv=5).fit(X, y)
+    >>> display = TuningDisplay.from_estimator(model, X, y)
+    >>> [type(one).__name__ for one in display.displays_]
+    ['CriterionDisplay', 'CoefficientPathDisplay', 'CostDisplay']
+
+    Parameters
+    ----------
+    displays : three Displays of this module, or more
+
+    Attributes
+    ----------
+    figure_, axes_ : the figure and its axes, after `plot`
+    displays_ : as given
+    """
+
+    axes_: Any
+    figure_: Any
+
+    def __init__(self, displays: list[Any]) -> None:
+        self.displays_ = displays
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        path: Path | None = None,
+        image_shape: tuple[int, int] | None = None,
+        axes: Any = None,
+        grid: int = 15,
+        around: float = 4.0,
+        points: int = 25,
+        **params: Any,
+    ) -> TuningDisplay:
+        """Draw the search of a fitted estimator of this library.
+
+        X, y            measure f on a path of `points` λ (hoag.linear_model.Path), and for two
+                        hyperparameters on a grid × grid
+        path            what was measured before, in place of X and y
+        image_shape     (height, width), when the features are the pixels of an image
+        axes            three matplotlib axes to draw on
+        params          sample_weight and groups, as they were given to fit
+        """
+        estimator = style.checked(estimator)
+        axes = _three(axes, estimator.lam_.size == 1)
+        if path is None and X is not None:
+            path = estimator.path(X, y, around=around, points=points, **params)
+        first, second, last = axes
+        shown: Any
+        if image_shape is not None or estimator.lam_.size > 2:
+            shown = PenaltiesDisplay.from_estimator(estimator, ax=first, image_shape=image_shape)
+        elif estimator.lam_.size == 2:
+            shown = ContourDisplay.from_estimator(estimator, X, y, ax=first, grid=grid, **params)
+        else:
+            shown = CriterionDisplay.from_estimator(estimator, path=path, ax=first)
+        displays = [shown]
+        if path is None:
+            displays.append(StepsDisplay.from_estimator(estimator, ax=second))
+        elif estimator.lam_.size == 1:
+            under = CoefficientPathDisplay.from_estimator(estimator, X, path=path, ax=second)
+            displays.append(under)
+        else:
+            displays.append(CriterionDisplay.from_estimator(estimator, path=path, ax=second))
+        displays.append(CostDisplay.from_estimator(estimator, ax=last))
+        made = cls(displays)
+        made.axes_, made.figure_ = axes, axes[0].figure
+        return made
+
+
+def _three(axes: Any, stacked: bool) -> Any:
+    if axes is None:
+        plt = style.pyplot()
+        if stacked:
+            figure = plt.figure(figsize=(11, 7), layout="constrained")
+            named = figure.subplot_mosaic("fc;xc", width_ratios=(1.5, 1))
+            axes = [named[key] for key in "fxc"]
+        else:
+            axes = plt.subplots(1, 3, figsize=(14.5, 4.4), layout="constrained")[1]
+    axes = np.ravel(axes)
+    if axes.size != 3:
+        raise InvalidInput(f"The overview is drawn on three axes; {axes.size} were given.")
+    return axes
