@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     from hoag import track as track
     from hoag._core.domain import Box as Box
     from hoag._core.domain import Domain as Domain
+    from hoag._core.errors import CheckpointMismatchError as CheckpointMismatchError
+    from hoag._core.errors import ClusterLostError as ClusterLostError
+    from hoag._core.errors import HoagError as HoagError
     from hoag._core.errors import InnerProblemError as InnerProblemError
+    from hoag._core.errors import InvalidDataError as InvalidDataError
     from hoag._core.errors import InvalidInput as InvalidInput
+    from hoag._core.errors import InvalidParameterError as InvalidParameterError
+    from hoag._core.errors import NotSupportedError as NotSupportedError
+    from hoag._core.errors import SingularProblemError as SingularProblemError
     from hoag._core.result import Ask as Ask
     from hoag._core.result import Cost as Cost
     from hoag._core.result import Evaluation as Evaluation
@@ -73,7 +80,10 @@ _MODULES = (
 _OTHERS = ("criteria", "dask", "far", "jax", "search", "torch")
 _HOMES = {
     "hoag._core.domain": "Box Domain",
-    "hoag._core.errors": "InnerProblemError InvalidInput",
+    "hoag._core.errors": (
+        "CheckpointMismatchError ClusterLostError HoagError InnerProblemError InvalidDataError "
+        "InvalidInput InvalidParameterError NotSupportedError SingularProblemError"
+    ),
     "hoag._core.result": "Ask Cost Evaluation Result Solve Status Step",
     "hoag._criteria.base": "Criterion Traits",
     "hoag._criteria.folds": "Sum",

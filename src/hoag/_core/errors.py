@@ -8,25 +8,94 @@ from typing import Any
 import numpy as np
 
 
-class InvalidInput(ValueError):
-    """What the caller passed cannot be used; the message says what, where and what to do.
+class HoagError(Exception):
+    """The base of every error that hoag raises: a sentence, and what it is about.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, as a sentence.
+    parameter : str, default=""
+        The parameter, or the argument, that it is about, by the name that the caller gave it.
+    value : object, default=None
+        What was given for it.
+    hint : str, default=""
+        What to do, as a sentence; the message of the exception ends with it.
+    where : str, default=""
+        The place in the data: a column, a row, a file, a fold.
+
+    Examples
+    --------
     >>> import hoag
     >>> try:
-    ...     hoag.Box(1, 0)
-    ... except hoag.InvalidInput as error:
-    ...     print(str(error)[:56])
-    The box is empty: lower bound 1 exceeds upper bound 0 at
+    ...     hoag.RidgeCV(rule="2se").fit([[0.0], [1.0]], [0.0, 1.0])
+    ... except hoag.HoagError as error:
+    ...     print(error.parameter, error.value, "|", error.hint)
+    rule 2se | use 'best' or '1se'.
     """
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        parameter: str = "",
+        value: object = None,
+        hint: str = "",
+        where: str = "",
+    ) -> None:
+        super().__init__(f"{message} {hint}".rstrip())
+        self.message, self.parameter, self.value = message, parameter, value
+        self.hint, self.where = hint, where
 
-class InnerProblemError(ArithmeticError):
-    """The inner problem has no usable solution at some λ; the message says which and why.
+    def __reduce__(self) -> Any:
+        """Errors travel from workers with all that they know."""
+        return _again, (type(self), dict(vars(self)), self.args)
 
-    >>> import hoag
-    >>> issubclass(hoag.InnerProblemError, ArithmeticError)
-    True
+
+def _again(kind: type[HoagError], known: dict[str, Any], args: tuple[str, ...]) -> HoagError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(known)
+    return error
+
+
+class InvalidInput(HoagError, ValueError):
+    """What the four below were before 0.2: it goes when every package raises one of them."""
+
+
+class InvalidParameterError(InvalidInput):
+    """A parameter has a value that it cannot have, or does not go with another.
+
+    `InvalidParameterError.of("rule", "2se", "use 'best' or '1se'.")` reads
+    "rule='2se': use 'best' or '1se'."
     """
+
+    @classmethod
+    def of(cls, parameter: str, value: object, hint: str) -> InvalidParameterError:
+        """The usual one: what was given, and what can be."""
+        return cls(f"{parameter}={value!r}:", parameter=parameter, value=value, hint=hint)
+
+
+class InvalidDataError(InvalidInput):
+    """Rows, y, weights or files that cannot be used; the message says where, and what to do."""
+
+
+class NotSupportedError(InvalidInput):
+    """What is asked for makes sense and is not there; the message says what to use instead."""
+
+
+class SingularProblemError(HoagError, ArithmeticError):
+    """The inner problem has no usable solution at some λ; the message says which and why."""
+
+
+InnerProblemError = SingularProblemError  # until nobody asks for it
+
+
+class CheckpointMismatchError(InvalidInput):
+    """A checkpoint is of other data or other settings than the search that should go on from it."""
+
+
+class ClusterLostError(HoagError, RuntimeError):
+    """Workers went away with the rows that they held."""
 
 
 def check_given(**given: Any) -> None:
