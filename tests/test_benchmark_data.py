@@ -37,7 +37,9 @@ def test_rows_are_standardised_and_targets_centred_by_the_training_rows():
 @pytest.mark.parametrize("name", ["thirds", "standardised_by", "centred_by"])
 def test_what_hoag_datasets_had_works_for_a_release(name):
     y = np.arange(12.0)
-    with pytest.warns(DeprecationWarning, match=f"hoag.datasets.{name} goes in version 0.4: use "):
+    with pytest.warns(
+        DeprecationWarning, match=f"hoag.datasets.{name} is deprecated .*: use (skl|y -)"
+    ):
         old = getattr(datasets, name)
     given = (y[:, None], y, 0) if name == "thirds" else (y[:, None], y[:, None])
     for one, other in zip(old(*given), getattr(_data, name)(*given), strict=True):

@@ -120,7 +120,7 @@ def __getattr__(name: str) -> Any:
     if name == "blocks":
         from hoag._core.deprecated import moved
 
-        return moved("hoag", "hoag", blocks="partitions")(name)
+        return moved("hoag", "hoag", {"blocks": "partitions"})(name)
     if name == "unrolled":
         return importlib.import_module("hoag._criteria.unrolled")
     raise AttributeError(f"module 'hoag' has no attribute {name!r}")

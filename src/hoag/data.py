@@ -21,4 +21,4 @@ RENAMED = {
     "blocks": "partitions",
 }
 
-__getattr__ = moved("hoag.data", "hoag.data", **RENAMED)
+__getattr__ = moved("hoag.data", "hoag.data", RENAMED)

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.deprecated import leaving
+from hoag._core.deprecated import moved
 from hoag._core.errors import InvalidInput
 from hoag._core.words import nearest
 from hoag._core.writing import cache_folder
@@ -368,12 +368,14 @@ def _bundled(name: str, title: str, kind: Kind, rows: int, columns: int) -> Entr
     return Entry(title, "As scikit-learn brings it.", kind, rows, columns, read)
 
 
-__getattr__ = leaving(
+__getattr__ = moved(
     "hoag.datasets",
     "hoag._core.splits",
-    thirds="sklearn.model_selection.train_test_split",
-    standardised_by="sklearn.preprocessing.StandardScaler",
-    centred_by="y - y_train.mean()",
+    instead={
+        "thirds": "sklearn.model_selection.train_test_split",
+        "standardised_by": "sklearn.preprocessing.StandardScaler",
+        "centred_by": "y - y_train.mean()",
+    },
 )
 
 CATALOGUE = {

@@ -3,4 +3,4 @@
 from hoag._core.deprecated import moved
 from hoag.data import RENAMED
 
-__getattr__ = moved("hoag.far", "hoag.data", **RENAMED)
+__getattr__ = moved("hoag.far", "hoag.data", RENAMED)

@@ -2,4 +2,4 @@
 
 from hoag._core.deprecated import moved
 
-__getattr__ = moved("hoag.search", "hoag.optimize", Fast="Auto", Look="Evaluate")
+__getattr__ = moved("hoag.search", "hoag.optimize", {"Fast": "Auto", "Look": "Evaluate"})

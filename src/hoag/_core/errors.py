@@ -1,8 +1,7 @@
-"""What went wrong, in a sentence; and names that are about to go."""
+"""What went wrong, in a sentence."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -131,8 +130,3 @@ def _kind(values: Any) -> str:
     """Of numbers, as NumPy names it, of pandas' and Dask's arrays too; "" if that is not told."""
     dtype: Any = values.dtype if "dtype" in dir(values) else None
     return str(dtype.kind) if "kind" in dir(dtype) else ""
-
-
-def _moved(old: str, new: str) -> None:
-    message = f"`{old}` is now `{new}`; the old name goes in version 0.3."
-    warnings.warn(message, DeprecationWarning, stacklevel=3)

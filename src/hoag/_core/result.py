@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import _moved
+from hoag._core.deprecated import deprecated
 from hoag._core.numeric import DOUBT, Array
 from hoag._core.storable import storable
 
@@ -121,6 +121,7 @@ class Ask:
 
 
 @storable
+@deprecated(attributes={"corrected": "value"})
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """f(λ) ± f_error and its approximate gradient p ± error.
@@ -177,12 +178,6 @@ class Evaluation:
     def __post_init__(self) -> None:
         if np.isnan(self.g):
             object.__setattr__(self, "g", self.value)
-
-    @property
-    def corrected(self) -> float:
-        """Deprecated: the name of `value` in version 0.1."""
-        _moved("corrected", "value")
-        return self.value
 
     @property
     def own_errors(self) -> tuple[float, float]:
@@ -262,6 +257,7 @@ class Status:
         return self.sentence
 
 
+@deprecated(attributes={"corrected": "value"})
 @storable
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -345,12 +341,6 @@ class Result:
 
     @property
     def value(self) -> float:
-        return self.evaluation.value
-
-    @property
-    def corrected(self) -> float:
-        """Deprecated: the name of `value` in version 0.1."""
-        _moved("corrected", "value")
         return self.evaluation.value
 
     @property

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from hoag._core import clock
-from hoag._core.deprecated import Renamed
+from hoag._core.deprecated import deprecated
 from hoag._data.source import Partition, Source
 
 # What is computed of a partition: pure, and pickled where partitions are in other processes.
@@ -83,7 +83,8 @@ def plus(a: Any, b: Any) -> Any:
     return a.plus(b)
 
 
-class Engine(Renamed, ABC):
+@deprecated(attributes={"pieces": "partitions"})
+class Engine(ABC):
     """Partitions of rows, wherever they are.
 
     total(call)     Σᵢ call(partition i), in a fixed tree over the partitions: see TreeSum
@@ -104,8 +105,6 @@ class Engine(Renamed, ABC):
     >>> data.LocalEngine(Halves()).total(lambda partition: partition.X.sum())
     np.float64(12.0)
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"pieces": "partitions"}
 
     partitions: int
     features: int

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.deprecated import Renamed
+from hoag._core.deprecated import deprecated
 from hoag._core.numeric import Array
 
 
@@ -37,7 +37,8 @@ class Partition(NamedTuple):
         return np.ones(self.rows) if self.weight is None else self.weight
 
 
-class Source(Renamed, ABC):
+@deprecated(attributes={"pieces": "partitions"})
+class Source(ABC):
     """Rows in partitions, each of which can be read again and is then the same.
 
     partitions    how many there are
@@ -58,8 +59,6 @@ class Source(Renamed, ABC):
     >>> sum(Halves().read(i).rows for i in range(2))
     8
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"pieces": "partitions"}
 
     partitions: int
     features: int

@@ -17,7 +17,6 @@ everywhere: that is what a self_concordance of 0 says.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hoag._core.deprecated import deprecated
 from hoag._core.numeric import ROUNDOFF, Array
 
 
@@ -91,6 +91,7 @@ class Loss(ABC):
         return None
 
 
+@deprecated(attributes={"jerk": "third_derivative"})
 class ScalarLoss(Loss):
     """A loss of one number z, by its value and first two derivatives; all else follows.
 
@@ -112,15 +113,6 @@ class ScalarLoss(Loss):
     >>> hoag.minimize(folds).converged
     True
     """
-
-    def __init_subclass__(cls) -> None:
-        if "jerk" in vars(cls):
-            warnings.warn(
-                f"{cls.__name__}.jerk is now third_derivative; the old name goes in version 0.4.",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-            cls.third_derivative = vars(cls)["jerk"]  # type: ignore[method-assign]
 
     @abstractmethod
     def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...
