@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,13 +11,13 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import compute_sample_weight
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag.gam._model import AdditiveModel
 from hoag.linear_model._gamma import GammaRegressorCV
 from hoag.linear_model._huber import HuberRegressorCV
 from hoag.linear_model._linear import LinearEstimator
 from hoag.linear_model._logistic import LogisticRegressionCV
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._poisson import PoissonRegressorCV
 from hoag.linear_model._quantile import QuantileRegressorCV
 from hoag.linear_model._rating import Classifier, Regressor
@@ -35,6 +36,7 @@ FAMILIES: dict[str, Any] = {
 }
 
 
+@parameters
 class GAMRegressorCV(Regressor, AdditiveModel):
     """An additive model of numbers: a smooth curve for each column, each with its own penalty.
 
@@ -102,28 +104,9 @@ class GAMRegressorCV(Regressor, AdditiveModel):
     model_ : the linear estimator that was fitted to the bases
     """
 
-    def __init__(
-        self,
-        terms: Any = None,
-        *,
-        family: Any = "gaussian",
-        scale: Literal["family", "pearson"] = "family",
-        cv: Any = None,
-        scoring: Any = None,
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float | Literal["auto"] = "auto",
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
+    terms: Any = field(default=None, kw_only=False)
+    family: Any = "gaussian"
+    scale: Literal["family", "pearson"] = "family"
 
     def fit(
         self,
@@ -224,6 +207,7 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         return found
 
 
+@parameters
 class GAMClassifierCV(Classifier, AdditiveModel):
     """An additive model of classes: logistic regression on smooth curves, each with its penalty.
 
@@ -242,33 +226,10 @@ class GAMClassifierCV(Classifier, AdditiveModel):
     ['s(mean_radius)', 's(mean_texture)']
     """
 
-    def __init__(
-        self,
-        terms: Any = None,
-        *,
-        cv: Any = None,
-        class_weight: Any = None,
-        scoring: Any = None,
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float | Literal["auto"] = "auto",
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
+    terms: Any = field(default=None, kw_only=False)
+    class_weight: Any = None
 
-    classes_: npt.NDArray[Any]
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the curves; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    classes_: npt.NDArray[Any] = fitted()
 
     def _linear_model(self) -> Any:
         return LogisticRegressionCV(class_weight=self.class_weight)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
 from hoag import penalties
 from hoag._core.errors import InvalidInput, check_given
 from hoag._core.numeric import Array
-from hoag._core.result import Result
 from hoag._data.files import check_distinct
 from hoag.gam._columns import Table, framed
 from hoag.gam._design import Additive, Part
@@ -31,9 +30,10 @@ from hoag.gam._observed import Seen
 from hoag.gam._posterior import Posterior
 from hoag.gam._summary import Summary, summary
 from hoag.gam._terms import Term
+from hoag.linear_model._base import SearchParameters
 from hoag.linear_model._linear import LinearEstimator
 from hoag.linear_model._out_of_core import is_out_of_core
-from hoag.linear_model._settings import WithSettings
+from hoag.linear_model._parameters import fitted, parameters
 
 STRAIGHT, GONE = "straight", "gone"
 
@@ -44,10 +44,12 @@ _HANDED_ON = (
 )
 
 
-class AdditiveModel(BaseEstimator):  # type: ignore[misc]
+@parameters
+class AdditiveModel(SearchParameters):
     """η = b + Σⱼ fⱼ, by a linear model of the curves' bases whose penalties are the curves'."""
 
-    _keep = WithSettings._keep
+    tol: float | Literal["auto"] = "auto"  # type: ignore[assignment]
+    starts: int | Literal["auto"] = "auto"
 
     # Degrees of freedom that are as good as none.
     _nothing = 0.02
@@ -55,20 +57,20 @@ class AdditiveModel(BaseEstimator):  # type: ignore[misc]
     # Counts whose variance is more than so many times what it is taken for are told.
     _dispersed = 2.0
 
-    model_: LinearEstimator
-    terms_: list[Term]
-    labels_: list[str]
-    coef_: Array
-    intercept_: Any
-    edf_: Array
-    plateaus_: npt.NDArray[np.str_]
-    covariance_: Array
-    dispersion_: float
-    scale_: float
-    lam_: Array
-    result_: Result
-    criterion_: float
-    n_features_in_: int
+    model_: LinearEstimator = fitted()
+    terms_: list[Term] = fitted()
+    labels_: list[str] = fitted()
+    coef_: Array = fitted()
+    intercept_: Any = fitted()
+    edf_: Array = fitted()
+    plateaus_: npt.NDArray[np.str_] = fitted()
+    covariance_: Array = fitted()
+    dispersion_: float = fitted()
+    scale_: float = fitted()
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Tune the penalties and fit the curves; `groups` for the splitter go in params."""
+        return self._tune(X, y, sample_weight, params)
 
     def _linear_model(self) -> Any:
         """The estimator that is fitted to the bases, with settings of its own alone."""

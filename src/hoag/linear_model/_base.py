@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
@@ -29,13 +30,14 @@ from hoag._data.engine import Engine
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.folds import check_sparse
 from hoag.linear_model._beyond import search_beyond
-from hoag.linear_model._callbacks import CallbackSupportMixin, Listeners
+from hoag.linear_model._callbacks import CallbackSupportMixin, Listeners, with_callbacks
 from hoag.linear_model._columns import not_a_number
 from hoag.linear_model._compatible import Compatible
 from hoag.linear_model._interval import interval
 from hoag.linear_model._judge import Judge
 from hoag.linear_model._names import table
 from hoag.linear_model._out_of_core import adopt, is_out_of_core
+from hoag.linear_model._parameters import fitted, inherit_docs, parameters
 from hoag.linear_model._path import Path, by_score, flat_beyond, one_standard_error, path
 from hoag.linear_model._splits import splitter
 from hoag.linear_model._task import Grid, Task, translated, warn_about
@@ -78,30 +80,63 @@ class Data(NamedTuple):
     partitions: OutOfCore | None = None
 
 
-class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+@parameters
+class SearchParameters(BaseEstimator):  # type: ignore[misc]
+    """How λ is searched for, judged and told."""
+
+    cv: Any = None
+    scoring: Any = None
+    rule: Literal["best", "1se"] = "best"
+    search: Search | None = None
+    bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto"
+    tol: float = 1e-4
+    max_iter: int = 100
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    callback: Callable[[Step], Any] | None = None
+    checkpoint: Any = None
+    time_budget: float | None = None
+
+    lam_: Array = fitted()
+    lam_interval_: Array = fitted()
+    criterion_: float = fitted()
+    penalties_: npt.NDArray[Any] = fitted()
+    result_: Result = fitted()
+    n_iter_: Any = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: npt.NDArray[Any] = fitted()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_docs(cls)
+
+
+@parameters
+class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # type: ignore[misc]
     """fit: make a criterion of the data, minimise it over λ, fit the model at the best λ.
 
     A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
     """
 
+    select: Literal["criterion", "scoring"] = "criterion"
+    refit: bool = True
+    certificate: Literal["auto", "none", "estimate", "bound"] = "auto"
+
+    lam_min_: Array = fitted()
+    refit_cost_: Cost = fitted()
+
     # The words that cv may be, for criteria that hold out no rows; see hoag.without_folds.
-    _words: tuple[str, ...] = ()
+    _words: ClassVar[tuple[str, ...]] = ()
 
     # Whether a classifier makes probabilities of its decision values, by `_probabilities`.
-    _probable = False
-
-    # How λ is chosen from what the search found; an estimator of one's own need not have them.
-    rule: Literal["best", "1se"] = "best"
-    select: Literal["criterion", "scoring"] = "criterion"
-
-    # The file that keeps the search while it runs; likewise.
-    checkpoint: Any = None
+    _probable: ClassVar[bool] = False
 
     # What is tuned, by scikit-learn's name.
     _called: ClassVar[str] = "alpha"
 
     # Who computed the loss in the last fit, and why.
-    _chosen: Explanation | None = None
+    _chosen: Explanation | None = fitted()
 
     # What held-out rows are judged by, where there is no choice of a criterion.
     _loss: ClassVar[str] = ""
@@ -109,16 +144,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, BaseEstimator):  # type: 
     # Arguments of fit, with a number for each row, that are the model's and not the splitter's.
     _of_rows: ClassVar[tuple[str, ...]] = ()
 
-    lam_: Array
-    lam_min_: Array
-    criterion_: float
-    lam_interval_: Array
-    penalties_: npt.NDArray[Any]
-    result_: Result
-    refit_cost_: Cost
-    n_iter_: Any
-    n_features_in_: int
-    feature_names_in_: npt.NDArray[Any]
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
+        return self._tune(X, y, sample_weight, params)
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         self._check_parameters()

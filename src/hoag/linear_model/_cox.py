@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result
@@ -23,6 +22,7 @@ from hoag.linear_model._concordance import concordance
 from hoag.linear_model._judge import Judge
 from hoag.linear_model._linear import LinearEstimator
 from hoag.linear_model._out_of_core import with_own_y
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._standardized import standardized
 from hoag.linear_model._task import Task
 from hoag.linear_model._units import WEIGHT, Units, units
@@ -34,6 +34,7 @@ MISSING = {
 }
 
 
+@parameters
 class CoxRegressionCV(LinearEstimator):
     """Cox regression whose ℓ₂ penalties minimise the cross-validated partial likelihood.
 
@@ -93,60 +94,17 @@ class CoxRegressionCV(LinearEstimator):
 
     _missing = MISSING
     _loss = "partial_likelihood"
-    _words: tuple[str, ...] = ()  # no row can be left out of a likelihood that is no sum over rows
+    # no row can be left out of a likelihood that is no sum over rows
+    _words: ClassVar[tuple[str, ...]] = ()
 
-    means_: Array
-    event_times_: Array
-    baseline_cumulative_hazard_: Array
-    baseline_survival_: Array
-    strata_: npt.NDArray[Any]
+    means_: Array = fitted()
+    event_times_: Array = fitted()
+    baseline_cumulative_hazard_: Array = fitted()
+    baseline_survival_: Array = fitted()
+    strata_: npt.NDArray[Any] = fitted()
 
-    def __init__(
-        self,
-        *,
-        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        ties: Literal["breslow", "efron"] = "breslow",
-        cv: Any = None,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-5,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self.penalties = penalties
-        self.shrink = shrink
-        self.standardize = standardize
-        self.ties = ties
-        self.cv = cv
-        self.scoring = scoring
-        self.select = select
-        self.rule = rule
-        self.search = search
-        self.starts = starts
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
+    ties: Literal["breslow", "efron"] = "breslow"
+    tol: float = 1e-05
 
     @with_callbacks
     def fit(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost
@@ -22,6 +21,7 @@ from hoag._glm.targets import Target, robust
 from hoag.linear_model._base import with_features
 from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._column import Column
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Regressor
 from hoag.linear_model._reading import Reading
 from hoag.linear_model._regression import Standard
@@ -31,6 +31,7 @@ from hoag.linear_model._task import Task
 from hoag.linear_model._units import Units
 
 
+@parameters
 class HuberRegressorCV(Regressor, WithSettings):
     """Regression that outliers do not decide, whose ℓ₂ penalties minimise the held-out loss.
 
@@ -77,37 +78,10 @@ class HuberRegressorCV(Regressor, WithSettings):
     _loss = "huber_and_spread"
     _words = ("alo", "gcv")
 
-    scale_: float
-    outliers_: npt.NDArray[np.bool_]
+    scale_: float = fitted()
+    outliers_: npt.NDArray[np.bool_] = fitted()
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        epsilon: float = 1.35,
-        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
+    epsilon: float = 1.35
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, Self
+from dataclasses import field
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -21,10 +22,10 @@ from hoag._glm.basis import FEW
 from hoag._glm.kernel_ridge import KernelRidgeProblem
 from hoag._glm.rows import ArrayRows
 from hoag.linear_model._base import TunedEstimator, with_features
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._columns import near_zero
 from hoag.linear_model._compatible import KERNEL
 from hoag.linear_model._linear import alpha_grid
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Regressor
 from hoag.linear_model._regression import check_criterion, outer_loss, regression_units
 from hoag.linear_model._task import Grid, Task, warn_refit
@@ -40,6 +41,7 @@ RIDGES = (np.log(WEIGHT) - 20.0, np.log(WEIGHT) + 2.0)
 START = (-np.log(2.0), np.log(WEIGHT) - 6.0)
 
 
+@parameters
 class KernelRidgeCV(Regressor, TunedEstimator):
     """Kernel ridge regression whose RBF widths and ridge minimise the cross-validated error.
 
@@ -85,74 +87,24 @@ class KernelRidgeCV(Regressor, TunedEstimator):
 
     _accepted = KERNEL
 
-    dual_coef_: Array
-    X_fit_: Any
-    intercept_: float
-    alpha_: float
-    gamma_: Any
-    scores_: dict[str, Array]
+    dual_coef_: Array = fitted()
+    X_fit_: Any = fitted()
+    intercept_: float = fitted()
+    alpha_: float = fitted()
+    gamma_: Any = fitted()
+    scores_: dict[str, Array] = fitted()
 
     _called = "gamma and alpha"
 
-    def __init__(
-        self,
-        alpha: Any = None,
-        *,
-        widths: Literal["shared", "per-feature"] = "shared",
-        cv: Any = None,
-        fit_intercept: bool = True,
-        criterion: Literal["squared_error", "huber"] = "squared_error",
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        kernel: Literal["rbf"] = "rbf",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.widths = widths
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.criterion = criterion
-        self.scoring = scoring
-        self.select = select
-        self.rule = rule
-        self.search = search
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune widths and ridge, and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    alpha: Any = field(default=None, kw_only=False)
+    widths: Literal["shared", "per-feature"] = "shared"
+    fit_intercept: bool = True
+    criterion: Literal["squared_error", "huber"] = "squared_error"
+    kernel: Literal["rbf"] = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: Any = None
 
     def _threads(self, splits: Any) -> AbstractContextManager[Any]:
         # Factors of so few rows are too small for several threads, which wait for each other.

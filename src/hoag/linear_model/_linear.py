@@ -6,9 +6,9 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from hoag.linear_model._base import Data, TunedEstimator
 from hoag.linear_model._column import ArrayColumn, Column, PartitionedColumn
 from hoag.linear_model._names import numbered
 from hoag.linear_model._out_of_core import adopt, predicted
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._partition_units import first_pass, rule_of
 from hoag.linear_model._plateaus import plateaus
 from hoag.linear_model._reading import Reading
@@ -51,33 +52,30 @@ Sharing = Literal["shared", "per-feature", "per-coefficient"]
 Made = tuple[list[LinearModel], Callable[[], LinearModel]]
 
 
+@parameters
 class LinearEstimator(TunedEstimator):
     """A linear model: coef_, intercept_ and the linear predictor."""
 
-    coef_: Array
-    intercept_: Any
-    alpha_: Any
-    plateaus_: npt.NDArray[np.str_]
-    dof_: float
-
-    _words: tuple[str, ...] = ("alo", "gcv", "aic", "bic", "reml")
-    _left_out_words: tuple[str, ...] = ("alo",)  # those that predict rows they leave out
-
-    # What the loss is multiplied by to be that of y as it was given, not in units of its own.
-    _loss_unit: float = 1.0
-
-    # The way from what was moved to λ, where a search does not move λ itself.
-    _loads: Loads | None = None
-
-    # Of the default search; an estimator of one's own need not have it.
+    penalties: Any = "shared"
+    shrink: float | Literal["auto"] | None = None
+    standardize: bool = False
     starts: int | Literal["auto"] = "auto"
 
-    # Whether the training rows of each fold standardise its columns; likewise.
-    standardize: bool = False
+    coef_: Array = fitted()
+    intercept_: Any = fitted()
+    alpha_: Any = fitted()
+    plateaus_: npt.NDArray[np.str_] = fitted()
+    dof_: float = fitted()
+    shrink_: float = fitted()
 
-    # How far several penalties are drawn to their mean; likewise.
-    shrink: float | Literal["auto"] | None = None
-    shrink_: float
+    _words: ClassVar[tuple[str, ...]] = ("alo", "gcv", "aic", "bic", "reml")
+    _left_out_words: ClassVar[tuple[str, ...]] = ("alo",)  # those that predict rows they leave out
+
+    # What the loss is multiplied by to be that of y as it was given, not in units of its own.
+    _loss_unit: float = field(default=1.0, init=False)
+
+    # The way from what was moved to λ, where a search does not move λ itself.
+    _loads: Loads | None = field(default=None, init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._glm.losses import Loss, SquaredHinge
 from hoag._glm.targets import Target
 from hoag.linear_model._base import with_features
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._classes import ClassReader
 from hoag.linear_model._column import Column
 from hoag.linear_model._linear import check_grid
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Classifier
 from hoag.linear_model._reading import Reading
 from hoag.linear_model._settings import WithSettings
@@ -26,6 +25,7 @@ from hoag.linear_model._task import Grid
 from hoag.linear_model._units import Units
 
 
+@parameters
 class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # type: ignore[misc]
     """A linear support vector machine whose ℓ₂ penalties minimise the held-out squared hinge loss.
 
@@ -72,42 +72,11 @@ class LinearSVCCV(Classifier, SparseCoefMixin, ClassReader, WithSettings):  # ty
     _sharing = ("shared", "per-class", "per-feature", "per-coefficient")
     _loss = "squared_hinge"
 
-    C_: Any
+    C_: Any = fitted()
 
-    def __init__(
-        self,
-        *,
-        penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
-        | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        Cs: Any = None,
-        fit_intercept: bool = True,
-        cv: Any = None,
-        class_weight: Any = None,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    Cs: Any = None
+    fit_intercept: bool = True
+    class_weight: Any = None
 
     def _reading(self, column: Column) -> Reading:
         intercept = bool(self.fit_intercept)

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,12 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag._glm.losses import Brier, MultinomialBrier, OuterLoss
 from hoag._glm.targets import Target, binary, multiclass
 from hoag.linear_model._base import with_features
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._classes import ClassReader
 from hoag.linear_model._column import Column
 from hoag.linear_model._compatible import LOGISTIC, LOGISTIC_ATTRIBUTES
@@ -31,12 +29,14 @@ from hoag.linear_model._grid import over_grid
 from hoag.linear_model._judge import Judge
 from hoag.linear_model._linear import LinearEstimator, check_grid
 from hoag.linear_model._out_of_core import with_own_y
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Classifier
 from hoag.linear_model._reading import Reading
 from hoag.linear_model._separated import separated
 from hoag.linear_model._task import Grid
 
 
+@parameters
 class LogisticRegressionCV(
     Classifier,
     SparseCoefMixin,  # type: ignore[misc]
@@ -182,90 +182,26 @@ class LogisticRegressionCV(
     _probable = True
     _called = "C"
 
-    C_: Any
-    Cs_: Array
-    alphas_: Array
-    l1_ratio_: Any
-    l1_ratios_: Array
-    scores_: Any
-    coefs_paths_: Any
+    C_: Any = fitted()
+    Cs_: Array = fitted()
+    alphas_: Array = fitted()
+    l1_ratio_: Any = fitted()
+    l1_ratios_: Array = fitted()
+    scores_: Any = fitted()
+    coefs_paths_: Any = fitted()
 
-    def __init__(
-        self,
-        *,
-        penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
-        | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        Cs: Any = None,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        criterion: Literal["log_loss", "brier"] = "log_loss",
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        alphas: Any = None,
-        use_legacy_attributes: bool | None = None,
-        penalty: Literal["l2", "deprecated"] = "l2",
-        l1_ratios: Any = None,
-        solver: Literal[
-            "lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"
-        ] = "lbfgs",
-        dual: bool = False,
-        intercept_scaling: float = 1.0,
-        multi_class: Literal["auto", "multinomial", "deprecated"] = "auto",
-    ) -> None:
-        self.penalties = penalties
-        self.shrink = shrink
-        self.standardize = standardize
-        self.Cs = Cs
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.criterion = criterion
-        self.scoring = scoring
-        self.select = select
-        self.rule = rule
-        self.search = search
-        self.starts = starts
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.alphas = alphas
-        self.use_legacy_attributes = use_legacy_attributes
-        self.penalty = penalty
-        self.l1_ratios = l1_ratios
-        self.solver = solver
-        self.dual = dual
-        self.intercept_scaling = intercept_scaling
-        self.multi_class = multi_class
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    Cs: Any = None
+    fit_intercept: bool = True
+    class_weight: Any = None
+    criterion: Literal["log_loss", "brier"] = "log_loss"
+    alphas: Any = None
+    use_legacy_attributes: bool | None = None
+    penalty: Literal["l2", "deprecated"] = "l2"
+    l1_ratios: Any = None
+    solver: Literal["lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"] = "lbfgs"
+    dual: bool = False
+    intercept_scaling: float = 1.0
+    multi_class: Literal["auto", "multinomial", "deprecated"] = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._glm.losses.ordinal import cuts, probabilities
 from hoag._glm.targets import Target, binary, ordered
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._classes import ClassReader, ordered_categories
 from hoag.linear_model._column import Column
 from hoag.linear_model._out_of_core import adopt, predicted
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Classifier
 from hoag.linear_model._reading import Reading
 from hoag.linear_model._settings import WithSettings
@@ -26,6 +26,7 @@ from hoag.linear_model._task import LEVEL
 from hoag.linear_model._units import Units
 
 
+@parameters
 class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
     """Logistic regression of ordered classes, whose ℓ₂ penalties minimise the held-out log loss.
 
@@ -76,44 +77,11 @@ class OrdinalLogisticCV(Classifier, ClassReader, WithSettings):
     _probable = True
     _missing: ClassVar = {"to_sklearn": "scikit-learn has no model of ordered classes."}
 
-    order_: npt.NDArray[Any]
-    thresholds_: Array
+    order_: npt.NDArray[Any] = fitted()
+    thresholds_: Array = fitted()
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        class_weight: Any = None,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params.
-
-        Classes are in the order of their values, or in that of an ordered pandas Categorical.
-        """
-        return self._tune(X, y, sample_weight, params)
+    alphas: Any = field(default=None, kw_only=False)
+    class_weight: Any = None
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         self._order = ordered_categories(y)

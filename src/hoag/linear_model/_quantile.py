@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm.losses import SmoothQuantile
 from hoag._glm.targets import Target
 from hoag.linear_model._base import with_features
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._column import Column
 from hoag.linear_model._out_of_core import with_own_y
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Regressor
 from hoag.linear_model._reading import Reading
 from hoag.linear_model._regression import of_units
@@ -28,6 +26,7 @@ from hoag.linear_model._settings import WithSettings
 from hoag.linear_model._units import Units
 
 
+@parameters
 class QuantileRegressorCV(Regressor, WithSettings):
     """Quantiles of y given X, whose ℓ₂ penalties minimise the held-out pinball loss, smoothed.
 
@@ -80,42 +79,10 @@ class QuantileRegressorCV(Regressor, WithSettings):
     _loss = "pinball"
     _words = ("alo",)
 
-    width_: float
+    width_: float = fitted()
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        quantile: float = 0.5,
-        smoothing: float = 0.05,
-        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    quantile: float = 0.5
+    smoothing: float = 0.05
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import field
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Result
@@ -25,11 +25,11 @@ from hoag._glm.losses import Squared
 from hoag._glm.penalties import Ridge
 from hoag._glm.targets import Target
 from hoag.linear_model._base import with_features
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._column import ArrayColumn, Column, OfRows, PartitionedColumn, Weigh
 from hoag.linear_model._compatible import RIDGE, RIDGE_ATTRIBUTES
 from hoag.linear_model._judge import Judge
 from hoag.linear_model._linear import LinearEstimator, alpha_grid
+from hoag.linear_model._parameters import parameters
 from hoag.linear_model._rating import Regressor
 from hoag.linear_model._reading import Reading
 from hoag.linear_model._regression import check_criterion, of_units, outer_loss, standard
@@ -45,7 +45,7 @@ class RidgeEstimator(LinearEstimator):
     _accepted = RIDGE
     _missing = RIDGE_ATTRIBUTES
     _left_out_words = ("loo", "alo", "gcv")
-    _words: tuple[str, ...] = _left_out_words
+    _words: ClassVar[tuple[str, ...]] = _left_out_words
     # The variance of y about its mean, where it is known; see cv="sure".
     noise: float | None = None
     # What the penalties of an output's own are called.
@@ -236,6 +236,7 @@ class RidgeEstimator(LinearEstimator):
         return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
 
 
+@parameters
 class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc]
     """Ridge regression whose penalties minimise the cross-validated squared error, by gradient.
 
@@ -299,72 +300,14 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
 
     _words = ("loo", "alo", "gcv", "aic", "bic", "sure", "reml")
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        penalties: Literal["shared", "per-target", "per-feature", "per-coefficient"]
-        | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        criterion: Literal["squared_error", "huber"] = "squared_error",
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        alpha_per_target: bool = False,
-        store_cv_results: bool | None = False,
-        gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
-        store_cv_values: bool | str = False,
-        noise: float | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.penalties = penalties
-        self.shrink = shrink
-        self.standardize = standardize
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.criterion = criterion
-        self.scoring = scoring
-        self.select = select
-        self.rule = rule
-        self.search = search
-        self.starts = starts
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.alpha_per_target = alpha_per_target
-        self.store_cv_results = store_cv_results
-        self.gcv_mode = gcv_mode
-        self.store_cv_values = store_cv_values
-        self.noise = noise
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    alphas: Any = field(default=None, kw_only=False)
+    fit_intercept: bool = True
+    criterion: Literal["squared_error", "huber"] = "squared_error"
+    alpha_per_target: bool = False
+    store_cv_results: bool | None = False
+    gcv_mode: Literal["auto", "svd", "eigen"] | None = None
+    store_cv_values: bool | str = False
+    noise: float | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from dataclasses import field
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +16,18 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
 from hoag.linear_model._base import with_features
-from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._classes import class_weights
 from hoag.linear_model._column import Column, OfRows, PartitionedColumn, Weigh
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._rating import Classifier
 from hoag.linear_model._ridge import RidgeEstimator
 
 
+@parameters
 class RidgeClassifierCV(Classifier, RidgeEstimator):
     """A classifier by ridge regression on ±1, its penalties tuned by gradient.
 
@@ -71,70 +72,14 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
 
     _per_output = "per-class"
 
-    classes_: npt.NDArray[Any]
+    classes_: npt.NDArray[Any] = fitted()
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        penalties: Literal["shared", "per-class", "per-feature", "per-coefficient"]
-        | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        criterion: Literal["squared_error", "huber"] = "squared_error",
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        store_cv_results: bool | None = False,
-        store_cv_values: bool | str = False,
-    ) -> None:
-        self.alphas = alphas
-        self.penalties = penalties
-        self.shrink = shrink
-        self.standardize = standardize
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.criterion = criterion
-        self.scoring = scoring
-        self.select = select
-        self.rule = rule
-        self.search = search
-        self.starts = starts
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.store_cv_results = store_cv_results
-        self.store_cv_values = store_cv_values
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the model; `groups` for the splitter go in params."""
-        return self._tune(X, y, sample_weight, params)
+    alphas: Any = field(default=None, kw_only=False)
+    fit_intercept: bool = True
+    class_weight: Any = None
+    criterion: Literal["squared_error", "huber"] = "squared_error"
+    store_cv_results: bool | None = False
+    store_cv_values: bool | str = False
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, y, multi_output=True, ensure_min_samples=2)

@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._data.engine import Engine
 from hoag._glm.groups import NAMES
 from hoag.linear_model._column import PartitionedColumn
 from hoag.linear_model._linear import LinearEstimator, alpha_grid
+from hoag.linear_model._parameters import parameters
 from hoag.linear_model._task import Grid
 
 
+@parameters
 class WithSettings(LinearEstimator):
     """A linear model with one penalty for all slopes, each feature, or groups of features."""
 
     # Words for `penalties`; a subclass of several outputs has more of them.
-    _sharing: tuple[str, ...] = ("shared", "per-feature", "per-coefficient")
+    _sharing: ClassVar[tuple[str, ...]] = ("shared", "per-feature", "per-coefficient")
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
-
-    def _keep(self, given: dict[str, Any]) -> None:
-        """The parameters that __init__ was called with, each under its own name."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    alphas: Any = field(default=None, kw_only=False)
+    fit_intercept: bool = True
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
         if column.nothing.ndim > 1:

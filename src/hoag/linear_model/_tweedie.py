@@ -8,11 +8,9 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
-from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result
@@ -22,6 +20,7 @@ from hoag.linear_model._base import Data
 from hoag.linear_model._callbacks import with_callbacks
 from hoag.linear_model._judge import Judge
 from hoag.linear_model._out_of_core import adopt
+from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._positive_mean import PositiveMeanRegressor
 from hoag.linear_model._task import Task
 from hoag.optimize._checkpoint import kept, told
@@ -31,6 +30,7 @@ from hoag.optimize._fingerprint import Fingerprint
 POWER_TOL = 0.01
 
 
+@parameters
 class TweedieRegressorCV(PositiveMeanRegressor):
     """Tweedie regression, whose ℓ₂ penalties minimise the held-out deviance, and its power, too.
 
@@ -81,38 +81,11 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         LogisticRegressionCV
     """
 
-    power_: float
-    dispersion_: float
-    _held_out: tuple[Array, Array, Array]
+    power_: float = fitted()
+    dispersion_: float = fitted()
+    _held_out: tuple[Array, Array, Array] = fitted()
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        power: float | Literal["tuned"] = 1.5,
-        penalties: Literal["shared", "per-feature"] | npt.ArrayLike = "shared",
-        shrink: float | Literal["auto"] | None = None,
-        standardize: bool = False,
-        cv: Any = None,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        select: Literal["criterion", "scoring"] = "criterion",
-        rule: Literal["best", "1se"] = "best",
-        search: Any = None,
-        starts: int | Literal["auto"] = "auto",
-        bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        certificate: Literal["auto", "none", "estimate", "bound"] = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-    ) -> None:
-        self._keep(locals())
+    power: float | Literal["tuned"] = 1.5
 
     @with_callbacks
     def fit(
