@@ -75,7 +75,7 @@ def test_a_table_like_that_of_the_titanic(passengers, tmp_path, capsys):
     assert found["baseline"]["learnt"]
     assert "titanic.csv" in page
     assert out["reason 3"].str.contains("Boarded weekday = ").any()
-    assert list(out.columns) == ["0", "1", "reason 1", "reason 2", "reason 3"]
+    assert list(out.columns) == ["Survived", "0", "1", "reason 1", "reason 2", "reason 3"]
     assert out["reason 1"].str.match(r"(Sex|Pclass|Age) = \w+.*: [+-]\d").mean() > 0.8
     assert "not seen" not in told
     assert "lacks" not in told

@@ -486,6 +486,38 @@ def test_predict_says_what_is_wrong_with_the_rows(patients, tmp_path, capsys):
     assert len(told.out.splitlines()) == 7
 
 
+def test_no_header_or_reason_is_a_formula_for_a_spreadsheet(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"=cmd()": rng.normal(size=60), "b": rng.normal(size=60)})
+    frame["kind"] = np.where(frame["=cmd()"] > 0, "@SUM(A1)", "-1")
+    frame["n"] = np.where(frame["b"] > 0, 1, -1)
+    file, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    frame.to_csv(file, index=False)
+    for target, other, header in (("kind", "n", "kind,-1,'@SUM(A1)"), ("n", "kind", "n,-1,1")):
+        tuned(capsys, file, "--target", target, "--save", model, "--drop", other)
+        main(["predict", str(model), str(file), "--proba", "--explain", "1"])
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == f"{header},reason 1"
+        reasons = pd.read_csv(io.StringIO("\n".join(lines)))["reason 1"]
+        assert set(reasons.str[:2]) <= {"'=", "b "}
+        assert target == "n" or reasons.str.startswith("'=cmd() = ").any()
+    assert main(["predict", str(model), str(file)]) == 0
+    assert set(capsys.readouterr().out.split()[1:]) == {"-1", "1"}
+
+
+def test_predicting_imports_no_torch(tmp_path):
+    pytest.importorskip("torch")
+    model = str(tmp_path / "m.skops")
+    assert main(["tune", "iris", "-q", "--save", model]) == 0
+    code = (
+        "import sys, hoag.cli\n"
+        f"hoag.cli.main(['predict', {model!r}, 'iris'])\n"
+        "sys.exit(len({'torch', 'dask', 'matplotlib', 'hoag.gam'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_foreign_model_files_are_refused(tmp_path, capsys):
     file = tmp_path / "m.skops"
     sio.dump({"format": 1, "model": LogisticRegressionCV()}, file)

@@ -174,8 +174,9 @@ def test_probabilities_reasons_and_survival(frame, file, tmp_path, capsys):
     X = scale(frame[X_NAMES].to_numpy())
     by_hand, _, _ = expected("ordinal", frame)
     table, _ = predicted(capsys, tmp_path / "ordinal.skops", file, "--proba", "--explain", 1)
-    assert list(table.columns) == ["1", "2", "3", "4", "reason 1"]
-    np.testing.assert_allclose(table.iloc[:, :4], by_hand.predict_proba(X), atol=1e-3)
+    assert list(table.columns) == ["grade", "1", "2", "3", "4", "reason 1"]
+    np.testing.assert_array_equal(table["grade"], by_hand.predict(X))
+    np.testing.assert_allclose(table.iloc[:, 1:5], by_hand.predict_proba(X), atol=1e-3)
     by_hand, y, given = expected("cox", frame)
     table, told = predicted(capsys, tmp_path / "cox.skops", file, "--survival-at", "0.5,2")
     assert f"concordance {by_hand.score(X, y, **given):.4g} on 150 rows" in told

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _predicted(args: argparse.Namespace, pipeline: Any, notes: dict[str, Any], table: Any) -> str:
     """What is written; what is to be said of the rows is said."""
-    from hoag.cli import additive, explain, saved, scores, tables
+    from hoag.cli import explain, saved, scores, tables
     from hoag.cli.families import FAMILIES, is_additive
 
     kinds, family = notes["kinds"], FAMILIES[notes["model"]]
@@ -80,6 +80,8 @@ def _predicted(args: argparse.Namespace, pipeline: Any, notes: dict[str, Any], t
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown categories are told by name
         if is_additive(notes["model"]):
+            from hoag.cli import additive
+
             rows = additive.filled(X, notes["attributes"]["columns"])
         else:
             rows = pipeline[:-1].transform(X) if kinds is not None else X
@@ -112,14 +114,28 @@ def _predicted(args: argparse.Namespace, pipeline: Any, notes: dict[str, Any], t
             **({"contributions": why} if args.explain else {}),
         }
         return json.dumps(found) + "\n"
-    values, header = (chances, classes) if args.proba else (predictions, names)
-    frame = tables.need("pandas").DataFrame(values, columns=header)
+    header: Any = classes if args.proba else names
+    values = chances if args.proba else predictions
+    frame = tables.need("pandas").DataFrame(values, columns=[plain(str(h)) for h in header])
+    if args.proba and args.explain:  # contributions are for the class that is predicted
+        frame.insert(0, plain(names[0]), predictions, allow_duplicates=True)
     for k, when in enumerate(args.survival_at or ()):
         assert lasting is not None
         frame[f"survival at {when:g}"] = lasting[:, k]
     for k in range(args.explain):
-        frame[f"reason {k + 1}"] = ["".join(map(explain.shown, row[k : k + 1])) for row in why]
+        frame[f"reason {k + 1}"] = [
+            "".join(plain(explain.shown(one)) for one in row[k : k + 1]) for row in why
+        ]
     return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
+def plain(cell: str) -> str:
+    """Text that no spreadsheet takes for a formula, as it would what begins with = + - or @."""
+    try:
+        float(cell)  # a class that is a number, which stays one
+    except ValueError:
+        return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    return cell
 
 
 def _lasting(times: Any, lasting: Any) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import re
 import sys
 import warnings
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,27 @@ class Table:
 def need(module: str) -> Any:
     """An optional package, or a sentence that says how to get it."""
     try:
-        return importlib.import_module(module)
+        with _without("torch", "dask"):
+            return importlib.import_module(module)
     except ImportError:
         package = module.split(".")[0]
         raise ImportError(
             f"This needs the package {package}, which is not installed: pip install 'hoag[cli]'."
         ) from None
+
+
+@contextmanager
+def _without(*packages: str) -> Iterator[None]:
+    """Imports that do without these, which skops does not need: it imports all of scikit-learn,
+    whose tests of array types import them, for two seconds.
+    """
+    absent = dict.fromkeys(name for name in packages if name not in sys.modules)
+    sys.modules.update(absent)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in absent:
+            sys.modules.pop(name, None)
 
 
 def read(name: str, text: Iterable[str] = (), dialect: Dialect | None = None) -> Table:
