@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 import hoag
-from hoag import datasets, linear, models
+from hoag import datasets, models, solvers
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from test_certificate import draw, exact
@@ -26,7 +26,7 @@ def random_problems(n: int = 1000) -> None:
     rows: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(n):
         setting, problem, lam, eps = draw(rng)
-        found = hoag.Implicit(problem).evaluate(lam, eps)
+        found = hoag.criteria.Implicit(problem).evaluate(lam, eps)
         truth = exact(setting, problem, lam, found)
         if truth is None:
             continue
@@ -56,16 +56,16 @@ def unscaled_columns() -> None:
     A, y = load_breast_cancer(return_X_y=True)
     train, test = train_test_split(np.arange(len(y)), random_state=0, stratify=y)
     problem = models.logistic(A[train], y[train], A[test], y[test])
-    reference = hoag.Implicit(problem, linear=linear.Cholesky(), certificate=False)
+    reference = hoag.criteria.Implicit(problem, linear=solvers.Cholesky(), certificate=False)
     print("\n| breast_cancer, unscaled: λ | ε | linear solver | true error | estimate |")
     print("|---|---|---|---|---|")
     for value in (-6.0, 0.0, 6.0):
         for name, solver in (
-            ("CG", linear.CG()),
-            ("CG, Jacobi", linear.CG(preconditioner=linear.jacobi)),
+            ("CG", solvers.CG()),
+            ("CG, Jacobi", solvers.CG(preconditioner=solvers.jacobi)),
         ):
             lam = np.array([value])
-            found = hoag.Implicit(problem, linear=solver).evaluate(lam, 0.1)
+            found = hoag.criteria.Implicit(problem, linear=solver).evaluate(lam, 0.1)
             error = abs(found.grad[0] - reference.evaluate(lam, 1e-13, found.warm).grad[0])
             print(f"| {value:g} | 0.1 | {name} | {error:.1e} | {found.error:.1e} |")
 
@@ -75,13 +75,13 @@ def imdb() -> None:
         return
     A, y, A_test, y_test, *_ = thirds(*datasets.load("imdb").X_y, seed=0)
     problem = models.logistic(A, y, A_test, y_test)
-    reference = hoag.Implicit(problem, certificate=False)
+    reference = hoag.criteria.Implicit(problem, certificate=False)
     print("\n| IMDB λ | ε | slope of f | true error | estimate | bound |")
     print("|---|---|---|---|---|---|")
     for value in (-4.0, -2.0, 0.0, 2.0):
         lam = np.array([value])
         for eps in (1e-1, 1e-2, 1e-3, 1e-4):
-            found = hoag.Implicit(problem).evaluate(lam, eps)
+            found = hoag.criteria.Implicit(problem).evaluate(lam, eps)
             truth = reference.evaluate(lam, 1e-8, found.warm)
             error = abs(found.grad[0] - truth.grad[0])
             print(

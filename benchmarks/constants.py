@@ -49,8 +49,8 @@ from registry import text
 BUDGET = 20.0
 TIGHT = 1e-8  # to which f is solved, relatively, with --tight
 FACTORS = (0.5, 2.0)
-PACKAGES = ("_core", "_criteria", "_glm", "_linalg", "estimators", "optimize")
-MODULES = ("_kinks", "inner", "linear", "problems", "schedules")
+PACKAGES = ("_core", "_criteria", "_glm", "_linalg", "linear_model", "optimize")
+MODULES = ("_inner", "_kinks", "_linear", "_schedules", "problems")
 
 # ---- the problems: each is solved anew at every call
 
@@ -172,7 +172,7 @@ def held_out(parts: Any, search: Any = None, two: bool = False) -> Found:
 
 def secants(parts: Any) -> Found:
     """The same where no look is free."""
-    return searched(hoag.Implicit(models.logistic(*parts), corrected=True))
+    return searched(hoag.criteria.Implicit(models.logistic(*parts), corrected=True))
 
 
 def stalling() -> Found:
@@ -182,7 +182,7 @@ def stalling() -> Found:
 
 
 def unrolled(method: Any) -> Found:
-    criterion = hoag.Unrolled(models.logistic(*thirds(cancer())), method, n_iter=20)
+    criterion = hoag.criteria.Unrolled(models.logistic(*thirds(cancer())), method, n_iter=20)
     return searched(criterion, Hoag(max_iter=15))
 
 
@@ -228,8 +228,8 @@ PROBLEMS: dict[str, Callable[[], Found]] = {
     "paper, gain, cancer": lambda: held_out(thirds(cancer()), Hoag(gain=1e-4)),
     "paper, stalling": stalling,
     "grid": lambda: held_out(thirds(cancer()), Grid(10)),
-    "unrolled": lambda: unrolled(hoag.unrolled.LBFGS()),
-    "unrolled descent": lambda: unrolled(hoag.unrolled.GradientDescent()),
+    "unrolled": lambda: unrolled(hoag.criteria.UnrolledLBFGS()),
+    "unrolled descent": lambda: unrolled(hoag.criteria.UnrolledGradientDescent()),
 }
 
 # ---- the constants
@@ -363,7 +363,7 @@ CONSTANTS = (
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),
     Constant("_criteria.base", "REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
     Constant(
-        "_criteria.unrolled.GradientDescent",
+        "_criteria.hoag.criteria.UnrolledGradientDescent",
         "POWER_ITERATIONS",
         "for the step size",
         ("unrolled descent",),
@@ -431,8 +431,8 @@ CONSTANTS = (
 
 # What nobody tuned: the paper's, definitions, limits on memory or nonsense, and a seed.
 NOT_TUNED = {
-    "schedules.FLOOR": "the paper's",
-    "schedules.FIRST": "the paper's",
+    "_schedules.FLOOR": "the paper's",
+    "_schedules.FIRST": "the paper's",
     "optimize._steps.M": "the paper's",
     "optimize._hoag.Adaptive.SHRINK": "the paper's",
     "linear_model._regression.HUBER": "by definition",

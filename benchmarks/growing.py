@@ -63,13 +63,13 @@ class Truth:
     """f and ∇f on all rows, each λ once."""
 
     def __init__(self, problem: Any) -> None:
-        self._criterion, self._warm = hoag.Implicit(problem, certificate=False), None
+        self._criterion, self._warm = hoag.criteria.Implicit(problem, certificate=False), None
         self._known: dict[bytes, Any] = {}
 
     def __call__(self, lam: Any) -> Any:
         key = np.asarray(lam).tobytes()
         if key not in self._known:
-            found = self._criterion.evaluate(np.asarray(lam), hoag.Ask(1e-5), self._warm)
+            found = self._criterion.evaluate(np.asarray(lam), hoag.criteria.Ask(1e-5), self._warm)
             self._warm, self._known[key] = found.warm, found.light()
         return self._known[key]
 
@@ -121,12 +121,12 @@ def coverage(train: Pair, test: Pair, draws: int = 40, rows: int = 1000) -> None
     print("\n| 1000 of 10⁵ rows × 50 | within three errors: f | p | true/said, median: f | p |")
     print("|---|---|---|---|---|")
     for groups in (1, 2, 20):
-        criterion = hoag.Implicit(logistic(train, test, groups), certificate=False)
+        criterion = hoag.criteria.Implicit(logistic(train, test, groups), certificate=False)
         off = []
         for lam in (-9.0, -6.0, -3.0):
-            true = criterion.evaluate(np.full(groups, lam), hoag.Ask(1e-7))
+            true = criterion.evaluate(np.full(groups, lam), hoag.criteria.Ask(1e-7))
             for seed in range(draws):
-                found = criterion.evaluate(true.lam, hoag.Ask(1e-5, rows=rows, seed=seed))
+                found = criterion.evaluate(true.lam, hoag.criteria.Ask(1e-5, rows=rows, seed=seed))
                 apart = float(np.linalg.norm(found.grad - true.grad))
                 off.append((abs(found.value - true.value) / found.f_error, apart / found.error))
         inside, middle = 100 * np.mean(np.array(off) < 3, axis=0), np.median(off, axis=0)

@@ -161,8 +161,10 @@ def truth(data: Data):
     p = data.A.shape[1]
     groups = np.arange(p) // (p // GROUPS)
     model = hoag.models.logistic(data.A, data.y, data.B, data.z, penalties=groups)
-    linear = hoag.linear.Cholesky()
-    criterion = hoag.Implicit(model, hoag.inner.Newton(linear, np.inf), linear, certificate=False)
+    linear = hoag.solvers.Cholesky()
+    criterion = hoag.criteria.Implicit(
+        model, hoag.solvers.Newton(linear, np.inf), linear, certificate=False
+    )
 
     def at(lam):
         found = criterion.evaluate(np.asarray(lam), 1e-10)

@@ -21,17 +21,17 @@ from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
 
 import hoag
-from hoag import datasets, inner, linear, models, schedules
+from hoag import datasets, models, solvers
 from hoag.optimize import Hoag
 
 TARGET = 1e-3
 SEQUENCES = {
-    "quadratic": schedules.Quadratic(),
-    "cubic": schedules.Cubic(),
-    "exponential": schedules.Exponential(),
-    "exact": schedules.Exact(),
+    "quadratic": solvers.QuadraticDecay(),
+    "cubic": solvers.CubicDecay(),
+    "exponential": solvers.ExponentialDecay(),
+    "exact": solvers.Exact(),
 }
-INNER: dict[str, Callable[[], Any]] = {"L-BFGS": inner.LBFGS, "Newton": inner.Newton}
+INNER: dict[str, Callable[[], Any]] = {"L-BFGS": solvers.LBFGS, "Newton": solvers.Newton}
 # λ is looked for here when f* is computed.
 BRACKETS = {"imdb": (-3.5, -1.0), "20news": (-7.0, -4.0)}
 
@@ -40,7 +40,7 @@ class Truth:
     """f solved tightly, its minimum, and the suboptimality of any λ."""
 
     def __init__(self, problem: Any, bracket: tuple[float, float]) -> None:
-        self._criterion = hoag.Implicit(problem, certificate=False)
+        self._criterion = hoag.criteria.Implicit(problem, certificate=False)
         self._known: dict[float, float] = {}
         self._warm: Any = None
         options = {"xatol": 1e-5}
@@ -63,7 +63,7 @@ def run(truth: Truth, criterion: Any, schedule: Any, max_passes: float) -> dict[
     best: list[Any] = [np.inf, None]
     outside = [0.0]  # seconds spent on measuring, taken off the clock
 
-    def reached(step: hoag.Step) -> bool:
+    def reached(step: hoag.optimize.Step) -> bool:
         start = time.perf_counter()
         if step.evaluation.value < best[0]:
             best[:] = [step.evaluation.value, float(step.lam[0])]
@@ -103,10 +103,10 @@ def text(name: str, A: Any, y: Any) -> None:
         ("exponential", solver, "p, certified", True) for solver in INNER
     ]
     for sequence, solver, gradient, certificate in rows:
-        criterion = hoag.Implicit(problem, inner=INNER[solver](), certificate=certificate)
+        criterion = hoag.criteria.Implicit(problem, inner=INNER[solver](), certificate=certificate)
         show(sequence, solver, gradient, run(truth, criterion, SEQUENCES[sequence], 6000))
-    criterion = hoag.Implicit(problem, corrected=True)
-    loose = schedules.Exponential(first=3.0)
+    criterion = hoag.criteria.Implicit(problem, corrected=True)
+    loose = solvers.ExponentialDecay(first=3.0)
     show("30 × exponential", "Newton", "p⁺, certified", run(truth, criterion, loose, 6000))
 
 
@@ -127,16 +127,16 @@ def mnist(A: Any, y: Any) -> None:
     print(f"\n### MNIST 12 × 12: {A.shape[0]} rows, 1440 hyperparameters\n")
     print("| inner | linear | passes to 5760 | test loss at 9430 passes | steps | seconds |")
     print("|---|---|---|---|---|---|")
-    jacobi = linear.CG(preconditioner=linear.jacobi)
+    jacobi = solvers.CG(preconditioner=solvers.jacobi)
     for label, solver, system in (
-        ("L-BFGS", inner.LBFGS(), jacobi),
-        ("Newton", inner.Newton(jacobi), jacobi),
+        ("L-BFGS", solvers.LBFGS(), jacobi),
+        ("Newton", solvers.Newton(jacobi), jacobi),
     ):
         problem = models.multinomial(A, y, A_test, y_test, penalties="per-coefficient")
-        criterion = hoag.Implicit(problem, inner=solver, linear=system, certificate=False)
+        criterion = hoag.criteria.Implicit(problem, inner=solver, linear=system, certificate=False)
         first: list[float] = []
 
-        def watch(step: hoag.Step, first: list[float] = first) -> bool:
+        def watch(step: hoag.optimize.Step, first: list[float] = first) -> bool:
             if step.evaluation.value <= 5760 and not first:
                 first.append(step.cost.passes)
             return step.cost.passes > 9430

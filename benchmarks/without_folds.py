@@ -28,12 +28,12 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import scale
 
 import hoag
-from hoag import without_folds
 from hoag._core.numeric import Array
 from hoag._glm import losses
 from hoag._glm.folds import linear_folds
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import Target, binary, multiclass, ordered, regression, robust
+from hoag.criteria import without_folds
 from hoag.optimize import Auto
 
 

@@ -28,7 +28,7 @@ def main() -> None:
 
     with tqdm(desc="tuning two penalties", unit=" steps") as bar:
 
-        def progress(step: hoag.Step) -> None:
+        def progress(step: hoag.optimize.Step) -> None:
             first, second = step.lam
             loss = step.evaluation.value
             bar.set_postfix_str(f"λ = ({first:+.2f}, {second:+.2f}), squared error {loss:.0f}")

@@ -149,9 +149,9 @@ def text(n: int = 200, d: int = 300, seed: int = 0) -> tuple[Any, Any]:
 
 def exact(problem: Any, lam: Any) -> Any:
     """f and its gradient to rounding, by factors."""
-    solver = hoag.linear.Cholesky()
-    newton = hoag.inner.Newton(solver)
-    criterion = hoag.Implicit(problem, newton, solver, certificate=False)
+    solver = hoag.solvers.Cholesky()
+    newton = hoag.solvers.Newton(solver)
+    criterion = hoag.criteria.Implicit(problem, newton, solver, certificate=False)
     return criterion.evaluate(np.atleast_1d(lam), 1e-12)
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,7 +38,7 @@ class Denoise:
 
 
 def test_a_problem_with_plain_arrays_is_solved():
-    hoag.check_problem(Denoise())
+    hoag.testing.check_problem(Denoise())
     result = hoag.minimize(Denoise())
     grid = np.linspace(-3, 3, 20001)
     x = Denoise().b[:, None] / (1 + np.exp(grid))
@@ -48,8 +49,8 @@ def test_a_problem_with_plain_arrays_is_solved():
 
 
 def test_every_linear_solver_works_on_it():
-    for solver in (hoag.linear.CG(preconditioner=hoag.linear.jacobi), hoag.linear.Cholesky()):
-        assert hoag.minimize(hoag.Implicit(Denoise(), linear=solver)).converged
+    for solver in (hoag.solvers.CG(preconditioner=hoag.solvers.jacobi), hoag.solvers.Cholesky()):
+        assert hoag.minimize(hoag.criteria.Implicit(Denoise(), linear=solver)).converged
 
     class NoDiagonal:
         shape, dtype = (3, 3), np.dtype(float)
@@ -59,9 +60,9 @@ def test_every_linear_solver_works_on_it():
 
         rmatvec = matvec
 
-    jacobi = hoag.linear.CG(preconditioner=hoag.linear.jacobi)
+    jacobi = hoag.solvers.CG(preconditioner=hoag.solvers.jacobi)
     with pytest.raises(hoag.InvalidInput, match="diagonal"):
-        hoag.minimize(hoag.Implicit(Denoise(hessian=NoDiagonal()), linear=jacobi))
+        hoag.minimize(hoag.criteria.Implicit(Denoise(hessian=NoDiagonal()), linear=jacobi))
 
 
 def test_results_do_not_share_memory_with_the_problem():
@@ -92,7 +93,7 @@ def test_a_list_of_problems_is_their_sum():
 
 
 def test_evaluate_takes_a_number_or_a_list():
-    criterion = hoag.Implicit(registry.make("logistic"))
+    criterion = hoag.criteria.Implicit(registry.make("logistic"))
     wanted = criterion.evaluate(np.array([0.5]), 1e-6).grad
     for lam in (0.5, [0.5]):
         np.testing.assert_allclose(criterion.evaluate(lam, 1e-6).grad, wanted)
@@ -154,17 +155,20 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
         (lambda: hoag.minimize(Denoise(), search=hoag.optimize.Hoag(lambda k: -1.0)), "schedule"),
         (lambda: hoag.optimize.Hoag(max_iter=0), "at least one"),
         (lambda: hoag.optimize.Hoag(max_iter=2.5), "whole number"),
-        (lambda: hoag.optimize.Hoag(schedule=hoag.schedules.Exponential), "is a class"),
+        (lambda: hoag.optimize.Hoag(schedule=hoag.solvers.ExponentialDecay), "is a class"),
         (lambda: hoag.optimize.Hoag(schedule=1e-3), "function"),
         (lambda: hoag.optimize.Hoag(step=0.1), "Adaptive"),
         (lambda: hoag.minimize(Denoise(), search=hoag.optimize.Hoag), "instance"),
-        (lambda: hoag.Sum([]), "at least one"),
-        (lambda: hoag.Sum([Denoise()]), "Wrap each problem"),
+        (lambda: hoag.criteria.Sum([]), "at least one"),
+        (lambda: hoag.criteria.Sum([Denoise()]), "Wrap each problem"),
         (
             lambda: hoag.minimize([registry.make("ridge"), registry.make("kernel-ridge")]),
             "different numbers",
         ),
-        (lambda: hoag.Implicit(Denoise()).evaluate([0.0, 1.0], 1e-3), r"lam has shape \(2,\)"),
+        (
+            lambda: hoag.criteria.Implicit(Denoise()).evaluate([0.0, 1.0], 1e-3),
+            r"lam has shape \(2,\)",
+        ),
         (lambda: hoag.optimize.Constant(-1.0), "positive"),
         (lambda: hoag.optimize.Hoag(tol=-1.0), "tol"),
         (lambda: hoag.optimize.Adaptive(C=np.nan), "number"),
@@ -218,7 +222,36 @@ def test_grid_and_sample():
     assert all(box.contains(lam) for lam in box.sample(np.random.default_rng(0), 10))
 
 
-@pytest.mark.parametrize("first", sorted({*hoag._MODULES, "LogisticRegressionCV", "minimize"}))
+PUBLIC = dir(hoag)
+ROOT = Path(hoag.__file__).parent
+UNITS = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
+MODULES = sorted(UNITS & set(PUBLIC))
+
+
+def test_the_public_names_are_few_and_listed_once():
+    """In `__init__.pyi`; whatever else has been imported, nothing else is shown."""
+    import hoag._inner
+
+    assert sorted({*hoag.__all__, "__version__", "dask", "jax", "torch"}) == PUBLIC == dir(hoag)
+    assert len(PUBLIC) <= 45
+    assert not [name for name in PUBLIC if name.startswith("_") and name != "__version__"]
+    spaces: dict[str, object] = {}
+    exec("from hoag import *", spaces)
+    assert {*hoag.__all__} <= {*spaces}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        hoag.nothing  # noqa: B018
+
+
+def test_every_module_says_what_it_offers_and_modules_without_underscore_are_public():
+    deprecated = {"estimators", "far", "search"}
+    inside = {"autodiff", "cli"}  # what is public of them is `hoag.problem`, and the command
+    public = {unit for unit in UNITS if not unit.startswith("_")}
+    assert public - deprecated - inside == set(MODULES)
+    for name in set(MODULES) - {"dask", "jax", "torch"}:
+        assert getattr(hoag, name).__all__
+
+
+@pytest.mark.parametrize("first", sorted({*MODULES, "LogisticRegressionCV", "minimize"}))
 def test_any_name_can_be_the_first_that_is_used(first):
     """Modules that import each other fail only where one of them comes first."""
     if first in ("dask", "jax", "torch"):

@@ -103,7 +103,9 @@ def test_a_curvature_of_ones_own_solves_what_factors_solve(kind, risk):
         known = own.verify(here, 1e-9 * here.value)
         assert known.value == pytest.approx(there.value, rel=1e-9)
         if risk == "held out":
-            Hs = [each.evaluate(lam, hoag.Ask(hessian=True)).hessian for each in (own, exact)]
+            Hs = [
+                each.evaluate(lam, hoag.criteria.Ask(hessian=True)).hessian for each in (own, exact)
+            ]
             np.testing.assert_allclose(*Hs, atol=1e-4 * np.abs(Hs[1]).max())
 
 
@@ -142,11 +144,11 @@ def test_what_an_axis_cannot_do_is_a_sentence():
     with pytest.raises(hoag.InvalidInput, match="folds of one linear model that share their rows"):
         hoag.plan(kernel, risk=TrimmedHeldOut(0.1))
     single = hoag.models.ridge(X, y, X, y)
-    risk = hoag.without_folds(single, "gcv").risk
+    risk = hoag.criteria.without_folds(single, "gcv").risk
     with pytest.raises(hoag.InvalidInput, match="depends on ∇²₁h⁻¹ itself"):
         hoag.plan(single, curvature=DiagonalPlusLowRank(), risk=risk)
     with pytest.raises(hoag.InvalidInput, match="Gcv is of one fit on all rows: give one problem"):
         hoag.plan(folds("ridge"), risk=risk)
     assert hoag.plan(single, risk=risk).value(0.0).value == pytest.approx(
-        hoag.without_folds(single, "gcv").value(0.0).value, rel=1e-9
+        hoag.criteria.without_folds(single, "gcv").value(0.0).value, rel=1e-9
     )

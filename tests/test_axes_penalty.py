@@ -60,13 +60,21 @@ def split(loss: str, penalty: glm.Penalty, intercept: bool, cv) -> list:
 CRITERIA = ("folds", "joint", "held out", "alo", "gcv", "reml")
 
 
-def criterion(name: str, loss: str, penalty: glm.Penalty, intercept: bool) -> hoag.Criterion:
+def criterion(
+    name: str, loss: str, penalty: glm.Penalty, intercept: bool
+) -> hoag.criteria.Criterion:
     if name == "folds":
-        return hoag.Sum([hoag.Implicit(own) for own in split(loss, penalty, intercept, 3)])
+        return hoag.criteria.Sum(
+            [hoag.criteria.Implicit(own) for own in split(loss, penalty, intercept, 3)]
+        )
     if name == "joint":
         return hoag.plan(split(loss, penalty, intercept, 3))
     (one,) = split(loss, penalty, intercept, [(np.arange(60), np.arange(60, 90))])
-    return hoag.Implicit(one) if name == "held out" else hoag.without_folds(one, name)
+    return (
+        hoag.criteria.Implicit(one)
+        if name == "held out"
+        else hoag.criteria.without_folds(one, name)
+    )
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -74,7 +82,7 @@ def test_the_penalty_keeps_its_contract(intercept):
     own = Differences(SLOPES, int(intercept))
     testing.check_penalty(own)
     (model,) = split("logistic", own, intercept, [(np.arange(60), np.arange(60, 90))])
-    hoag.check_problem(model)
+    hoag.testing.check_problem(model)
     for mine, theirs in zip(own.terms, as_quadratic(int(intercept)).terms, strict=True):
         expected = np.zeros((own.size, own.size))
         expected[theirs.some, theirs.some] = theirs.dense
@@ -92,7 +100,7 @@ def test_every_criterion_takes_it(name, loss, intercept):
     assert type(own) is type(known)
     testing.check_criterion(own, LAM)
     curved = own.traits.has_hessian
-    asked = hoag.Ask(1e-10, hessian=curved)
+    asked = hoag.criteria.Ask(1e-10, hessian=curved)
     mine, theirs = own.evaluate(LAM, asked), known.evaluate(LAM, asked)
     assert_allclose(mine.value, theirs.value, rtol=1e-9)
     assert_allclose(mine.grad, theirs.grad, atol=1e-9 * abs(theirs.value))

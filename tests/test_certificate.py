@@ -5,7 +5,7 @@ import pytest
 import registry
 
 import hoag
-from hoag.linear import CG, Cholesky
+from hoag._linear import CG, Cholesky
 
 MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge", "kernel-widths")
 PENALTIES = ("shared", "per-class", "per-feature", "per-coefficient", "groups", "partly-free")
@@ -37,7 +37,7 @@ def exact(setting, problem, lam, found):
     singular = setting["model"] == "multinomial" and setting["penalties"] == "partly-free"
     solver = CG(10000) if singular else Cholesky()
     try:
-        return hoag.Implicit(problem, linear=solver, certificate=False).evaluate(
+        return hoag.criteria.Implicit(problem, linear=solver, certificate=False).evaluate(
             lam, 1e-13, found.warm
         )
     except hoag.InnerProblemError:
@@ -51,12 +51,12 @@ def test_bound_is_never_below_the_true_error_in_any_draw(draws):
     finite_wherever_promised, ratios, tightness, without_reference = True, [], [], 0
     for _ in range(draws):
         setting, problem, lam, eps = draw(rng)
-        found = hoag.Implicit(problem).evaluate(lam, eps)
+        found = hoag.criteria.Implicit(problem).evaluate(lam, eps)
         truth = exact(setting, problem, lam, found)
         if truth is None:
             without_reference += 1
             continue
-        refined = hoag.Implicit(problem, corrected=True).evaluate(lam, eps)
+        refined = hoag.criteria.Implicit(problem, corrected=True).evaluate(lam, eps)
         error = np.linalg.norm(found.grad - truth.grad)
         # What remains in the reference itself is rounding.
         noise = 1e-11 * (1 + np.linalg.norm(truth.grad))
@@ -83,7 +83,7 @@ def test_with_exact_solves_the_estimate_is_the_error():
     for setting in registry.ONE_EACH:
         problem = registry.make(**setting, n=40)
         lam = problem.lam0 - 0.5
-        criterion = hoag.Implicit(problem, linear=Cholesky())
+        criterion = hoag.criteria.Implicit(problem, linear=Cholesky())
         found = criterion.evaluate(lam, 1e-3)
         truth = criterion.evaluate(lam, 1e-13).grad
         error = np.linalg.norm(found.grad - truth)
@@ -95,9 +95,11 @@ def test_bound_covers_intercepts():
     ratios = []
     for seed in range(40):
         problem = registry.make("logistic", intercept=True, seed=seed, n=40)
-        found = hoag.Implicit(problem).evaluate(np.array([-1.0]), 1e-3)
+        found = hoag.criteria.Implicit(problem).evaluate(np.array([-1.0]), 1e-3)
         assert problem.at(found.x, found.lam).strong_convexity is None
-        truth = hoag.Implicit(problem, linear=Cholesky()).evaluate(found.lam, 1e-13, found.warm)
+        truth = hoag.criteria.Implicit(problem, linear=Cholesky()).evaluate(
+            found.lam, 1e-13, found.warm
+        )
         error = np.linalg.norm(found.grad - truth.grad)
         assert error <= found.bound < np.inf
         ratios.append(found.bound / max(error, 1e-12))
@@ -112,11 +114,13 @@ def test_bound_holds_for_solvers_that_gave_up_and_for_confident_rows(model):
         scale = 10 ** rng.uniform(0, 3)
         problem = registry.make(model, seed=int(rng.integers(2**31)), n=15, d=5, scale=scale)
         lam = np.array([rng.uniform(-3, 3)])
-        short = hoag.Implicit(
-            problem, inner=hoag.inner.LBFGS(int(rng.integers(1, 4))), linear=hoag.linear.CG(2)
+        short = hoag.criteria.Implicit(
+            problem, inner=hoag.solvers.LBFGS(int(rng.integers(1, 4))), linear=hoag.solvers.CG(2)
         ).evaluate(lam, 1e-8)
-        full = hoag.Implicit(problem).evaluate(lam, 1e-8)
-        truth = hoag.Implicit(problem, linear=Cholesky()).evaluate(lam, 1e-13, full.warm).grad
+        full = hoag.criteria.Implicit(problem).evaluate(lam, 1e-8)
+        truth = (
+            hoag.criteria.Implicit(problem, linear=Cholesky()).evaluate(lam, 1e-13, full.warm).grad
+        )
         for found in (short, full):
             assert not np.isnan(found.bound)
             error = np.linalg.norm(found.grad - truth)
@@ -135,8 +139,8 @@ def test_a_users_problem_gets_the_estimate():
             return inner.at(x, lam)
 
     lam = np.array([0.2])
-    found = hoag.Implicit(Plain()).evaluate(lam, 1e-2)
-    known = hoag.Implicit(inner).evaluate(lam, 1e-2)
+    found = hoag.criteria.Implicit(Plain()).evaluate(lam, 1e-2)
+    known = hoag.criteria.Implicit(inner).evaluate(lam, 1e-2)
     assert found.error == pytest.approx(known.error, rel=1e-6)
     assert found.bound == np.inf
 
@@ -144,9 +148,9 @@ def test_a_users_problem_gets_the_estimate():
 def test_it_can_be_switched_off_and_is_counted():
     problem = registry.make("logistic", n=40)
     lam = np.array([0.2])
-    on = hoag.Implicit(problem).evaluate(lam, 1e-2)
+    on = hoag.criteria.Implicit(problem).evaluate(lam, 1e-2)
     problem = registry.make("logistic", n=40)
-    off = hoag.Implicit(problem, certificate=False).evaluate(lam, 1e-2)
+    off = hoag.criteria.Implicit(problem, certificate=False).evaluate(lam, 1e-2)
     assert off.cost.certificate == 0
     assert np.isnan(off.error)
     assert off.bound == np.inf

@@ -37,7 +37,7 @@ class Broken:
 
 
 def test_a_correct_problem_passes():
-    assert max(hoag.check_problem(Broken()).values()) < 1e-6
+    assert max(hoag.testing.check_problem(Broken()).values()) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_correct_problem_passes():
 )
 def test_the_wrong_member_is_named(name, change):
     with pytest.raises(hoag.InvalidInput, match=name) as error:
-        hoag.check_problem(Broken(**{name: change}))
+        hoag.testing.check_problem(Broken(**{name: change}))
     others = {"h_x", "hessian", "cross", "g_x", "g_lam", "strong_convexity"} - {name}
     if name == "h_x":  # the derivatives of a wrong gradient are wrong too
         others -= {"hessian", "cross"}
@@ -64,7 +64,7 @@ def test_the_wrong_member_is_named(name, change):
 @pytest.mark.parametrize("name", ["h_x", "hessian", "cross", "g_x", "g_lam"])
 def test_a_nan_is_a_wrong_derivative(name):
     with pytest.raises(hoag.InvalidInput, match=name):
-        hoag.check_problem(Broken(**{name: lambda v: v * np.nan}))
+        hoag.testing.check_problem(Broken(**{name: lambda v: v * np.nan}))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_nan_is_a_wrong_derivative(name):
 )
 def test_wrong_shapes_are_named(spoiled, message):
     with pytest.raises(hoag.InvalidInput, match=message):
-        hoag.check_problem(Broken(**spoiled))
+        hoag.testing.check_problem(Broken(**spoiled))
 
 
 def test_a_missing_member_is_named():
@@ -90,22 +90,22 @@ def test_a_missing_member_is_named():
             return point
 
     with pytest.raises(hoag.InvalidInput, match="without the member cross"):
-        hoag.check_problem(Short())
+        hoag.testing.check_problem(Short())
     with pytest.raises(hoag.InvalidInput, match="is a class"):
-        hoag.check_problem(Broken)
+        hoag.testing.check_problem(Broken)
     with pytest.raises(hoag.InvalidInput, match="is not a problem"):
-        hoag.check_problem(5)
+        hoag.testing.check_problem(5)
 
 
 def test_lists_will_do():
     problem = Broken(hessian=lambda H: H.tolist(), cross=lambda D: D.tolist(), h_x=list)
-    assert max(hoag.check_problem(problem).values()) < 1e-6
+    assert max(hoag.testing.check_problem(problem).values()) < 1e-6
 
 
 def test_asymmetric_hessian_and_wrong_transpose():
     tilt = np.array([[0, 1e-2, 0], [0, 0, 0], [0, 0, 0]])
     with pytest.raises(hoag.InvalidInput, match="hessian"):
-        hoag.check_problem(Broken(hessian=lambda H: H + tilt))
+        hoag.testing.check_problem(Broken(hessian=lambda H: H + tilt))
 
     class Lopsided:
         shape = (3, 2)
@@ -115,4 +115,4 @@ def test_asymmetric_hessian_and_wrong_transpose():
             self.matvec, self.rmatvec = lambda v: D @ v, lambda q: 2 * D.T @ q
 
     with pytest.raises(hoag.InvalidInput, match="rmatvec"):
-        hoag.check_problem(Broken(cross=Lopsided))
+        hoag.testing.check_problem(Broken(cross=Lopsided))

@@ -79,10 +79,10 @@ PROBLEMS = {
     "bands": lambda: models.folds(models.ridge, *table(), cv=3, penalties="per-feature"),
     "penalties": lambda: logistic(*classes(), penalties="per-feature"),
     "many": lambda: logistic(*registry.text(60, 20), penalties="per-feature"),
-    "groups": lambda: hoag.Implicit(registry.make("logistic", n=60, penalties="groups")),
+    "groups": lambda: hoag.criteria.Implicit(registry.make("logistic", n=60, penalties="groups")),
     "kernels": kernels,
     "leave-one-out": leave_one_out,
-    "unrolled": lambda: hoag.Unrolled(registry.make("ridge", n=60), n_iter=30),
+    "unrolled": lambda: hoag.criteria.Unrolled(registry.make("ridge", n=60), n_iter=30),
     "own": own,
 }
 SEARCHES = {

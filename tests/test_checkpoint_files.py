@@ -54,7 +54,9 @@ def test_values_keep_their_bits_and_what_they_share():
         "numbers": (1, True, None, 0.1, -0.0, float("inf"), "λ", slice(1, None)),
         3: [odd, np.float32(0.1), np.int64(7), np.zeros(0), np.zeros((0, 3)), np.array(2.0)],
         "axes": (table, cube, table),
-        "found": hoag.Evaluation(odd, float("nan"), odd, warm=table, cost=hoag.Cost(passes=0.1)),
+        "found": hoag.criteria.Evaluation(
+            odd, float("nan"), odd, warm=table, cost=hoag.criteria.Cost(passes=0.1)
+        ),
     }
     again = storage.unpack(storage.pack(value))
     assert repr(again["numbers"]) == repr(value["numbers"])
@@ -64,18 +66,18 @@ def test_values_keep_their_bits_and_what_they_share():
     assert [one.strides for one in again["axes"]] == [one.strides for one in value["axes"]]
     assert again["axes"][0] is again["axes"][2] is again["found"].warm
     assert again["found"].lam.tobytes() == odd.tobytes()
-    assert again["found"].cost == hoag.Cost(passes=0.1)
+    assert again["found"].cost == hoag.criteria.Cost(passes=0.1)
 
 
 def test_a_journal_is_packed_with_what_its_entries_share_and_no_class_of_anybodys():
     class Odd(list):
         """What no file holds."""
 
-    shared = hoag.Evaluation(np.zeros(1), 1.0, np.zeros(1), warm=np.arange(20.0))
-    entries = [JournalEntry("evaluate", shared.lam, hoag.Ask(0.1), shared)]
+    shared = hoag.criteria.Evaluation(np.zeros(1), 1.0, np.zeros(1), warm=np.arange(20.0))
+    entries = [JournalEntry("evaluate", shared.lam, hoag.criteria.Ask(0.1), shared)]
     again = storage.unpack(storage.pack(hoag.optimize.Journal(entries, {0: shared})))
     assert again.entries[0].answer is again.held[0]
-    assert again.entries[0].ask == hoag.Ask(0.1)
+    assert again.entries[0].ask == hoag.criteria.Ask(0.1)
     np.testing.assert_array_equal(again.held[0].warm, shared.warm)
     with pytest.raises(storage.Unstorable):
         storage.pack(hoag.optimize.Journal([*entries, Odd()], {}))
@@ -455,7 +457,7 @@ def test_an_error_leaves_a_checkpoint_to_go_on_from(tmp_path):
 # ---------------------------------------------------------------- criteria of one's own
 
 
-class Bowl(hoag.Criterion):
+class Bowl(hoag.criteria.Criterion):
     """1 + ‖λ − 1‖², with a start that no file can hold, if asked."""
 
     lam0 = np.zeros(2)
@@ -466,7 +468,9 @@ class Bowl(hoag.Criterion):
     def _evaluate(self, lam, ask, warm):
         self.asked += 1
         left = {"lam": lam, "odd": lambda: 0} if self.exotic else {"lam": lam, "seen": (1, "a")}
-        return hoag.Evaluation(lam, 1.0 + np.sum((lam - 1) ** 2), 2 * (lam - 1), x=lam, warm=left)
+        return hoag.criteria.Evaluation(
+            lam, 1.0 + np.sum((lam - 1) ** 2), 2 * (lam - 1), x=lam, warm=left
+        )
 
 
 def test_a_start_that_cannot_be_kept_is_told_and_the_search_begins_anew(tmp_path):

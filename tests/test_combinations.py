@@ -292,7 +292,7 @@ def leave_one_out():
 
 def implicit(**options):
     problem = logistic()
-    return hoag.Implicit(problem, **options), lambda lam: truth([problem], lam)
+    return hoag.criteria.Implicit(problem, **options), lambda lam: truth([problem], lam)
 
 
 def planned():
@@ -302,7 +302,9 @@ def planned():
 
 def sum_of_implicit():
     problems = folds()
-    return hoag.Sum([hoag.Implicit(p) for p in problems]), lambda lam: truth(problems, lam)
+    return hoag.criteria.Sum([hoag.criteria.Implicit(p) for p in problems]), lambda lam: truth(
+        problems, lam
+    )
 
 
 def sum_of_unrolled():
@@ -310,8 +312,8 @@ def sum_of_unrolled():
 
     By gradient descent, whose iterates are smooth in λ; those of L-BFGS jump.
     """
-    descent = hoag.unrolled.GradientDescent()
-    criterion = hoag.Sum([hoag.Unrolled(p, descent, n_iter=30) for p in folds()])
+    descent = hoag.criteria.UnrolledGradientDescent()
+    criterion = hoag.criteria.Sum([hoag.criteria.Unrolled(p, descent, n_iter=30) for p in folds()])
     return criterion, lambda lam: criterion.value(lam).value
 
 

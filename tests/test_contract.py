@@ -22,7 +22,7 @@ def dense(operator):
 def test_derivatives_agree_with_finite_differences(problem):
     for seed in range(2):
         x, lam = registry.random_point(problem, seed)
-        found = hoag.check_problem(problem, x, lam, seed=seed, directions=2)
+        found = hoag.testing.check_problem(problem, x, lam, seed=seed, directions=2)
         assert max(found.values()) < 1e-6
 
 
@@ -54,9 +54,9 @@ def test_factor_agrees_with_products(problem):
     if np.linalg.eigvalsh(dense(point.hessian))[0] < 1e-10:
         # Coefficients of a multinomial model that nothing penalises are determined only up to a
         # common shift: the factor does not exist, and conjugate gradients still solves.
-        found = hoag.linear.CG().solve(point.hessian, b, None, 1e-9)
+        found = hoag.solvers.CG().solve(point.hessian, b, None, 1e-9)
     else:
-        found = hoag.linear.Cholesky().solve(point.hessian, b, None, 1e-9)
+        found = hoag.solvers.Cholesky().solve(point.hessian, b, None, 1e-9)
     assert found.converged
     np.testing.assert_allclose(dense(point.hessian) @ found.x, b, atol=1e-8)
 

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import column_or_1d
 
 import hoag
-from hoag import Ask, CoxRegressionCV, InvalidInput
+from hoag import CoxRegressionCV, InvalidInput
 from hoag._criteria.curvature.base import Direct
 from hoag._criteria.curvature.woodbury import Woodbury
 from hoag._criteria.fits import FoldedFits
@@ -29,6 +29,7 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.risk_sets import RiskSets
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import binary
+from hoag.criteria import Ask
 from hoag.linear_model import concordance
 
 TIES = ("breslow", "efron")
@@ -170,7 +171,7 @@ def test_problems_keep_the_contract(ties, fmt, penalties):
     problem = problems(penalties, ties, fmt=fmt)[1]
     rng = np.random.default_rng(5)
     x, lam = rng.normal(size=5), rng.normal(size=problem.lam0.size)
-    assert max(hoag.check_problem(problem, x, lam).values()) < 1e-6
+    assert max(hoag.testing.check_problem(problem, x, lam).values()) < 1e-6
     hessian = problem.at(x, lam).hessian
     H = hessian @ np.eye(5)
     np.testing.assert_allclose(hessian.matrix(), H, rtol=1e-10, atol=1e-10)
@@ -221,9 +222,11 @@ def test_a_hold_out_is_a_fold():
 
 def by_each_alone(folds, lam):
     """f and p of every fold by itself, in the way of any problem, by factors."""
-    newton = hoag.inner.Newton(hoag.linear.Cholesky(), np.inf)
-    each = [hoag.Implicit(p, newton, hoag.linear.Cholesky(), certificate=False) for p in folds]
-    return hoag.Sum(each).evaluate(lam, 1e-11)
+    newton = hoag.solvers.Newton(hoag.solvers.Cholesky(), np.inf)
+    each = [
+        hoag.criteria.Implicit(p, newton, hoag.solvers.Cholesky(), certificate=False) for p in folds
+    ]
+    return hoag.criteria.Sum(each).evaluate(lam, 1e-11)
 
 
 WIDE = np.repeat([0, 1, 2], 60)
@@ -290,12 +293,12 @@ def test_where_factors_are_too_dear_conjugate_gradients_find_the_same(monkeypatc
     exact = hoag.minimize(folds, bounds=(-3.0, 12.0))
     monkeypatch.setattr("hoag._criteria.affordable.FEW", 0)
     criterion = hoag.plan(problems(WIDE, n=40, p=180))
-    assert isinstance(criterion, hoag.Sum)
-    assert isinstance(criterion.criteria[0], hoag.Implicit)
+    assert isinstance(criterion, hoag.criteria.Sum)
+    assert isinstance(criterion.criteria[0], hoag.criteria.Implicit)
     loose = hoag.minimize(criterion, bounds=(-3.0, 12.0))
     assert loose.value == pytest.approx(exact.value, rel=2e-3)
     one = hoag.plan(problems(n=40, p=180))
-    assert isinstance(one.criteria[0], hoag.Implicit)  # and no small space
+    assert isinstance(one.criteria[0], hoag.criteria.Implicit)  # and no small space
 
 
 class CountedRows(ArrayRows):
@@ -356,7 +359,9 @@ def test_strata_are_as_in_statsmodels(ties):
         hoag.models.cox, X, y, **options | {"cv": [(np.arange(150), np.arange(0))]}
     )[0]
     assert len(folds) == 2
-    x = hoag.inner.Newton(hoag.linear.Cholesky()).solve(whole, np.array([-25.0]), np.zeros(5), 1e-9)
+    x = hoag.solvers.Newton(hoag.solvers.Cholesky()).solve(
+        whole, np.array([-25.0]), np.zeros(5), 1e-9
+    )
     other = phreg(y[:, 0], X, status=y[:, 1], strata=strata, ties=ties).fit()
     np.testing.assert_allclose(x.x, other.params, atol=1e-5)
 

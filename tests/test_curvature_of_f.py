@@ -11,7 +11,6 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hoag
-from hoag import Ask
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.newton import FoldedNewton
 from hoag._glm.folds import linear_folds
@@ -19,6 +18,7 @@ from hoag._glm.in_memory import InMemoryDesign
 from hoag._glm.losses import Brier, Huber, Logistic, Multinomial, MultinomialBrier, Squared
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import multiclass, regression
+from hoag.criteria import Ask
 from hoag.glm import Quadratic, ScalarLoss
 
 N, P = 60, 5
@@ -84,7 +84,9 @@ def joint(kind, outer, penalty, splitter=None):
     splits = (splitter or KFold(3)).split(A, y)
     penalty = penalties(penalty, outputs)
     problems = linear_folds(ArrayRows(A), target, splits, weights, penalty)
-    return FoldedFits(problems, InMemoryDesign.of(problems), partial(hoag.Sum, [])), problems
+    return FoldedFits(
+        problems, InMemoryDesign.of(problems), partial(hoag.criteria.Sum, [])
+    ), problems
 
 
 CASES = [
@@ -100,7 +102,7 @@ CASES = [
 def test_the_hessian_is_the_derivative_of_the_gradient(kind, outer, penalty):
     criterion, _ = joint(kind, outer, penalty)
     lam = np.linspace(-1.0, 1.5, criterion.lam0.size)
-    here = criterion.evaluate(lam, hoag.Ask(hessian=True))
+    here = criterion.evaluate(lam, hoag.criteria.Ask(hessian=True))
     h, by_differences = 1e-4, []
     for e in np.eye(lam.size):
         up, down = (criterion.evaluate(lam + t * h * e, 0.0, here.warm).grad for t in (1, -1))
@@ -116,10 +118,12 @@ def test_the_hessian_is_the_derivative_of_the_gradient(kind, outer, penalty):
 def test_f_and_p_are_those_of_each_fold_by_itself(kind, outer, penalty):
     criterion, problems = joint(kind, outer, penalty)
     lam = np.linspace(-2.0, 1.0, criterion.lam0.size)
-    newton = hoag.inner.Newton(hoag.linear.Cholesky(), np.inf)
-    other = hoag.Sum(
+    newton = hoag.solvers.Newton(hoag.solvers.Cholesky(), np.inf)
+    other = hoag.criteria.Sum(
         [
-            hoag.Implicit(p, newton, hoag.linear.Cholesky(), certificate=False, exact=True)
+            hoag.criteria.Implicit(
+                p, newton, hoag.solvers.Cholesky(), certificate=False, exact=True
+            )
             for p in problems
         ]
     ).evaluate(lam)
@@ -131,11 +135,11 @@ def test_f_and_p_are_those_of_each_fold_by_itself(kind, outer, penalty):
 def test_rows_some_at_a_time_bend_f_as_all_at_once(monkeypatch):
     criterion, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
     lam = np.zeros(P)
-    whole = criterion.evaluate(lam, hoag.Ask(hessian=True)).hessian
+    whole = criterion.evaluate(lam, hoag.criteria.Ask(hessian=True)).hessian
     monkeypatch.setattr("hoag._glm.in_memory.BLOCK_ENTRIES", 10)
     monkeypatch.setattr("hoag._glm.rows.BLOCK_ENTRIES", 60)
     again, _ = joint("multinomial", None, "per-feature", StratifiedKFold(3))
-    parted = again.evaluate(lam, hoag.Ask(hessian=True)).hessian
+    parted = again.evaluate(lam, hoag.criteria.Ask(hessian=True)).hessian
     np.testing.assert_allclose(parted, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
 
 
@@ -149,8 +153,12 @@ def test_where_matrices_are_dear_products_lead_to_the_same(kind, penalty, monkey
     warm = None
     for level in (6.0, 2.0, -2.0, -6.0):
         lam = np.full(cheap.lam0.size, level)
-        exact = cheap.evaluate(lam, hoag.Ask(hessian=True))
-        for ask in (hoag.Ask(np.inf, free=True), hoag.Ask(free=True), hoag.Ask(hessian=True)):
+        exact = cheap.evaluate(lam, hoag.criteria.Ask(hessian=True))
+        for ask in (
+            hoag.criteria.Ask(np.inf, free=True),
+            hoag.criteria.Ask(free=True),
+            hoag.criteria.Ask(hessian=True),
+        ):
             found = dear.evaluate(lam, ask, warm)
             warm = found.warm
             rel = 1e-4 if ask.eps == np.inf else 1e-8

@@ -415,19 +415,19 @@ def test_workers_that_cannot_be_reached_are_asked_through_the_scheduler(two_work
 
 
 def test_the_memory_is_told_before_blocks_are_loaded(two_workers):
-    plan = hoag.plan_memory((10**6, 500), workers=4, folds=5)
+    plan = hoag.data.plan_memory((10**6, 500), workers=4, folds=5)
     assert plan.blocks == 250_000 * (500 + 2) * 8
     assert plan.matrices == 5 * 500 * 500 * 8
-    assert hoag.plan_memory((10**6, 2000), outputs=3).matrices == 0
+    assert hoag.data.plan_memory((10**6, 2000), outputs=3).matrices == 0
     assert str(plan).splitlines()[-1].startswith("a worker needs  1.0")
     X, y, _ = data()
-    assert hoag.plan_memory(da.from_array(X), y).blocks == 203 * 9 * 8
+    assert hoag.data.plan_memory(da.from_array(X), y).blocks == 203 * 9 * 8
     for other in (hoag.partitions((X, y)), 5):
         with pytest.raises(hoag.InvalidInput, match="give a Dask array or frame, or"):
-            hoag.plan_memory(other)
-    assert hoag.plan_memory(sparse.csr_matrix(X)).blocks == X.size * 12 + 204 * 4 + 203 * 16
+            hoag.data.plan_memory(other)
+    assert hoag.data.plan_memory(sparse.csr_matrix(X)).blocks == X.size * 12 + 204 * 4 + 203 * 16
     with pytest.raises(hoag.InvalidInput, match="How many rows X has is not known"):
-        hoag.plan_memory(da.from_array(X)[da.from_array(y) > 0])
+        hoag.data.plan_memory(da.from_array(X)[da.from_array(y) > 0])
     huge = da.zeros((10**9, 1000), chunks=(10**8, 1000)).map_blocks(lambda block: block[:0])
     with (
         engine(huge, da.zeros(10**9, chunks=10**8), client=two_workers) as there,

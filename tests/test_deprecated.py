@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,6 @@ GOES = r"is deprecated since hoag 0\.2 and goes in 0\.4: use"
         ("data", "Piece", hoag.data.Partition),
         ("data", "Blocks", hoag.data.Partitions),
         ("data", "blocks", hoag.partitions),
-        ("criteria", "without_folds", hoag.without_folds),
     ],
 )
 def test_an_old_name_is_the_new_one_and_says_so(module, name, now):
@@ -38,9 +38,16 @@ def test_an_old_name_is_the_new_one_and_says_so(module, name, now):
         assert getattr(old, name) is now
 
 
-def test_the_function_that_was_called_blocks():
-    with pytest.warns(DeprecationWarning, match=rf"hoag\.blocks {GOES} hoag\.partitions"):
-        assert hoag.blocks is hoag.partitions
+@pytest.mark.parametrize(("name", "now"), hoag._HOMES.items())
+def test_what_left_the_top_of_the_package_is_in_one_of_its_modules(name, now):
+    with pytest.warns(DeprecationWarning, match=rf"hoag\.{name} {GOES} {re.escape(now)}\.") as seen:
+        old = getattr(hoag, name)
+    assert seen[0].filename == __file__
+    assert name not in dir(hoag)
+    home, _, there = now.rpartition(".")
+    module = importlib.import_module(home)
+    assert old is getattr(module, there)
+    assert there in module.__all__
 
 
 class OldSource(hoag.data.Source):
@@ -139,7 +146,7 @@ def test_attributes_that_go_have_either_name_and_classes_too():
 
 def test_the_old_name_of_a_value():
     with pytest.warns(DeprecationWarning, match=rf"Evaluation\.corrected {GOES} Evaluation\.value"):
-        assert hoag.Evaluation(np.zeros(1), 2.0, np.zeros(1)).corrected == 2.0
+        assert hoag.criteria.Evaluation(np.zeros(1), 2.0, np.zeros(1)).corrected == 2.0
 
 
 @pytest.mark.parametrize(("since", "version"), [("0.2", "0.4"), ("0.9", "0.11"), ("1.3", "2.0")])

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import hoag
 from hoag import Box, InvalidInput
+from hoag.criteria import Ask, Cost, Criterion, Evaluation, Implicit, Traits
 from hoag.domains import Ball, Ordered, Product, Simplex, adopt, product
 from hoag.optimize import Auto, Hoag
 from hoag.optimize._quasi_newton import SecantMatrix, descend, least
@@ -162,7 +163,7 @@ def test_a_start_outside_is_refused_and_the_nearest_point_told():
 def test_searches_that_need_a_box_say_so():
     class Middle(hoag.optimize.Search):
         def steps(self, domain, lam0, traits):
-            yield hoag.optimize.Evaluate((domain.lower + domain.upper) / 2, hoag.Ask())
+            yield hoag.optimize.Evaluate((domain.lower + domain.upper) / 2, Ask())
             return hoag.Status("finished", "In the middle.")
 
     for search in (hoag.optimize.Grid(3), hoag.optimize.Random(4), Middle()):
@@ -309,8 +310,8 @@ def by_differences(f, lam, step=1e-5):
 
 
 def test_the_problems_are_right():
-    hoag.check_problem(Mixture(0))
-    hoag.check_problem(Groups(0))
+    hoag.testing.check_problem(Mixture(0))
+    hoag.testing.check_problem(Groups(0))
     f = exactly(Mixture(1))
     lam = np.array([0.2, 0.5, 0.3])
     assert_allclose(by_differences(f, lam), f(lam)[1], rtol=1e-6)
@@ -347,7 +348,7 @@ def test_ordered_penalties_end_where_slsqp_does(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_where_nothing_binds_it_ends_as_in_the_box(seed):
-    criterion, search = hoag.Implicit(Groups(seed)), Auto(1e-6)
+    criterion, search = Implicit(Groups(seed)), Auto(1e-6)
     box = hoag.minimize(criterion, bounds=(-8, 8), search=search)
     rng = np.random.default_rng(seed)
     near = np.clip(box.lam + 0.3 * rng.normal(size=4), -8, 8)  # f has other minima
@@ -369,7 +370,7 @@ def test_units_of_the_weights_do_not_matter():
         assert_allclose(other.lam / unit, one.lam, atol=0.02)
 
 
-class Valley(hoag.Criterion):
+class Valley(Criterion):
     """1 + ½(λ − c)ᵀH(λ − c) with p wrong by up to `noise`·ε, measured or not, or exact."""
 
     def __init__(self, size, noise, measured, exact, seed):
@@ -384,7 +385,7 @@ class Valley(hoag.Criterion):
 
     @property
     def traits(self):
-        return hoag.Traits(exact=self.exact)
+        return Traits(exact=self.exact)
 
     def f(self, lam):
         d = lam - self.centre
@@ -396,9 +397,9 @@ class Valley(hoag.Criterion):
         unit = self.rng.normal(size=lam.size)
         p = p + off * unit / np.linalg.norm(unit)
         f_error = off**2
-        return hoag.Evaluation(
+        return Evaluation(
             lam, float(value + f_error * self.rng.uniform(-1, 1)), p,
-            f_error=f_error, error=off if self.measured else np.nan, cost=hoag.Cost(passes=1.0),
+            f_error=f_error, error=off if self.measured else np.nan, cost=Cost(passes=1.0),
         )  # fmt: skip
 
 

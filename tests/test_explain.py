@@ -58,7 +58,7 @@ def test_the_criterion_that_is_built_is_the_one_that_is_explained(kind):
     make, said = KINDS[kind]
     problems = make()
     criterion = hoag.plan(problems)
-    parts = criterion.criteria if isinstance(criterion, hoag.Sum) else [criterion]
+    parts = criterion.criteria if isinstance(criterion, hoag.criteria.Sum) else [criterion]
     assert type(parts[0]).__name__ == kind
     told = str(hoag.explain(problems))
     assert all(sentence in told for sentence in said), told
@@ -162,14 +162,14 @@ def test_what_cannot_be_explained_is_said():
 
 
 def test_a_criterion_of_ones_own_is_said_to_be_that():
-    class Bowl(hoag.Criterion):
+    class Bowl(hoag.criteria.Criterion):
         lam0 = np.zeros(1)
 
         def _evaluate(self, lam, ask, warm):
-            return hoag.Evaluation(lam, float(1 + lam[0] ** 2), 2 * lam)
+            return hoag.criteria.Evaluation(lam, float(1 + lam[0] ** 2), 2 * lam)
 
     assert "Bowl" in hoag.explain(Bowl()).used
-    assert hoag.Sum([Bowl()]).chosen is None
+    assert hoag.criteria.Sum([Bowl()]).chosen is None
 
 
 # ---- without folds
@@ -181,7 +181,7 @@ def test_a_criterion_of_ones_own_is_said_to_be_that():
 def test_a_risk_of_one_fit_is_computed_by_what_the_table_says(word, make, rows, columns):
     A, y = signed(rows, columns)
     problem = make(A, y, A, y, intercept=True)
-    criterion = hoag.without_folds(problem, word)
+    criterion = hoag.criteria.without_folds(problem, word)
     told = str(hoag.explain(criterion))
     by_sums = word != "alo" and make is models.ridge and (rows, columns) == (60, 5)
     assert isinstance(criterion.work, SquaresDesign) == by_sums

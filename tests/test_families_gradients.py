@@ -8,8 +8,9 @@ from families import EPSILON, NAMES, POWERS, TAU, Family, draw
 from sklearn.model_selection import KFold
 
 import hoag
-from hoag import Ask, models
+from hoag import models
 from hoag._glm import losses
+from hoag.criteria import Ask
 
 KINKED = ("svc", "huber")  # whose second derivatives jump, and with them p
 WIDTH = 0.3

@@ -24,7 +24,7 @@ from hoag.problems import priced
 BOX = Box(-12.0, 12.0, size=1)
 
 
-class Known(hoag.Criterion):
+class Known(hoag.criteria.Criterion):
     """f by hand, with a slope that is wrong by up to `noise`·ε, and never by less than `floor`.
 
     A free look has the error of the evaluation that it starts from, as in a space.
@@ -36,7 +36,7 @@ class Known(hoag.Criterion):
 
     @property
     def traits(self):
-        return hoag.Traits(scan_spacing=3.0 if self.free_looks else None)
+        return hoag.criteria.Traits(scan_spacing=3.0 if self.free_looks else None)
 
     def __init__(self, f, slope, noise=1.0, floor=0.0, measured=True, free_looks=False, seed=0):
         self.f, self.slope, self.noise, self.floor = f, slope, noise, floor
@@ -218,7 +218,7 @@ def test_a_scan_goes_from_strong_to_weak_until_f_has_risen_and_stays_in_the_box(
         return 2 + np.cosh((t - 0.7) / 2)
 
     known = Known(f, lambda t: np.sinh((t - 0.7) / 2) / 2, noise=0.01, free_looks=True)
-    look = hoag.Ask(np.inf, free=True)
+    look = hoag.criteria.Ask(np.inf, free=True)
     basin = answered(scan(BOX, SPACING, look, risen=RISEN), known).best
     lams = [lam for lam, _ in known.seen]
     places = int(np.argmin(lams)) + 1
@@ -235,7 +235,7 @@ def test_a_scan_goes_from_strong_to_weak_until_f_has_risen_and_stays_in_the_box(
 class Modelled(Known):
     """Looks see f near the λ they start from, and further off a plane of their own."""
 
-    traits = hoag.Traits(scan_spacing=3.0, modelled=True)
+    traits = hoag.criteria.Traits(scan_spacing=3.0, modelled=True)
 
     def _evaluate(self, lam, ask, warm):
         if not ask.free:

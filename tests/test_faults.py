@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hoag
-from hoag import inner
+from hoag import solvers
 from hoag.problems import adopt
 
 # ---- h that is not differentiable
@@ -47,7 +47,7 @@ def test_an_absolute_value_in_h_is_named():
     assert calls[0] < 500
 
 
-@pytest.mark.parametrize("solver", [inner.Newton, inner.LBFGS, inner.GradientDescent])
+@pytest.mark.parametrize("solver", [solvers.Newton, solvers.LBFGS, solvers.GradientDescent])
 @pytest.mark.parametrize("lam", [-1.0, 1.0, 4.0])
 def test_every_solver_that_stalls_at_a_kink_says_so(solver, lam):
     problem = adopt(lasso())
@@ -66,7 +66,7 @@ def test_an_own_solver_that_ends_at_a_kink_is_told():
         return x
 
     with pytest.raises(hoag.InnerProblemError, match="not differentiable"):
-        inner.Own(solver).solve(problem, np.array([2.0]), problem.x0, 1e-6)
+        solvers.UserSolver(solver).solve(problem, np.array([2.0]), problem.x0, 1e-6)
 
 
 @pytest.mark.parametrize("softened", [1e-1, 1e-3])
@@ -86,11 +86,11 @@ def test_rounding_is_no_kink():
         return point
 
     blurred = adopt(SimpleNamespace(x0=problem.x0, lam0=problem.lam0, at=at))
-    for solver in (inner.Newton(), inner.LBFGS(), inner.GradientDescent()):
+    for solver in (solvers.Newton(), solvers.LBFGS(), solvers.GradientDescent()):
         assert not solver.solve(blurred, np.zeros(1), problem.x0, 1e-12).converged
 
 
-@pytest.mark.parametrize("solver", [inner.Newton(), inner.LBFGS(), inner.GradientDescent()])
+@pytest.mark.parametrize("solver", [solvers.Newton(), solvers.LBFGS(), solvers.GradientDescent()])
 def test_the_edge_of_a_model_is_no_kink(solver):
     """½(x + 1)² where x > 0, next to infinite elsewhere, as where spreads are not positive."""
 
@@ -114,7 +114,7 @@ def test_the_edge_of_a_model_is_no_kink(solver):
 def test_no_value_of_a_sum_of_squares_is_negative():
     """g − q·∇₁h is no estimate of f where x is far from a minimum at which h has no gradient."""
     problem = lasso()
-    criterion = hoag.Implicit(problem, inner=Lazy(), linear=hoag.linear.CG())
+    criterion = hoag.criteria.Implicit(problem, inner=Lazy(), linear=hoag.solvers.CG())
     for lam in (0.0, 2.0, 4.0):
         found = criterion.evaluate(np.array([lam]), 1e-6)
         assert not found.converged
@@ -273,14 +273,14 @@ def test_complex_vectors_are_refused(changed):
 
 
 def test_a_matrix_of_nans_is_factored_once():
-    solver = hoag.linear.Damped(hoag.linear.Cholesky())
+    solver = hoag.solvers.Damped(hoag.solvers.Cholesky())
     found = solver.solve(np.full((3, 3), np.nan), np.ones(3), None, 1e-9)
     assert found.reason == "not_finite"
 
 
 def test_conjugate_gradients_with_nothing_left_to_divide_by():
     b = np.full(3, 1e-170)  # whose squares are below the smallest number
-    found = hoag.linear.CG().solve(np.diag([1.0, 2.0, 3.0]), b, None, 0.0)
+    found = hoag.solvers.CG().solve(np.diag([1.0, 2.0, 3.0]), b, None, 0.0)
     assert np.all(np.isfinite(found.x))
 
 
@@ -370,6 +370,6 @@ def test_values_of_h_that_are_known_to_few_digits_do_not_stop_newtons_method():
 
     blurred = adopt(SimpleNamespace(x0=problem.x0, lam0=problem.lam0, at=at))
     for lam in (-2.0, 0.0, 2.0):
-        found = inner.Newton().solve(blurred, np.array([lam]), problem.x0, 1e-8)
+        found = solvers.Newton().solve(blurred, np.array([lam]), problem.x0, 1e-8)
         assert found.reason == "tolerance"
         assert found.iterations < 40

@@ -137,9 +137,9 @@ def test_the_bound_holds_with_another_outer_loss_and_a_scaled_matrix(scale):
     target = type(target)(**{**target.__dict__, "outer": MultinomialBrier()})
     problems = linear_folds(ArrayRows(A, scale), target, KFold(3).split(A), np.ones(60))
     plain = linear_folds(ArrayRows(scale * A), target, KFold(3).split(A), np.ones(60))
-    criterion = hoag.Sum([hoag.Implicit(p) for p in problems])
+    criterion = hoag.criteria.Sum([hoag.criteria.Implicit(p) for p in problems])
     lam = np.array([0.5])
-    exact = hoag.Sum([hoag.Implicit(p) for p in plain]).evaluate(lam, 1e-11)
+    exact = hoag.criteria.Sum([hoag.criteria.Implicit(p) for p in plain]).evaluate(lam, 1e-11)
     for eps in (1e-1, 1e-2, 1e-3):
         found = criterion.evaluate(lam, eps)
         assert np.linalg.norm(found.grad - exact.grad) <= found.bound

@@ -50,7 +50,7 @@ def make(model, how="sparse", intercept=False, weighted=False, folds=1, seed=0, 
 
 def criterion(*args, **kwargs):
     (problem, *_), pre = make(*args, **kwargs)
-    return problem, Galerkin(hoag.Implicit(problem), pre)
+    return problem, Galerkin(hoag.criteria.Implicit(problem), pre)
 
 
 def repeated(space, lam, times, eps=1e-12, warm=None):
@@ -112,7 +112,7 @@ def test_inside_the_space_h_and_g_are_those_of_the_problem(case):
     k, m = space.intercepts, space.filled
     c = np.random.default_rng(0).normal(size=m)
     restricted, x = problem.restricted(space, m), space.coefficients(c)
-    hoag.check_problem(restricted)
+    hoag.testing.check_problem(restricted)
     inside = restricted.at(c, LAM)
     T = np.stack([space.coefficients(unit) for unit in np.eye(m)], axis=1)
     np.testing.assert_allclose(T @ c, x, atol=1e-9)
@@ -319,7 +319,7 @@ def test_any_shape_and_scale_gives_finite_numbers(
     splits = splits if spoilt == "one class" else [(np.arange(n), np.arange(n, n + 2))]
     matrix = ArrayRows(sparse.csr_matrix(A) if is_sparse else A)
     (problem,) = linear_folds(matrix, binary(y, None, intercept), splits, np.ones(n + 2))
-    criterion_ = Galerkin(hoag.Implicit(problem), preconditioner(matrix, np.ones(n + 2)))
+    criterion_ = Galerkin(hoag.criteria.Implicit(problem), preconditioner(matrix, np.ones(n + 2)))
     found = repeated(criterion_, np.array([lam]), 3, 1e-6)
     assert np.isfinite([found.value, found.value, found.grad[0]]).all()
     assert found.error >= 0
@@ -337,7 +337,7 @@ def test_a_direction_that_is_rounding_is_not_taken_in(scale):
         matrix = ArrayRows(sparse.csr_matrix(A))
         split = [(np.arange(4), np.arange(4, 6))]
         (problem,) = linear_folds(matrix, binary(y, None, False), split, np.ones(6))
-        criterion_ = Galerkin(hoag.Implicit(problem))
+        criterion_ = Galerkin(hoag.criteria.Implicit(problem))
         found = repeated(criterion_, np.zeros(1), 3, 1e-6)
         x, _ = criterion_.solution(found)
         assert found.value == pytest.approx(problem.at(x, found.lam).g, rel=1e-6, abs=1e-9)
@@ -355,7 +355,9 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(case):
         matrix = term.design.rows
         matrix.A = registry.CountedMatrix(matrix.A, counter, column)
         matrix.At = registry.CountedMatrix(matrix.At, counter, column)
-    folds = hoag.Sum([Galerkin(hoag.Implicit(problem), pre) for problem in problems])
+    folds = hoag.criteria.Sum(
+        [Galerkin(hoag.criteria.Implicit(problem), pre) for problem in problems]
+    )
     before = []
     result = hoag.minimize(
         folds, search=Auto(tol=1e-5), callback=lambda step: before.append(step.cost)

@@ -91,7 +91,7 @@ def problem(n, p, groups=1, lam=6.0, kind=Logistic, seed=0, **how):
 
 
 def loss(made, lam):
-    return hoag.Implicit(made, certificate=False).evaluate(lam, 1e-6)
+    return hoag.criteria.Implicit(made, certificate=False).evaluate(lam, 1e-6)
 
 
 @pytest.mark.parametrize("groups", [1, 3])
@@ -114,11 +114,11 @@ def test_the_end_is_that_of_all_rows_and_the_way_is_shorter(groups):
 @pytest.mark.parametrize("groups", [1, 2])
 def test_the_errors_of_samples_cover_the_truth(groups):
     made = problem(n=40000, p=8, groups=groups, means=(True, False))
-    criterion, inside = hoag.Implicit(made), []
+    criterion, inside = hoag.criteria.Implicit(made), []
     for lam in (np.array([-8.0, -6.0])[:groups], np.array([-3.0, -1.0])[:groups]):
         true = criterion.evaluate(lam, 1e-9)
         for seed in range(30):
-            found = criterion.evaluate(lam, hoag.Ask(1e-6, rows=1000, seed=seed))
+            found = criterion.evaluate(lam, hoag.criteria.Ask(1e-6, rows=1000, seed=seed))
             off = abs(found.value - true.value), np.linalg.norm(found.grad - true.grad)
             inside.append((off[0] / found.f_error, off[1] / found.error))
     f, p = np.array(inside).T
@@ -130,13 +130,13 @@ def test_the_errors_of_samples_cover_the_truth(groups):
 
 def test_the_error_falls_as_one_over_the_root_of_the_rows():
     made = problem(n=40000, p=8)
-    criterion = hoag.Implicit(made, certificate=False)
+    criterion = hoag.criteria.Implicit(made, certificate=False)
     f_error, error = np.mean(
         [
             [
                 (found.f_error, found.error)
                 for m in (800, 12800)
-                for found in [criterion.evaluate(2.0, hoag.Ask(1e-6, rows=m, seed=seed))]
+                for found in [criterion.evaluate(2.0, hoag.criteria.Ask(1e-6, rows=m, seed=seed))]
             ]
             for seed in range(10)
         ],
@@ -150,8 +150,8 @@ def test_costs_are_in_units_of_the_whole():
     made = problem(n=8000, p=5, groups=2)
     sampled = made.sample(2000)
     start, work = made.ledger.cost, list(made.functions.work)
-    criterion = hoag.Implicit(made, certificate=False)
-    found = criterion.evaluate([0.0, 1.0], hoag.Ask(1e-3, rows=2000))
+    criterion = hoag.criteria.Implicit(made, certificate=False)
+    found = criterion.evaluate([0.0, 1.0], hoag.criteria.Ask(1e-3, rows=2000))
     spent = made.ledger.cost - start
     assert found.cost == spent
     touched = np.array(made.functions.work) - work
@@ -159,7 +159,7 @@ def test_costs_are_in_units_of_the_whole():
     assert spent.passes >= touched[0] / 8000  # products with ∇²₁,₂h are charged and cost no row
     assert spent.passes < 1.5 * touched[0] / 8000
     assert sampled.shares == (0.25, 0.25)
-    alone = criterion.evaluate([0.0, 1.0], hoag.Ask(1e-3, gradient=False, rows=2000))
+    alone = criterion.evaluate([0.0, 1.0], hoag.criteria.Ask(1e-3, gradient=False, rows=2000))
     assert alone.f_error == np.inf  # without an adjoint nobody knows
 
 

@@ -10,13 +10,13 @@ from scipy.sparse.linalg import LinearOperator
 import hoag
 from hoag import models
 from hoag._criteria.certificate import certify, hypergradient
-from hoag.linear import Cholesky
+from hoag._linear import Cholesky
 
 EPS = 10.0 ** -np.arange(1, 9)
 
 
 def exact(problem, lam, eps=1e-12):
-    return hoag.Implicit(problem, certificate=False).evaluate(lam, eps)
+    return hoag.criteria.Implicit(problem, certificate=False).evaluate(lam, eps)
 
 
 def test_ridge_gradient_in_closed_form():
@@ -41,7 +41,7 @@ def test_gradient_agrees_with_finite_differences_of_f(setting, corrected):
     rng = np.random.default_rng(0)
     w = rng.normal(size=lam.size)
     w /= np.linalg.norm(w)
-    slope = hoag.Implicit(problem, corrected=corrected).evaluate(lam, 1e-10).grad @ w
+    slope = hoag.criteria.Implicit(problem, corrected=corrected).evaluate(lam, 1e-10).grad @ w
     t = 1e-4
     difference = (exact(problem, lam + t * w).value - exact(problem, lam - t * w).value) / (2 * t)
     assert slope == pytest.approx(difference, rel=1e-5, abs=1e-6)
@@ -55,8 +55,8 @@ def test_sum_over_folds_is_the_gradient_of_the_cross_validated_loss(make):
     y = (y > 0).astype(int) if make is models.logistic else y
     problems = models.folds(make, A, y, cv=4)
     for problem in problems:
-        hoag.Implicit(problem).evaluate(problem.lam0, 1.0)  # row norms are computed once
-    criterion = hoag.Sum([hoag.Implicit(problem) for problem in problems])
+        hoag.criteria.Implicit(problem).evaluate(problem.lam0, 1.0)  # row norms are computed once
+    criterion = hoag.criteria.Sum([hoag.criteria.Implicit(problem) for problem in problems])
     lam = criterion.lam0 + 0.2
     found = criterion.evaluate(lam, 1e-11)
     for w in np.eye(lam.size):
@@ -65,7 +65,7 @@ def test_sum_over_folds_is_the_gradient_of_the_cross_validated_loss(make):
             sum(exact(problem, lam + s * t * w).value for problem in problems) for s in (1, -1)
         )
         assert found.grad @ w == pytest.approx((above - below) / (2 * t), rel=1e-6, abs=1e-7)
-    parts = [hoag.Implicit(problem).evaluate(lam, 1e-11) for problem in problems]
+    parts = [hoag.criteria.Implicit(problem).evaluate(lam, 1e-11) for problem in problems]
     assert found.bound == pytest.approx(sum(part.bound for part in parts))
     assert found.error == pytest.approx(
         np.linalg.norm(np.sum([part.correction for part in parts], axis=0)), abs=1e-12
@@ -99,7 +99,7 @@ class ToResidual:
     def solve(self, A, b, q0, tol):
         r = tol * _unit(self.rng, b.size)
         q = np.linalg.solve(A @ np.eye(b.size), b + r)
-        return hoag.Solve(q, tol, 1, "tolerance", r=r)
+        return hoag.solvers.Solve(q, tol, 1, "tolerance", r=r)
 
 
 def slope(eps, errors):
@@ -113,7 +113,7 @@ def test_theorem_1_the_error_is_of_order_epsilon(setting):
     lam = problem.lam0 + 0.3
     best = exact(problem, lam)
     for _ in range(3):  # to rounding
-        best = hoag.Implicit(problem, linear=Cholesky(), certificate=False).evaluate(
+        best = hoag.criteria.Implicit(problem, linear=Cholesky(), certificate=False).evaluate(
             lam, 1e-14, best.warm
         )
     X, truth = best.x, best.grad
@@ -182,7 +182,7 @@ def test_a_settled_value_is_true_where_nothing_is_known_of_the_weakest_direction
 
     exact = np.linalg.solve(A.T @ A + alpha * np.eye(p), A.T @ y)
     f = np.sum((B @ exact - z) ** 2)
-    criterion = hoag.Implicit(Unknown(), certificate=False)
+    criterion = hoag.criteria.Implicit(Unknown(), certificate=False)
     for eps in (1.0, 1e-2):
         known = criterion.verify(criterion.evaluate(Unknown.lam0, eps), 1e-3 * f)
         assert abs(known.value - f) <= 5 * known.f_error + 1e-9 * f

@@ -22,7 +22,7 @@ import rewritten_jax  # noqa: E402
 
 import hoag  # noqa: E402
 import hoag.jax  # noqa: E402
-from hoag import schedules  # noqa: E402
+from hoag import solvers  # noqa: E402
 from hoag.optimize import Auto, Grid, Hoag, Random  # noqa: E402
 
 # ---------------------------------------------------------------- the library's models, rewritten
@@ -53,7 +53,7 @@ def models(k):
 def test_every_model_of_the_library_rewritten_is_the_same_function(k):
     library, ours = models(k)
     assert max(hoag.testing.check_same(library, ours).values()) < 1e-12
-    hoag.check_problem(ours, directions=1)
+    hoag.testing.check_problem(ours, directions=1)
 
 
 @pytest.mark.parametrize("k", SEARCHED, ids=lambda k: SETTINGS[k]["model"])
@@ -121,10 +121,10 @@ def solved(problem, u, x0=None):
 
 SEARCHES = {
     "default": Auto(),
-    "cubic": Hoag(schedules.Cubic(), max_iter=15),
-    "quadratic": Hoag(schedules.Quadratic(), max_iter=15),
-    "exponential": Hoag(schedules.Exponential(), max_iter=15),
-    "exact": Hoag(schedules.Exact(), max_iter=6),
+    "cubic": Hoag(solvers.CubicDecay(), max_iter=15),
+    "quadratic": Hoag(solvers.QuadraticDecay(), max_iter=15),
+    "exponential": Hoag(solvers.ExponentialDecay(), max_iter=15),
+    "exact": Hoag(solvers.Exact(), max_iter=6),
     "grid": Grid(2),
     "random": Random(3),
 }
@@ -152,7 +152,7 @@ def test_the_value_that_is_told_is_true(logistics, size, search):
 @pytest.mark.parametrize("size", ["one", "two", "large"])
 def test_errors_of_gradients_are_what_they_are_said_to_be(logistics, size):
     problem = logistics[size]
-    criterion, u = hoag.Implicit(problem), problem.lam0 + 0.3
+    criterion, u = hoag.criteria.Implicit(problem), problem.lam0 + 0.3
     exact = criterion.evaluate(u, 1e-12)
     slopes = []
     for step in 1e-4 * np.eye(u.size):
@@ -168,9 +168,9 @@ def test_errors_of_gradients_are_what_they_are_said_to_be(logistics, size):
 
 def test_unrolled_and_folds(logistics):
     problem = logistics["one"]
-    method = hoag.unrolled.GradientDescent(momentum=0.5)
-    unrolled = hoag.Unrolled(problem, method, n_iter=300).evaluate(problem.lam0)
-    exact = hoag.Implicit(problem).evaluate(problem.lam0, 1e-12)
+    method = hoag.criteria.UnrolledGradientDescent(momentum=0.5)
+    unrolled = hoag.criteria.Unrolled(problem, method, n_iter=300).evaluate(problem.lam0)
+    exact = hoag.criteria.Implicit(problem).evaluate(problem.lam0, 1e-12)
     assert unrolled.value == pytest.approx(exact.value, rel=1e-6)
     np.testing.assert_allclose(unrolled.grad, exact.grad, rtol=1e-4)
     one, two = (hoag.minimize(what) for what in (problem, [problem, problem]))
@@ -243,7 +243,7 @@ def test_x_lam_and_trace_are_structures_like_those_given(structured, tuned):
     assert list(frame["lam_penalty/offset"]) == [
         float(step.lam["penalty"]["offset"]) for step in tuned.trace
     ]
-    hoag.check_problem(structured, directions=1)
+    hoag.testing.check_problem(structured, directions=1)
 
 
 def test_starts_bounds_and_callbacks_are_structures_too(structured):
@@ -565,7 +565,7 @@ def test_a_network_is_tuned_to_a_value_that_is_true(solver):
     value, x = solved(problem, found.evaluation.lam, found.evaluation.x)
     assert found.value == pytest.approx(value, rel=1e-3)
     assert np.linalg.eigvalsh(problem.at(x, found.evaluation.lam).hessian.matrix())[0] > 0
-    first = hoag.Implicit(problem, *hoag._criteria.select.solvers(problem)).evaluate(
+    first = hoag.criteria.Implicit(problem, *hoag._criteria.select.solvers(problem)).evaluate(
         problem.lam0, 1e-6
     )
     assert found.value <= first.value

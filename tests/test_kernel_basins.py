@@ -10,8 +10,8 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag._core.result import Solve
-from hoag.inner import CG
-from hoag.linear import Cholesky
+from hoag._inner import CG
+from hoag._linear import Cholesky
 
 
 def twins(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:

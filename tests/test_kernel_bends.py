@@ -10,9 +10,10 @@ from quick import quick
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hoag
-from hoag import Ask, models
+from hoag import models
 from hoag._glm.kernel import FeatureWidths, SharedWidth
 from hoag._glm.losses import Huber, Squared
+from hoag.criteria import Ask
 from hoag.problems import Charger, Ledger
 
 RNG = np.random.default_rng(0)
@@ -89,9 +90,12 @@ def test_pairs_of_very_many_widths_are_not_worth_their_products():
 def test_newton_steps_end_as_low_as_quasi_newton_steps_and_sooner(widths):
     problems = folds(widths)
     box = hoag.Box(-9.0, 4.0, size=problems[0].lam0.size)
-    factor = hoag.linear.Cholesky()
-    plain = hoag.Sum(
-        [hoag.Implicit(p, hoag.inner.CG(factor), factor, certificate=False) for p in problems]
+    factor = hoag.solvers.Cholesky()
+    plain = hoag.criteria.Sum(
+        [
+            hoag.criteria.Implicit(p, hoag.solvers.LinearSystem(factor), factor, certificate=False)
+            for p in problems
+        ]
     )
     found, other = (
         hoag.optimize.Auto().minimize(criterion, box, problems[0].lam0)

@@ -63,7 +63,7 @@ def made(kind, fmt="dense", penalties="shared", weights=None, seed=0):
 def test_every_derivative_is_a_difference(kind, penalties, fmt):
     problem = made(kind, fmt, penalties, np.random.default_rng(1).uniform(0.2, 2, N))
     x = np.random.default_rng(2).normal(size=problem.x0.size) / 20
-    hoag.check_problem(problem, x=x, seed=3)
+    hoag.testing.check_problem(problem, x=x, seed=3)
     hessian = problem.at(x, problem.lam0).hessian
     columns = np.stack([hessian.matvec(e) for e in np.eye(x.size)], axis=1)
     np.testing.assert_allclose(hessian.matrix(), columns, atol=1e-10)
@@ -89,7 +89,7 @@ def test_wide_groups_in_the_span_of_the_rows(kind):
     groups = np.repeat([0, 1], [50, 70])
     folds = hoag.models.folds(make, A, y, cv=3, penalties=groups)
     criterion, lam = hoag.plan(folds), np.array([3.0, 4.0])
-    found = criterion.evaluate(lam, hoag.Ask(1e-9, hessian=True))
+    found = criterion.evaluate(lam, hoag.criteria.Ask(1e-9, hessian=True))
     truth = [registry.exact(fold, lam) for fold in folds]
     assert found.value == pytest.approx(sum(t.value for t in truth), rel=1e-8)
     np.testing.assert_allclose(found.grad, sum(t.grad for t in truth), rtol=1e-5)
@@ -197,7 +197,7 @@ def test_sparse_rows_of_folds_with_levels():
         hoag.plan(hoag.models.folds(hoag.models.ordinal, B, y, penalties="per-feature"))
         for B in (A, sparse.csr_matrix(A))
     )
-    one, other = (c.evaluate(lam, hoag.Ask(1e-9, hessian=True)) for c in (dense, csr))
+    one, other = (c.evaluate(lam, hoag.criteria.Ask(1e-9, hessian=True)) for c in (dense, csr))
     assert one.value == pytest.approx(other.value, rel=1e-10)
     np.testing.assert_allclose(one.hessian, other.hessian, atol=1e-8)
 
@@ -221,7 +221,7 @@ def left_out_by_newton_steps(problem, lam):
 def test_approximate_leave_one_out_is_a_newton_step_for_every_row(kind):
     weights = np.random.default_rng(11).uniform(0.5, 2, N)
     problem = made(kind, "dense", "groups", weights, seed=1)
-    criterion, lam = hoag.without_folds(problem, "alo"), np.array([0.5, 1.0])
+    criterion, lam = hoag.criteria.without_folds(problem, "alo"), np.array([0.5, 1.0])
     found = criterion.evaluate(lam, 1e-9)
     assert found.value == pytest.approx(left_out_by_newton_steps(problem, lam), rel=1e-7)
     step, ends = 1e-4, []
@@ -235,8 +235,8 @@ def test_a_class_that_one_row_makes_up_cannot_lose_it():
     A, y = np.random.default_rng(0).normal(size=(12, 2)), np.repeat([0, 1, 2], [5, 2, 5])
     problem = hoag.models.ordinal(A, y, A, y)
     with pytest.raises(hoag.InvalidInput, match="Row 5 has half the weight of its class"):
-        hoag.without_folds(problem, "alo")
-    assert hoag.minimize(hoag.without_folds(problem, "gcv")).converged
+        hoag.criteria.without_folds(problem, "alo")
+    assert hoag.minimize(hoag.criteria.without_folds(problem, "gcv")).converged
 
 
 FAMILIES = {

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 import hoag
-from hoag import inner, linear, models
+from hoag import models, solvers
 from hoag._core.domain import Box
 from hoag._core.result import Cost, Evaluation
 from hoag._criteria.base import Criterion
@@ -214,10 +214,10 @@ def test_ridge_per_feature_agrees_with_a_tight_reference(certificate):
     A = rng.standard_normal((120, 8)) * np.geomspace(0.3, 3, 8)
     y = A @ np.array([1.0, 0.5, 0, 0, 0.2, 0, 0.1, 0]) + rng.standard_normal(120)
     parts = models.folds(models.ridge, A, y, cv=3, penalties="per-feature")
-    direct = linear.Cholesky()
+    direct = solvers.Cholesky()
 
     def criterion(problems, **how):
-        return Sum([Implicit(p, inner.Newton(direct), direct, **how) for p in problems])
+        return Sum([Implicit(p, solvers.Newton(direct), direct, **how) for p in problems])
 
     box = Box(-4, 6, size=8)
     how = {"corrected": True, "bound": False} if certificate else {"certificate": False}

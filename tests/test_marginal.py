@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.linear_model import BayesianRidge
 
 import hoag
-from hoag import without_folds
 from hoag._core.result import Ask
 from hoag._criteria.log_det import LogDet
 from hoag._glm import losses
@@ -23,6 +22,7 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.rows import ArrayRows
 from hoag._glm.squares import SquaresDesign
 from hoag._glm.targets import multiclass, ordered, regression
+from hoag.criteria import without_folds
 from hoag.glm import Quadratic, Ridge
 
 N, P = 40, 5
@@ -564,7 +564,7 @@ def test_along_an_axis_a_fit_of_squares_is_known_exactly(word, forms):
     problem = hoag.models.ridge(
         A, y, A, y, intercept=True, sample_weight=weights, penalties=penalties
     )
-    criterion = hoag.without_folds(problem, word)
+    criterion = hoag.criteria.without_folds(problem, word)
     lam = rng.normal(size=problem.lam0.size)
     places = lam[:, None] + np.array([-6.0, -1.0, 0.0, 2.0, 9.0])
     along, _ = criterion.profile(criterion.evaluate(lam), places)
@@ -578,7 +578,7 @@ def test_along_an_axis_other_losses_are_known_about():
     A = rng.normal(size=(80, 4))
     y = (A @ rng.normal(size=4) + rng.logistic(size=80) > 0).astype(int)
     problem = hoag.models.logistic(A, y, A, y, intercept=True, penalties=np.arange(4))
-    criterion = hoag.without_folds(problem, "reml")
+    criterion = hoag.criteria.without_folds(problem, "reml")
     lam = rng.normal(size=4)
     near = lam[:, None] + np.array([-0.1, 0.0, 0.1])
     along, _ = criterion.profile(criterion.evaluate(lam), near)

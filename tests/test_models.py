@@ -25,7 +25,7 @@ Y, Y_TEST = RNG.normal(size=40), RNG.normal(size=25)
 
 
 def solved(problem, lam, eps=1e-10):
-    return hoag.Implicit(problem).evaluate(np.asarray(lam, dtype=float), eps)
+    return hoag.criteria.Implicit(problem).evaluate(np.asarray(lam, dtype=float), eps)
 
 
 @pytest.mark.parametrize("model", ["logistic", "multinomial", "ridge", "kernel-ridge"])
@@ -161,7 +161,7 @@ def test_any_shape_and_scale_gives_a_finite_certified_gradient(n, d, scale, inte
             models.logistic(rows, y, rows_test, [0, 1], classes=[0, 1], intercept=True)
         return
     problem = models.logistic(rows, y, rows_test, [0, 1], classes=[0, 1], intercept=intercept)
-    found = hoag.Implicit(problem).evaluate(np.array([data.draw(st.floats(-3, 3))]), 1e-6)
+    found = hoag.criteria.Implicit(problem).evaluate(np.array([data.draw(st.floats(-3, 3))]), 1e-6)
     assert np.all(np.isfinite(found.grad))
     assert np.isfinite(found.error)
 

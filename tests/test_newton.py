@@ -109,11 +109,11 @@ def test_the_model_of_an_axis_is_exact_for_squares_and_near_for_others():
             assert values[j, k] == pytest.approx(true, rel=rel)
 
 
-class Known(hoag.Criterion):
+class Known(hoag.criteria.Criterion):
     """A function by hand with a plateau, and axes that show what is beyond it."""
 
     lam0 = np.zeros(2)
-    traits = hoag.Traits(has_hessian=True, exact=True)
+    traits = hoag.criteria.Traits(has_hessian=True, exact=True)
 
     def __init__(self, sees=True):
         self.sees = sees
@@ -126,14 +126,14 @@ class Known(hoag.Criterion):
         well = np.exp(-((b + 9.0) ** 2))
         grad = np.array([0.2 * (a - 1), 4.0 * (b + 9.0) * well])
         hessian = np.diag([0.2, (4.0 - 8.0 * (b + 9.0) ** 2) * well])
-        return hoag.Evaluation(lam, self.f(a, b), grad, hessian=hessian, warm=0)
+        return hoag.criteria.Evaluation(lam, self.f(a, b), grad, hessian=hessian, warm=0)
 
     def profile(self, found, places):
         if not self.sees:
-            return None, hoag.Cost()
+            return None, hoag.criteria.Cost()
         a, b = found.lam
         rows = [self.f(places[0], b), self.f(a, places[1])]
-        return np.stack(rows), hoag.Cost()
+        return np.stack(rows), hoag.criteria.Cost()
 
 
 def test_a_plateau_is_left_where_an_axis_shows_something_beyond_it():
@@ -191,7 +191,7 @@ def test_an_estimator_has_the_hessian_and_an_interval_for_every_penalty_in_the_u
     groups = hoag.models.folds(
         hoag.models.logistic, X, y, cv=StratifiedKFold(5), intercept=True, penalties="per-feature"
     )
-    truth = hoag.plan(groups).evaluate(model.lam_, hoag.Ask(hessian=True))
+    truth = hoag.plan(groups).evaluate(model.lam_, hoag.criteria.Ask(hessian=True))
     assert best.value == pytest.approx(truth.value / 90, rel=1e-6)
     scale = np.abs(truth.hessian).max() / 90
     np.testing.assert_allclose(best.hessian, truth.hessian / 90, atol=1e-6 * scale)

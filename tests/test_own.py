@@ -11,8 +11,8 @@ import pytest
 from scipy.optimize import minimize
 
 import hoag
+from hoag._core.scaling import NAMED, Scale
 from hoag.autodiff._pytree import Layout, Pytree
-from hoag.autodiff._scaling import NAMED, Scale
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(30, 4)), RNG.normal(size=(20, 4))
@@ -54,7 +54,7 @@ def library():
 def test_callables_are_the_library_s_own_model(library):
     problem = made()
     assert max(hoag.testing.check_same(library, problem).values()) < 1e-13
-    hoag.check_problem(problem)
+    hoag.testing.check_problem(problem)
     hoag.testing.check_criterion(hoag.plan(problem))
     mine, theirs = (
         hoag.minimize(one, search=hoag.optimize.Auto(tol=1e-10)) for one in (problem, library)
@@ -373,7 +373,7 @@ def test_a_result_can_be_copied_and_pickled():
 
 def test_the_bound_by_a_given_mu_holds():
     problem = made(mu=lambda lam: float(lam[0]))
-    criterion = hoag.Implicit(problem)
+    criterion = hoag.criteria.Implicit(problem)
     found = criterion.evaluate(np.zeros(1), 1e-3)
     exact = criterion.evaluate(np.zeros(1), 1e-13)
     truth = np.linalg.norm(found.grad - exact.grad)

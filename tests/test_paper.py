@@ -35,7 +35,7 @@ def cancer():
 
 def test_the_curve_is_f_at_points_that_are_no_knots(cancer):
     lams = np.random.default_rng(0).uniform(-6, 3, size=(12, 1))
-    criterion = hoag.Implicit(cancer.problem, certificate=False)
+    criterion = hoag.criteria.Implicit(cancer.problem, certificate=False)
     exact = [criterion.evaluate(lam, 1e-8).value for lam in lams]
     knots = cancer.truth.knots()
     least = knots[:, 1].min()
@@ -50,7 +50,7 @@ def test_a_restored_curve_is_the_same_and_solves_nothing(cancer, monkeypatch):
     known = cancer.truth.f(lams)
     other = truth.Curve(cancer.problem, cancer.domain)
     other.restore(cancer.truth.knots())
-    monkeypatch.setattr(hoag.Implicit, "evaluate", None)
+    monkeypatch.setattr(hoag.criteria.Implicit, "evaluate", None)
     assert np.array_equal(other.f(lams), known)
 
 
@@ -263,14 +263,14 @@ def test_a_curve_of_another_version_is_not_measured_with(store, monkeypatch):
 def test_a_run_that_fails_does_not_stop_the_others(store, monkeypatch):
     wanted = [runs.Job("breast_cancer", name, 0) for name in ("grid", "default")]
 
-    evaluate = hoag.Implicit._evaluate
+    evaluate = hoag.criteria.Implicit._evaluate
 
     def fails(self, lam, ask, warm):
         if not ask.gradient:
             raise hoag.InnerProblemError("no solution at all")
         return evaluate(self, lam, ask, warm)
 
-    monkeypatch.setattr(hoag.Implicit, "_evaluate", fails)
+    monkeypatch.setattr(hoag.criteria.Implicit, "_evaluate", fails)
     assert runs.run(wanted, store, 5.0, lambda job: None) == {wanted[0]: "no solution at all"}
     assert store.load(wanted[0]) is None
     assert store.finished(wanted[1], 5.0)
@@ -347,8 +347,8 @@ def test_drawing_computes_nothing(made, tmp_path, monkeypatch, capsys):
     before = (made / picture).read_bytes()
     (copy / picture).unlink()
     for name in ("evaluate", "value"):
-        monkeypatch.setattr(hoag.Implicit, name, None)
-        monkeypatch.setattr(hoag.Unrolled, name, None)
+        monkeypatch.setattr(hoag.criteria.Implicit, name, None)
+        monkeypatch.setattr(hoag.criteria.Unrolled, name, None)
     monkeypatch.setattr(runs, "_setting", None)
     assert main(["--draw", "--json", "--out", str(copy)]) == 0
     found = json.loads(capsys.readouterr().out)

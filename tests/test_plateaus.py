@@ -14,7 +14,8 @@ from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import scale
 
-from hoag import Box, Evaluation, LogisticRegressionCV, RidgeCV
+from hoag import Box, LogisticRegressionCV, RidgeCV
+from hoag.criteria import Evaluation
 from hoag.linear_model._plateaus import plateaus
 from hoag.linear_model._sharing import Groups
 

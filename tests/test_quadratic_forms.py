@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.preprocessing import SplineTransformer
 
 import hoag
-from hoag import without_folds
+from hoag.criteria import without_folds
 
 quadratic = hoag.penalties.quadratic
 

@@ -10,7 +10,7 @@ import pytest
 from _data import thirds
 
 import hoag
-from hoag import datasets, inner, models
+from hoag import datasets, models, solvers
 from hoag.optimize import Hoag
 
 pytestmark = pytest.mark.skipif(not os.environ.get("HOAG_DATA"), reason="HOAG_DATA is not set")
@@ -36,12 +36,12 @@ PROTOTYPE = {"imdb": 360, "20news": 1100}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "limits"), [(inner.LBFGS(), PROTOTYPE), (inner.Newton(), AUTHOR)]
+    ("solver", "limits"), [(solvers.LBFGS(), PROTOTYPE), (solvers.Newton(), AUTHOR)]
 )
 def test_passes_to_one_in_a_thousand(text, solver, limits):
     name, parts, truth = text
-    criterion = hoag.Implicit(models.logistic(*parts), inner=solver, certificate=False)
-    row = paper_costs.run(truth, criterion, hoag.schedules.Exponential(), 2000)
+    criterion = hoag.criteria.Implicit(models.logistic(*parts), inner=solver, certificate=False)
+    row = paper_costs.run(truth, criterion, hoag.solvers.ExponentialDecay(), 2000)
     assert row["reached"]
     assert row["passes"] <= limits[name]
 
@@ -49,8 +49,8 @@ def test_passes_to_one_in_a_thousand(text, solver, limits):
 @pytest.mark.slow
 def test_a_certified_run_with_the_refined_gradient_costs_no_more(text):
     name, parts, truth = text
-    criterion = hoag.Implicit(models.logistic(*parts), corrected=True)
-    row = paper_costs.run(truth, criterion, hoag.schedules.Exponential(first=3.0), 2000)
+    criterion = hoag.criteria.Implicit(models.logistic(*parts), corrected=True)
+    row = paper_costs.run(truth, criterion, hoag.solvers.ExponentialDecay(first=3.0), 2000)
     assert row["reached"]
     assert row["passes"] < AUTHOR[name]
 
@@ -59,12 +59,12 @@ def test_a_certified_run_with_the_refined_gradient_costs_no_more(text):
 def test_the_estimate_is_near_the_truth_on_text_rows(text):
     _, parts, truth = text
     problem = models.logistic(*parts)
-    exact = hoag.Implicit(problem, certificate=False)
+    exact = hoag.criteria.Implicit(problem, certificate=False)
     near = []
     for shift in (-1.0, 0.7, 3.0):
         for eps in (1e-1, 1e-2):
             lam = np.array([truth.lam + shift])
-            found = hoag.Implicit(problem).evaluate(lam, eps)
+            found = hoag.criteria.Implicit(problem).evaluate(lam, eps)
             error = np.linalg.norm(found.grad - exact.evaluate(lam, 1e-6, found.warm).grad)
             near.append(error / 2 <= found.error <= 2 * error)
             assert error <= found.bound < np.inf
@@ -75,7 +75,7 @@ def test_the_estimate_is_near_the_truth_on_text_rows(text):
 def test_the_displayed_step_rule_stalls_far_from_the_optimum(text):
     _, parts, truth = text
     search = Hoag(step=hoag.optimize.Adaptive(C=1.0, descent="displayed"), max_iter=200)
-    criterion = hoag.Implicit(models.logistic(*parts), certificate=False)
+    criterion = hoag.criteria.Implicit(models.logistic(*parts), certificate=False)
     result = hoag.minimize(criterion, search=search)
     assert result.status.reason == "stalled"
     assert truth.suboptimality(float(result.lam[0])) > 1e-3

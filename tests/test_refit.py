@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.datasets import load_diabetes, make_classification
 
 import hoag
-from hoag import inner, linear, models
+from hoag import models, solvers
 from hoag._core.result import Ask, Cost
 from hoag._criteria import galerkin
 from hoag._criteria.folds import Sum
@@ -42,7 +42,7 @@ def refit(how, fold_count=3, seed=0, scales=None):
 @pytest.mark.parametrize("lam", [-2.0, 1.0])
 def test_a_fit_is_as_tight_as_asked(how, tol, lam):
     _, whole, pre = refit(how, scales=None if how == "sparse" else lambda d: np.full(d, 30.0))
-    solve = galerkin.fit(whole, np.array([lam]), tol, inner.Newton(), (), pre)
+    solve = galerkin.fit(whole, np.array([lam]), tol, solvers.Newton(), (), pre)
     assert solve.converged
     assert solve.residual <= tol or solve.reason == "precision"
     size = np.linalg.norm(whole.at(solve.x, np.array([lam])).h_x)
@@ -51,7 +51,7 @@ def test_a_fit_is_as_tight_as_asked(how, tol, lam):
 
 def test_a_fit_of_few_coefficients_is_one():
     problem, lam = registry.make("logistic", n=40, scale=5.0), np.array([-6.0])
-    solve = galerkin.fit(problem, lam, 1e-6, inner.Newton())
+    solve = galerkin.fit(problem, lam, 1e-6, solvers.Newton())
     assert np.linalg.norm(problem.at(solve.x, lam).h_x) <= 1e-6
 
 
@@ -59,13 +59,13 @@ def test_a_fit_that_does_not_converge_in_the_space_is_handed_over():
     _, whole, _ = refit("sparse", scales=lambda d: np.logspace(-2, 3, d))
     starts = []
 
-    class Watched(inner.Newton):
+    class Watched(solvers.Newton):
         def solve(self, problem, lam, x0, tol):
             starts.append(np.linalg.norm(problem.at(x0, lam).h_x))
             return super().solve(problem, lam, x0, tol)
 
     lam = np.array([-9.0])
-    solve = galerkin.fit(whole, lam, 1e-4, Watched(linear.CG(max_iter=5000)))
+    solve = galerkin.fit(whole, lam, 1e-4, Watched(solvers.CG(max_iter=5000)))
     assert len(starts) == 1
     assert starts[0] > 1e-4  # the space had not converged, but what it found is where Newton starts
     assert starts[0] < np.linalg.norm(whole.at(np.zeros(whole.x0.size), lam).h_x)
@@ -87,11 +87,11 @@ def test_a_fit_starts_from_the_solutions_of_the_folds_for_nothing(how):
 
     assert h(joined) <= min(whole.at(here.x, lam).h for here in found.warm) + 1e-9 < h(begun)
     before = whole.ledger.cost.passes
-    solve = galerkin.fit(whole, lam, 1e-3, inner.Newton(), found.warm, pre)
+    solve = galerkin.fit(whole, lam, 1e-3, solvers.Newton(), found.warm, pre)
     half = 0.5 if pre is None else 0.0
     assert whole.ledger.cost.passes - before == solve.iterations + half
     tol = 1e-3 if pre is None else 1e-6
-    counts = [galerkin.fit(whole, lam, tol, inner.Newton(), like, pre).iterations
+    counts = [galerkin.fit(whole, lam, tol, solvers.Newton(), like, pre).iterations
               for like in (found.warm, ())]  # fmt: skip
     assert counts[0] < counts[1]
 

@@ -106,13 +106,15 @@ def test_a_single_split_is_the_problem_on_its_slices(to, scattered, intercept):
         intercept=intercept, sample_weight=weights[train], test_weight=weights[test],
     )  # fmt: skip
     for lam in (-2.0, 1.0):
-        here, there = (hoag.Implicit(p).evaluate(np.array([lam]), 1e-9) for p in (split, own))
+        here, there = (
+            hoag.criteria.Implicit(p).evaluate(np.array([lam]), 1e-9) for p in (split, own)
+        )
         assert here.value == pytest.approx(there.value, rel=1e-12)
         assert here.grad[0] == pytest.approx(there.grad[0], rel=1e-9)
         assert here.cost == there.cost  # a pass is over the rows of the split
     two = linear_folds(matrix, target, [(train, test), (test, train)], weights)
     assert all(p.train.design is p.test.design and p.train.design.rows is matrix for p in two)
-    f, f_two = (hoag.Implicit(p).evaluate(np.ones(1), 1e-9).value for p in (split, two[0]))
+    f, f_two = (hoag.criteria.Implicit(p).evaluate(np.ones(1), 1e-9).value for p in (split, two[0]))
     assert f == pytest.approx(f_two, rel=1e-12)
 
 

@@ -81,18 +81,20 @@ def test_the_value_is_that_of_the_problem_at_x(search, d):
 
 
 def test_what_a_search_went_by_is_not_what_is_reported():
-    class Optimist(hoag.Criterion):
+    class Optimist(hoag.criteria.Criterion):
         """Says that f is a tenth lower than it is, until it is asked to settle."""
 
         lam0 = np.zeros(1)
 
         def _evaluate(self, lam, ask, warm):
             f = 2.0 + float(lam @ lam)
-            return hoag.Evaluation(lam, 0.9 * f, 1.8 * lam, error=0.0, x=lam)
+            return hoag.criteria.Evaluation(lam, 0.9 * f, 1.8 * lam, error=0.0, x=lam)
 
         def verify(self, found, tol, deadline=np.inf):
             f = 2.0 + float(found.lam @ found.lam)
-            return hoag.Evaluation(found.lam, f, found.grad, cost=hoag.Cost(passes=1.0), x=found.x)
+            return hoag.criteria.Evaluation(
+                found.lam, f, found.grad, cost=hoag.criteria.Cost(passes=1.0), x=found.x
+            )
 
     for search in SEARCHES.values():
         result = hoag.minimize(Optimist(), lam0=1.5, search=search)
@@ -117,7 +119,7 @@ def text_folds():
 
 def corrected():
     problem = registry.make("logistic", n=60, penalties="groups")
-    return hoag.Implicit(problem, corrected=True)
+    return hoag.criteria.Implicit(problem, corrected=True)
 
 
 def kernel_folds():
@@ -199,7 +201,7 @@ def nothing_may_be_computed(monkeypatch):
     def fail(*arguments, **options):
         pytest.fail("a replay has computed something")
 
-    for criterion in (hoag.Implicit, Galerkin, Sum, LeaveOneOut):
+    for criterion in (hoag.criteria.Implicit, Galerkin, Sum, LeaveOneOut):
         for name in ("_evaluate", "verify", "certify", "outer_lipschitz"):
             monkeypatch.setattr(criterion, name, fail)
 
@@ -446,7 +448,7 @@ def spoiled(size, member, everywhere):
 @pytest.mark.parametrize("search", [Auto(), Hoag()], ids=["fast", "hoag"])
 def test_nan_never_converges(size, member, everywhere, options, search):
     problem = spoiled(size, member, everywhere)
-    criterion = problem if options is None else hoag.Implicit(problem, **options)
+    criterion = problem if options is None else hoag.criteria.Implicit(problem, **options)
     try:
         result = hoag.minimize(criterion, search=search)
     except hoag.InnerProblemError:
@@ -464,7 +466,7 @@ def test_without_nan_the_same_problem_converges():
 # ---------------------------------------------------------------- the clock
 
 
-class Timed(hoag.Criterion):
+class Timed(hoag.criteria.Criterion):
     """A hill that no search is done with soon; every evaluation takes a while."""
 
     lam0 = np.zeros(1)
@@ -476,7 +478,7 @@ class Timed(hoag.Criterion):
         self.wait()
         self.evaluations += 1
         slope = np.array([0.01 / (1 + np.exp(lam[0]))])
-        return hoag.Evaluation(lam, float(5 - 1e-3 * lam[0]), -slope, error=0.0, x=lam)
+        return hoag.criteria.Evaluation(lam, float(5 - 1e-3 * lam[0]), -slope, error=0.0, x=lam)
 
     def verify(self, found, tol, deadline=np.inf):
         self.deadlines.append(deadline)
@@ -533,7 +535,7 @@ def test_without_time_for_anything_there_is_a_result_all_the_same():
 def without_errors(setting, seed):
     """A criterion that does not measure the error of its gradients, and its problem."""
     problem = registry.make(**setting, n=60, d=6, seed=seed)
-    return hoag.Implicit(problem, certificate=False), problem
+    return hoag.criteria.Implicit(problem, certificate=False), problem
 
 
 def true_error(result, problem):
@@ -629,7 +631,7 @@ def test_many_penalties_never_return_the_first_evaluation_unsolved(seed):
 # ---------------------------------------------------------------- batches
 
 
-class Bowl(hoag.Criterion):
+class Bowl(hoag.criteria.Criterion):
     """1 + ‖λ‖²; looks are free, and all evaluations are written down."""
 
     def __init__(self, size):
@@ -641,8 +643,8 @@ class Bowl(hoag.Criterion):
 
     def _evaluate(self, lam, ask, warm):
         self.asked.append((tuple(lam), ask))
-        cost = hoag.Cost(passes=0.0 if ask.free else 1.0)
-        return hoag.Evaluation(lam, 1.0 + float(lam @ lam), 2 * lam, x=lam, cost=cost)
+        cost = hoag.criteria.Cost(passes=0.0 if ask.free else 1.0)
+        return hoag.criteria.Evaluation(lam, 1.0 + float(lam @ lam), 2 * lam, x=lam, cost=cost)
 
 
 class Batches(Search):
@@ -653,9 +655,9 @@ class Batches(Search):
 
     def steps(self, domain, lam0, traits):
         for batch in self.batches:
-            self.told.append((yield [Evaluate(lam, hoag.Ask(1e-3)) for lam in batch]))
+            self.told.append((yield [Evaluate(lam, hoag.criteria.Ask(1e-3)) for lam in batch]))
             if self.free:
-                yield [Evaluate(lam, hoag.Ask(free=True)) for lam in batch]
+                yield [Evaluate(lam, hoag.criteria.Ask(free=True)) for lam in batch]
             yield Note(mapping=float(len(batch)))
         return hoag.Status("finished", "All batches were looked at.")
 

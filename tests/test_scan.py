@@ -152,9 +152,9 @@ def criteria():
         hoag.plan(folds(hoag.models.logistic, tall, signs, cv=3, intercept=True)),
     )
     logistic = hoag.models.logistic(A, b, A, b, intercept=True)
-    yield "FoldedFits of approximate leave-one-out", hoag.without_folds(logistic, "alo")
+    yield "FoldedFits of approximate leave-one-out", hoag.criteria.without_folds(logistic, "alo")
     ridge = hoag.models.ridge(X, y, X, y, intercept=True)
-    yield "FoldedFits of a likelihood", hoag.without_folds(ridge, "reml")
+    yield "FoldedFits of a likelihood", hoag.criteria.without_folds(ridge, "reml")
 
 
 CRITERIA = dict(criteria())
@@ -195,7 +195,7 @@ def test_a_scan_that_lies_does_not_decide(name):
     assert found.value == pytest.approx(honest.evaluate(found.lam, Ask(0.0)).value, rel=1e-9)
 
 
-class Curve(hoag.Criterion):
+class Curve(hoag.criteria.Criterion):
     """Any f of one λ, with its slope by differences."""
 
     lam0 = np.zeros(1)
@@ -285,8 +285,8 @@ def test_what_lies_beyond_a_bound_and_is_not_known_is_not_returned():
     """A search beyond that found less, but could not say how well that is known."""
     box, start = Box([-1.0], [1.0]), np.array([0.0])
 
-    class Falls(hoag.Criterion):
-        lam0, traits = start, hoag.Traits(exact=True)
+    class Falls(hoag.criteria.Criterion):
+        lam0, traits = start, hoag.criteria.Traits(exact=True)
 
         def _evaluate(self, lam, ask, warm):
             value, known = float(np.exp(lam[0])) * 1e3, bool(lam[0] >= -1.0)

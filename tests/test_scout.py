@@ -8,7 +8,7 @@ from _data import centred_by, standardised_by, thirds
 from scipy.optimize import minimize
 
 import hoag
-from hoag import datasets, inner, linear, models
+from hoag import datasets, models, solvers
 from hoag._core.domain import Box
 from hoag._core.result import Cost
 from hoag._criteria.folds import Sum
@@ -28,8 +28,8 @@ def rows(n, seed=0, features=4, noise=0.2):
 
 def whole(problem):
     """Implicit by Cholesky factors."""
-    solver = linear.Cholesky()
-    return Implicit(problem, inner.Newton(solver), solver, certificate=False)
+    solver = solvers.Cholesky()
+    return Implicit(problem, solvers.Newton(solver), solver, certificate=False)
 
 
 def scout(criterion, box, lam0, rows=None):
@@ -66,7 +66,7 @@ def factorisations(cost, problem):
 def test_a_coarse_problem_is_a_problem(widths):
     coarse = models.kernel_ridge(*rows(120), widths=widths).sample(40)
     assert coarse.sample_of == coarse.x0.size == coarse.y_test.size == 40
-    hoag.check_problem(coarse)
+    hoag.testing.check_problem(coarse)
 
 
 def test_a_small_problem_is_its_own_coarse_one():

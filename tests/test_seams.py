@@ -62,7 +62,7 @@ def test_a_loss_of_ones_own_through_minimize(to):
     options = {"loss": Poisson(), "cv": splits, "intercept": True}
     folds = models.folds(models.linear, to(A), y, **options)
     for fold in folds:
-        assert max(hoag.check_problem(fold).values()) < 1e-6
+        assert max(hoag.testing.check_problem(fold).values()) < 1e-6
         testing.check_criterion(hoag.plan(fold))
     result = hoag.minimize(folds, certificate="bound")
     assert result.converged, result.status
@@ -217,7 +217,7 @@ def test_a_banded_penalty_of_ones_own():
     A, y = steps_of_a_curve()
     half = (A[:100], y[:100], A[100:], y[100:])
     own = models.ridge(*half, penalties=SecondDifferences(30))
-    assert max(hoag.check_problem(own).values()) < 1e-6
+    assert max(hoag.testing.check_problem(own).values()) < 1e-6
     S = SecondDifferences(30).S
     ours = models.ridge(*half, penalties=glm.Quadratic(30, [S], fixed=np.full(30, 1e-3)))
     results = [hoag.minimize(problem) for problem in (own, ours)]
@@ -322,7 +322,7 @@ class Golden(Search):
         self.n, self.eps = n, eps
 
     def steps(self, domain, lam0, traits):
-        a, b, ask = domain.lower, domain.upper, hoag.Ask(self.eps, gradient=False)
+        a, b, ask = domain.lower, domain.upper, hoag.criteria.Ask(self.eps, gradient=False)
         ratio = (np.sqrt(5) - 1) / 2
         c, d = yield [Evaluate(b - ratio * (b - a), ask), Evaluate(a + ratio * (b - a), ask)]
         for _ in range(self.n):
@@ -349,7 +349,7 @@ def test_a_search_of_ones_own():
 # ---------------------------------------------------------------- a criterion
 
 
-class Rounded(hoag.Criterion):
+class Rounded(hoag.criteria.Criterion):
     """A criterion that approximates another: f to three digits and a slope from differences."""
 
     def __init__(self, exact):

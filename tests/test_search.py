@@ -12,25 +12,25 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import scale
 
 import hoag
-from hoag import inner, linear, models, schedules
+from hoag import models, solvers
 from hoag.optimize import Adaptive, Constant, Hoag
 from hoag.problems import priced
 
-SUMMABLE = [schedules.Quadratic(), schedules.Cubic(), schedules.Exponential()]
+SUMMABLE = [solvers.QuadraticDecay(), solvers.CubicDecay(), solvers.ExponentialDecay()]
 
 
 def test_schedules_are_the_papers():
-    assert schedules.Quadratic()(10) == pytest.approx(1e-3)
-    assert schedules.Cubic()(10) == pytest.approx(1e-4)
-    assert schedules.Exponential()(1) == pytest.approx(0.09)
-    assert schedules.Exact()(7) == 1e-12
-    assert schedules.Exponential()(10000) == 1e-12
-    assert schedules.Cubic()(10**6) == 1e-12
+    assert solvers.QuadraticDecay()(10) == pytest.approx(1e-3)
+    assert solvers.CubicDecay()(10) == pytest.approx(1e-4)
+    assert solvers.ExponentialDecay()(1) == pytest.approx(0.09)
+    assert solvers.Exact()(7) == 1e-12
+    assert solvers.ExponentialDecay()(10000) == 1e-12
+    assert solvers.CubicDecay()(10**6) == 1e-12
 
 
 def lipschitz(problem, domain):
     """The largest curvature of f seen on a grid of the box, doubled."""
-    criterion = hoag.Implicit(problem, linear=linear.Cholesky(), certificate=False)
+    criterion = hoag.criteria.Implicit(problem, linear=solvers.Cholesky(), certificate=False)
     rng = np.random.default_rng(0)
     largest = 0.0
     for lam in domain.sample(rng, 40):
@@ -59,7 +59,7 @@ THEOREM_2 = [
             marks=[pytest.mark.slow]
             * (
                 setting["model"] in ("multinomial", "kernel-ridge")
-                and not isinstance(schedule, schedules.Quadratic)
+                and not isinstance(schedule, solvers.QuadraticDecay)
             ),
         )
         for setting, bounds in THEOREM_2
@@ -71,8 +71,8 @@ def test_theorem_2_the_gradient_mapping_goes_to_zero(setting, bounds, schedule):
     problem = registry.make(**setting)
     domain = hoag.Box(*bounds, size=problem.lam0.size)
     L = lipschitz(problem, domain)
-    criterion = hoag.Implicit(problem, certificate=False)
-    true = hoag.Implicit(problem, linear=linear.Cholesky(), certificate=False)
+    criterion = hoag.criteria.Implicit(problem, certificate=False)
+    true = hoag.criteria.Implicit(problem, linear=solvers.Cholesky(), certificate=False)
 
     def mapping(lam):
         grad = true.evaluate(lam, 1e-12).grad
@@ -101,7 +101,7 @@ def random_logistic(seed):
         noise = rng.uniform(0.5, 2) * np.sqrt(d) * rng.normal(size=2 * n)
         y = np.where(A @ w + noise > 0, 1, -1)
         problem = models.logistic(A[:n], y[:n], A[n:], y[n:])
-        exact = hoag.Implicit(problem, certificate=False)
+        exact = hoag.criteria.Implicit(problem, certificate=False)
         f = minimize_scalar(
             lambda v, f=exact: f.evaluate(np.array([v]), 1e-10).value,
             bounds=(-8, 8),
@@ -129,10 +129,12 @@ def test_adaptive_steps_end_at_the_optimum_and_do_not_cycle(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_returned_as_converged_is_stationary(seed, certificate):
     problem, best = random_logistic(seed)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=certificate), lam0=1.0, search=Hoag())
+    result = hoag.minimize(
+        hoag.criteria.Implicit(problem, certificate=certificate), lam0=1.0, search=Hoag()
+    )
     assert result.converged, result.status
     np.testing.assert_array_equal(result.lam, result.trace[-1].lam)
-    exact = hoag.Implicit(problem, certificate=False)
+    exact = hoag.criteria.Implicit(problem, certificate=False)
     scale = max(
         np.linalg.norm(result.trace[0].evaluation.grad), 0.1 * result.trace[0].evaluation.value
     )
@@ -154,7 +156,9 @@ def test_a_restart_at_the_optimum_stays_there(seed):
 def test_a_start_where_x0_already_meets_the_tolerance_is_not_the_end(certificate):
     """At a large λ the start x = 0 is good enough and p = 0 exactly: no reason to stop."""
     problem, best = random_logistic(1)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=certificate), lam0=8.0, search=Hoag())
+    result = hoag.minimize(
+        hoag.criteria.Implicit(problem, certificate=certificate), lam0=8.0, search=Hoag()
+    )
     assert len(result.trace) > 1
     if certificate:
         assert result.converged
@@ -174,7 +178,7 @@ def test_the_displayed_rule_stalls_with_a_small_C_and_says_so():
     problem = stall_case()
     best = hoag.minimize(problem, lam0=-2.0, search=Hoag())
     assert best.converged
-    search = Hoag(schedules.Exact(), Adaptive(C=1.0, descent="displayed"))
+    search = Hoag(solvers.Exact(), Adaptive(C=1.0, descent="displayed"))
     stalled = hoag.minimize(problem, lam0=-2.0, search=search)
     assert stalled.status.reason == "stalled"
     assert not stalled.converged
@@ -187,7 +191,7 @@ def test_C_from_the_data():
     problem = registry.make("logistic", n=50, weighted=True)
     A, s = problem.test.design.rows.A, problem.test.weights
     wanted = np.linalg.norm(A, 2) * np.linalg.norm(s)
-    constant, cost = hoag.Implicit(problem).outer_lipschitz()
+    constant, cost = hoag.criteria.Implicit(problem).outer_lipschitz()
     assert constant == pytest.approx(wanted, rel=1e-6)
     assert cost.held_out > 0
     rng = np.random.default_rng(0)
@@ -209,10 +213,10 @@ def test_C_from_the_data():
 def test_C_of_kernel_ridge_holds_where_the_residual_is_that_of_zero_or_less(setting):
     problem = registry.make(**setting, weighted=True)
     lam, rng = problem.lam0, np.random.default_rng(0)
-    constant, cost = hoag.Implicit(problem).outer_lipschitz()
+    constant, cost = hoag.criteria.Implicit(problem).outer_lipschitz()
     assert cost.held_out > 0
     at_zero = problem.at(np.zeros(problem.x0.size), lam).g
-    best = hoag.Implicit(problem).evaluate(lam, 1e-8).x
+    best = hoag.criteria.Implicit(problem).evaluate(lam, 1e-8).x
     inside = [x for x in best * rng.uniform(0, 1.2, size=(60, 1)) if problem.at(x, lam).g < at_zero]
     assert len(inside) > 10
     for x, other in pairwise(inside):
@@ -224,7 +228,7 @@ def test_C_of_kernel_ridge_holds_where_the_residual_is_that_of_zero_or_less(sett
 
 def test_the_papers_rule_has_none_of_our_safeguards():
     def at(lam, g, value, grad):
-        return hoag.Evaluation(np.array([lam]), value, np.array([grad]), g)
+        return hoag.criteria.Evaluation(np.array([lam]), value, np.array([grad]), g)
 
     # g falls as promised, the corrected value does not, and the slope shows a curvature of 100.
     before, now = at(0.0, 10.0, 10.0, 1.0), at(-1.0, 9.0, 10.0, -99.0)
@@ -241,7 +245,7 @@ def test_the_step_rule_line_by_line():
     assert rule.first(np.zeros(2)) == 1.0
 
     def evaluation(lam, value, grad=0.0, error=0.0):
-        return hoag.Evaluation(np.array([lam]), value, np.array([grad]), error=error)
+        return hoag.criteria.Evaluation(np.array([lam]), value, np.array([grad]), error=error)
 
     # Δ = 2, slack = 2·0.1 + 0.2·3·2 = 1.4, (L/2)Δ² = 2L
     before, L = evaluation(0.0, 10.0), 1.0
@@ -259,16 +263,16 @@ def test_the_step_rule_line_by_line():
     assert displayed.next(L, 2.0, before, evaluation(2.0, 7.41), (0.2, 0.1)) == L / 0.5
 
 
-@pytest.mark.parametrize("inner_solver", [inner.Newton(), inner.LBFGS()])
+@pytest.mark.parametrize("inner_solver", [solvers.Newton(), solvers.LBFGS()])
 def test_the_result_belongs_to_its_lambda(inner_solver):
     problem = registry.make("logistic", penalties="per-feature", n=80)
-    criterion = hoag.Implicit(problem, inner=inner_solver)
+    criterion = hoag.criteria.Implicit(problem, inner=inner_solver)
     result = hoag.minimize(criterion, lam0=1.0, search=Hoag(max_iter=25))
     point = problem.at(result.x, result.lam)
     assert point.g == result.evaluation.g
     assert abs(point.g - result.value) <= result.evaluation.f_error
     assert np.linalg.norm(point.h_x) <= np.exp(result.lam.min()) * 0.1
-    truth = hoag.Implicit(problem, certificate=False).evaluate(result.lam, 1e-12)
+    truth = hoag.criteria.Implicit(problem, certificate=False).evaluate(result.lam, 1e-12)
     assert np.linalg.norm(result.grad - truth.grad) <= result.evaluation.bound
     best = min(result.trace, key=lambda step: step.evaluation.highest)
     np.testing.assert_array_equal(result.lam, best.lam)
@@ -319,7 +323,7 @@ class BreaksAfter:
 
 def test_a_number_that_is_not_finite_ends_the_search_without_losing_it():
     problem = BreaksAfter(registry.make("logistic", n=60), 6, np.nan)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=False), search=Hoag())
+    result = hoag.minimize(hoag.criteria.Implicit(problem, certificate=False), search=Hoag())
     assert result.status.reason == "not_finite"
     assert "nan" in str(result.status)
     assert len(result.trace) == 7
@@ -329,14 +333,14 @@ def test_a_number_that_is_not_finite_ends_the_search_without_losing_it():
 def test_a_failure_half_way_keeps_the_trace():
     error = hoag.InnerProblemError("the bottom fell out")
     problem = BreaksAfter(registry.make("logistic", n=60), 4, error)
-    result = hoag.minimize(hoag.Implicit(problem, certificate=False), search=Hoag())
+    result = hoag.minimize(hoag.criteria.Implicit(problem, certificate=False), search=Hoag())
     assert result.status.reason == "failed"
     assert "the bottom fell out" in str(result.status)
     assert len(result.trace) == 4
 
     interrupted = BreaksAfter(registry.make("logistic", n=60), 4, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt) as caught:
-        hoag.minimize(hoag.Implicit(interrupted, certificate=False), search=Hoag())
+        hoag.minimize(hoag.criteria.Implicit(interrupted, certificate=False), search=Hoag())
     assert len(caught.value.result.trace) == 4
 
 
@@ -347,7 +351,9 @@ KERNELS = [{"model": "kernel-ridge", "weighted": True}, {"model": "kernel-widths
     "setting", [*registry.ALL[::7], *KERNELS], ids=[*registry.NAMES[::7], "kernel", "widths"]
 )
 @pytest.mark.parametrize("corrected", [False, True])
-@pytest.mark.parametrize("inner_solver", [inner.Newton(), inner.LBFGS()], ids=["newton", "lbfgs"])
+@pytest.mark.parametrize(
+    "inner_solver", [solvers.Newton(), solvers.LBFGS()], ids=["newton", "lbfgs"]
+)
 def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected, inner_solver):
     problem = registry.make(**setting)
     counter = {"passes": 0.0, "held_out": 0.0}
@@ -359,7 +365,7 @@ def test_the_cost_equals_an_outside_count_to_the_last_product(setting, corrected
             matrix = term.design.rows
             matrix.A = registry.CountedMatrix(matrix.A, counter, column)
             matrix.At = registry.CountedMatrix(matrix.At, counter, column)
-    criterion = hoag.Implicit(problem, inner=inner_solver, corrected=corrected)
+    criterion = hoag.criteria.Implicit(problem, inner=inner_solver, corrected=corrected)
     spent = problem.ledger.cost
     result = hoag.minimize(criterion, search=Hoag(max_iter=8))
     assert result.cost.passes == pytest.approx((problem.ledger.cost - spent).passes)

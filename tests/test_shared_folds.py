@@ -70,13 +70,13 @@ def folds(kind, A, y, splitter, weights=None, intercept=True, **options):
 def exact(problems):
     """The same sum, each fold solved by itself, by factors and to rounding."""
     parts = [
-        hoag.Implicit(
-            p, hoag.inner.Newton(hoag.linear.Cholesky(), np.inf), hoag.linear.Cholesky(),
+        hoag.criteria.Implicit(
+            p, hoag.solvers.Newton(hoag.solvers.Cholesky(), np.inf), hoag.solvers.Cholesky(),
             certificate=False, exact=True,
         )
         for p in problems
     ]  # fmt: skip
-    return hoag.Sum(parts)
+    return hoag.criteria.Sum(parts)
 
 
 def agrees(found, other, rel=1e-8):
@@ -204,7 +204,7 @@ def test_looks_at_tall_data_touch_no_row():
     criterion, _ = tall()
     found = criterion.evaluate([1.0], 1e-3)
     before = criterion.design.ledger.cost.passes
-    look = criterion.evaluate([2.5], hoag.Ask(free=True), found.warm)
+    look = criterion.evaluate([2.5], hoag.criteria.Ask(free=True), found.warm)
     assert criterion.design.ledger.cost.passes == before
     there = criterion.evaluate([2.5], 1e-6)
     assert look.value == pytest.approx(there.value, rel=1e-3)

@@ -74,7 +74,9 @@ def test_derivatives_through_both_wrappers(name, penalties):
     held = loads.jacobian(alpha).any(axis=1)
     assert held.any()
     for criterion, at in ((affine, alpha), (Shrunk(inner, 2.0), lam), (Shrunk(affine, 2.0), alpha)):
-        found = criterion.evaluate(at, hoag.Ask(1e-12, hessian=criterion.traits.has_hessian))
+        found = criterion.evaluate(
+            at, hoag.criteria.Ask(1e-12, hessian=criterion.traits.has_hessian)
+        )
         slope, bend = differences(criterion, at)
         np.testing.assert_allclose(found.grad, slope, rtol=1e-5, atol=1e-6 * abs(slope).max())
         if criterion.traits.has_hessian:
@@ -93,8 +95,8 @@ def test_wrappers_keep_the_contract(wrap):
 def test_what_is_added_is_taken_off_again():
     inner, task = criterion_of(*CASES["ridge, folds"])
     criterion, lam = Shrunk(inner, 3.0), task.start + RNG.normal(size=p)
-    found = criterion.evaluate(lam, hoag.Ask(hessian=True))
-    plain, own = criterion.plain(found), inner.evaluate(lam, hoag.Ask(hessian=True))
+    found = criterion.evaluate(lam, hoag.criteria.Ask(hessian=True))
+    plain, own = criterion.plain(found), inner.evaluate(lam, hoag.criteria.Ask(hessian=True))
     assert found.value == pytest.approx(own.value + 1.5 * np.sum((lam - lam.mean()) ** 2))
     assert plain.value == pytest.approx(own.value, rel=1e-12)
     np.testing.assert_allclose(plain.grad, own.grad, rtol=1e-9, atol=1e-9)

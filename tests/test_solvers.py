@@ -8,7 +8,8 @@ import registry
 from scipy.sparse.linalg import aslinearoperator
 
 import hoag
-from hoag import inner, linear
+from hoag import solvers
+from hoag._inner import line_search
 
 TOLERANCES = [1e-2, 1e-4, 1e-6, 1e-8, 1e-10]
 
@@ -21,7 +22,7 @@ def matrix(rng, p, condition):
 @pytest.mark.parametrize("tol", TOLERANCES)
 @pytest.mark.parametrize(
     "solver",
-    [linear.CG(), linear.CG(preconditioner=linear.jacobi), linear.Cholesky()],
+    [solvers.CG(), solvers.CG(preconditioner=solvers.jacobi), solvers.Cholesky()],
     ids=["cg", "jacobi", "cholesky"],
 )
 def test_linear_solvers_reach_their_tolerance(solver, tol):
@@ -42,7 +43,7 @@ def test_warm_start_at_the_solution_costs_one_product():
     b = rng.normal(size=20)
     q = np.linalg.solve(A, b)
     for scale in (1.0, 3.0):  # the best multiple of the start is taken
-        assert linear.CG().solve(A, b, scale * q, 1e-6).iterations == 0
+        assert solvers.CG().solve(A, b, scale * q, 1e-6).iterations == 0
 
 
 def test_jacobi_pays_where_columns_differ_in_scale():
@@ -60,8 +61,8 @@ def test_jacobi_pays_where_columns_differ_in_scale():
         def diagonal(self):
             return np.diag(A)
 
-    plain = linear.CG(max_iter=10000).solve(A, b, None, 1e-6)
-    better = linear.CG(preconditioner=linear.jacobi).solve(WithDiagonal(), b, None, 1e-6)
+    plain = solvers.CG(max_iter=10000).solve(A, b, None, 1e-6)
+    better = solvers.CG(preconditioner=solvers.jacobi).solve(WithDiagonal(), b, None, 1e-6)
     assert better.converged
     assert better.iterations < plain.iterations / 2
 
@@ -69,7 +70,7 @@ def test_jacobi_pays_where_columns_differ_in_scale():
 def test_a_tolerance_below_rounding_ends_with_precision():
     rng = np.random.default_rng(3)
     A, b = matrix(rng, 10, 100), rng.normal(size=10)
-    for solver in (linear.CG(), linear.Cholesky()):
+    for solver in (solvers.CG(), solvers.Cholesky()):
         found = solver.solve(A, b, None, 1e-30)
         assert found.reason == "precision"
         assert found.converged
@@ -77,10 +78,10 @@ def test_a_tolerance_below_rounding_ends_with_precision():
 
 def test_indefinite_is_said_and_max_iter_too():
     A = np.diag([1.0, -1.0, 2.0])
-    for solver in (linear.CG(), linear.Cholesky()):
+    for solver in (solvers.CG(), solvers.Cholesky()):
         assert solver.solve(A, np.array([0.1, 1.0, 0.1]), None, 1e-8).reason == "indefinite"
     rng = np.random.default_rng(4)
-    found = linear.CG(max_iter=3).solve(matrix(rng, 30, 1e6), rng.normal(size=30), None, 1e-8)
+    found = solvers.CG(max_iter=3).solve(matrix(rng, 30, 1e6), rng.normal(size=30), None, 1e-8)
     assert found.reason == "max_iter"
     assert not found.converged
 
@@ -89,11 +90,16 @@ def test_indefinite_is_said_and_max_iter_too():
 @pytest.mark.parametrize("setting", registry.ONE_EACH, ids=registry.ONE_EACH_NAMES)
 @pytest.mark.parametrize(
     "solver",
-    [inner.Newton(), inner.Newton(linear.Cholesky()), inner.LBFGS(10000), inner.GradientDescent()],
+    [
+        solvers.Newton(),
+        solvers.Newton(solvers.Cholesky()),
+        solvers.LBFGS(10000),
+        solvers.GradientDescent(),
+    ],
     ids=["newton", "newton-cholesky", "lbfgs", "gradient-descent"],
 )
 def test_inner_solvers_reach_their_tolerance(setting, solver, tol):
-    if tol < 1e-6 and isinstance(solver, (inner.LBFGS, inner.GradientDescent)):
+    if tol < 1e-6 and isinstance(solver, (solvers.LBFGS, solvers.GradientDescent)):
         pytest.skip("its line search compares values; tight tolerances need Newton")
     problem = registry.make(**setting)
     _, lam = registry.random_point(problem, 1)
@@ -110,7 +116,7 @@ def test_inner_solvers_reach_their_tolerance(setting, solver, tol):
 def test_cg_solves_quadratic_problems(model, tol):
     problem = registry.make(model)
     _, lam = registry.random_point(problem, 1)
-    found = inner.CG().solve(problem, lam, problem.x0 + 1.0, tol)
+    found = solvers.LinearSystem().solve(problem, lam, problem.x0 + 1.0, tol)
     assert found.reason == "tolerance"
     assert np.linalg.norm(problem.at(found.x, lam).h_x) <= tol
 
@@ -118,7 +124,7 @@ def test_cg_solves_quadratic_problems(model, tol):
 @pytest.mark.parametrize("setting", registry.ONE_EACH, ids=registry.ONE_EACH_NAMES)
 def test_newton_below_rounding_ends_with_precision(setting):
     problem = registry.make(**setting)
-    found = inner.Newton().solve(problem, problem.lam0 - 2, problem.x0, 1e-30)
+    found = solvers.Newton().solve(problem, problem.lam0 - 2, problem.x0, 1e-30)
     assert found.reason == "precision"
     assert found.residual < 1e-10
 
@@ -126,12 +132,13 @@ def test_newton_below_rounding_ends_with_precision(setting):
 def test_solvers_say_when_they_stop_early():
     problem = registry.make("logistic", n=100, d=10)
     lam = np.array([-6.0])
-    assert inner.LBFGS(3).solve(problem, lam, problem.x0, 1e-6).reason == "max_iter"
-    assert inner.Newton(max_iter=1).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
+    assert solvers.LBFGS(3).solve(problem, lam, problem.x0, 1e-6).reason == "max_iter"
+    assert solvers.Newton(max_iter=1).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
     assert (
-        inner.GradientDescent(max_iter=3).solve(problem, lam, problem.x0, 1e-9).reason == "max_iter"
+        solvers.GradientDescent(max_iter=3).solve(problem, lam, problem.x0, 1e-9).reason
+        == "max_iter"
     )
-    stalled = inner.LBFGS(10000).solve(problem, lam, problem.x0, 1e-14)
+    stalled = solvers.LBFGS(10000).solve(problem, lam, problem.x0, 1e-14)
     assert stalled.reason == "stalled"
     assert not stalled.converged
 
@@ -155,7 +162,7 @@ class DoubleWell:
         )
 
 
-@pytest.mark.parametrize("solver", [inner.Newton(), inner.Newton(linear.Cholesky())])
+@pytest.mark.parametrize("solver", [solvers.Newton(), solvers.Newton(solvers.Cholesky())])
 def test_an_indefinite_hessian_on_the_way_is_no_error(solver):
     problem = DoubleWell()
     assert problem.at(problem.x0, problem.lam0).hessian @ np.ones(1) < 0
@@ -181,7 +188,7 @@ def test_an_indefinite_hessian_at_the_solution_is_an_error():
 def test_cg_on_a_problem_that_is_not_quadratic_claims_no_more_than_it_reached(far):
     """Its steps are Newton's without a line search: from far away they do not arrive."""
     problem, lam = registry.make("logistic", n=60), np.array([-3.0])
-    found = inner.CG().solve(problem, lam, problem.x0 + far, 1e-10)
+    found = solvers.LinearSystem().solve(problem, lam, problem.x0 + far, 1e-10)
     size = np.linalg.norm(problem.at(found.x, lam).h_x)
     assert found.residual == pytest.approx(size)
     assert found.converged == (size <= 1e-10) == (far == 0.0)
@@ -190,7 +197,7 @@ def test_cg_on_a_problem_that_is_not_quadratic_claims_no_more_than_it_reached(fa
 def test_cholesky_on_a_hopeless_matrix_does_not_claim_convergence():
     from scipy.linalg import hilbert
 
-    found = linear.Cholesky().solve(
+    found = solvers.Cholesky().solve(
         hilbert(12), np.random.default_rng(0).normal(size=12), None, 1e-8
     )
     assert not found.converged
@@ -228,7 +235,7 @@ def test_one_line_search_for_many_problems_at_once():
         z = x + t * d
         return np.hypot(1, z), lambda: z / np.hypot(1, z) * d
 
-    t = inner.line_search(along, np.hypot(1, x), slope, noise=1e-14)
+    t = line_search(along, np.hypot(1, x), slope, noise=1e-14)
     np.testing.assert_array_equal(t[[0, 2, 3]], [1, 0, 1])
     assert abs(x[1] + t[1] * d[1]) < 1 <= abs(x[1] + 2 * t[1] * d[1])
     np.testing.assert_array_equal(seen[-1], t)
@@ -240,5 +247,5 @@ def test_where_h_is_level_slopes_decide():
         h=1e12 + 0.5 * float(x @ x), h_x=x, hessian=np.eye(x.size), strong_convexity=None
     )
     problem = SimpleNamespace(at=point, softened=lambda: None)
-    found = inner.Newton(linear.Cholesky()).solve(problem, np.zeros(1), np.full(3, 0.1), 1e-9)
+    found = solvers.Newton(solvers.Cholesky()).solve(problem, np.zeros(1), np.full(3, 0.1), 1e-9)
     assert (found.reason, found.iterations) == ("tolerance", 1)

@@ -94,10 +94,10 @@ def sharp_folds(width):
 @pytest.mark.parametrize("stalling", [0, 1, 2])
 def test_one_fold_that_stalls_makes_the_sum_unknown(stalling):
     parts = [
-        hoag.Implicit(fold, inner=Stalls() if k == stalling else None)
+        hoag.criteria.Implicit(fold, inner=Stalls() if k == stalling else None)
         for k, fold in enumerate(sharp_folds(0.01))
     ]
-    result = hoag.minimize(hoag.Sum(parts), bounds=(-6, 6))
+    result = hoag.minimize(hoag.criteria.Sum(parts), bounds=(-6, 6))
     assert not result.converged
     assert not str(result.status).startswith("Converged")
 
@@ -115,14 +115,14 @@ def test_folds_together_that_stall_are_not_known(monkeypatch):
 def test_a_stall_is_harmless_where_newton_steps_go_on_from_it():
     X, y = expenditure(2, 60)
     problem = hoag.models.ridge(X[:40], y[:40], X[40:], y[40:])
-    criterion = hoag.Implicit(problem, inner=Stalls())
+    criterion = hoag.criteria.Implicit(problem, inner=Stalls())
     found = criterion.verify(criterion.evaluate(0.0), 1e-6)
-    exact = hoag.Implicit(problem).evaluate(0.0, 1e-9)
+    exact = hoag.criteria.Implicit(problem).evaluate(0.0, 1e-9)
     assert found.converged
     assert found.value == pytest.approx(exact.value, rel=1e-9)
 
 
-class Unfinished(hoag.Criterion):
+class Unfinished(hoag.criteria.Criterion):
     """f = λ², by a solver that never ends."""
 
     lam0 = np.zeros(1)

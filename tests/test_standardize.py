@@ -384,8 +384,8 @@ def test_criteria_agree_with_solving_each_fold(name, penalties, shape):
     models = weighted_models(name, X, y - np.median(y), penalties)
     lam = np.linspace(-1, 1, models[0].lam0.size)
     chosen, plain = hoag.plan(models), hoag.plan(models, by_steps=True)
-    assert isinstance(plain, hoag.Sum)
-    found, known = (each.evaluate(lam, hoag.Ask(1e-9)) for each in (chosen, plain))
+    assert isinstance(plain, hoag.criteria.Sum)
+    found, known = (each.evaluate(lam, hoag.criteria.Ask(1e-9)) for each in (chosen, plain))
     np.testing.assert_allclose(found.value, known.value, rtol=1e-6)
     np.testing.assert_allclose(found.grad, known.grad, rtol=1e-5, atol=1e-6 * known.value)
     settled = chosen.verify(found, 1e-9)
@@ -401,7 +401,7 @@ def test_looks_along_axes_know_the_weights():
     for name in ("ridge", "logistic"):
         criterion = hoag.plan(weighted_models(name, X, y - np.median(y), "per-feature"))
         lam = np.full(6, 1.0)
-        found = criterion.evaluate(lam, hoag.Ask(0.0, hessian=True))
+        found = criterion.evaluate(lam, hoag.criteria.Ask(0.0, hessian=True))
         places = lam[:, None] + np.array([-1e-3, 1e-3])
         along = criterion.profile(found, places)[0]
         for j in range(6):

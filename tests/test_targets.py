@@ -107,11 +107,11 @@ def test_a_search_goes_where_it_is_led_only_if_that_is_lower(monkeypatch):
 
     def nowhere(self, lams, places):
         shared.extend(lams)
-        return [None] * len(lams), hoag.Cost()
+        return [None] * len(lams), hoag.criteria.Cost()
 
     def astray(self, lams, places):
         """Both penalties are said to be best at their upper bounds, where nothing is left."""
-        return [-own for own in places], hoag.Cost()
+        return [-own for own in places], hoag.criteria.Cost()
 
     monkeypatch.setattr(Separable, "axes_alike", nowhere)
     alone = clone(model).fit(X, Y)
@@ -222,7 +222,7 @@ def test_sets_of_targets_are_found_by_what_they_share():
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-class Bowls(hoag.Criterion):
+class Bowls(hoag.criteria.Criterion):
     """Σ_t ‖λ_t − centre_t‖² over some targets; x is as many numbers."""
 
     def __init__(self, centres):
@@ -234,7 +234,9 @@ class Bowls(hoag.Criterion):
 
     def _evaluate(self, lam, ask, warm):
         d = lam - self.centres.ravel()
-        found = hoag.Evaluation(lam, float(d @ d), 2 * d, hessian=2 * np.eye(d.size), error=0.0)
+        found = hoag.criteria.Evaluation(
+            lam, float(d @ d), 2 * d, hessian=2 * np.eye(d.size), error=0.0
+        )
         return replace(found, x=d, f_error=0.0)
 
     @property
@@ -246,10 +248,10 @@ class Bowls(hoag.Criterion):
 
     def values_alike(self, targets, lams):
         d = np.asarray(lams)[:, None] - self.centres[targets, None, :]
-        return np.sum(d**2, axis=2), hoag.Cost()
+        return np.sum(d**2, axis=2), hoag.criteria.Cost()
 
     def profiles_alike(self, sets, lam, places):
-        return None, hoag.Cost()
+        return None, hoag.criteria.Cost()
 
     def joined(self, sets, parts):
         return np.concatenate(parts)

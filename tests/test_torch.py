@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy, softplus  # noqa: E402
 
 import hoag.torch  # noqa: E402
-from hoag import optimize, schedules  # noqa: E402
+from hoag import optimize, solvers  # noqa: E402
 
 F64 = torch.float64
 
@@ -89,7 +89,7 @@ def test_the_models_rewritten_are_the_same_problems(setting):
     for name, value in one.items():
         scale = max(np.linalg.norm(np.atleast_1d(value)), 1e-300)
         assert np.linalg.norm(np.atleast_1d(value - other[name])) <= 1e-8 * scale, name
-    assert max(hoag.check_problem(theirs).values()) < 1e-6
+    assert max(hoag.testing.check_problem(theirs).values()) < 1e-6
 
 
 @pytest.mark.parametrize("setting", REWRITTEN, ids=named)
@@ -144,7 +144,7 @@ def tree_problem(device=None, **more):
 
 def test_structures_come_back_with_names_dtypes_and_shapes():
     problem = tree_problem()
-    assert max(hoag.check_problem(problem).values()) < 1e-6
+    assert max(hoag.testing.check_problem(problem).values()) < 1e-6
     steps = []
     result = hoag.minimize(problem, callback=lambda step: steps.append(step.lam) and None)
     assert result.converged
@@ -177,7 +177,7 @@ def test_every_leaf_keeps_its_own_dtype():
     assert result.x["b"].dtype == torch.float32
     assert result.lam.dtype == F64
     assert problem.roundoff == torch.finfo(torch.float32).eps
-    hoag.check_problem(problem)
+    hoag.testing.check_problem(problem)
 
 
 def test_single_precision_finds_nearly_the_same():
@@ -191,7 +191,7 @@ def test_single_precision_finds_nearly_the_same():
         )
 
     single = made(torch.float32)
-    assert max(hoag.check_problem(single).values()) < 1e-2
+    assert max(hoag.testing.check_problem(single).values()) < 1e-2
     one, other = hoag.minimize(made(F64)), hoag.minimize(single)
     assert other.converged
     assert other.x.dtype == other.lam.dtype == torch.float32
@@ -407,7 +407,7 @@ def test_a_penalty_for_every_layer_of_a_network(dtype):
     model = Net(dtype)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     problem = net_problem(model, dtype)
-    found = hoag.check_problem(problem, directions=1)
+    found = hoag.testing.check_problem(problem, directions=1)
     assert max(found.values()) < (1e-6 if dtype == F64 else 1e-2)
     result = hoag.minimize(problem, search=optimize.Auto(max_iter=1))
     assert "h is not convex" in str(result.status)
@@ -482,7 +482,7 @@ def test_frozen_parameters_stay_and_tied_ones_stay_tied():
 
     problem = hoag.torch.problem(h, g, model, 0.0, convex=False)
     assert problem.x0.size == 9
-    assert max(hoag.check_problem(problem).values()) < 1e-6
+    assert max(hoag.testing.check_problem(problem).values()) < 1e-6
     result = hoag.minimize(problem, search=optimize.Auto(max_iter=2))
     assert torch.equal(result.x["first.weight"], result.x["second.weight"])
     assert not torch.equal(result.x["first.weight"], model.first.weight)
@@ -504,7 +504,7 @@ def test_modules_that_are_evaluated_may_have_dropout_and_batch_norm():
         return torch.mean((model(B)[:, 0] - Z) ** 2)
 
     problem = hoag.torch.problem(h, g, model, 0.0, convex=False)
-    hoag.check_problem(problem, directions=1)
+    hoag.testing.check_problem(problem, directions=1)
     state = problem.layout.given_x(problem.x0)
     assert list(state) == list(model.state_dict())
     model.load_state_dict(state)
@@ -522,7 +522,7 @@ def test_hyperparameters_may_be_a_module():
         return torch.mean((B @ x - Z) ** 2)
 
     problem = hoag.torch.problem(h, g, torch.zeros(3, dtype=F64), weigher)
-    assert max(hoag.check_problem(problem).values()) < 1e-6
+    assert max(hoag.testing.check_problem(problem).values()) < 1e-6
     result = hoag.minimize(problem, bounds=(-5.0, 5.0), search=optimize.Auto(max_iter=2))
     assert result.names == ("weight[0,0]", "weight[0,1]", "weight[0,2]", "bias[0]")
     weigher.load_state_dict(result.lam)
@@ -550,7 +550,7 @@ def known():
     "how",
     [
         optimize.Hoag(schedule)
-        for schedule in (schedules.Quadratic(), schedules.Cubic(), schedules.Exponential())
+        for schedule in (solvers.QuadraticDecay(), solvers.CubicDecay(), solvers.ExponentialDecay())
     ]
     + [
         optimize.Hoag(),
@@ -578,7 +578,7 @@ def test_a_strong_convexity_that_is_known_is_used():
 
 
 def test_unrolled_and_folds():
-    unrolled = hoag.Unrolled(ridge_problem(), n_iter=200)
+    unrolled = hoag.criteria.Unrolled(ridge_problem(), n_iter=200)
     result = hoag.minimize(unrolled, search=optimize.Hoag(max_iter=20))
     assert result.value == pytest.approx(known().value, rel=1e-2)
     halves = [ridge_problem(A[k::2], Y[k::2]) for k in (0, 1)]

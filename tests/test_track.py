@@ -101,7 +101,13 @@ def test_names_of_ones_own_problem_and_values_that_are_not_finite(optuna):
     found = hoag.minimize(problem, callback=track.optuna_study(study))
     [(_, best)] = study.best_params.items()
     assert best == pytest.approx(float(found.lam[0]), rel=0.1)  # in the user's units, no logarithm
-    bad = hoag.Step(1, 0.0, hoag.Evaluation(np.zeros(1), np.inf, np.zeros(1)), hoag.Cost(), 0.0)
+    bad = hoag.optimize.Step(
+        1,
+        0.0,
+        hoag.criteria.Evaluation(np.zeros(1), np.inf, np.zeros(1)),
+        hoag.criteria.Cost(),
+        0.0,
+    )
     track.optuna_study(study)(bad)
     assert study.trials[-1].state.name == "FAIL"
     with pytest.raises(hoag.InvalidInput, match="there are 1 hyperparameters"):

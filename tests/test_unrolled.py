@@ -5,18 +5,17 @@ import pytest
 import registry
 
 import hoag
-from hoag import unrolled
 from hoag._criteria.tape import Tape
 from hoag.optimize import Adaptive, Hoag
 
 METHODS = {
-    "gradient-descent": unrolled.GradientDescent(),
-    "heavy-ball": unrolled.GradientDescent(momentum=0.6),
-    "lbfgs": unrolled.LBFGS(memory=4),
-    "cg": unrolled.ConjugateGradient(),
+    "gradient-descent": hoag.criteria.UnrolledGradientDescent(),
+    "heavy-ball": hoag.criteria.UnrolledGradientDescent(momentum=0.6),
+    "lbfgs": hoag.criteria.UnrolledLBFGS(memory=4),
+    "cg": hoag.criteria.UnrolledCG(),
 }
 # With frozen pairs the gradient is that of X(λ) in the limit, and not that of x_N.
-CONVERGENT = METHODS | {"lbfgs-frozen": unrolled.LBFGS(memory=4, frozen=True)}
+CONVERGENT = METHODS | {"lbfgs-frozen": hoag.criteria.UnrolledLBFGS(memory=4, frozen=True)}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -27,7 +26,7 @@ def test_gradient_is_that_of_the_iterates(method, setting):
     problem = registry.make(**setting)
     problem.x0 = 0.1 * np.random.default_rng(0).normal(size=problem.x0.size)
     lam = problem.lam0 + 0.3
-    criterion = hoag.Unrolled(problem, METHODS[method], n_iter=4)
+    criterion = hoag.criteria.Unrolled(problem, METHODS[method], n_iter=4)
     found = criterion.evaluate(lam, 0.0)
     assert found.bound == np.inf
     for j, w in enumerate(np.eye(lam.size)):
@@ -40,18 +39,18 @@ def test_gradient_is_that_of_the_iterates(method, setting):
 def test_many_iterations_give_the_implicit_gradient(method):
     problem = registry.make("ridge", penalties="groups")
     lam = np.array([0.5, -0.2])
-    truth = hoag.Implicit(problem).evaluate(lam, 1e-12).grad
-    found = hoag.Unrolled(problem, CONVERGENT[method], n_iter=300).evaluate(lam, 0.0)
+    truth = hoag.criteria.Implicit(problem).evaluate(lam, 1e-12).grad
+    found = hoag.criteria.Unrolled(problem, CONVERGENT[method], n_iter=300).evaluate(lam, 0.0)
     np.testing.assert_allclose(found.grad, truth, rtol=1e-6)
 
 
 def test_the_estimate_sees_how_far_few_iterations_are_from_the_truth():
     problem = registry.make("logistic", n=60)
     lam = np.array([-2.0])
-    truth = hoag.Implicit(problem).evaluate(lam, 1e-12).grad
+    truth = hoag.criteria.Implicit(problem).evaluate(lam, 1e-12).grad
     for n_iter in (8, 16, 32):
-        method = unrolled.GradientDescent()
-        criterion = hoag.Unrolled(problem, method, n_iter, linear=hoag.linear.Cholesky())
+        method = hoag.criteria.UnrolledGradientDescent()
+        criterion = hoag.criteria.Unrolled(problem, method, n_iter, linear=hoag.solvers.Cholesky())
         found = criterion.evaluate(lam, 0.0)
         error = np.linalg.norm(found.grad - truth)
         assert error / 2 <= found.error <= 2 * error
@@ -61,9 +60,9 @@ def test_more_iterations_than_needed_do_no_harm():
     """Once converged, differences of gradients are rounding: not to be differentiated through."""
     problem = registry.make("logistic", n=60, d=8)
     lam = np.array([0.0])
-    truth = hoag.Implicit(problem).evaluate(lam, 1e-11).grad
+    truth = hoag.criteria.Implicit(problem).evaluate(lam, 1e-11).grad
     for n_iter in (30, 100, 400):
-        found = hoag.Unrolled(problem, n_iter=n_iter).evaluate(lam, 0.0)
+        found = hoag.criteria.Unrolled(problem, n_iter=n_iter).evaluate(lam, 0.0)
         np.testing.assert_allclose(found.grad, truth, rtol=1e-4)
         assert found.error < 1e-3 * np.linalg.norm(truth)
 
@@ -74,10 +73,12 @@ def test_frozen_pairs_give_the_gradient_where_differentiating_them_does_not():
     A, B = rng.normal(size=(2, 60, 40)) * np.logspace(0, -2, 40)
     y, z = (np.where(rows[:, 0] + 0.3 * rng.normal(size=60) > 0, 1, -1) for rows in (A, B))
     problem, lam = hoag.models.logistic(A, y, B, z), np.array([-9.0])
-    truth = hoag.Implicit(problem, certificate=False).evaluate(lam, 1e-10).grad
+    truth = hoag.criteria.Implicit(problem, certificate=False).evaluate(lam, 1e-10).grad
     off = {
         frozen: np.linalg.norm(
-            hoag.Unrolled(problem, unrolled.LBFGS(frozen=frozen), 100).evaluate(lam, 0.0).grad
+            hoag.criteria.Unrolled(problem, hoag.criteria.UnrolledLBFGS(frozen=frozen), 100)
+            .evaluate(lam, 0.0)
+            .grad
             - truth
         )
         for frozen in (True, False)
@@ -88,7 +89,7 @@ def test_frozen_pairs_give_the_gradient_where_differentiating_them_does_not():
 
 def test_a_search_runs_on_it_and_its_cost_is_counted():
     problem = registry.make("logistic", n=60)
-    criterion = hoag.Unrolled(problem, n_iter=30, certificate=False)
+    criterion = hoag.criteria.Unrolled(problem, n_iter=30, certificate=False)
     search = Hoag(lambda k: 0.0, Adaptive(), max_iter=60)
     result = hoag.minimize(criterion, search=search, certificate="none")
     assert result.cost == problem.ledger.cost

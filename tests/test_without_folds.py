@@ -15,13 +15,13 @@ from sklearn.datasets import load_diabetes, make_classification
 from sklearn.model_selection import LeaveOneOut
 
 import hoag
-from hoag import without_folds
 from hoag._criteria.leave_one_out import LeaveOneOut as ClosedForm
 from hoag._criteria.risks import Information
 from hoag._glm.folds import linear_folds
 from hoag._glm.losses import Brier, Logistic, Multinomial, MultinomialBrier, Squared
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import multiclass, regression
+from hoag.criteria import without_folds
 from hoag.glm import Quadratic, Ridge, ScalarLoss
 
 N, P = 40, 4
@@ -496,7 +496,7 @@ def test_loo_is_the_closed_form_of_ridge():
     plain = hoag.RidgeCV().fit(X, y)
     for word in ("loo", "alo"):
         assert hoag.RidgeCV(cv=word).fit(X, y).criterion_ == plain.criterion_
-    approximate = hoag.without_folds(hoag.models.ridge(X, y, X, y, intercept=True))
+    approximate = hoag.criteria.without_folds(hoag.models.ridge(X, y, X, y, intercept=True))
     assert approximate.value(plain.lam_).value / len(y) == pytest.approx(plain.criterion_, rel=1e-6)
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from _data import centred_by, standardised_by, thirds
 
-from hoag import datasets, inner, linear, models
+from hoag import criteria, datasets, models, solvers
 from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._criteria import unrolled
 from hoag._glm.penalties import Ridge
 from paper.truth import Curve, Solved
 
@@ -106,9 +105,9 @@ def _text(name: str, seed: int, relabel: Callable[[Any], Any] | None = None) -> 
         standardised_by(*A) if isinstance(A[0], np.ndarray) else A,
         y if relabel is None else [relabel(part) for part in y],
         partial(Curve, domain=Box(*DOMAIN, size=1)),
-        inner=inner.LBFGS(INNER_ITERATIONS),
-        linear=linear.CG(),
-        unrolled=unrolled.LBFGS(frozen=True),
+        inner=solvers.LBFGS(INNER_ITERATIONS),
+        linear=solvers.CG(),
+        unrolled=criteria.UnrolledLBFGS(frozen=True),
     )
 
 
@@ -120,9 +119,9 @@ def _kernel(name: str, seed: int) -> Setting:
         standardised_by(*A),
         centred_by(*y),
         Solved,
-        inner=inner.CG(linear.CG(max_iter=INNER_ITERATIONS)),
-        linear=linear.CG(),
-        unrolled=unrolled.ConjugateGradient(),
+        inner=solvers.LinearSystem(solvers.CG(max_iter=INNER_ITERATIONS)),
+        linear=solvers.CG(),
+        unrolled=criteria.UnrolledCG(),
     )
 
 
@@ -134,9 +133,9 @@ def _pixels(name: str, seed: int, scale: float = 1.0) -> Setting:
         [scale * part for part in A],
         y,
         None,
-        inner=inner.LBFGS(INNER_ITERATIONS),
-        linear=linear.CG(preconditioner=linear.jacobi),
-        unrolled=unrolled.LBFGS(frozen=True),
+        inner=solvers.LBFGS(INNER_ITERATIONS),
+        linear=solvers.CG(preconditioner=solvers.jacobi),
+        unrolled=criteria.UnrolledLBFGS(frozen=True),
     )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from hoag._criteria.implicit import Implicit
 from hoag._criteria.select import plan
 from hoag._criteria.unrolled import Unrolled
+from hoag._schedules import CubicDecay, Exact, ExponentialDecay, QuadraticDecay, Schedule
 from hoag.optimize import TPE, Adaptive, Auto, Bayes, Grid, Hoag, Random
-from hoag.schedules import Cubic, Exact, Exponential, Quadratic, Schedule
 from paper.cases import INNER_ITERATIONS, Setting
 
 # The paper's rule: C from the data, M = 1, α = 0.5, β = 1.05, first L = ‖p₁‖, and without the
@@ -73,19 +73,27 @@ def _listed(*methods: Method) -> dict[str, Method]:
 
 # The paper's methods, then ours.
 METHODS = _listed(
-    Method("hoag-quadratic", "quadratic", partial(_hoag, Quadratic()), gradient=True),
-    Method("hoag-cubic", "cubic", partial(_hoag, Cubic()), gradient=True),
-    Method("hoag-exponential", "HOAG", partial(_hoag, Exponential()), gradient=True),
+    Method("hoag-quadratic", "quadratic", partial(_hoag, QuadraticDecay()), gradient=True),
+    Method("hoag-cubic", "cubic", partial(_hoag, CubicDecay()), gradient=True),
+    Method("hoag-exponential", "HOAG", partial(_hoag, ExponentialDecay()), gradient=True),
     Method("hoag-exact", "exact", partial(_hoag, Exact()), gradient=True),
     Method("grid", "grid", partial(_black_box, lambda seed: Grid(10))),
     Method("random", "random", partial(_black_box, lambda seed: Random(MOST, seed))),
     Method("smbo", "SMBO", partial(_black_box, lambda seed: Bayes(MOST, 4, seed))),
     Method("iterdiff", "Iterdiff", _iterdiff, gradient=True),
     Method(
-        "hoag-secant", "HOAG, secant start", partial(_hoag, Exponential(), secant=True), True, True
+        "hoag-secant",
+        "HOAG, secant start",
+        partial(_hoag, ExponentialDecay(), secant=True),
+        True,
+        True,
     ),
     Method(
-        "certified", "HOAG, certified", partial(_hoag, Exponential(), certificate=True), True, True
+        "certified",
+        "HOAG, certified",
+        partial(_hoag, ExponentialDecay(), certificate=True),
+        True,
+        True,
     ),
     Method("default", "hoag's default", _default, True, True),
     Method("tpe", "Optuna's TPE", partial(_black_box, lambda seed: TPE(MOST, seed)), True),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from hoag import inner, linear
+from hoag import solvers
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
 from hoag._criteria.implicit import Implicit
@@ -93,8 +93,8 @@ class Solved:
     """f of few hyperparameters by a factorisation at every λ."""
 
     def __init__(self, problem: Any) -> None:
-        direct = linear.Cholesky()
-        self._criterion = Implicit(problem, inner.Newton(direct), direct, certificate=False)
+        direct = solvers.Cholesky()
+        self._criterion = Implicit(problem, solvers.Newton(direct), direct, certificate=False)
 
     def f(self, lams: Array) -> Array:
         return np.array([self._criterion.value(lam, 1e-9).value for lam in lams])

@@ -52,7 +52,7 @@ def public():
     kinds = {
         "Estimators": lambda t: inspect.isclass(t) and issubclass(t, BaseEstimator),
         "Functions": inspect.isfunction,
-        "Criteria": lambda t: issubclass(t, (hoag.Criterion, hoag.Traits)),
+        "Criteria": lambda t: issubclass(t, (hoag.criteria.Criterion, hoag.criteria.Traits)),
         "Values and errors": lambda t: True,
     }
     sections, told = {}, set()

@@ -4,7 +4,7 @@ Your own problem
 
 Any two functions will do: h, whose minimiser is the model, and g, which judges it. Here the model
 is a smooth curve through noisy points, λ says how smooth, and g is its error at points left out.
-State both at a point (x, λ) with their derivatives; ``hoag.check_problem`` compares every
+State both at a point (x, λ) with their derivatives; ``hoag.testing.check_problem`` compares every
 derivative with finite differences, so that a wrong sign is found before it costs an afternoon.
 """
 
@@ -57,7 +57,7 @@ class Mistaken(Smoothing):
 
 
 try:
-    hoag.check_problem(Mistaken())
+    hoag.testing.check_problem(Mistaken())
 except hoag.InvalidInput as error:
     print(error)
 
@@ -67,7 +67,7 @@ except hoag.InvalidInput as error:
 # starts, and f may have more than one valley. This one has, so two starts are tried; the second
 # ends lower.
 
-print(hoag.check_problem(Smoothing()))
+print(hoag.testing.check_problem(Smoothing()))
 for start in (0.0, 5.0):
     result = hoag.minimize(Smoothing(), lam0=start, bounds=(-6, 18))
     error = result.evaluation.error

@@ -24,11 +24,11 @@ problem = hoag.models.logistic(fitted, y[:half], judged, y[half:])
 print(f"{half} rows to fit, {len(y) - half} to judge, {X.shape[1]} columns")
 
 # %%
-# ``hoag.Implicit`` is f with the paper's gradient. The true slope is computed once, to rounding;
-# then the tolerance ε is lowered step by step, each time from the same start.
+# ``hoag.criteria.Implicit`` is f with the paper's gradient. The true slope is computed once, to
+# rounding; then the tolerance ε is lowered step by step, each time from the same start.
 
 lam = np.array([1.0])
-criterion = hoag.Implicit(problem)
+criterion = hoag.criteria.Implicit(problem)
 true = criterion.evaluate(lam, 1e-13).grad
 
 eps = np.geomspace(1, 1e-7, 22)

@@ -36,7 +36,7 @@ def minimize(
     """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
     problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
-              criterion such as hoag.Implicit(problem, inner=..., corrected=True)
+              criterion such as hoag.criteria.Implicit(problem, inner=..., corrected=True)
     lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
     bounds    a pair (lower, upper) of numbers or arrays, or a Box, by default (−12, 12); or another
               domain, such as hoag.domains.Simplex(), or any object with project(lam), the nearest

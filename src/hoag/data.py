@@ -9,10 +9,20 @@ array([5., 5.])
 
 from hoag._core.deprecated import moved
 from hoag._data.engine import Engine, LocalEngine
+from hoag._data.memory import MemoryPlan, plan_memory
 from hoag._data.partitions import Partitions, partitions
 from hoag._data.source import Partition, Source
 
-__all__ = ["Engine", "LocalEngine", "Partition", "Partitions", "Source", "partitions"]
+__all__ = [
+    "Engine",
+    "LocalEngine",
+    "MemoryPlan",
+    "Partition",
+    "Partitions",
+    "Source",
+    "partitions",
+    "plan_memory",
+]
 
 RENAMED = {
     "Piece": "Partition",

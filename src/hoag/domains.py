@@ -1,4 +1,4 @@
-"""Where λ may move, beyond a box: anything that can project onto itself.
+""" "Where λ may move, beyond a box: anything that can project onto itself.
 
 `hoag.minimize(problem, bounds=D)` takes a pair of bounds, a `hoag.Box`, one of the domains here, or
 any object with `project(lam) -> lam`, the nearest point of a closed convex set.
@@ -23,7 +23,10 @@ from scipy.optimize import isotonic_regression
 from hoag._core.domain import Box, Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDOFF, Array
+from hoag._core.scaling import Scale
 from hoag._core.settings import Settings
+
+__all__ = ["Ball", "Domain", "Ordered", "Product", "Scale", "Simplex"]
 
 
 class Simplex(Settings, Domain):

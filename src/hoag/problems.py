@@ -20,6 +20,8 @@ from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Cost
 from hoag._linalg.operator import Hessian, Inverse, as_hessian
 
+__all__ = ["Point", "Problem"]
+
 
 class Point(Protocol):
     """h and g at one (x, λ), with x of shape (p,) and λ of shape (s,).

@@ -33,6 +33,15 @@ from hoag.optimize._journal import Journal
 from hoag.optimize._run import Run, Search
 from hoag.problems import Problem, priced
 
+__all__ = [
+    "check_criterion",
+    "check_penalty",
+    "check_problem",
+    "check_rows",
+    "check_same",
+    "check_search",
+]
+
 # Central differences are right to about roundoff^(2/3); a wrong derivative is off by far more.
 TOLERANCE = 1e-5
 STEPS = 10.0 ** -np.arange(1, 8)
@@ -54,7 +63,7 @@ def check_problem(
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> max(hoag.check_problem(problem).values()) < 1e-6
+    >>> max(hoag.testing.check_problem(problem).values()) < 1e-6
     True
     """
     if isinstance(problem, type):
@@ -307,7 +316,7 @@ def check_criterion(
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> hoag.testing.check_criterion(hoag.Implicit(problem)).converged
+    >>> hoag.testing.check_criterion(hoag.criteria.Implicit(problem)).converged
     True
     """
     lam = np.array(criterion.lam0 if lam is None else lam, dtype=float)

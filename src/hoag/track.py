@@ -20,6 +20,8 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.result import Result, Step
 
+__all__ = ["add_trials", "log_result", "mlflow_run", "optuna_study"]
+
 # Called with every Step; returning True stops the search.
 Told = Callable[[Step], bool | None]
 

@@ -23,7 +23,7 @@ class Domain(ABC):
 
     >>> import hoag
     >>> import numpy as np
-    >>> class Halves(hoag.Domain):  # λ₁ + λ₂ + … ≤ 0
+    >>> class Halves(hoag.domains.Domain):  # λ₁ + λ₂ + … ≤ 0
     ...     def project(self, lam):
     ...         return lam - max(np.mean(lam), 0.0)
     >>> Halves().project(np.array([3.0, 1.0]))

@@ -25,7 +25,7 @@ class Cost:
     how often rows that are not in memory were gone through: one read may serve many passes.
 
     >>> import hoag
-    >>> hoag.Cost(passes=3) + hoag.Cost(passes=1, grams=2)
+    >>> hoag.criteria.Cost(passes=3) + hoag.criteria.Cost(passes=1, grams=2)
     Cost(passes=4, held_out=0.0, kernels=0.0, certificate=0.0, grams=2.0, reads=0.0)
     """
 
@@ -59,7 +59,7 @@ class Solve:
 
     >>> import hoag
     >>> import numpy as np
-    >>> found = hoag.linear.CG().solve(np.diag([1.0, 4.0]), np.array([1.0, 4.0]), None, 1e-9)
+    >>> found = hoag.solvers.CG().solve(np.diag([1.0, 4.0]), np.array([1.0, 4.0]), None, 1e-9)
     >>> found.converged, found.reason, found.x.round(6)
     (True, 'tolerance', array([1., 1.]))
     """
@@ -98,7 +98,7 @@ class Ask:
     hessian   with ∇²f, for criteria whose traits offer it
 
     >>> import hoag
-    >>> hoag.Ask(1e-3).gradient, hoag.Ask(free=True).whole
+    >>> hoag.criteria.Ask(1e-3).gradient, hoag.criteria.Ask(free=True).whole
     (True, False)
     """
 
@@ -362,7 +362,7 @@ class Result:
         except ImportError:
             raise ImportError(
                 "Result.to_frame() needs pandas: pip install pandas. Without it, result.trace is "
-                "the same as a tuple of hoag.Step."
+                "the same as a tuple of hoag.optimize.Step."
             ) from None
         size = self.evaluation.lam.size
         names = self.names if len(self.names) == size > 1 else [str(j) for j in range(size)]

@@ -16,7 +16,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.affordable import by_factors
-from hoag.inner import InnerSolver
+from hoag._inner import InnerSolver
 from hoag.problems import Counted, Problem, checked_lam
 
 # A value is settled when its error is at most so many times the tolerance on what can be gained:
@@ -122,10 +122,10 @@ class Criterion(ABC):
 
     >>> import hoag
     >>> import numpy as np
-    >>> class Bowl(hoag.Criterion):
+    >>> class Bowl(hoag.criteria.Criterion):
     ...     lam0 = np.zeros(1)
     ...     def _evaluate(self, lam, ask, warm):
-    ...         return hoag.Evaluation(lam, float(1 + (lam[0] - 2) ** 2), 2 * (lam - 2))
+    ...         return hoag.criteria.Evaluation(lam, float(1 + (lam[0] - 2) ** 2), 2 * (lam - 2))
     >>> print(f"{hoag.minimize(Bowl()).lam[0]:.3f}")
     2.000
     """

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.numeric import Array
-from hoag.linear import LinearSolver
+from hoag._linear import LinearSolver
 from hoag.problems import Point
 
 # Solved to this relative residual, the estimate is within a factor 2 in 94–100 % of draws

@@ -32,7 +32,7 @@ class Sum(Criterion):
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)
-    >>> criterion = hoag.Sum([hoag.Implicit(fold) for fold in folds])
+    >>> criterion = hoag.criteria.Sum([hoag.criteria.Implicit(fold) for fold in folds])
     >>> found = criterion.evaluate(-2.0, 1e-6)
     >>> len(found.parts), round(found.value - sum(part.value for part in found.parts), 6)
     (3, 0.0)
@@ -46,8 +46,8 @@ class Sum(Criterion):
         for part in self.criteria:
             if not isinstance(part, Criterion):
                 raise InvalidInput(
-                    f"Sum adds criteria; {type(part).__name__} is none. Wrap each problem in "
-                    "hoag.Implicit(problem), or give the list of problems to hoag.minimize."
+                    f"Sum adds criteria; {type(part).__name__} is none. Wrap each problem "
+                    "in hoag.criteria.Implicit(problem), or give the list to hoag.minimize."
                 )
         sizes = {np.size(part.lam0) for part in self.criteria}
         if len(sizes) > 1:

@@ -25,8 +25,8 @@ from hoag._criteria.base import SETTLED, SPACING, OfProblem, Traits
 from hoag._criteria.implicit import Implicit, Warm
 from hoag._glm.basis import Precondition, Subspace
 from hoag._glm.model import LinearModel
-from hoag.inner import InnerSolver, Newton
-from hoag.linear import Cholesky
+from hoag._inner import InnerSolver, Newton
+from hoag._linear import Cholesky
 from hoag.problems import Counted, Problem
 
 # Most directions kept at a time: beyond it, x, its tangent in λ and the last half of them stay.

@@ -142,7 +142,7 @@ class Fit:
     >>> import numpy as np
     >>> from sklearn.datasets import load_diabetes
     >>> problem = hoag.models.ridge(*load_diabetes(return_X_y=True) * 2)
-    >>> fit = hoag.without_folds(problem, "gcv").fit(np.zeros(1))
+    >>> fit = hoag.criteria.without_folds(problem, "gcv").fit(np.zeros(1))
     >>> round(fit.degrees, 2)
     3.94
     """

@@ -18,8 +18,8 @@ from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
 from hoag._criteria.base import SPACING, Criterion, OfProblem, Traits, no_gradient, unsolved
 from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH, certify, hypergradient
-from hoag.inner import InnerSolver, Newton
-from hoag.linear import CG, Cholesky, LinearSolver
+from hoag._inner import InnerSolver, Newton
+from hoag._linear import CG, Cholesky, LinearSolver
 from hoag.problems import Counted, Point, Problem, adopt
 
 # The secant of the last two solutions is followed when the search goes on in about the same
@@ -71,7 +71,7 @@ class Implicit(OfProblem):
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> found = hoag.Implicit(problem).evaluate(-2.0, 1e-6)
+    >>> found = hoag.criteria.Implicit(problem).evaluate(-2.0, 1e-6)
     >>> found.error <= found.bound < 1
     True
     """

@@ -24,10 +24,10 @@ from hoag._core.storable import storable
 from hoag._criteria.curvature.base import Curvature, Expense
 from hoag._glm.design import FoldedDesign, FoldedHessian, Sums
 from hoag._glm.penalties import Penalty, QuadraticForm
+from hoag._inner import Continuation, line_search
 from hoag._linalg.cg import conjugate
 from hoag._linalg.cholesky import named, solved
 from hoag._linalg.operator import Inverse
-from hoag.inner import Continued, line_search
 
 
 @storable
@@ -111,7 +111,7 @@ class FoldedNewton:
         Where a loss bends within a small width only, steps from afar are arbitrary. The softest
         that it takes is solved from `start`, every other one from where the last two lead:
 
-            x(w) ≈ x(cw) + (x(cw) − x(c²w))/c,   w the width, c = Continued.softer,
+            x(w) ≈ x(cw) + (x(cw) − x(c²w))/c,   w the width, c = Continuation.softer,
 
         for x is linear in w where it is small, but for terms of order exp(−1/w).
         """
@@ -134,7 +134,7 @@ class FoldedNewton:
     @cached_property
     def softer(self) -> FoldedNewton | None:
         """The same folds with a softer loss, where there is one."""
-        design = self.design.softened() if self.softness < Continued.levels else None
+        design = self.design.softened() if self.softness < Continuation.levels else None
         return None if design is None else replace(self, design=design, softness=self.softness + 1)
 
     def _tried(
@@ -142,13 +142,13 @@ class FoldedNewton:
     ) -> Solution:
         """A few points of Newton's method, and whether they are enough."""
         try:
-            return self._steps(lam, penalty, start, share, enough, Continued.patience)
+            return self._steps(lam, penalty, start, share, enough, Continuation.patience)
         except InnerProblemError as error:
             return Solution(start, [], str(error))
 
     def _lower(self, penalty: QuadraticForm, X: Array, before: Array) -> State:
         """At X, or at what X and the solution before it lead to, where h is lower; each fold."""
-        ahead = X + (X - before) / Continued.softer
+        ahead = X + (X - before) / Continuation.softer
         h, there = (self.design.sums(place).value + penalty.value(place) for place in (X, ahead))
         return self.begun(np.where((there < h)[:, None], ahead, X))
 

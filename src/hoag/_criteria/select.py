@@ -19,8 +19,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from hoag import inner as inners
-from hoag import linear as linears
 from hoag._core.errors import InvalidInput
 from hoag._criteria.affordable import (
     CHEAP,
@@ -57,8 +55,8 @@ from hoag._glm.partitioned import PartitionedDesign
 from hoag._glm.partitioned_model import sample_models
 from hoag._glm.penalties import QuadraticPenalty, Ridge
 from hoag._glm.span import narrowed, wide_groups
-from hoag.inner import InnerSolver
-from hoag.linear import LinearSolver
+from hoag._inner import Continuation, InnerSolver, LinearSystem, Newton
+from hoag._linear import CG, Cholesky, Damped, LinearSolver, jacobi
 from hoag.problems import Problem, adopt
 
 CERTIFICATES = ("auto", "none", "estimate", "bound")
@@ -575,8 +573,8 @@ def _in_space(q: Question, model: LinearModel, plain: Implicit) -> Criterion:
         setup = setup_passes(rows, model.train.design.outputs)
     precondition = known[id(rows)]
     if precondition is not None and q.chosen and not by_factors(model):
-        plain.linear = linears.CG(5000, partial(by_gram, precondition))
-        plain.inner = inners.Newton(plain.linear)
+        plain.linear = CG(5000, partial(by_gram, precondition))
+        plain.inner = Newton(plain.linear)
     return Galerkin(plain, precondition, setup)
 
 
@@ -587,19 +585,19 @@ def solvers(problem: Problem) -> tuple[InnerSolver, LinearSolver]:
     """The inner and the linear solver for a problem of this size and kind."""
     linear, facts = _linear_solver(problem)[0], problem.facts
     if facts is None:
-        return problem.inner or inners.Newton(), linear
+        return problem.inner or Newton(), linear
     if not facts.convex:
-        linear = linears.Damped(linear)
+        linear = Damped(linear)
     if problem.inner is not None:
         return problem.inner, linear
     if facts.quadratic:
-        return inners.CG(linear), linear
+        return LinearSystem(linear), linear
     # A factor's word is taken: the next step mends what it left.
     forcing = np.inf if by_factors(problem) else 0.1
     # Valleys that are not convex are long.
     max_iter = 100 if facts.convex else 1000
-    newton = inners.Newton(linear, forcing, max_iter, problem.roundoff)
-    return inners.Continued(newton) if problem.softened() is not None else newton, linear
+    newton = Newton(linear, forcing, max_iter, problem.roundoff)
+    return Continuation(newton) if problem.softened() is not None else newton, linear
 
 
 def _linear_solver(problem: Problem) -> tuple[LinearSolver, str]:
@@ -607,18 +605,18 @@ def _linear_solver(problem: Problem) -> tuple[LinearSolver, str]:
     facts = problem.facts
     if facts is None:
         why = "products with the Hessian are what is known of it."
-        return linears.CG(), f"conjugate gradients: {why} Each iteration takes one product."
+        return CG(), f"conjugate gradients: {why} Each iteration takes one product."
     side = square(facts.side)
     if by_factors(problem):
         why = f"{side} is small. Each step makes one factor."
-        return linears.Cholesky(), f"a Cholesky factor of the Hessian: {why}"
+        return Cholesky(), f"a Cholesky factor of the Hessian: {why}"
     large, takes = f"{side} is too large for a factor", "Each iteration takes a pass over the data."
     # Columns of dense rows, and penalties, may differ in scale; else the diagonal misleads.
     if facts.products or (facts.sparse and np.size(problem.lam0) == 1):
         why = f"{large}, and its diagonal of no use. {takes}"
-        return linears.CG(5000), f"conjugate gradients: {why}"
+        return CG(5000), f"conjugate gradients: {why}"
     preconditioned = f"conjugate gradients, preconditioned by the diagonal: {large}. {takes}"
-    return linears.CG(5000, linears.jacobi), preconditioned
+    return CG(5000, jacobi), preconditioned
 
 
 # ---- without folds

@@ -23,7 +23,7 @@ from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.folds import added
 from hoag._glm.groups import separable
 from hoag._glm.model import LinearModel
-from hoag.inner import InnerSolver
+from hoag._inner import InnerSolver
 from hoag.problems import Problem
 
 Index = npt.NDArray[np.intp]

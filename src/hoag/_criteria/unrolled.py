@@ -9,8 +9,8 @@ exact derivative of λ ↦ g(x_N(λ), λ).
 >>> from sklearn.datasets import load_diabetes
 >>> X, y = load_diabetes(return_X_y=True)
 >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
->>> method = hoag.unrolled.GradientDescent(momentum=0.5)
->>> hoag.Unrolled(problem, method, n_iter=50).evaluate(0.0).grad.shape
+>>> method = hoag.criteria.UnrolledGradientDescent(momentum=0.5)
+>>> hoag.criteria.Unrolled(problem, method, n_iter=50).evaluate(0.0).grad.shape
 (1,)
 """
 
@@ -29,7 +29,7 @@ from hoag._core.result import Ask, Cost, Evaluation
 from hoag._criteria.base import OfProblem, Traits, no_gradient
 from hoag._criteria.certificate import certify
 from hoag._criteria.tape import Tape, Var
-from hoag.linear import CG, LinearSolver
+from hoag._linear import CG, LinearSolver
 from hoag.problems import Counted, Point, adopt
 
 # A method stops before its N iterations when the gradient has shrunk so far: differences of
@@ -47,7 +47,7 @@ class Oracle:
     >>> A = np.eye(2)
     >>> problem = hoag.models.ridge(A, [1.0, 2.0], A, [1.0, 2.0])
     >>> tape = Tape()
-    >>> oracle = hoag.unrolled.Oracle(problem, tape.variable(np.zeros(1)))
+    >>> oracle = Oracle(problem, tape.variable(np.zeros(1)))
     >>> oracle.gradient(tape.variable(np.ones(2))).value
     array([1., 0.])
     """
@@ -74,7 +74,7 @@ class Method(Protocol):
     def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var: ...
 
 
-class GradientDescent:
+class UnrolledGradientDescent:
     """x ← x − t ∇₁h + β (x − x₋); β > 0 is heavy ball.
 
     t is `step`, or a power of two below 1/‖∇²₁h(x₀)‖, estimated by power iteration.
@@ -83,9 +83,9 @@ class GradientDescent:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> method = hoag.unrolled.GradientDescent(momentum=0.5)
-    >>> few, many = (hoag.Unrolled(problem, method, n_iter=n).evaluate(2.0) for n in (5, 50))
-    >>> many.error < few.error
+    >>> method = hoag.criteria.UnrolledGradientDescent(momentum=0.5)
+    >>> few, many = (hoag.criteria.Unrolled(problem, method, n_iter=n) for n in (5, 50))
+    >>> many.evaluate(2.0).error < few.evaluate(2.0).error
     True
     """
 
@@ -117,7 +117,7 @@ class GradientDescent:
         return float(2.0 ** np.floor(np.log2(1.0 / (1.2 * norm))))  # power iteration is from below
 
 
-class LBFGS:
+class UnrolledLBFGS:
     """x ← x + t d with d from the two-loop recursion, t halved from 1 until h decreases enough.
 
     The iterates converge, but their derivative need not: where the method takes many steps, how
@@ -129,8 +129,8 @@ class LBFGS:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> method = hoag.unrolled.LBFGS(frozen=True)
-    >>> hoag.Unrolled(problem, method, n_iter=30).evaluate(0.0).error < 1.0
+    >>> method = hoag.criteria.UnrolledLBFGS(frozen=True)
+    >>> hoag.criteria.Unrolled(problem, method, n_iter=30).evaluate(0.0).error < 1.0
     True
     """
 
@@ -197,15 +197,15 @@ def _two_loop(gradient: Any, *flat: Any) -> Any:
     return -q
 
 
-class ConjugateGradient:
+class UnrolledCG:
     """For quadratic h: conjugate gradients on ∇²₁h x = −∇₁h(0), with ∇²₁h d = ∇₁h(d) − ∇₁h(0).
 
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> method = hoag.unrolled.ConjugateGradient()
-    >>> hoag.Unrolled(problem, method, n_iter=20).evaluate(0.0).error < 1.0
+    >>> method = hoag.criteria.UnrolledCG()
+    >>> hoag.criteria.Unrolled(problem, method, n_iter=20).evaluate(0.0).error < 1.0
     True
     """
 
@@ -239,7 +239,7 @@ class Unrolled(OfProblem):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
     >>> for n in (2, 5, 20):
-    ...     found = hoag.Unrolled(problem, n_iter=n).evaluate(-2.0)
+    ...     found = hoag.criteria.Unrolled(problem, n_iter=n).evaluate(-2.0)
     ...     print(f"{n} iterations: off by {found.error:.0e}")
     2 iterations: off by 4e+03
     5 iterations: off by 2e+03
@@ -255,7 +255,7 @@ class Unrolled(OfProblem):
         certificate: bool = True,
     ) -> None:
         self.problem = adopt(problem)
-        self.method = method or LBFGS()
+        self.method = method or UnrolledLBFGS()
         self.n_iter = n_iter
         self.linear = linear or CG()
         self.certificate = certificate

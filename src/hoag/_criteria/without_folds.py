@@ -65,7 +65,7 @@ def without_folds(
     >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> problem = hoag.models.logistic(scale(X), y, scale(X), y, intercept=True)
-    >>> result = hoag.minimize(hoag.without_folds(problem, "alo"))
+    >>> result = hoag.minimize(hoag.criteria.without_folds(problem, "alo"))
     >>> print(f"λ = {result.lam[0]:.2f}, {result.value / len(y):.4f} for a row left out")
     λ = 0.41, 0.0749 for a row left out
     """

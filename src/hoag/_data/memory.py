@@ -17,7 +17,7 @@ class MemoryPlan:
     """Bytes that one of `workers` workers needs: its rows, vectors, and matrices where there are.
 
     >>> import hoag
-    >>> plan = hoag.plan_memory((10**6, 100), workers=4)
+    >>> plan = hoag.data.plan_memory((10**6, 100), workers=4)
     >>> plan.worker == plan.blocks + plan.vectors + plan.matrices
     True
     >>> print(plan)
@@ -60,7 +60,7 @@ def plan_memory(
     many as its second dimension says; a weight is counted for every row.
 
     >>> import hoag
-    >>> hoag.plan_memory((10**6, 20_000, 50), workers=2).blocks
+    >>> hoag.data.plan_memory((10**6, 20_000, 50), workers=2).blocks
     310000004
     """
     each = None

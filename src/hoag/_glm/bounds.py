@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.numeric import ROUNDING, Array
 from hoag._linalg.symmetric import eigenvalues
-from hoag.linear import CG
+from hoag._linear import CG
 
 # Past so many unpenalised coefficients (an intercept for each class, say) no bound is tried.
 MOST_UNPENALISED = 64

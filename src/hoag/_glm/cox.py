@@ -60,7 +60,7 @@ class RiskTerm(DataTerm):
     def seen_by(self, design: Design) -> DataTerm:
         if not design.touches:
             raise InvalidInput(
-                "Cox regression is not solved for in a small space: use hoag.Implicit."
+                "Cox regression is not solved for in a small space: use hoag.criteria.Implicit."
             )
         return super().seen_by(design)
 

@@ -12,11 +12,11 @@ from scipy.sparse.linalg import LinearOperator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import ROUNDOFF, Array
+from hoag._inner import InnerSolver, UserSolver
 from hoag._linalg.operator import Hessian
 from hoag.autodiff import _samples as samples
 from hoag.autodiff._functions import Functions, Inner, Outer
 from hoag.autodiff._pytree import Layout
-from hoag.inner import InnerSolver, Own
 from hoag.problems import Facts, Ledger, Problem
 
 
@@ -103,7 +103,7 @@ class Derived(Problem):
 
     @property
     def inner(self) -> InnerSolver | None:
-        return None if self._solver is None else Own(self._solved)
+        return None if self._solver is None else UserSolver(self._solved)
 
     def strong_convexity(self, lam: Array) -> float | None:
         return None if self._mu is None else self._mu(lam)

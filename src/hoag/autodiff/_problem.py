@@ -47,7 +47,7 @@ def problem(
     cross      ∇²₁,₂h: an array (p, s) or a LinearOperator; column j is ∂∇₁h/∂λⱼ
     g_x, g_lam ∇₁g, shape (p,), and ∇₂g, shape (s,)
     scale      what the search moves: λ itself ("linear"), its logarithm ("log"), its logit, λ in
-               units of a number, or a hoag.Scale
+               units of a number, or a hoag.domains.Scale
     mu         μ > 0 with ∇²₁h ⪰ μI for every x, or a function of λ, where it is known
     convex     whether h is convex in x
     solver     (λ, x₀) ↦ x, an inner solver of one's own

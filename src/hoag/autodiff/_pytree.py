@@ -17,7 +17,7 @@ import numpy as np
 from hoag._core.domain import Box, Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag.autodiff._scaling import Scale, Scales
+from hoag._core.scaling import Scale, Scales
 from hoag.domains import is_domain, product
 from hoag.problems import as_real, refuse_complex
 

@@ -88,7 +88,7 @@ class Loader:
             warnings.warn(
                 f"A worker needs about {plan.worker / 1e9:.2g} GB for its share of these rows, and "
                 f"the smallest may use {least / 1e9:.2g} GB: use more workers, or larger ones. "
-                "hoag.plan_memory says what is needed for what.",
+                "hoag.data.plan_memory says what is needed for what.",
                 stacklevel=2,
             )
 

@@ -47,8 +47,8 @@ def problem(
               so many blocks of `train`; a list of blocks; or a function without arguments that
               returns an iterator over them, called for each pass. h(x, lam, block) is added up
     scale     what the search moves: λ itself ("linear", as when h has exp(lam)), its logarithm
-              ("log"), its logit ("logit"), λ in units of a number, a hoag.Scale; or a pytree of
-              these, like lam0 or like its upper part
+              ("log"), its logit ("logit"), λ in units of a number, a hoag.domains.Scale; or a
+              pytree of these, like lam0 or like its upper part
     mu        μ > 0 with ∇²₁h ⪰ μI for every x, or a function of λ, where it is known
     convex    whether h is convex in x; where it is not, linear systems are regularised where they
               have to be, and the status says that all is local

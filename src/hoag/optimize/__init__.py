@@ -9,6 +9,7 @@
 0.00
 """
 
+from hoag._core.result import Step
 from hoag.optimize._asks import Evaluate, Note
 from hoag.optimize._auto import Auto
 from hoag.optimize._blackbox import TPE, Bayes, Grid, Random
@@ -32,4 +33,5 @@ __all__ = [
     "Random",
     "Run",
     "Search",
+    "Step",
 ]

@@ -22,7 +22,7 @@ class Evaluate:
 
     >>> import hoag
     >>> import numpy as np
-    >>> hoag.optimize.Evaluate(np.zeros(1), hoag.Ask(1e-3)).ask.eps
+    >>> hoag.optimize.Evaluate(np.zeros(1), hoag.criteria.Ask(1e-3)).ask.eps
     0.001
     """
 

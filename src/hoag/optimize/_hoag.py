@@ -19,10 +19,10 @@ from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._core.settings import Settings
 from hoag._criteria.base import Traits
+from hoag._schedules import ExponentialDecay, Schedule
 from hoag.optimize._asks import ACCURACY, Evaluate, Lipschitz, Note, Steps, whole_number
 from hoag.optimize._run import Search
 from hoag.optimize._steps import AHEAD, Descent, M, gradient_error, mapping, size, steepest
-from hoag.schedules import Exponential, Schedule
 
 
 class StepRule(Settings, ABC):
@@ -41,7 +41,7 @@ class Constant(StepRule):
 
     >>> from hoag.optimize import Constant, Hoag
     >>> Hoag(step=Constant(L=10.0))
-    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Constant(L=10.0))
+    Hoag(schedule=ExponentialDecay(first=0.1, rate=0.9), step=Constant(L=10.0))
     """
 
     def __init__(self, L: float) -> None:
@@ -82,7 +82,7 @@ class Adaptive(StepRule):
 
     >>> from hoag.optimize import Adaptive, Hoag
     >>> Hoag(step=Adaptive(C=2.0))
-    Hoag(schedule=Exponential(first=0.1, rate=0.9), step=Adaptive(C=2.0))
+    Hoag(schedule=ExponentialDecay(first=0.1, rate=0.9), step=Adaptive(C=2.0))
     """
 
     SHRINK = 0.5  # the paper's α
@@ -187,7 +187,7 @@ class Hoag(Search):
             raise InvalidInput(f"step={step!r}: give Adaptive() or Constant(L).")
         if not tol >= 0:
             raise InvalidInput(f"tol={tol}: it must be a number ≥ 0.")
-        self.schedule = schedule or Exponential()
+        self.schedule = schedule or ExponentialDecay()
         self.step = step or Adaptive()
         if not gain >= 0:
             raise InvalidInput(f"gain={gain}: it must be a number ≥ 0.")

@@ -13,6 +13,7 @@ from hoag._core.domain import Box, Domain
 from hoag._core.numeric import FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array
 from hoag._core.result import Ask, Evaluation
 from hoag._criteria.base import SETTLED
+from hoag._schedules import FLOOR
 from hoag.optimize._asks import Asking, Evaluate, Note, Steps, Stopped
 from hoag.optimize._steps import (
     AHEAD,
@@ -29,7 +30,6 @@ from hoag.optimize._steps import (
     size,
     steepest,
 )
-from hoag.schedules import FLOOR
 
 # Pairs (s, y) kept: 12 of the 20 vectors of a search. On MNIST 4, 8 and 16 do the same.
 MEMORY = 6

@@ -11,10 +11,10 @@ from hoag._core.domain import Box
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
 from hoag._criteria.base import SETTLED, SPACING, Traits
+from hoag._schedules import FIRST
 from hoag.optimize._asks import Asking, EndsAt, Evaluate, Note, Steps, Verify, sentence
 from hoag.optimize._scan import DOUBT, Basin, Scan, scan
 from hoag.optimize._steps import AHEAD, LONGEST, Descent, gradient_error, size
-from hoag.schedules import FIRST
 
 # A side of the root is closed for good only when the error of p there is at most this share of p;
 # after a secant step p is expected to be a third of what it was, and wanted as well as that.

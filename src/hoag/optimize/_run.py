@@ -77,7 +77,8 @@ class Search(Settings, ABC):
     ...     def steps(self, domain, lam0, traits):
     ...         low, high = domain.lower, domain.upper
     ...         for k in range(20):
-    ...             found = yield hoag.optimize.Evaluate((low + high) / 2, hoag.Ask(eps=0.1 / 2**k))
+    ...             ask = hoag.criteria.Ask(eps=0.1 / 2**k)
+    ...             found = yield hoag.optimize.Evaluate((low + high) / 2, ask)
     ...             low, high = (low, found.lam) if found.grad[0] > 0 else (found.lam, high)
     ...         return hoag.Status("converged", "The box has been halved twenty times.")
     >>> print(hoag.minimize(folds, search=Halving()).status)

@@ -27,7 +27,7 @@ class CostDisplay:
     Parameters
     ----------
     result : hoag.Result
-    one_fit : hoag.Cost or None
+    one_fit : hoag.criteria.Cost or None
         Of the last fit, on all rows, at the λ that was found.
     loss : str
         What the loss is called.

@@ -19,8 +19,8 @@ from torch.utils import _pytree as pytree
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
+from hoag._linear import CG
 from hoag.autodiff._implicit import AutodiffEngine, Solved, System, check_leaves, check_number
-from hoag.linear import CG
 from hoag.torch._function import slopes
 
 Tensors = Sequence[Any]

@@ -51,8 +51,8 @@ def problem(
               arguments that returns an iterator over them, called for each pass. h(x, lam, block)
               is added up
     scale     what the search moves: λ itself ("linear", as when h has exp(lam)), its logarithm
-              ("log"), its logit ("logit"), λ in units of a number, a hoag.Scale; or a structure of
-              these, like lam0 or like its upper part
+              ("log"), its logit ("logit"), λ in units of a number, a hoag.domains.Scale; or a
+              structure of these, like lam0 or like its upper part
     mu        μ > 0 with ∇²₁h ⪰ μI for every x, or a function of λ, where it is known
     convex    whether h is convex in x; where it is not, linear systems are regularised where they
               have to be, and the status says that all is local
@@ -144,7 +144,7 @@ def _compare(problem: Derived) -> None:
             f"A product with ∇²₁h, the Hessian of h in x, is {off:.1e} away from a difference of "
             f"gradients of size {size:.1e} at x0. Either h has a kink there, or some operation in "
             "it has a wrong second derivative in PyTorch, as weight_norm has on processors: write "
-            "that one out. hoag.check_problem(problem) looks closer.",
+            "that one out. hoag.testing.check_problem(problem) looks closer.",
             UserWarning,
             stacklevel=3,
         )

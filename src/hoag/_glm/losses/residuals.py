@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from hoag._core.numeric import Array
 from hoag._glm.losses.base import ScalarLoss
-from hoag.inner import Continued
+from hoag._inner import Continuation
 
 
 class Squared(ScalarLoss):
@@ -70,7 +70,7 @@ class SmoothQuantile(ScalarLoss):
 
     @property
     def softer(self) -> SmoothQuantile:
-        return SmoothQuantile(self.quantile, Continued.softer * self.width)
+        return SmoothQuantile(self.quantile, Continuation.softer * self.width)
 
     def value(self, y: npt.NDArray[Any], z: Array) -> Array:
         r = y - z

@@ -2,8 +2,8 @@
 
 Theorem 2 asks that Σ ε_k < ∞; the paper begins at 0.1 and never goes below 1e-12.
 
->>> from hoag import schedules
->>> [f"{schedules.Quadratic()(k):.4f}" for k in (1, 2, 3)]
+>>> from hoag import solvers
+>>> [f"{solvers.QuadraticDecay()(k):.4f}" for k in (1, 2, 3)]
 ['0.1000', '0.0250', '0.0111']
 """
 
@@ -19,11 +19,11 @@ Schedule = Callable[[int], float]
 
 
 @dataclass(frozen=True)
-class Quadratic:
+class QuadraticDecay:
     """ε_k = first · k⁻².
 
-    >>> from hoag.schedules import Quadratic
-    >>> [f"{Quadratic()(k):.2g}" for k in (1, 10, 100)]
+    >>> from hoag.solvers import QuadraticDecay
+    >>> [f"{QuadraticDecay()(k):.2g}" for k in (1, 10, 100)]
     ['0.1', '0.001', '1e-05']
     """
 
@@ -34,11 +34,11 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Cubic:
+class CubicDecay:
     """ε_k = first · k⁻³.
 
-    >>> from hoag.schedules import Cubic
-    >>> [f"{Cubic()(k):.2g}" for k in (1, 10, 100)]
+    >>> from hoag.solvers import CubicDecay
+    >>> [f"{CubicDecay()(k):.2g}" for k in (1, 10, 100)]
     ['0.1', '0.0001', '1e-07']
     """
 
@@ -49,11 +49,11 @@ class Cubic:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class ExponentialDecay:
     """ε_k = first · rateᵏ; as printed in the paper, so that ε₁ = 0.09.
 
-    >>> from hoag.schedules import Exponential
-    >>> [f"{Exponential()(k):.2g}" for k in (1, 10, 100)]
+    >>> from hoag.solvers import ExponentialDecay
+    >>> [f"{ExponentialDecay()(k):.2g}" for k in (1, 10, 100)]
     ['0.09', '0.035', '2.7e-06']
     """
 
@@ -68,7 +68,7 @@ class Exponential:
 class Exact:
     """ε_k = 1e-12: the gradient to full precision at every step.
 
-    >>> from hoag.schedules import Exact
+    >>> from hoag.solvers import Exact
     >>> [f"{Exact()(k):.2g}" for k in (1, 10, 100)]
     ['1e-12', '1e-12', '1e-12']
     """

@@ -26,7 +26,7 @@ class Scale:
 
     >>> import hoag
     >>> import numpy as np
-    >>> root = hoag.Scale(lambda u: u**3, np.cbrt, lambda u: 3 * u**2)
+    >>> root = hoag.domains.Scale(lambda u: u**3, np.cbrt, lambda u: 3 * u**2)
     >>> root.back(root.to(np.array([2.0])))
     array([2.])
     """
@@ -48,7 +48,7 @@ class Scale:
             return Scale(partial(np.multiply, unit), partial(_over, unit), partial(_all, unit))
         raise InvalidInput(
             f"scale={scale!r}: use {', '.join(map(repr, NAMED))}, a positive number (one unit of "
-            "the search), a hoag.Scale, or a structure of these like lam0."
+            "the search), a hoag.domains.Scale, or a structure of these like lam0."
         )
 
 

@@ -7,7 +7,7 @@ not computed again.
 >>> from sklearn.datasets import load_diabetes
 >>> X, y = load_diabetes(return_X_y=True)
 >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
->>> hoag.inner.Newton().solve(problem, problem.lam0, problem.x0, 1e-6).reason
+>>> hoag.solvers.Newton().solve(problem, problem.lam0, problem.x0, 1e-6).reason
 'tolerance'
 """
 
@@ -20,12 +20,12 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from hoag import linear
 from hoag._core import clock
 from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import EXACT, FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array
 from hoag._core.result import Solve
 from hoag._kinks import SHORT, Points, refuse_kink
+from hoag._linear import CG, LinearSolver
 from hoag.problems import Point, as_real
 
 
@@ -46,18 +46,18 @@ class Newton:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> hoag.inner.Newton().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    >>> hoag.solvers.Newton().solve(problem, problem.lam0, problem.x0, 1e-3).reason
     'tolerance'
     """
 
     def __init__(
         self,
-        linear_solver: linear.LinearSolver | None = None,
+        linear_solver: LinearSolver | None = None,
         forcing: float = 0.1,
         max_iter: int = 100,
         roundoff: float = ROUNDOFF,
     ) -> None:
-        self.linear_solver = linear_solver or linear.CG()
+        self.linear_solver = linear_solver or CG()
         self.forcing = forcing
         self.max_iter = max_iter
         self.rounding = ROUNDING / ROUNDOFF * roundoff
@@ -147,7 +147,7 @@ def line_search(
     Examples
     --------
     >>> import numpy as np
-    >>> from hoag.inner import line_search
+    >>> from hoag._inner import line_search
     >>> def along(t):  # (x + td)² from x = 1, with steps d of −2 and −6
     ...     x, d = 1.0, np.array([-2.0, -6.0])
     ...     return (x + t * d) ** 2, lambda: 2 * (x + t * d) * d
@@ -190,7 +190,7 @@ def _further(
         trial, point = further, beyond
 
 
-class Continued:
+class Continuation:
     """Newton's method; where it leads nowhere, by way of softer losses, each from the last two.
 
     x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag._criteria.joint.
@@ -201,8 +201,8 @@ class Continued:
     >>> from hoag._glm.losses import SmoothQuantile
     >>> A, y = np.ones((5, 1)), np.array([0.0, 1.0, 2.0, 3.0, 40.0])
     >>> problem = hoag.models.linear(SmoothQuantile(0.5, 1e-4), A, y, A, y)
-    >>> newton = hoag.inner.Newton()
-    >>> hoag.inner.Continued(newton).solve(problem, np.array([-20.0]), problem.x0, 1e-6).x.round(3)
+    >>> solver = hoag.solvers.Continuation(hoag.solvers.Newton())
+    >>> solver.solve(problem, np.array([-20.0]), problem.x0, 1e-6).x.round(3)
     array([2.])
     """
 
@@ -232,7 +232,7 @@ class Continued:
         return found
 
 
-class Own:
+class UserSolver:
     """x = solver(λ, x₀), whatever the user's own optimiser gives, and ‖∇₁h‖ there as it is.
 
     It is not called where x₀ is good enough already. What it leaves is measured, and counts in
@@ -245,7 +245,7 @@ class Own:
     >>> problem = hoag.models.ridge(A, y, A, y)
     >>> def solver(lam, x0):
     ...     return minimize(lambda x: problem.at(x, lam).h, x0).x
-    >>> hoag.inner.Own(solver).solve(problem, problem.lam0, problem.x0, 1e-3).x.round(3)
+    >>> hoag.solvers.UserSolver(solver).solve(problem, problem.lam0, problem.x0, 1e-3).x.round(3)
     array([0. , 0.5, 1. ])
     """
 
@@ -271,7 +271,7 @@ class Own:
         return Solve(x, size, 1, "given", point)
 
 
-class CG:
+class LinearSystem:
     """For quadratic h: x ← x − H⁻¹∇₁h by conjugate gradients stopped at ‖∇₁h‖ ≤ tol.
 
     The residual that conjugate gradients carries along drifts from the true one, so the gradient
@@ -281,12 +281,12 @@ class CG:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> hoag.inner.CG().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    >>> hoag.solvers.LinearSystem().solve(problem, problem.lam0, problem.x0, 1e-3).reason
     'tolerance'
     """
 
-    def __init__(self, linear_solver: linear.LinearSolver | None = None) -> None:
-        self.linear_solver = linear_solver or linear.CG(max_iter=10000)
+    def __init__(self, linear_solver: LinearSolver | None = None) -> None:
+        self.linear_solver = linear_solver or CG(max_iter=10000)
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
         x, point = x0, problem.at(x0, lam)
@@ -322,7 +322,7 @@ class GradientDescent:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> hoag.inner.GradientDescent().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    >>> hoag.solvers.GradientDescent().solve(problem, problem.lam0, problem.x0, 1e-3).reason
     'tolerance'
     """
 
@@ -361,7 +361,7 @@ class LBFGS:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
-    >>> hoag.inner.LBFGS().solve(problem, problem.lam0, problem.x0, 1e-3).reason
+    >>> hoag.solvers.LBFGS().solve(problem, problem.lam0, problem.x0, 1e-3).reason
     'tolerance'
     """
 
@@ -447,6 +447,6 @@ def _gradient_size(point: Point, lam: Array) -> float:
         raise InnerProblemError(
             f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: {what} is "
             "not finite there. Is h bounded below for every λ in the domain, and are the data "
-            "finite? hoag.check_problem(problem) looks for a wrong derivative."
+            "finite? hoag.testing.check_problem(problem) looks for a wrong derivative."
         )
     return size

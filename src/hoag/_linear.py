@@ -1,8 +1,8 @@
 """Solvers for A q = b with A symmetric positive definite, stopped at ‖A q − b‖ ≤ tol.
 
 >>> import numpy as np
->>> from hoag import linear
->>> linear.Cholesky().solve(np.diag([1.0, 4.0]), np.ones(2), None, 1e-9).x
+>>> from hoag import solvers
+>>> solvers.Cholesky().solve(np.diag([1.0, 4.0]), np.ones(2), None, 1e-9).x
 array([1.  , 0.25])
 """
 
@@ -36,9 +36,9 @@ class CG:
     iterate, whose energy is the least so far: a Newton step made from it is a descent direction.
 
     >>> import numpy as np
-    >>> from hoag import linear
+    >>> from hoag import solvers
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
-    >>> solver = linear.CG(preconditioner=linear.jacobi)
+    >>> solver = solvers.CG(preconditioner=solvers.jacobi)
     >>> solver.solve(A, np.array([1.0, 2.0]), None, 1e-9).x.round(4)
     array([0.0909, 0.6364])
     """
@@ -85,8 +85,8 @@ class Cholesky:
     """A = LLᵀ, for problems with few coefficients; see hoag._linalg.operator.Hessian.factor.
 
     >>> import numpy as np
-    >>> from hoag import linear
-    >>> linear.Cholesky().solve(np.diag([1.0, -1.0]), np.ones(2), None, 1e-9).reason
+    >>> from hoag import solvers
+    >>> solvers.Cholesky().solve(np.diag([1.0, -1.0]), np.ones(2), None, 1e-9).reason
     'indefinite'
     """
 
@@ -117,8 +117,8 @@ def jacobi(A: Any) -> Callable[[Array], Array]:
     """M = diag(A), from an operator that knows its diagonal.
 
     >>> import numpy as np
-    >>> from hoag import linear
-    >>> linear.jacobi(np.diag([2.0, 4.0]))(np.ones(2))
+    >>> from hoag import solvers
+    >>> solvers.jacobi(np.diag([2.0, 4.0]))(np.ones(2))
     array([0.5 , 0.25])
     """
     diagonal = as_hessian(A).diagonal()
@@ -134,8 +134,9 @@ class Damped:
     is the adjoint of a regularised problem.
 
     >>> import numpy as np
-    >>> from hoag import linear
-    >>> found = linear.Damped(linear.Cholesky()).solve(np.diag([2.0, -1.0]), np.ones(2), None, 1e-9)
+    >>> from hoag import solvers
+    >>> solver = solvers.Damped(solvers.Cholesky())
+    >>> found = solver.solve(np.diag([2.0, -1.0]), np.ones(2), None, 1e-9)
     >>> found.reason, found.damping > 1
     ('tolerance', True)
     """
