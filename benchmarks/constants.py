@@ -363,7 +363,7 @@ CONSTANTS = (
     size("DIRECT_WIDE", "the same for few rows", ("few rows", "fewer rows")),
     Constant("_criteria.base", "REFIT_TOL", "‖∇h‖ of the last fit", ("text", "digits", "classes")),
     Constant(
-        "_criteria.hoag.criteria.UnrolledGradientDescent",
+        "_criteria.unrolled.UnrolledGradientDescent",
         "POWER_ITERATIONS",
         "for the step size",
         ("unrolled descent",),

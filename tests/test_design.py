@@ -343,7 +343,7 @@ def named_numbers() -> set[str]:
 def numbers_in(node: ast.Assign) -> list[str]:
     target = node.targets[0]
     pairs = [(target, node.value)]
-    if isinstance(target, ast.Tuple):
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
         pairs = list(zip(target.elts, node.value.elts, strict=True))
     return [
         name.id
