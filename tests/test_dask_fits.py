@@ -170,7 +170,7 @@ def test_a_worker_lost_within_a_fit_changes_no_bit(kind, how, two_workers):
 
 
 @pytest.mark.parametrize("options", [{}, {"penalties": "per-feature", "max_iter": 3}])
-@pytest.mark.filterwarnings("ignore:Stopped after max_iter = 3")
+@pytest.mark.filterwarnings("ignore:Stopped after max_iter=3")
 def test_folds_through_joblibs_backend_of_dask(two_workers, options):
     rng = np.random.default_rng(0)
     X = sparse.random(200, 300, 0.05, format="csr", random_state=0)

@@ -348,7 +348,7 @@ def test_an_interval_that_there_was_no_time_for_is_told():
 
 def test_a_search_cut_short_warns_and_a_callback_does_not():
     X, y = regression_data()
-    with pytest.warns(ConvergenceWarning, match="max_iter = 1"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         RidgeCV(cv=5, tol=1e-12, max_iter=1).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="time budget"):
         RidgeCV(cv=5, tol=1e-12, time_budget=0).fit(X, y)
@@ -589,7 +589,7 @@ def test_more_starts_are_no_worse_and_the_status_says_where_they_ended():
     four = LogisticRegressionCV(penalties="per-feature", starts=4).fit(X, y)
     assert four.criterion_ <= one.criterion_ * (1 + 1e-6)
     assert four.criterion_at(four.lam_, X, y) == pytest.approx(four.criterion_, rel=1e-6)
-    assert re.search(r"4 starts ended in \d basins?\.", str(four.result_.status))
+    assert re.search(r"4 starts ended in \d different minim", str(four.result_.status))
     assert "starts" not in str(one.result_.status)
     assert four.n_iter_ > one.n_iter_
 

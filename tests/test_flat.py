@@ -67,5 +67,5 @@ def test_the_bound_that_was_left_for_a_stronger_penalty_is_not_told():
     X, kinds, y, _ = with_categories()
     y[kinds == 5] = True
     model = hoag.LogisticRegressionCV().fit(X, y)
-    assert "the stronger penalty is taken" in said(model)
+    assert "the stronger one is taken" in said(model)
     assert "lower bound" not in said(model)

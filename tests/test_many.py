@@ -89,7 +89,7 @@ def test_a_parabola_is_solved_and_the_bounds_that_hold_are_found():
     assert np.sum(np.abs(best.x) == 1) >= 3  # or this would test nothing
     assert found.value <= best.fun * (1 + 1e-7)
     assert all(box.contains(step.lam) for step in found.trace)
-    assert "on a bound" in str(found.status)
+    assert "on a bound" in str(found.worded().status)
 
 
 def test_no_hyperparameter_moves_by_more_than_two_in_a_step():

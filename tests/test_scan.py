@@ -239,7 +239,7 @@ def test_ties_go_to_the_stronger_penalty():
     assert found.converged
     assert found.lam[0] >= 0.0
     assert found.value <= (1 + 1e-4) * (1 + np.logaddexp(0, 3 * (-8 - 4)))
-    assert "the stronger penalty is taken" in str(found.status)
+    assert "the stronger one is taken" in str(found.status)
     sharp = hoag.minimize(curve, bounds=Box(-12.0, 12.0), search=hoag.optimize.Auto(tol=1e-7))
     assert sharp.lam[0] < -6.0
 

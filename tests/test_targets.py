@@ -127,7 +127,7 @@ def test_many_targets_are_told_in_how_many_basins_their_starts_ended():
     X, Y = data(4)
     model = hoag.RidgeCV(penalties=own(bands(), 4), cv=FOLDS, starts=3).fit(X, Y)
     assert re.search(
-        r"3 starts ended in one basin for [0-4] of 4 sets\.", str(model.result_.status)
+        r"3 starts ended in one minimum for [0-4] of 4 sets", str(model.result_.status)
     )
     one = hoag.RidgeCV(penalties=own(bands(), 4), cv=FOLDS).fit(X, Y)
     assert "starts" not in str(one.result_.status)
@@ -331,7 +331,7 @@ def test_rows_are_there_once_however_many_targets_there_are():
 def test_few_steps_are_few_for_each_target_and_not_for_all(cv):
     X, Y = data(20)
     model = hoag.RidgeCV(penalties=own(bands(), 20), cv=cv, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match="max_iter = 1"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         model.fit(X, Y)
     assert model.n_iter_ == 10
 

@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 
 from hoag._core.errors import InvalidInput
 from hoag._core.result import Cost, Result
+from hoag._core.words import about, counted
 from hoag._criteria.base import Explanation
-from hoag._criteria.select import about, counted, plan
+from hoag._criteria.select import plan
 from hoag.gam._model import AdditiveModel
 from hoag.linear_model._base import TunedEstimator
 
@@ -102,15 +103,6 @@ def _end(model: TunedEstimator) -> str:
 
 def _spent(result: Result, refit: Cost | None) -> str:
     """What a search took."""
-    cost = result.cost
     last = f" ({about(refit.passes)} of them for the last fit)" if refit else ""
-    parts = [
-        (len(result.trace), counted(len(result.trace), "step")),
-        (cost.passes, f"{about(cost.passes)} {result.unit}{last}"),
-        (cost.grams, f"{about(cost.grams)} Gram matrices"),
-        (cost.kernels, f"{about(cost.kernels)} kernel matrices"),
-        (cost.reads, f"{about(cost.reads)} reads of all rows"),
-    ]
-    return ", ".join(said for number, said in parts if number >= 0.5) + (
-        f", {result.seconds:.2g} seconds."
-    )
+    steps = counted(len(result.trace), "step")
+    return f"{steps}, {result._cost(last)}, {result.seconds:.2g} seconds."

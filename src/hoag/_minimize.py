@@ -84,7 +84,9 @@ def minimize(
     with kept(checkpoint, lambda: of_problem(problem, settings)) as file:
         found = search.minimize(criterion, domain, domain.project(start), on_step, certificate)
         found = told(file, found)
-    return found if view is None or about is None else _handed_out(found, about)
+    if view is not None and about is not None:
+        found = _handed_out(found, about)
+    return found.worded()
 
 
 def _in_units(problem: Any, bounds: Any) -> Any:
@@ -128,17 +130,15 @@ def _handed_out(found: Result, problem: Problem) -> Result:
     """λ, x and the trace as the user's problem has them."""
     view, status = problem.layout, found.status
     if status.converged and found.evaluation.lam.size > 1:
-        near = (
-            "That is judged by the slope and the curvature where it ended: of a lower place beyond "
-            "a flat stretch they tell nothing, another lam0 may."
+        status = status.noted(
+            "That is judged by the slope and the curvature where the search ended; to look for a "
+            "lower minimum elsewhere in the bounds, start from another lam0."
         )
-        status = replace(status, sentence=f"{status} {near}")
     if problem.facts is not None and not problem.facts.convex:
-        local = (
-            "h is not convex: the loss, its gradient and what is said of their errors are those of "
-            "the minimum of h in which the inner solver ended; others are not looked for."
+        status = status.noted(
+            "h is not convex: the loss, its gradient and their errors are those of the minimum of "
+            "h in which the inner solver ended; others are not looked for."
         )
-        status = replace(status, sentence=f"{status} {local}")
     return replace(
         found,
         status=status,

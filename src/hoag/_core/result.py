@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum, auto
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from hoag._core.deprecated import deprecated
 from hoag._core.numeric import DOUBT, Array
 from hoag._core.storable import storable
+from hoag._core.words import about, brief, counted, percent
 
 
 @storable
@@ -233,28 +236,112 @@ class Step:
         return flat if self.layout is None else self.layout.given_lam(flat)
 
 
+class Reason(StrEnum):
+    """Why a search stopped; each is equal to its string, such as "converged".
+
+    CONVERGED     the loss can fall by no more than the tolerance: this is the answer
+    FINISHED      every point that was to be evaluated was, as on a grid
+    MAX_ITER      so many steps as were allowed have been made
+    TIME_BUDGET   so many seconds as were allowed are over
+    CALLBACK      the callback said so
+    INTERRUPTED   Ctrl-C, or an exception that ended the program
+    STALLED       no step lowers the loss, or its slope is not known well enough for one
+    FAILED        an evaluation raised an error, after others had not
+    NOT_FINITE    the loss or its derivatives are nan, infinite or too large to compute with
+    LEFT_BEHIND   it had converged, and the loss is lower at a λ that it had evaluated before
+    NOT_VERIFIED  it had converged, and the loss, computed again, is not known to the tolerance
+
+    With any but the first, the best that was seen is returned.
+
+    >>> import hoag
+    >>> hoag.optimize.Reason("max_iter") == "max_iter"
+    True
+    """
+
+    CONVERGED = auto()
+    FINISHED = auto()
+    MAX_ITER = auto()
+    TIME_BUDGET = auto()
+    CALLBACK = auto()
+    INTERRUPTED = auto()
+    STALLED = auto()
+    FAILED = auto()
+    NOT_FINITE = auto()
+    LEFT_BEHIND = auto()
+    NOT_VERIFIED = auto()
+
+
 @storable
 @dataclass(frozen=True)
 class Status:
-    """Why a search stopped: a word for programs, a sentence for people.
+    """Why a search stopped: a reason for programs, and a sentence for people, made of the rest.
 
+    reason   a `Reason`, or its string
+    why      what the search says of its end, as a sentence; "" where `gain` says all of it
+    gain     the loss can still fall by this share of itself at most; nan where nobody knows
+    notes    what else to know of the result, and what to do: more sentences
+    how      how the search went about it, a sentence for `Result.explain`
     basins   in how many minima it ended that it started from several λ
+    summary  what `Result.worded` says in place of `why`
+
+    Whoever has something to add says `status.noted("A sentence.")`.
 
     >>> import hoag
-    >>> print(hoag.Status("converged", "Nothing is left to gain."))
-    Nothing is left to gain.
+    >>> print(hoag.Status("converged", gain=8e-5))
+    Converged: the loss cannot improve by more than 0.008 %.
+    >>> print(hoag.Status("stalled", "No step makes the loss fall.").noted("Scale the columns."))
+    No step makes the loss fall. Scale the columns.
     """
 
-    reason: str
-    sentence: str
+    reason: Reason | str
+    why: str = ""
+    gain: float = float("nan")
+    notes: tuple[str, ...] = ()
+    how: str = ""
     basins: int = 1
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", Reason(self.reason))
 
     @property
     def converged(self) -> bool:
-        return self.reason == "converged"
+        return self.reason is Reason.CONVERGED
+
+    @property
+    def ended(self) -> str:
+        """Why the search stopped, without the notes."""
+        return self.why or f"Converged: the loss {_cannot(self.gain)}."
+
+    @property
+    def sentence(self) -> str:
+        return " ".join((self.summary or self.ended, *self.notes))
+
+    def noted(self, *notes: str) -> Status:
+        """The same with more notes; those that are "" are none."""
+        return replace(self, notes=(*self.notes, *filter(None, notes)))
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def _ranges(names: Sequence[str], low: Array, high: Array, digits: int = 4) -> str:
+    """C from 1e-6 to 4e5, or C = 0.63; several of one name together."""
+    parts = []
+    for name in dict.fromkeys(names):
+        own = [j for j, other in enumerate(names) if other == name]
+        ends = [brief(end, digits) for end in (np.min(low[own]), np.max(high[own]))]
+        many = f" ({len(own)} values)" if len(own) > 1 else ""
+        parts.append(
+            f"{name} = {ends[0]}"
+            if len(own) == 1 and ends[0] == ends[1]
+            else f"{name}{many} from {ends[0]} to {ends[1]}"
+        )
+    return ", ".join(parts)
+
+
+def _cannot(gain: float) -> str:
+    return f"cannot improve by more than {percent(gain)}"
 
 
 @deprecated(attributes={"corrected": "value"})
@@ -266,7 +353,9 @@ class Result:
     λ, x, value and gradient belong together, and `value` was computed once more at λ, outside
     whatever approximation the search went by. `cost` and `seconds` are those of everything, what
     came after the last step of the trace too; a pass is one of `unit`. For a sum of criteria x is a
-    tuple. `names` are those of the hyperparameters, where somebody has named them.
+    tuple. `names` are those of the hyperparameters, where somebody has named them. `searched` has
+    the least and the largest value of each λ that was searched, shape (s, 2); `chosen` says what
+    computed the loss, and why that.
 
     λ and x are as the user's own problem has them (dicts, modules), by its `layout`; without one
     they are flat arrays, which `evaluation` has in any case, as the search moved them.
@@ -289,6 +378,8 @@ class Result:
     names: tuple[str, ...] = field(default=(), repr=False)
     layout: Any = field(default=None, repr=False)
     unit: str = field(default="passes over the data", repr=False)
+    searched: Array | None = field(default=None, repr=False)
+    chosen: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
         how = "converged" if self.converged else self.status.reason
@@ -297,26 +388,124 @@ class Result:
 
     def __str__(self) -> str:
         """A summary of eight lines."""
-        found, cost = self.evaluation, self.cost
+        found = self.evaluation
         lam, size = self._shown(), found.lam.size
         many = f" ({size} hyperparameters)" if size > 1 else ""
-        grad, error = float(np.linalg.norm(found.grad)), found.error
-        known = "" if np.isnan(error) else f", known to ± {error:.1e}"
-        bound = f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
-        grams = f", {cost.grams:.0f} Gram matrices" if cost.grams >= 0.5 else ""
-        reads = "1 read" if round(cost.reads) == 1 else f"{cost.reads:.0f} reads"
-        grams += f", {reads} of all rows" if cost.reads >= 0.5 else ""
         lines = {
             "lam": lam + many,
             "loss": f"{self.value:.8g} ± {found.f_error:.1e}",
-            "slope": f"{grad:.1e}{known}{bound}",
+            "slope": self._slope(),
             "ended": self.status.reason,
             "why": str(self.status),
             "steps": str(len(self.trace)),
-            "cost": f"{cost.passes:.0f} {self.unit}{grams}",
+            "cost": self._cost(),
             "seconds": f"{self.seconds:.3g}",
         }
-        return "\n".join(f"{name:8} {told}" for name, told in lines.items())
+        return "\n".join(f"{name:8} {line}" for name, line in lines.items())
+
+    def explain(self) -> str:
+        """As text: what was found, how, how exactly, at what cost, and what computed the loss."""
+        unmeasured = np.isnan(self.evaluation.error)
+        measure = '; its error was not measured: certificate="estimate" does it'
+        steps = f"{counted(len(self.trace), 'step')}, {self._cost()}, {self.seconds:.2g} seconds."
+        lines = {
+            "Result": str(self.status),
+            "Search": self.status.how,
+            "Loss": f"{self.value:.8g} ± {self.evaluation.f_error:.1e}, computed once more at the "
+            "end, by its definition.",
+            "Gradient": f"{self._slope()}{measure if unmeasured else ''}.",
+            "Cost": steps,
+            "Computed": self.chosen,
+        }
+        return "\n".join(f"{name}: {line}" for name, line in lines.items() if line)
+
+    def _slope(self) -> str:
+        """‖p‖, with its certificate."""
+        grad, found = float(np.linalg.norm(self.grad)), self.evaluation
+        known = "" if np.isnan(found.error) else f", known to ± {found.error:.1e}"
+        return f"{grad:.1e}{known}" + (
+            f" (at most {found.bound:.1e})" if np.isfinite(found.bound) else ""
+        )
+
+    def _cost(self, last: str = "") -> str:
+        """What was spent; `last` says what part of the passes the last fit took."""
+        cost = self.cost
+        parts = [
+            (cost.passes, f"{about(cost.passes)} {self.unit}{last}"),
+            (cost.grams, counted(round(cost.grams), "Gram matrix")),
+            (cost.kernels, counted(round(cost.kernels), "kernel matrix")),
+            (cost.reads, f"{counted(round(cost.reads), 'pass')} over rows out of core"),
+        ]
+        return ", ".join(words for number, words in parts if number >= 0.5) or "no pass"
+
+    # ---- in the words of those who see it
+
+    def worded(
+        self,
+        parameter: str | Sequence[str] | None = None,
+        shown: Callable[[Array], Array] | None = None,
+        loss: str = "loss",
+        error: float = float("nan"),
+    ) -> Result:
+        """The same result, whose status speaks of what the user knows.
+
+        A search knows λ alone. An estimator says what λ and the loss are called, when all else is
+        known (translated to the user's units, `searched` where bounds were moved, notes added):
+
+            result.worded("C", lambda lam: np.exp(-lam), "cross-validated log loss", spread)
+
+        so that result.status reads "Searched C from 1e-6 to 4e5; best C = 0.63; cross-validated log
+        loss 0.0782 ± 0.0002; cannot improve by more than 0.01 %.", with the notes after it.
+
+        parameter  what each λ is called, or one name for all: several of one name are one range.
+                   By default `names`, if these are few, or lam
+        shown      from λ, shape (s,), to the values that the user knows; elementwise
+        loss       what `value` is
+        error      its standard error, where that is known
+        """
+        lam, status = self.evaluation.lam, self.status
+        shown = self._numbers if shown is None else shown
+        if parameter is None:
+            parameter = self.names if 0 < len(self.names) <= 6 else "lam"
+        names = [parameter] * lam.size if isinstance(parameter, str) else list(parameter)
+        best, said, held = shown(lam), "", ""
+        if self.searched is not None:
+            ends = np.sort([shown(side) for side in self.searched.T], axis=0)
+            held = self._held(names, best, ends[1])
+            if np.all(np.isfinite(self.searched)):
+                said = f"Searched {_ranges(names, ends[0], ends[1], 2)}; "
+        spread = "" if np.isnan(error) else f" ± {brief(error, 2)}"
+        so_far = "" if status.converged or status.reason is Reason.FINISHED else "so far "
+        said += f"{so_far}best {_ranges(names, best, best)}; {loss} {brief(self.value)}{spread}"
+        gained = status.converged and not status.why
+        said += f"; {_cannot(status.gain)}." if gained else f". {status.ended}"
+        summary = f"{said[0].upper()}{said[1:]}{held}"
+        return replace(self, status=replace(status, summary=summary))
+
+    def on_bounds(self) -> list[tuple[int, int]]:
+        """Which λ are on a bound beyond which the loss still falls: j, and 0 for the lower bound.
+
+        A λ that was fixed is where it was wanted.
+        """
+        if self.searched is None:
+            return []
+        lam, p, (low, high) = self.evaluation.lam, self.grad, self.searched.T
+        lower = np.flatnonzero((low < high) & (lam <= low) & (p > 0))
+        upper = np.flatnonzero((low < high) & (lam >= high) & (p < 0))
+        return [(int(j), 0) for j in lower] + [(int(j), 1) for j in upper]
+
+    def _held(self, names: Sequence[str], best: Array, most: Array) -> str:
+        """What is on a bound, as a sentence; `most` are the upper bounds of what is shown."""
+        held = self.on_bounds()
+        if not held:
+            return ""
+        if len(held) > 1:
+            return f" {len(held)} of {best.size} hyperparameters are on a bound."
+        j = held[0][0]
+        index = f"[{j}]" if list(names).count(names[j]) > 1 else ""
+        side = "upper" if best[j] >= most[j] else "lower"
+        where = f" {names[j]}{index} = {brief(best[j])} is on its {side} bound"
+        return f"{where}: the best value may lie beyond."
 
     def _numbers(self, lam: Array) -> Array:
         """λ flat, in the user's units."""

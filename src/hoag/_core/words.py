@@ -27,3 +27,28 @@ def sized(nbytes: float) -> str:
             return f"{nbytes:.3g} {unit}"
         nbytes /= 1000
     return f"{nbytes:.3g} TB"
+
+
+def brief(number: float, digits: int = 4) -> str:
+    """So many digits, and short exponents: 0.63, 4e5, 1e-6."""
+    return f"{number:.{digits}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+
+
+def percent(share: float) -> str:
+    """0.008 %, 36 %; what is smaller than 1e-6 % is not told apart."""
+    return f"{brief(100 * max(share, 1e-8), 2 if share < 1 else 4)} %"
+
+
+def about(number: float) -> str:
+    """22, 4500, 3.1e7, 3e8."""
+    return f"{number:.0f}" if number < 1e5 else brief(number, 2)
+
+
+def counted(number: int, what: str) -> str:
+    """1 fold, 5 folds, 5 passes, 2 matrices, 3 minima."""
+    if number == 1:
+        return f"1 {what}"
+    for one, many in (("ix", "ices"), ("um", "a")):
+        if what.endswith(one):
+            return f"{number} {what.removesuffix(one)}{many}"
+    return f"{number} {what}es" if what.endswith("s") else f"{number} {what}s"

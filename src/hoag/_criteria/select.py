@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from hoag._core.errors import InvalidInput
+from hoag._core.words import about, counted
 from hoag._criteria.affordable import (
     CHEAP,
     DECOMPOSED,
@@ -714,19 +715,5 @@ def with_one_penalty(model: LinearModel) -> LinearModel:
 # ---- numbers in sentences
 
 
-def about(number: float) -> str:
-    """22, 4500, 3.1e7, 3e8."""
-    if number < 1e5:
-        return f"{number:.0f}"
-    return f"{number:.1e}".replace("e+0", "e").replace("e+", "e").replace(".0e", "e")
-
-
 def square(size: int) -> str:
     return f"{size} × {size}"
-
-
-def counted(number: int, what: str) -> str:
-    """1 fold, 5 folds, 5 passes."""
-    if number == 1:
-        return f"1 {what}"
-    return f"{number} {what}es" if what.endswith("s") else f"{number} {what}s"

@@ -170,8 +170,7 @@ class AdditiveModel(SearchParameters):
         self.plateaus_ = np.array([self._word(part) for part in self._parts], dtype="U8")
         said = self._named_plateaus()
         status = model.result_.status
-        told = f"{status.sentence} {said}".strip()
-        self.result_ = replace(model.result_, status=replace(status, sentence=told))
+        self.result_ = replace(model.result_, status=status.noted(said))
 
     def _usual_tol(self, rows: int) -> float:
         """A hundredth of a degree of freedom, each of which is worth about 2/n of a criterion."""

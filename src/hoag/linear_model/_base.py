@@ -42,7 +42,7 @@ from hoag.linear_model._path import Path, by_score, flat_beyond, one_standard_er
 from hoag.linear_model._splits import splitter
 from hoag.linear_model._task import Grid, Task, translated, warn_about
 from hoag.optimize import Auto, Search
-from hoag.optimize._asks import ACCURACY, sentence
+from hoag.optimize._asks import ACCURACY
 from hoag.optimize._checkpoint import kept, told
 from hoag.optimize._fingerprint import Fingerprint, of_fit
 
@@ -211,8 +211,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
         names = self._lam_names()
         status = self.result_.status
         if X is not None and self.refit:
-            why = sentence(status.sentence, self._run_away(X, y))
-            status = replace(status, sentence=why)
+            status = status.noted(self._run_away(X, y))
         self.result_ = replace(self.result_, names=tuple(names), status=status)
         plateaus = vars(self).get("plateaus_", "")
         self.penalties_ = table(names, self.lam_, self.lam_interval_, plateaus)
@@ -295,7 +294,7 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
             if self.rule == "best" and self.select == "criterion":
                 late, looked = flat_beyond(task, best, self.lam_interval_, self.tol)
                 spent = spent + looked
-        status = replace(result.status, sentence=f"{result.status} {late}".rstrip())
+        status = result.status.noted(late)
         result = replace(result, evaluation=chosen, status=status)
         fitted = self._named(result.lam)
         if self.refit:

@@ -16,7 +16,6 @@ from hoag._core.result import Evaluation, Result
 from hoag._criteria.base import Criterion
 from hoag.linear_model._units import ABOVE, WEIGHT
 from hoag.optimize import Search
-from hoag.optimize._asks import sentence
 
 # Bounds reach as far as penalties act. One that is rounding beside such a bound is none at all.
 FARTHEST = -float(np.log(ROUNDOFF))
@@ -73,8 +72,8 @@ def search_beyond(
         box = wider
     if box is given:
         return box, found
-    why = sentence(found.status.sentence, _told(given, box, len(first.trace)))
-    return box, replace(found, status=replace(found.status, sentence=why))
+    status = found.status.noted(_told(given, box, len(first.trace)))
+    return box, replace(found, status=status, searched=np.column_stack([box.lower, box.upper]))
 
 
 def _what_is_left(search: Search, found: Result) -> Search | None:

@@ -11,7 +11,7 @@ anything the data can tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -136,11 +136,11 @@ def one_standard_error(
     moved = f"the penalties are stronger by {low:.2f} in lam" if low > 0 else "nothing is moved"
     share = f", {error / begun.value:.1%}" if begun.value else ""
     why = (
-        f"{result.status} By rule='1se' {moved}: these are the strongest within the bounds whose "
+        f"By rule='1se' {moved}: these are the strongest within the bounds whose "
         f"loss is within one standard error over the folds{share}, of the least, at lam_min_, "
         "which lam_interval_ is about."
     )
-    return walk.at(low, gradient=True), replace(result.status, sentence=why), walk.cost
+    return walk.at(low, gradient=True), result.status.noted(why), walk.cost
 
 
 def flat_beyond(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[str, Cost]:
@@ -191,12 +191,12 @@ def by_score(
         **{f"split{k}_test_score": row for k, row in enumerate(table)},
     }
     why = (
-        f"{result.status} By select='scoring' the penalties are moved by {shifts[best]:.2f} in "
+        f"By select='scoring' the penalties are moved by {shifts[best]:.2f} in "
         f"lam, to the best mean score of {len(each)} places, {mean[best]:.4g}."
     )
     walk = Walk(task, begin)
     chosen = walk.at(float(shifts[best]), gradient=True)
-    return chosen, replace(result.status, sentence=why), cost + walk.cost, results
+    return chosen, result.status.noted(why), cost + walk.cost, results
 
 
 def path(task: Task, begin: Evaluation, shifts: Array) -> Path:

@@ -252,9 +252,7 @@ class Shrinkage:
         spent = one.result.cost + choice.cost
         seconds = time.perf_counter() - start
         task, result = self._final(one, choice.tau, seconds, on_step)
-        status = result.status
-        if choice.sentence:
-            status = replace(status, sentence=f"{status} {choice.sentence}")
+        status = result.status.noted(choice.sentence)
         return (
             task,
             replace(

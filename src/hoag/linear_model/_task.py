@@ -181,8 +181,7 @@ def warn_about(
     the data have been moved as far as the loss falls.
     """
     if result.status.reason not in ASKED:
-        more = " Raise max_iter or tol." if result.status.reason == "max_iter" else ""
-        warnings.warn(f"{result.status}{more}", ConvergenceWarning, stacklevel=LEVEL)
+        warnings.warn(str(result.status), ConvergenceWarning, stacklevel=LEVEL)
     best, box = result.evaluation, task.box
     given: list[Grid | None] = [None] * best.lam.size
     for one in grids:

@@ -139,8 +139,7 @@ class TweedieRegressorCV(PositiveMeanRegressor):
         cost, seconds = known.cost, known.seconds
         for result in tried:
             cost, seconds = cost + result.cost, seconds + result.seconds
-        why = f"{known.status} Held-out rows are likeliest at power {self.power_:.2f}."
-        status = replace(known.status, sentence=why)
+        status = known.status.noted(f"Held-out rows are likeliest at power {self.power_:.2f}.")
         self.result_ = replace(known, cost=cost, seconds=seconds, status=status)
         return self
 

@@ -9,7 +9,7 @@
 0.00
 """
 
-from hoag._core.result import Step
+from hoag._core.result import Reason, Step
 from hoag.optimize._asks import Evaluate, Note
 from hoag.optimize._auto import Auto
 from hoag.optimize._blackbox import TPE, Bayes, Grid, Random
@@ -31,6 +31,7 @@ __all__ = [
     "Journal",
     "Note",
     "Random",
+    "Reason",
     "Run",
     "Search",
     "Step",

@@ -123,10 +123,6 @@ def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
     return [ends[k] for k in range(len(searches))]
 
 
-def sentence(*parts: str) -> str:
-    return " ".join(part for part in parts if part)
-
-
 def whole_number(name: str, value: float) -> int:
     """The setting of this name, which counts something."""
     if not (np.isfinite(value) and int(value) == value and value >= 1):

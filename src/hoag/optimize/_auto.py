@@ -28,7 +28,7 @@ from hoag._criteria.base import Criterion, Traits
 from hoag.optimize import _newton as newton
 from hoag.optimize import _quasi_newton as quasi_newton
 from hoag.optimize import _root as root
-from hoag.optimize._asks import ACCURACY, Steps, sentence, whole_number
+from hoag.optimize._asks import ACCURACY, Steps, whole_number
 from hoag.optimize._run import OnStep, Run, Search
 from hoag.optimize._separable import Onward, SeparableSearch
 from hoag.optimize._survey import lowest_of, survey
@@ -109,11 +109,10 @@ class Auto(Search):
         before, start = (None, lam0) if box is None else self._begun(criterion, box, lam0)
         run = Run(criterion, on_step, self.time_budget, certificate, before=before)
         found = run.drive(self, domain, start)
-        status = found.status
-        if before is None or criterion.surrogate is not None or not status.converged:
+        if before is None or criterion.surrogate is not None or not found.converged:
             return found
         gain = newton.little_gained(_by_fold(before.evaluation), _by_fold(found.evaluation))
-        return replace(found, status=replace(status, sentence=sentence(str(status), gain)))
+        return replace(found, status=found.status.noted(gain))
 
     def _begun(self, criterion: Criterion, box: Box, lam0: Array) -> tuple[Result | None, Array]:
         """The minimum of a cheaper criterion, if there is one, and the λ to begin at."""

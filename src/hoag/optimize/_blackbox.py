@@ -13,7 +13,7 @@ import numpy as np
 from hoag._core.domain import Box
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Status
+from hoag._core.result import Ask, Reason, Status
 from hoag._criteria.base import Traits
 from hoag.optimize._asks import ACCURACY, Evaluate, Note, Steps, whole_number
 from hoag.optimize._run import Search
@@ -42,11 +42,11 @@ class BlackBox(Search):
             try:
                 lam = proposals.send(value)  # type: ignore[arg-type]
             except StopIteration:
-                return Status("finished", f"All {n} points were evaluated.")
+                return Status(Reason.FINISHED, f"All {n} points were evaluated.")
             found = yield Evaluate(lam, Ask(self.eps, gradient=False))
             value, n = found.value, n + 1
             if (yield Note()):
-                return Status("finished", f"Stopped after {n} points.")
+                return Status(Reason.FINISHED, f"Stopped after {n} points.")
 
 
 class Grid(BlackBox):

@@ -21,14 +21,14 @@ from threading import Lock
 from typing import Any, NoReturn
 
 from hoag._core.errors import InvalidInput
-from hoag._core.result import Result, Status
+from hoag._core.result import Reason, Result, Status
 from hoag._core.writing import destination, write_atomically
 from hoag.optimize import _storage as storage
 from hoag.optimize._fingerprint import Fingerprint, difference
 from hoag.optimize._journal import Journal
 
 # Ends of a run that somebody may wish to go on from: the journal is kept, and not the result.
-OPEN = ("callback", "time_budget", "interrupted", "failed")
+OPEN = (Reason.CALLBACK, Reason.TIME_BUDGET, Reason.INTERRUPTED, Reason.FAILED)
 
 _current: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
 
@@ -59,10 +59,10 @@ def told(checkpoint: Checkpoint | None, result: Result) -> Result:
     if checkpoint is None or not checkpoint.only_read:
         return result
     why = (
-        f"{result.status} This was read from the checkpoint '{checkpoint.path}', where the same "
-        "search had ended, with what it cost then: delete the file to search afresh."
+        f"This was read from the checkpoint '{checkpoint.path}', where the same search had ended, "
+        "with what it cost then: delete the file to search afresh."
     )
-    return dataclasses.replace(result, status=dataclasses.replace(result.status, sentence=why))
+    return dataclasses.replace(result, status=result.status.noted(why))
 
 
 def alone() -> AbstractContextManager[Any]:
@@ -139,7 +139,7 @@ class Checkpoint:
         """Of a run that Ctrl-C has ended."""
         told = f"Interrupted {so_far}: this is the best so far."
         again = f"The same again with checkpoint='{self.path}' goes on from here."
-        return Status("interrupted", f"{told} {again}")
+        return Status(Reason.INTERRUPTED, f"{told} {again}")
 
     @property
     def only_read(self) -> bool:

@@ -11,7 +11,7 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Evaluation
 from hoag._criteria.base import Traits
-from hoag.optimize._asks import Asking, Evaluate, Steps, sentence
+from hoag.optimize._asks import Asking, Evaluate, Steps
 from hoag.optimize._auto import Auto
 from hoag.optimize._quasi_newton import InBox, SecantDescent
 from hoag.optimize._steps import acting
@@ -62,8 +62,8 @@ class Growing(Auto):
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
         if traits.fewest is None or traits.rows is None or (box := domain.as_box()) is None:
             status = yield from super().steps(domain, lam0, traits)
-            why = "All steps were on all rows: of this problem no sample is known to stand for them"
-            return replace(status, sentence=sentence(status.sentence, why + "."))
+            why = "All steps were on all rows: no sample of them stands for this problem."
+            return status.noted(why)
         rows, last = float(self.first or traits.fewest), None
         descent = InBox(box, self.tol, self.max_iter or 1, traits.exact)
         while rows * np.sqrt(self.factor) <= traits.rows and descent.evaluations < descent.max_iter:

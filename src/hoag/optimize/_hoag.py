@@ -16,7 +16,7 @@ import numpy as np
 from hoag._core.domain import Domain
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import FALLEN, Array
-from hoag._core.result import Ask, Evaluation, Status
+from hoag._core.result import Ask, Evaluation, Reason, Status
 from hoag._core.settings import Settings
 from hoag._criteria.base import Traits
 from hoag._schedules import ExponentialDecay, Schedule
@@ -225,8 +225,8 @@ class Hoag(Search):
             )
             if status is None and descent.spent:
                 told = (
-                    f" with the gradient mapping at {slope:.1e} and its error at "
-                    f"{error / scale:.1e}, together above tol = {self.tol:g}"
+                    f"with the gradient mapping at {slope:.1e} and its error at "
+                    f"{error / scale:.1e}, together above tol={self.tol:g}"
                 )
                 status = descent.out_of_steps(now, "" if self.gain > self.tol else told)
             if status is not None:
@@ -250,8 +250,11 @@ class Hoag(Search):
     ) -> Status | None:
         if not slope + error <= self.tol:
             return None
-        why = f"the gradient mapping is {slope:.1e} and its error {error:.1e}"
-        return descent.at_rest(now, f"{why}, together at most tol = {self.tol:g}")
+        why = (
+            f"Converged at step {descent.evaluations}: the gradient mapping is {slope:.1e} and its "
+            f"error {error:.1e}, together at most tol={self.tol:g}."
+        )
+        return Status(Reason.CONVERGED, why).noted(now.note)
 
     def _no_gain(
         self, descent: Descent, now: Evaluation, error: float, taken: Sequence[_Taken]
@@ -281,7 +284,7 @@ class Hoag(Search):
         why = (
             f"the last {self.STALL_STEPS} steps moved less than {self.STALLED:g} each, the step "
             f"size is down to {last[-1].size:.1e}, and the gradient mapping is still "
-            f"{last[-1].mapping:.1e}, above tol = {self.tol:g}. The step rule asks for more "
+            f"{last[-1].mapping:.1e}, above tol={self.tol:g}. The step rule asks for more "
             "descent than g shows at these tolerances: try Adaptive() with a larger C, or a "
             "tighter schedule"
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Cost, Evaluation, Result, Status
+from hoag._core.result import Ask, Cost, Evaluation, Reason, Result, Status
 from hoag._core.storable import storable
 from hoag.optimize._asks import Stopped
 
@@ -102,8 +102,10 @@ class Record:
         return self.seconds + self.longest >= self.budget
 
     def out_of_time(self, so_far: str, but: str = "") -> Status:
-        budget = f" of {self.budget:g} s" if np.isfinite(self.budget) else ""
-        return Status("time_budget", f"Stopped {so_far}: the time budget{budget} is used{but}.")
+        given = np.isfinite(self.budget)
+        budget, more = (f" of {self.budget:g} s", " Raise time_budget.") if given else ("", "")
+        why = f"Stopped {so_far}: the time budget{budget} is used{but}.{more}"
+        return Status(Reason.TIME_BUDGET, why)
 
     # ---- answers, computed or from the journal
 

@@ -16,6 +16,7 @@ import numpy as np
 from hoag._core.domain import Box
 from hoag._core.numeric import DOUBT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Evaluation, Status
+from hoag._core.words import counted, percent
 from hoag._criteria.base import Traits
 from hoag.optimize._asks import (
     Asking,
@@ -25,7 +26,6 @@ from hoag.optimize._asks import (
     Profile,
     Steps,
     abreast,
-    sentence,
 )
 from hoag.optimize._scan import RISEN, scan
 from hoag.optimize._steps import AHEAD, LONGEST, SHORTEST, TINY, Descent, can_fall, mapping, size
@@ -67,10 +67,11 @@ def descend(
     yield EndsAt(best)
     gain = little_gained(begun.folds, best.folds) if status.converged and lead is None else ""
     if len(ends) == 1:
-        return replace(status, sentence=sentence(status.sentence, gain))
+        return status.noted(gain)
     basins = _basins([end.value for end, _ in ends], tol)
-    seen = f"{starts} starts ended in {basins} basin{'s' if basins > 1 else ''}."
-    return replace(status, sentence=sentence(status.sentence, seen, gain), basins=basins)
+    seen = f"{starts} starts ended in {counted(basins, 'different minimum')}"
+    seen += ", of which this is the lowest." if basins > 1 else "."
+    return replace(status.noted(seen, gain), basins=basins)
 
 
 # A step that promises less than this share of the tolerance is not taken.
@@ -81,7 +82,7 @@ _End = tuple[Evaluation, Status]
 
 
 def little_gained(shared: Array | None, own: Array | None) -> str:
-    """That one penalty for all may serve as well, where the gain is within its standard error.
+    """That a shared penalty is as good, where the gain is within its standard error.
 
     For the losses of folds, or of rows left out, with one penalty and with several.
     """
@@ -92,9 +93,9 @@ def little_gained(shared: Array | None, own: Array | None) -> str:
     if gain >= error or total == 0.0:
         return ""
     return (
-        f"Penalties of their own lower the loss by {max(gain, 0.0) / total:.2%} ± "
-        f"{error / total:.2%}, the standard error over the held-out parts: one for all may serve "
-        "as well."
+        f"Separate penalties lower the loss by {percent(max(gain, 0.0) / total)} ± "
+        f"{percent(error / total)}: they and one shared penalty are indistinguishable within one "
+        "standard error."
     )
 
 
@@ -173,8 +174,8 @@ class NewtonDescent(Descent):
                 if better is None:
                     now = yield from self._last(now, step, promise)
                     scanned = now.profile is not None
-                    told = "Every axis was scanned from bound to bound." if scanned else ""
-                    return now, self.converged(now, AHEAD * promise / size(now), told)
+                    how = "Every axis was scanned from bound to bound." if scanned else ""
+                    return now, self.converged(now, AHEAD * promise / size(now), how=how)
                 if self.spent:
                     return now, self.out_of_steps(now, _left(now, now.value - better.value))
                 now = yield from self.at(better.lam, better)
@@ -256,10 +257,9 @@ class NewtonDescent(Descent):
                 return trial
         return None
 
-    def _notes(self, now: Evaluation) -> tuple[str, str]:
-        on_bounds, unmet = super()._notes(now)
+    def _notes(self, now: Evaluation) -> str:
         # A tolerance that was not met matters where f is not known for it.
-        return on_bounds, "" if now.f_error <= self.goal(now) else unmet
+        return "" if now.f_error <= self.goal(now) else now.note
 
 
 def least(p: Array, B: Array, low: Array, high: Array) -> Array:
@@ -307,4 +307,4 @@ def _promise(now: Evaluation, step: Array) -> float:
 
 
 def _left(now: Evaluation, gain: float) -> str:
-    return f": {can_fall(gain / size(now))}"
+    return f"and {can_fall(gain / size(now))}"

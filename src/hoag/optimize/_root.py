@@ -10,9 +10,10 @@ import numpy as np
 from hoag._core.domain import Box
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.result import Ask, Evaluation, Status
+from hoag._core.words import percent
 from hoag._criteria.base import SETTLED, SPACING, Traits
 from hoag._schedules import FIRST
-from hoag.optimize._asks import Asking, EndsAt, Evaluate, Note, Steps, Verify, sentence
+from hoag.optimize._asks import Asking, EndsAt, Evaluate, Note, Steps, Verify
 from hoag.optimize._scan import DOUBT, Basin, Scan, scan
 from hoag.optimize._steps import AHEAD, LONGEST, Descent, gradient_error, size
 
@@ -128,8 +129,7 @@ class _RootSearch(Descent):
         if self.exact and best.status.converged and not self.spent:
             best = yield from self._strongest(seen, best)
         yield EndsAt(best.now)
-        why = sentence(best.status.sentence, self._how_scanned, seen.unknown)
-        return replace(best.status, sentence=why)
+        return replace(best.status.noted(seen.unknown), how=self._how_scanned)
 
     def _scan(self, lam: Array) -> Asking[Scan]:
         """What is known of f before the first step."""
@@ -152,12 +152,15 @@ class _RootSearch(Descent):
     def _how_scanned(self) -> str:
         """What of the box was seen before the search began, in a sentence."""
         if self.traits.begun:
-            return "It began at the best of a sample of the rows."
+            return "It began at the best value on a sample of the rows."
         if self.exact:
-            return f"The whole box was scanned, every {self.spacing:.2g} in lam."
+            return f"The whole interval was scanned, every {self.spacing:.2g} in log units."
         if self.traits.modelled:
-            return "The whole box was scanned, by models of f about one fit to all rows."
-        return "The box was scanned, by an approximation of f, down to where it has risen."
+            return "The whole interval was scanned, by models of the loss about one fit."
+        return (
+            "The interval was scanned from strong penalties to weak, by an approximation of the "
+            "loss, down to where it has risen."
+        )
 
     def _strongest(self, seen: Scan, best: _End) -> Asking[_End]:
         """The largest λ that was seen within tol of the best, if that is so by verification."""
@@ -172,8 +175,8 @@ class _RootSearch(Descent):
             return best
         less = max(known.value - least, 0.0) / size(best.known)
         why = (
-            f"The loss at lam = {best.now.lam[0]:.4g} is lower by {less:.1e} of itself, which is "
-            "less than was asked for: the stronger penalty is taken."
+            f"A weaker penalty lowers the loss by {percent(less)}, less than tol asks for: the "
+            "stronger one is taken."
         )
         return _End(now, known, self.converged(now, less, why))
 
@@ -316,7 +319,7 @@ class _RootSearch(Descent):
         if outward and error <= abs(p):
             status = self.converged(now, 0.0)
         elif slope <= ROUNDING * loss:
-            status = self.converged(now, 0.0, "f is stationary to rounding.")
+            status = self.converged(now, 0.0, "The loss is stationary to rounding.")
         elif gain <= self.tol:
             status = self.converged(now, gain)
         return _Judged(gain, note, status)

@@ -14,7 +14,7 @@ from hoag._core import clock
 from hoag._core.domain import Box, Domain
 from hoag._core.errors import InnerProblemError, InvalidInput
 from hoag._core.numeric import FALLEN, Array
-from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
+from hoag._core.result import Ask, Cost, Evaluation, Reason, Result, Status, Step
 from hoag._core.settings import Settings
 from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.folds import in_threads
@@ -59,7 +59,7 @@ class Search(Settings, ABC):
                  evaluation on all rows is a step of the trace, one on a sample if a Note follows;
                  `yield Note(...)` adds to the last step, and is answered by whether the callback
                  or the clock has ended the search, for those that would think long about the next
-                 λ; `return Status(reason, sentence)` ends. The reason "converged" says that the
+                 λ; `return Status(reason, why)` ends. The reason "converged" says that the
                  last λ is the answer, or the one that `yield EndsAt(...)` named; with any other
                  the best one seen is
     domains      the domains that it can search: Box, or Domain for all that have `project`. With
@@ -156,6 +156,7 @@ class Run:
         self.trace: list[Step] = []
         self.record = Record(replay, before, time_budget)
         self.verified: dict[bytes, Evaluation] = {}  # f by its definition, by λ
+        self.sides: Array | None = None  # of the domain, (s, 2)
         self.best: Evaluation  # whole evaluations of steps of the trace
         self.last: Evaluation
         self._open: tuple[Ask, Evaluation] | None = None  # a step that is not in the trace yet
@@ -189,6 +190,7 @@ class Run:
                 "hoag.optimize.Auto() or hoag.optimize.Hoag(), which need no more than its "
                 "projection, or bounds=(lower, upper)."
             )
+        self.sides = np.column_stack(domain.sides(lam0.size))
         with alone():
             if self._slot is None:
                 return self._driven(search, domain, lam0)
@@ -234,7 +236,7 @@ class Run:
             if not self.trace:
                 raise
             told = f"Stopped after {len(self.trace)} evaluations, the best of which is returned"
-            status = Status("failed", f"{told}: {error}")
+            status = Status(Reason.FAILED, f"{told}: {error}")
         except BaseException as error:
             self._attach(error)
             raise
@@ -249,14 +251,14 @@ class Run:
             with clock.until(self.record.deadline(late=True)):
                 return self.verification.result(status)
         except clock.TimeUp:
-            why = f"{status} There was no time to compute its loss once more."
-            return unverified(Status("time_budget", why), with_x=True)
+            why = f"{status.ended} There was no time to compute its loss once more."
+            return unverified(replace(status, reason=Reason.TIME_BUDGET, why=why), with_x=True)
         except Exception as error:
-            if status.reason != "failed" and not isinstance(error, InnerProblemError):
+            if status.reason is not Reason.FAILED and not isinstance(error, InnerProblemError):
                 self._attach(error)
                 raise
-            why = f"{status} Its loss could not be computed again: {error}"
-            return unverified(Status("failed", why))
+            why = f"{status.ended} Its loss could not be computed again: {error}"
+            return unverified(replace(status, reason=Reason.FAILED, why=why))
         except BaseException as error:
             self._attach(error)
             raise
@@ -264,7 +266,7 @@ class Run:
     def _attach(self, error: BaseException) -> None:
         """Hand out what was found with the exception, without another call to the problem."""
         if self.trace:
-            why = Status("interrupted", f"Interrupted by {type(error).__name__}.")
+            why = Status(Reason.INTERRUPTED, f"Interrupted by {type(error).__name__}.")
             attach(error, self.verification.unverified(why))
 
     @property
@@ -403,8 +405,10 @@ class Run:
         last, count = self._vain
         if last is not None and count >= 2 and np.array_equal(last.lam, lam):
             self._close_step()
-            told = f"the loss at lam = {_shown(lam)} is known no better for being computed again"
-            raise Stopped(Status("stalled", f"Stalled: {told}. {last.note}".rstrip()))
+            why = (
+                f"Stalled: the loss at lam = {_shown(lam)} stays inexact when it is computed again."
+            )
+            raise Stopped(Status(Reason.STALLED, why).noted(last.note))
 
     # ---- the trace
 
@@ -427,7 +431,7 @@ class Run:
         bad = overflow(ask, found)
         if bad:
             why = f"Stopped at step {k}: {bad} at lam = {_shown(found.lam)}."
-            raise Stopped(Status("not_finite", why))
+            raise Stopped(Status(Reason.NOT_FINITE, why))
         entry = self.record.next("stop")
         if entry is not None:
             self.record.end(entry.answer)
@@ -440,7 +444,7 @@ class Run:
         if checkpoint is not None and checkpoint.interrupted:
             record.end(checkpoint.interruption(self._so_far))
         elif told_to_stop(self.on_step, step):
-            record.end(Status("callback", f"Stopped by the callback {self._so_far}."))
+            record.end(Status(Reason.CALLBACK, f"Stopped by the callback {self._so_far}."))
         elif record.late:
             but = ", but for what it takes to compute the loss once more"
             record.end(record.out_of_time(self._so_far, but))

@@ -21,14 +21,14 @@ from threadpoolctl import threadpool_limits
 from hoag._core import clock
 from hoag._core.domain import Box
 from hoag._core.numeric import Array
-from hoag._core.result import Ask, Cost, Evaluation, Result, Status, Step
+from hoag._core.result import Ask, Cost, Evaluation, Reason, Result, Status, Step
 from hoag._criteria.base import SPACING, Criterion, Traits, no_gradient
 from hoag._criteria.folds import in_threads
 from hoag._criteria.separable import Separable
 from hoag.optimize import _newton as newton
 from hoag.optimize import _quasi_newton as quasi_newton
 from hoag.optimize import _root as root
-from hoag.optimize._asks import Steps, sentence
+from hoag.optimize._asks import Steps
 from hoag.optimize._checkpoint import Checkpoint, Slot, current
 from hoag.optimize._journal import Record
 from hoag.optimize._run import OnStep, Run, Search, attach, told_to_stop
@@ -80,6 +80,7 @@ class SeparableSearch:
         self.search, self.certificate = search, certificate
         self.criterion = cast(Separable, criterion)
         self.boxes, self.trace = self.criterion.boxes(domain), list[Step]()
+        self.sides = np.column_stack(domain.sides(domain.size))
         self.record = Record(time_budget=budget)
         self.found = self._at_shared()
         self.leads: dict[int, Array] = {}
@@ -117,7 +118,7 @@ class SeparableSearch:
                 return self.result(checkpoint.interruption(self._so_far))
             if self.ended:
                 why = f"Interrupted by {type(error).__name__} {self._so_far}."
-                attach(error, self._made(Status("interrupted", why)))
+                attach(error, self._made(Status(Reason.INTERRUPTED, why)))
             raise
 
     def _run(self, on_step: OnStep | None, checkpoint: Checkpoint | None) -> Status:
@@ -135,7 +136,7 @@ class SeparableSearch:
             if checkpoint is not None and checkpoint.interrupted:
                 return checkpoint.interruption(self._so_far)
             if told_to_stop(on_step, self.trace[-1]) and len(self.ended) < many:
-                return Status("callback", f"Stopped by the callback {self._so_far}.")
+                return Status(Reason.CALLBACK, f"Stopped by the callback {self._so_far}.")
             if record.late and len(self.ended) < many:
                 return record.out_of_time(self._so_far)
         return self._status()
@@ -194,28 +195,30 @@ class SeparableSearch:
 
     def _made(self, status: Status) -> Result:
         now = self.criterion.joined(self.found)
-        return Result(now, status, tuple(self.trace), self.record.cost, self.record.seconds)
+        return Result(
+            *(now, status, tuple(self.trace), self.record.cost, self.record.seconds),
+            searched=self.sides,
+            chosen=str(self.criterion.chosen or ""),
+        )
 
     def _status(self) -> Status:
         """That of all sets: converged where all of them are."""
         each = [self.ended[t].status for t in range(len(self.found))]
         steps = [len(result.trace) for result in self.ended.values()]
-        count = f"{min(steps)} to {max(steps)} steps"
+        how = f"Each of {len(each)} sets of penalties was searched by itself, in {min(steps)} to "
+        how += f"{max(steps)} steps. Every axis was scanned from bound to bound."
         one, starts = sum(status.basins == 1 for status in each), ""
         if self.search.starts > 1:
             starts = (
-                f"{self.search.starts} starts ended in one basin for {one} of {len(each)} sets."
+                f"{self.search.starts} starts ended in one minimum for {one} of {len(each)} sets "
+                "of penalties."
             )
         if all(status.converged for status in each):
-            told = (
-                f"Converged for each of {len(each)} sets of penalties, in {count}: the loss of "
-                f"none can still fall by more than {self.search.tol:g} of itself. Every axis was "
-                "scanned from bound to bound."
-            )
-            return Status("converged", sentence(told, starts))
+            gain = float(np.max([status.gain for status in each]))
+            return Status(Reason.CONVERGED, gain=gain, how=how).noted(starts)
         reason, _ = Counter(s.reason for s in each if not s.converged).most_common(1)[0]
         first = next(t for t, status in enumerate(each) if status.reason == reason)
         good = sum(status.converged for status in each)
         targets = ", ".join(map(str, self.criterion.targets[first][:3]))
-        why = f"{good} of {len(each)} sets of penalties converged, in {count}. For target {targets}"
-        return Status(reason, sentence(f"{why}: {each[first]}", starts))
+        why = f"{good} of {len(each)} sets of penalties converged. For target {targets}"
+        return Status(reason, f"{why}: {each[first]}", how=how).noted(starts)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from hoag._core.domain import Box, Domain
 from hoag._core.numeric import ROUNDOFF, Array
-from hoag._core.result import Evaluation, Status
-from hoag.optimize._asks import sentence
+from hoag._core.result import Evaluation, Reason, Status
+from hoag._core.words import percent
 
 Mask = npt.NDArray[np.bool_]
 
@@ -78,29 +78,11 @@ def by_one(slopes: Array, p: Array) -> float:
     return max(float(np.max(np.abs(slopes))), float(np.sqrt(ROUNDOFF)) * most) or 1.0
 
 
-def on_bounds(now: Evaluation, domain: Domain) -> str:
-    """Which hyperparameters sit on a bound that the gradient pushes against, in a sentence.
-
-    What else holds λ in a domain, such as that weights sum to one, is meant and not worth a word.
-    """
-    lam, p = now.lam, now.grad
-    lower, upper = domain.sides(lam.size)
-    inside = lower < upper  # a λ that somebody fixed is where it was wanted
-    low = np.flatnonzero(inside & (lam <= lower) & (p > 0))
-    high = np.flatnonzero(inside & (lam >= upper) & (p < 0))
-    if low.size + high.size == 0:
-        return ""
-    if low.size + high.size > 1:
-        return f"{low.size + high.size} of {lam.size} hyperparameters are on a bound."
-    side, j = ("lower", int(low[0])) if low.size else ("upper", int(high[0]))
-    return f"{domain.told(lam, j)} is on its {side} bound: the best value may lie beyond."
-
-
 # ---- a descent and its ends
 
 
 def can_fall(gain: float) -> str:
-    return f"the loss can still fall by about {max(gain, 0.0):.1e} of itself"
+    return f"the loss can still improve by about {percent(gain)}"
 
 
 class Descent:
@@ -121,24 +103,22 @@ class Descent:
         """By how much f may still fall at the end."""
         return self.tol * size(now)
 
-    def _notes(self, now: Evaluation) -> tuple[str, str]:
-        return on_bounds(now, self.domain), now.note
+    def _notes(self, now: Evaluation) -> str:
+        """What the end of a descent says of the evaluation beside why it stopped."""
+        return now.note
 
-    def converged(self, now: Evaluation, gain: float, *notes: str) -> Status:
-        """What is left to gain, a share of the loss, is no more than was asked for."""
-        return self.at_rest(now, f"{can_fall(gain)}, at most the {self.tol:g} asked for", *notes)
-
-    def at_rest(self, now: Evaluation, why: str, *notes: str) -> Status:
-        why = f"Converged at step {self.evaluations}: {why}."
-        return Status("converged", sentence(why, *notes, *self._notes(now)))
+    def converged(self, now: Evaluation, gain: float, *notes: str, how: str = "") -> Status:
+        """`gain`, the share of the loss that is left to gain, is no more than was asked for."""
+        status = Status(Reason.CONVERGED, gain=max(0.0, float(gain)), how=how)
+        return status.noted(*notes, self._notes(now))
 
     def out_of_steps(self, now: Evaluation, left: str = "") -> Status:
-        """`left` is what there is still to do, as it follows "Stopped after … steps"."""
-        left = left or f", before the loss had settled to within {self.tol:g} of itself"
-        why = f"Stopped after max_iter = {self.max_iter} steps{left}."
-        return Status("max_iter", sentence(why, *self._notes(now)))
+        """`left` is what there is still to do."""
+        left = left or f"before the loss was known to be within {percent(self.tol)} of its least"
+        why = f"Stopped after max_iter={self.max_iter} steps, {left}. Raise max_iter or tol."
+        return Status(Reason.MAX_ITER, why).noted(self._notes(now))
 
     def stalled(self, now: Evaluation, why: str) -> Status:
         """No step makes the loss fall, or no smaller error of p can be had."""
         why = f"Stalled at step {self.evaluations}: {why}."
-        return Status("stalled", sentence(why, *self._notes(now)))
+        return Status(Reason.STALLED, why).noted(self._notes(now))

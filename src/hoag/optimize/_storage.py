@@ -15,6 +15,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 from hashlib import blake2b
 from math import isfinite
 from typing import Any, NamedTuple
@@ -63,6 +64,8 @@ class _Packer:
         kind = type(value)
         if kind in (type(None), bool, int, str):
             return value
+        if issubclass(kind, StrEnum):
+            return value.value
         if kind is float:
             return value if isfinite(value) else {"float": repr(value)}
         if kind is list:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoag._core.result import Ask, Evaluation, Result, Status
+from hoag._core.result import Ask, Evaluation, Reason, Result, Status
+from hoag._core.words import percent
 from hoag._criteria.base import SETTLED
 from hoag.optimize._asks import Evaluate
 
@@ -48,9 +49,9 @@ class Verification:
         own = run.accuracy if chosen.lam.tobytes() in run.verified else 0.0
         first = known = self.verified(chosen)
         if not np.isfinite(known.value):
-            reason = "not_finite" if status.converged else status.reason
-            why = f"{status} Its loss, computed again, is {known.value}."
-            return self.unverified(Status(reason, why))
+            reason = Reason.NOT_FINITE if status.converged else status.reason
+            why = f"{status.ended} Its loss, computed again, is {known.value}."
+            return self.unverified(replace(status, reason=reason, why=why))
         for other in self._promising():
             share = own if run.criterion.traits.exact else run.accuracy
             lower = known.value - known.f_error - share * abs(known.value)
@@ -60,30 +61,26 @@ class Verification:
             known = min(rival, known, key=lambda found: found.highest)
         if status.converged:
             status = self._corrected(status, first, known)
-        known, left_out = self._certified(known)
-        if left_out:
-            status = replace(status, sentence=f"{status} {left_out}")
-        return self._made(known, status)
+        return self._made(self._certified(known), status)
 
     def _corrected(self, status: Status, first: Evaluation, known: Evaluation) -> Status:
         """The status of a search that had converged, by what is verified."""
         accuracy = 2 * SETTLED * self.run.accuracy
         if known.highest < first.value - accuracy * abs(first.value):
-            where = np.array2string(known.lam, precision=4, threshold=6)
-            less = (first.value - known.value) / (abs(first.value) or 1.0)
-            status = Status(
-                "left_behind",
-                f"{status} But the loss was lower at lam = {where}, by {less:.1e} of itself, which "
-                "is returned. f has other minima or a flat region here; a search that starts there "
-                "may go on.",
+            less = percent((first.value - known.value) / (abs(first.value) or 1.0))
+            why = (
+                f"{status.ended} But the loss was lower by {less} at a value tried before, which "
+                "is returned: the loss has other minima, or is flat. Search again, in narrower "
+                "bounds about this value."
             )
+            status = replace(status, reason=Reason.LEFT_BEHIND, why=why)
         if status.converged and known.f_error > accuracy * abs(known.value):
-            why = "The loss is not known: a fit stopped short of its minimum at the λ returned."
+            why = "The loss is not known: a fit stopped short of its minimum at the value returned."
             if np.isfinite(known.f_error):
-                share = known.f_error / (abs(known.value) or 1.0)
-                why = f"Computed again, the loss is known only to {share:.1e} of itself."
-            told = f"Not converged. {why} {known.note}".rstrip()
-            status = Status("not_settled", f"{told} The search itself ended so: {status}")
+                share = percent(known.f_error / (abs(known.value) or 1.0))
+                why = f"Computed again, the loss is known only to ± {share}."
+            why = f"Not converged. {why} The search itself had ended: {status.ended}"
+            status = replace(status, reason=Reason.NOT_VERIFIED, why=why).noted(known.note)
         return status
 
     def _promising(self) -> list[Evaluation]:
@@ -109,28 +106,25 @@ class Verification:
         look = Evaluate(light.lam, Ask(run.accuracy * abs(light.value)))
         return run.record.evaluation("evaluate", lambda: run.computed(look), look.lam, look.ask)
 
-    def _certified(self, found: Evaluation) -> tuple[Evaluation, str]:
-        """With the error of p, as far as it is asked for; and what was left out, in a sentence."""
+    def _certified(self, found: Evaluation) -> Evaluation:
+        """With the error of p, as far as it is asked for, or costs little."""
         run = self.run
         if run.certificate == "none" or not np.all(np.isfinite(found.grad)):
-            return found, ""
+            return found
         bound = run.certificate == "bound"
         if not np.isnan(found.error) and not bound:
-            return found, ""
+            return found
         if run.certificate == "auto":
             last, total = run.trace[-1].evaluation.cost, run.cost
             late = run.seconds >= run.record.budget
             # Exact solves leave the factor of the λ that was just verified.
             expensive = last.passes + last.grams > SHARE * (total.passes + total.grams)
             if late or (expensive and not run.criterion.traits.exact):
-                return found, (
-                    "The error of its gradient was not measured, which would take more than a "
-                    'fifth of the run: certificate="estimate" does it.'
-                )
+                return found
         known = run.record.evaluation("certify", lambda: run.criterion.certify(found, bound))
         return replace(
             known, value=found.value, g=found.g, f_error=found.f_error, x=found.x, warm=found.warm
-        ), ""
+        )
 
     # ---- without verification
 
@@ -143,7 +137,13 @@ class Verification:
         return replace(best, evaluation=replace(best.evaluation, x=x), cost=best.cost + cost)
 
     def _made(self, found: Evaluation, status: Status) -> Result:
-        return Result(found, status, tuple(self.run.trace), self.run.cost, self.run.seconds)
+        run = self.run
+        chosen = str(run.criterion.chosen or "")
+        return Result(
+            *(found, status, tuple(run.trace), run.cost, run.seconds),
+            searched=run.sides,
+            chosen=chosen,
+        )
 
 
 def overflow(ask: Ask, found: Evaluation) -> str:
