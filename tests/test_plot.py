@@ -25,8 +25,8 @@ from hoag.plot import (  # noqa: E402
     PenaltiesDisplay,
     StepsDisplay,
     TuningDisplay,
-    style,
 )
+from hoag.plot import _style as style  # noqa: E402
 
 CANCER = load_breast_cancer()
 X, Y = scale(CANCER.data), CANCER.target
@@ -89,9 +89,9 @@ def test_the_criterion_is_drawn_where_it_was_measured(logistic, path):
     (interval,) = (patch for patch in ax.patches if patch.get_label() == "within tol")
     ends = interval.get_path().transformed(interval.get_patch_transform()).vertices[:, 0]
     np.testing.assert_allclose([ends.min(), ends.max()], logistic.lam_interval_[0])
-    (above,) = ax.child_axes
-    assert above.get_xlabel() == "C"
-    for place, text in zip(above.get_xticks(), above.get_xticklabels()):
+    assert ax.get_xlabel() == "C (weak → strong penalty)"
+    assert len(ax.get_xticks()) > 1
+    for place, text in zip(ax.get_xticks(), ax.get_xticklabels()):
         assert float(text.get_text()) == pytest.approx(np.exp(-place))
 
 
@@ -103,7 +103,7 @@ def test_x_and_y_are_measured_with_their_weights():
     for lam, loss in lines(display.ax_)["measured"].get_xydata():
         at = model.criterion_at(lam, A, B, sample_weight=weights)
         assert loss == pytest.approx(at, rel=1e-6)
-    assert display.ax_.child_axes[0].get_xlabel() == "α"
+    assert display.ax_.get_xlabel() == "penalty α (weak → strong)"
 
 
 def test_the_rule_of_one_standard_error_is_marked_where_it_chose():
@@ -198,7 +198,8 @@ def test_two_have_contours_of_values_that_were_computed(kernel):
     u, v, values = display.surface
     assert values[2, 3] == pytest.approx(kernel.criterion_at((u[3], v[2]), A[::4], B[::4]))
     assert values.min() >= kernel.criterion_ * (1 - 1e-6)
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("log γ", "log α")
+    axes = display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    assert axes == ("γ (smooth → wiggly)", "penalty α (weak → strong)")
     plain = ContourDisplay.from_estimator(kernel)
     assert plain.surface is None
     assert f"{kernel.criterion_:.4g}" in {text.get_text() for text in plain.ax_.texts}
@@ -214,7 +215,7 @@ def test_a_look_at_nothing_solved_is_not_drawn(kernel):
     trace = (replace(first, evaluation=at_nothing), first, *others)
     model.result_ = replace(model.result_, trace=trace)
     ax = CostDisplay.from_estimator(model).ax_
-    assert len(lines(ax)["steps"].get_xdata()) == len(trace) - 1
+    assert [bar.get_width() > 0 for bar in ax.patches] == [True] * 3  # nothing is far above
     ax = StepsDisplay.from_estimator(model).ax_
     assert len(ax.lines[0].get_xdata()) == len(trace) - 1
 
@@ -239,7 +240,7 @@ def test_penalties_are_sorted_and_those_on_a_plateau_marked(each):
     found = marked(ax)
     np.testing.assert_array_equal(found["switched off"][:, 0], np.sort(each.lam_[off])[::-1])
     told = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert told == [f"switched off ({off.sum()})", f"free ({free.sum()})"]
+    assert told == ["within tol of the best", f"switched off ({off.sum()})", f"free ({free.sum()})"]
     image = PenaltiesDisplay.from_estimator(each, image_shape=(2, 5)).ax_
     np.testing.assert_array_equal(image.images[0].get_array(), each.lam_.reshape(2, 5))
     places = {(int(y), int(x)) for x, y in marked(image)["switched off"]}
@@ -276,17 +277,40 @@ def test_a_penalty_for_each_coefficient_is_a_map_of_features_and_classes():
     assert names == [str(j) for j in np.argsort(-classes.lam_, kind="stable")]
 
 
-def test_costs_are_those_of_the_steps_and_of_the_last_fit(logistic):
-    ax = CostDisplay.from_estimator(logistic).ax_
-    costs = [step.cost.passes + step.cost.grams for step in logistic.result_.trace]
-    np.testing.assert_array_equal(lines(ax)["steps"].get_xdata(), costs)
-    fit, total = logistic.refit_cost_, logistic.result_.cost
-    assert 0 < fit.passes + fit.grams < total.passes + total.grams
-    assert lines(ax)["the last fit alone"].get_xdata()[0] == fit.passes + fit.grams
-    assert lines(ax)["all, with the last fit"].get_xdata()[0] == total.passes + total.grams
-    assert ax.get_yticklabels()[0].get_text() == "0"
+def test_costs_are_in_fits_of_one_model(logistic, each):
+    ax, fit = CostDisplay.from_estimator(each).ax_, work(each.refit_cost_)
+    steps = each.result_.trace
+    best = min(step.evaluation.highest for step in steps)
+    above = [step for step in steps if step.evaluation.value > best]
+    found = lines(ax)
+    np.testing.assert_allclose(
+        found["steps"].get_xdata(), [work(step.cost) / fit for step in above]
+    )
+    np.testing.assert_allclose(
+        found["steps"].get_ydata(), [100 * (s.evaluation.value / best - 1) for s in above], rtol=0.1
+    )
+    assert found["one fit"].get_xdata()[0] == 1
+    assert found["end, with the last fit"].get_xdata()[0] == work(each.result_.cost) / fit > 1
+    assert found["best"].get_ydata()[0] == ax.get_ylim()[0] > 0
+    assert ax.get_yscale() == "log"
+    ax, fit = CostDisplay.from_estimator(logistic).ax_, work(logistic.refit_cost_)
+    step, whole = work(logistic.result_.trace[-1].cost), work(logistic.result_.cost)
+    assert len(logistic.result_.trace) == 1  # as no step is above it, there are bars
+    assert [text.get_text() for text in ax.get_yticklabels()] == [
+        "one fit",
+        "until the best",
+        "all",
+    ]
+    found = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(found, [1, step / fit, whole / fit])
     model = RidgeCV(cv=3, refit=False).fit(A, B)
-    assert "the last fit alone" not in lines(CostDisplay.from_estimator(model).ax_)
+    ax = CostDisplay.from_estimator(model).ax_
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["until the best", "all"]
+    assert ax.get_xlabel() == "passes over the data"
+
+
+def work(cost):
+    return cost.passes + cost.grams
 
 
 def kinds(display):
@@ -303,7 +327,7 @@ def test_the_overview_has_three_pictures(logistic, path, each, kernel):
     assert kinds(TuningDisplay.from_estimator(logistic, path=path))[1] is CoefficientPathDisplay
     made = TuningDisplay.from_estimator(each, A, B, points=3)
     assert kinds(made) == [PenaltiesDisplay, CriterionDisplay, CostDisplay]
-    assert made.axes_[1].get_xlabel() == "all λ moved by"
+    assert made.axes_[1].get_xlabel() == "all penalties, times"
     made = TuningDisplay.from_estimator(kernel, A[::4], B[::4], points=3, grid=3)
     assert kinds(made) == [ContourDisplay, CriterionDisplay, CostDisplay]
     moved = lines(made.axes_[1])["measured"].get_xdata()

@@ -34,7 +34,7 @@ The terms of an additive model are a picture of their own, `model.plot_terms()`:
 >>> criterion = plot.CriterionDisplay.from_estimator(model, path=path)
 >>> criterion.figure_.savefig("criterion.svg")  # doctest: +SKIP
 >>> plot.CoefficientPathDisplay.from_estimator(model, X, path=path).ax_.get_xlabel()
-'λ = log α'
+'penalty α (weak → strong)'
 """
 
 from hoag.plot._below import BelowDisplay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,14 +10,38 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag.plot import _style as style
+from hoag.plot._display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-class ContourDisplay:
+class ContourDisplay(Display):
     """The way down, on contours of f where f is known on a grid.
 
     Without a grid there is the way alone, with the loss at its points in colours: between them
     nothing is known.
 
+    Parameters
+    ----------
+    result : hoag.Result
+        Of two hyperparameters.
+    names : list of str or None, default=None
+        The hyperparameters' names; by default those that the result has.
+    surface : tuple of arrays (x, y, values) or None, default=None
+        f on a grid, values[i, j] at (x[j], y[i]); the dots say where.
+    loss : str, default="loss"
+        What the loss is called.
+    sign : float or None, default=None
+        Axes are written as exp(sign·λ): 1 for α, −1 for C. As λ itself where it is None.
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure, after `plot`
+    ax_ : matplotlib.axes.Axes, after `plot`
+
+    Examples
+    --------
     >>> from hoag import KernelRidgeCV
     >>> from hoag.plot import ContourDisplay
     >>> from sklearn.datasets import load_diabetes
@@ -25,22 +49,7 @@ class ContourDisplay:
     >>> model = KernelRidgeCV(cv=3).fit(X, y)
     >>> display = ContourDisplay.from_estimator(model)
     >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
-    ('log γ', 'log α')
-
-    Parameters
-    ----------
-    result : hoag.Result
-        Of two hyperparameters.
-    names : list of str or None
-        The hyperparameters' names; by default those that the result has.
-    surface : tuple (x, y, values) or None
-        f on a grid, values[i, j] at (x[j], y[i]); the dots say where.
-    loss : str
-        What the loss is called.
-
-    Attributes
-    ----------
-    figure_, ax_ : after `plot`
+    ('γ (smooth → wiggly)', 'penalty α (weak → strong)')
     """
 
     def __init__(
@@ -49,7 +58,8 @@ class ContourDisplay:
         names: list[str] | None = None,
         *,
         surface: tuple[Array, Array, Array] | None = None,
-        loss: str = "held-out loss",
+        loss: str = "loss",
+        sign: float | None = None,
     ) -> None:
         size = result.evaluation.lam.size
         if size != 2:
@@ -57,7 +67,7 @@ class ContourDisplay:
                 f"Contours are of two hyperparameters, and there are {size}: use TuningDisplay."
             )
         self.result, self.names = result, names or style.moved_names(result)
-        self.surface, self.loss = surface, loss
+        self.surface, self.loss, self.sign = surface, loss, sign
 
     @classmethod
     def from_estimator(
@@ -66,50 +76,56 @@ class ContourDisplay:
         X: Any = None,
         y: Any = None,
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
         grid: int = 15,
         **params: Any,
     ) -> ContourDisplay:
         """Draw the way of a fitted estimator, with X and y on contours of f.
 
-        X, y     measure f at grid × grid places around the way
-        params   sample_weight and groups, as they were given to fit
+        Parameters
+        ----------
+        estimator : a fitted estimator of hoag
+        X, y : the data of `fit`, or None
+            Measure f at grid × grid places around the way.
+        ax : matplotlib.axes.Axes or None, default=None
+        grid : int, default=15
+        **params : sample_weight and groups, as they were given to `fit`
+
+        Returns
+        -------
+        display : ContourDisplay
         """
         estimator = style.checked(estimator)
-        display = cls(
-            estimator.result_, style.lam_names(estimator), loss=style.loss_name(estimator)
-        )
+        (word, sign), names = style.strength(estimator), style.lam_names(estimator)
+        if style.has_widths(estimator):
+            names = ["γ (smooth → wiggly)", word]
+        else:
+            names = [f"{word.replace(' (', f' of {style.short(name)} (')}" for name in names]
+        display = cls(estimator.result_, names, loss=style.loss_name(estimator), sign=sign)
         if X is not None:
             display.surface = surface(estimator, X, y, grid, params)
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> ContourDisplay:
-        self.ax_ = ax = style.axes(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Axes) -> None:
         steps = style.solved(self.result)
         lam = np.array([step.evaluation.lam for step in steps])
         if self.surface is None:
-            self._points(lam, np.array([step.evaluation.value for step in steps]))
+            self._points(ax, lam, np.array([step.evaluation.value for step in steps]))
+            for k, name in enumerate("xy"):  # not closer than anyone wants to know λ
+                low, high = np.min(lam[:, k]), np.max(lam[:, k])
+                room = max(0.15 * (high - low), 0.5 * (1.5 - (high - low)))
+                ax.set(**{f"{name}lim": (low - room, high + room)})
         else:
-            self._contours(lam, *self.surface)
-        ax.plot(
-            *self.result.evaluation.lam,
-            "*",
-            color=style.BEST,
-            ms=15,
-            mec=style.INK,
-            mew=0.8,
-            zorder=4,
-        )
-        style.numbers(ax.xaxis)
-        style.numbers(ax.yaxis)
-        ax.set(xlabel=self.names[0], ylabel=self.names[1])
-        return self
+            self._contours(ax, lam, *self.surface)
+        style.star(ax, *self.result.evaluation.lam, zorder=4)
+        style.logs(ax.xaxis, self.sign)
+        style.logs(ax.yaxis, self.sign)
+        ax.set_xlabel(style.folded(self.names[0], ax.xaxis))
+        ax.set_ylabel(style.folded(self.names[1], ax.yaxis))
 
-    def _contours(self, lam: Array, x: Array, y: Array, values: Array) -> None:
+    def _contours(self, ax: Axes, lam: Array, x: Array, y: Array, values: Array) -> None:
         from matplotlib.colors import LogNorm
 
-        ax = self.ax_
         known = np.ma.masked_invalid(values)
         least = min(float(known.min()), float(self.result.value))
         rise = 100 * (known / least - 1)
@@ -118,32 +134,26 @@ class ContourDisplay:
         rise = np.ma.maximum(rise, 0.5 * levels[0])  # the least has no logarithm
         picture = ax.contourf(x, y, rise, levels=levels, norm=LogNorm(levels[0], levels[-1]),
                               cmap="viridis_r", extend="min")  # fmt: skip
-        ax.plot(*(part.ravel() for part in np.meshgrid(x, y)), ".", color=style.INK, ms=1.2,
+        ax.plot(*(part.ravel() for part in np.meshgrid(x, y)), ".", color=style.DARK, ms=1.2,
                 alpha=0.5)  # fmt: skip
-        ax.plot(lam[:, 0], lam[:, 1], "-", color=style.INK, lw=2.6)
-        ax.plot(lam[:, 0], lam[:, 1], "o-", color="white", mec=style.INK, ms=4.5, lw=1.4)
-        self._bar(picture)
+        ax.plot(lam[:, 0], lam[:, 1], "-", color=style.DARK, lw=2.6)
+        ax.plot(lam[:, 0], lam[:, 1], "o-", color="white", mec=style.DARK, ms=4.5, lw=1.4)
+        made = style.bar(ax, picture, self._above())
+        made.set_ticks(levels[::2], labels=[f"{level:.2g}" for level in levels[::2]])
+        made.ax.minorticks_off()
 
-    def _points(self, lam: Array, loss: Array) -> None:
-        ax, rise = self.ax_, 100 * (loss / loss.min() - 1)
+    def _points(self, ax: Axes, lam: Array, loss: Array) -> None:
+        rise = 100 * (loss / loss.min() - 1)
         ax.plot(lam[:, 0], lam[:, 1], "-", color=style.SOFT, lw=1.2, zorder=1)
-        picture = ax.scatter(*lam.T, c=rise, cmap="viridis_r", edgecolors=style.INK, s=34,
-                             linewidths=0.6, zorder=2)  # fmt: skip
-        for step in {0, int(np.argmin(loss))}:
-            ax.annotate(f"{loss[step]:.4g}", lam[step], (8, 6), textcoords="offset points",
-                        fontsize="small")  # fmt: skip
-        ax.margins(0.15)
-        if np.any(rise > 0):
-            self._bar(picture)
+        picture = ax.scatter(lam[:, 0], lam[:, 1], c=rise, cmap="viridis_r", s=34,
+                             edgecolors=style.DARK, linewidths=0.6, zorder=2)  # fmt: skip
+        ax.annotate(f"{loss.min():.4g}", lam[np.argmin(loss)], (8, 6),
+                    textcoords="offset points", fontsize="small")  # fmt: skip
+        if np.any(rise > style.LITTLE):
+            style.bar(ax, picture, self._above())
 
-    def _bar(self, picture: Any) -> None:
-        bar = self.ax_.figure.colorbar(picture, ax=self.ax_)
-        if self.surface is not None:
-            bar.set_ticks(picture.levels[::2], labels=[f"{v:.2g}" for v in picture.levels[::2]])
-            bar.ax.minorticks_off()
-        else:
-            style.numbers(bar.ax.yaxis)
-        bar.set_label(f"{self.loss}, % above the least")
+    def _above(self) -> str:
+        return f"{self.loss}, %\N{NO-BREAK SPACE}above the best"
 
 
 def surface(

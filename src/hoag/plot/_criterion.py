@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,43 +11,49 @@ from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag.linear_model._path import Path
 from hoag.plot import _style as style
+from hoag.plot._display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # More folds than these, such as rows left out one by one, are in the standard error alone.
 FOLDS = 20
 
 
-class CriterionDisplay:
+class CriterionDisplay(Display):
     """f(λ) at the places of a path, straight lines between them, ± its standard error over folds.
 
     Also drawn are the folds' own losses, the minimum, the interval where f is within tol of it,
     and the strongest penalty within one standard error: the one that rule="1se" chose, or else the
-    strongest of the places measured. With several penalties all are moved together, and x is by
-    how much.
+    strongest of the places measured. With several penalties all are multiplied by the same.
 
+    Parameters
+    ----------
+    path : hoag.linear_model.Path
+    least, chosen : pair (x, f) or None, default=None
+        The minimum, and what another rule chose.
+    interval : pair of floats or None, default=None
+        Where f is within tol of its least.
+    name, loss : str, default="λ" and "loss"
+        What to write beside the axes.
+    sign : float or None, default=None
+        x is written as exp(sign·λ): 1 for α, −1 for C. As λ itself where it is None.
+
+    Attributes
+    ----------
+    figure_ : matplotlib.figure.Figure, after `plot`
+    ax_ : matplotlib.axes.Axes, after `plot`
+
+    Examples
+    --------
     >>> from hoag import RidgeCV
     >>> from hoag.plot import CriterionDisplay
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = RidgeCV(cv=5).fit(X, y)
     >>> display = CriterionDisplay.from_estimator(model, X, y)
-    >>> display.ax_.get_ylabel()
-    'held-out squared error'
-
-    Parameters
-    ----------
-    path : hoag.linear_model.Path
-    least, chosen : pairs (x, f) or None
-        The minimum, and what another rule chose.
-    interval : pair or None
-        Where f is within tol of its least.
-    name, loss : str
-        What to write beside the axes.
-    strength : pair (word, sign) or None
-        Of the second axis, word = exp(sign·λ).
-
-    Attributes
-    ----------
-    figure_, ax_ : after `plot`
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('penalty α (weak → strong)', 'cross-validated squared error')
     """
 
     def __init__(
@@ -56,13 +62,13 @@ class CriterionDisplay:
         *,
         least: tuple[float, float] | None = None,
         chosen: tuple[float, float] | None = None,
-        interval: Any = None,
+        interval: tuple[float, float] | Array | None = None,
         name: str = "λ",
-        loss: str = "held-out loss",
-        strength: tuple[str, float] | None = None,
+        loss: str = "loss",
+        sign: float | None = None,
     ) -> None:
         self.path, self.least, self.chosen, self.interval = path, least, chosen, interval
-        self.name, self.loss, self.strength = name, loss, strength
+        self.name, self.loss, self.sign = name, loss, sign
 
     @classmethod
     def from_estimator(
@@ -72,21 +78,35 @@ class CriterionDisplay:
         y: Any = None,
         *,
         path: Path | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         around: float = 4.0,
         points: int = 25,
         **params: Any,
     ) -> CriterionDisplay:
         """Draw f around the λ of a fitted estimator.
 
-        X, y            measure f, at so many `points`; without them, and without a `path` that was
-                        measured before, there are the steps of the search alone
-        params          sample_weight and groups, as they were given to fit
+        Parameters
+        ----------
+        estimator : a fitted estimator of hoag
+        X, y : the data of `fit`, or None
+            Measure f on them; without them, and without a path, the steps of the search are drawn.
+        path : hoag.linear_model.Path or None, default=None
+            What was measured before, by `estimator.path`.
+        ax : matplotlib.axes.Axes or None, default=None
+        around : float, default=4.0
+            How far to either side of λ.
+        points : int, default=25
+            Places where f is measured.
+        **params : sample_weight and groups, as they were given to `fit`
+
+        Returns
+        -------
+        display : CriterionDisplay
         """
         estimator = style.checked(estimator)
         if path is None and X is not None:
             path = estimator.path(X, y, around=around, points=points, **params)
-        moved = moving(estimator)
+        moved, name, sign = moving(estimator)
         if path is None and moved is None:
             raise InvalidInput(
                 f"{estimator.lam_.size} hyperparameters are moved together, and the search did "
@@ -100,21 +120,18 @@ class CriterionDisplay:
         shift = float(np.max(estimator.lam_min_ - estimator.lam_))
         least, here = origin + shift, (float(origin), float(result.value))
         ruled = shift != 0.0
-        named = style.lam_names(estimator)
         display = cls(
             path,
             least=(float(least), float(best.value)) if ruled else here,
             chosen=here if ruled else None,
             interval=None if moved is None else estimator.lam_interval_[moved],
-            name="all λ moved by" if moved is None else named[moved],
+            name=name,
             loss=style.loss_name(estimator),
-            strength=None if moved is None else strength(estimator),
+            sign=sign,
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> CriterionDisplay:
-        self.ax_ = ax = style.axes(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Axes) -> None:
         path = self.path
         x, which = places(path)
         loss, error = path.loss[which], path.standard_error[which]
@@ -125,15 +142,8 @@ class CriterionDisplay:
         if self.interval is not None and np.all(np.isfinite(self.interval)):
             ax.axvspan(*self.interval, color=style.BEST, alpha=0.4, lw=0, label="within tol")
         for k, fold in enumerate(self._folds(which)):
-            ax.plot(
-                x,
-                a * (fold - b),
-                "-",
-                color=style.SOFT,
-                lw=0.6,
-                zorder=1,
-                label="" if k else "folds",
-            )
+            ax.plot(x, a * (fold - b), "-", color=style.SOFT, lw=0.6, zorder=1,
+                    label="" if k else "folds")  # fmt: skip
         if np.all(np.isfinite(error)):
             ax.fill_between(x, a * (loss - b - error), a * (loss - b + error), color=style.PATH,
                             alpha=0.2, lw=0, label="± standard error")  # fmt: skip
@@ -144,11 +154,8 @@ class CriterionDisplay:
         ax.set_xlabel(self.name)
         if path.folds is not None or x.size > 2:
             ax.set_xlim(x[0], x[-1])
-        style.numbers(ax.xaxis)
-        if self.strength is not None:
-            style.strengths(ax, *self.strength)
+        style.logs(ax.xaxis, self.sign)
         style.legend(ax, columns=3)
-        return self
 
     def _folds(self, which: Any) -> Array:
         """A row a fold; none where there are too many to tell apart."""
@@ -174,7 +181,7 @@ class CriterionDisplay:
         ax, least = self.ax_, self.least or (float(x[at]), float(loss[at]))
         limit = least[1] + error[at]
         if np.isfinite(limit):
-            ax.axhline(a * (limit - b), color=style.INK, lw=0.7, ls=(0, (4, 3)), zorder=1)
+            ax.axhline(a * (limit - b), color=style.ink(), lw=0.7, ls=(0, (4, 3)), zorder=1)
         one = self.chosen
         if one is None and np.isfinite(limit):
             last = int(np.flatnonzero(loss <= max(limit, loss[at]))[-1])
@@ -182,18 +189,17 @@ class CriterionDisplay:
                 one = (float(x[last]), float(loss[last]))
         if one is not None:
             word = "1 SE, chosen" if self.chosen else "strongest in 1 SE"
-            ax.plot(one[0], a * (one[1] - b), "s", color=style.BEST, mec=style.INK, mew=0.7, ms=7,
+            ax.plot(one[0], a * (one[1] - b), "s", color=style.BEST, mec=style.ink(), mew=0.7, ms=7,
                     ls="none", label=word, zorder=4, clip_on=False)  # fmt: skip
         word = "minimum" if self.chosen or np.isfinite(limit) else "chosen"
-        ax.plot(least[0], a * (least[1] - b), "*", color=style.BEST, mec=style.INK, mew=0.7, ms=13,
-                ls="none", label=word, zorder=5, clip_on=False)  # fmt: skip
+        style.star(ax, least[0], a * (least[1] - b), label=word, zorder=5, clip_on=False)
 
 
-def moving(estimator: Any) -> int | None:
-    """Which hyperparameter a path moves, where it is one; all of a model's penalties are many."""
-    if estimator.lam_.size == 1:
-        return 0
-    return estimator.lam_.size - 1 if style.has_widths(estimator) else None
+def moving(estimator: Any) -> tuple[int | None, str, float]:
+    """Which hyperparameter a path moves, where it is one, and the name and sign of its axis."""
+    if estimator.lam_.size > 1 and not style.has_widths(estimator):
+        return None, "all penalties, times", 1.0
+    return estimator.lam_.size - 1, *style.strength(estimator)
 
 
 def places(path: Path) -> tuple[Array, Any]:
@@ -221,8 +227,3 @@ def of_steps(result: Result) -> Path:
         None,
         None,
     )
-
-
-def strength(estimator: Any) -> tuple[str, float]:
-    """scikit-learn's word for the penalty, and the sign of λ in it."""
-    return ("C", -1.0) if "C_" in estimator._named(estimator.lam_) else ("α", 1.0)

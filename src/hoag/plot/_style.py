@@ -1,12 +1,12 @@
 """What the pictures share: colours, axes, how numbers and names are written.
 
-Colours are of middle brightness, so that they read on white, on black and in grey; ink is black,
-which a page replaces by the colour of its text.
+Colours are of middle brightness, so that they read on white, on black and in grey; ink is the
+colour of text, which a page replaces by its own where it is black.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,14 @@ from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 
-INK, PATH, BEST, SOFT = "black", "#2277BB", "#D55E00", "#808080"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+    from hoag.linear_model._base import TunedEstimator
+
+PATH, BEST, SOFT = "#2277BB", "#D55E00", "#808080"
+DARK = "#111111"  # on colours that are light everywhere
 
 # Lines that have to be told apart, in grey too.
 LOOKS = (
@@ -33,17 +40,19 @@ LOSSES = {
     "squared_hinge": "squared hinge loss",
     "partial_likelihood": "deviance of the partial likelihood",
 }
+# The criteria that are no loss of held-out rows, by what cv is.
+ANALYTIC = {"gcv": "GCV", "aic": "AIC", "bic": "BIC", "cp": "Mallows' Cp", "reml": "REML"}
 
 SIZE = (5.2, 3.7)  # inches: a column of a page, and on a phone all of its width
 LONG = 22  # characters of a name
+LITTLE = 0.01  # per cent: steps whose losses differ by less are as good as one
 CLOSE = 1e-3  # values that differ by less of themselves are shown as differences
+WIDE = 30  # characters of a label in one line, about, for each 2.4 inches
 
 
-def axes(ax: Any, size: tuple[float, float] = SIZE) -> Any:
+def axes(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
     """The axes that were given, or those of a new figure."""
-    if ax is not None:
-        return ax
-    return pyplot().subplots(figsize=size, layout="constrained")[1]
+    return pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
 def pyplot() -> Any:
@@ -54,7 +63,18 @@ def pyplot() -> Any:
     return plt
 
 
-def checked(estimator: Any) -> Any:
+def ink() -> str:
+    """The colour of text: black, or what the style has in its place."""
+    from matplotlib import rcParams
+
+    return str(rcParams["text.color"])
+
+
+def looks(many: int) -> list[tuple[str, str]]:
+    return [LOOKS[k % len(LOOKS)] for k in range(many)]
+
+
+def checked(estimator: Any) -> TunedEstimator:
     """The estimator, which has to be fitted, and one of this library."""
     from hoag.linear_model._base import TunedEstimator
 
@@ -77,7 +97,7 @@ def rows(estimator: Any, kind: type, X: Any, y: Any) -> Any:
 
 
 def solved(result: Result) -> list[Step]:
-    """The steps whose f is known: a search may begin with a look where nothing is solved for."""
+    """The steps whose f is known: a search may begin with a scan where nothing is solved for."""
     steps = [step for step in result.trace if np.isfinite(step.evaluation.highest)]
     return steps or list(result.trace)
 
@@ -88,7 +108,11 @@ def judged_by(estimator: Any) -> str:
 
 
 def loss_name(estimator: Any) -> str:
-    return f"held-out {LOSSES.get(judged_by(estimator), 'loss')}"
+    """What is minimised: a loss of held-out rows, or an analytic criterion."""
+    cv = estimator.get_params(deep=False).get("cv")
+    if isinstance(cv, str) and cv in ANALYTIC:
+        return ANALYTIC[cv]
+    return f"cross-validated {LOSSES.get(judged_by(estimator), 'loss')}"
 
 
 def feature_names(estimator: Any) -> list[str]:
@@ -98,12 +122,19 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(name) for name in given]
 
 
+def strength(estimator: Any) -> tuple[str, float]:
+    """The name and the sign of the axis of λ: scikit-learn's word for exp(sign·λ)."""
+    if "C_" in estimator._named(estimator.lam_):
+        return "C (weak → strong penalty)", -1.0
+    return "penalty α (weak → strong)", 1.0
+
+
 def lam_names(estimator: Any) -> list[str]:
-    """What to write beside each λ: what it is where there is one, else whose it is."""
+    """Whose each λ is, as short as in a list."""
     names = [str(name) for name in estimator._lam_names()]
     if has_widths(estimator):
-        return [*(name.replace("width", "log γ") for name in names[:-1]), "log α"]
-    return names if len(names) > 1 else ["λ = log α"]
+        return [*(name.replace("width", "γ") for name in names[:-1]), "α"]
+    return names
 
 
 def has_widths(estimator: Any) -> bool:
@@ -128,70 +159,115 @@ def number(value: float, position: Any = None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def numbers(axis: Any) -> None:
-    """Round numbers on an axis, as many as there is room for, each written as it is."""
+def room(axis: Any) -> int:
+    """How many ticks an axis has room for."""
+    box, across = axis.axes.get_window_extent(), axis.axis_name == "x"
+    inches = (box.width if across else box.height) / axis.axes.figure.dpi
+    return int(np.clip(72 * inches / (55 if across else 32), 2, 6))
+
+
+def numbers(*axes: Axis) -> None:
+    """Round numbers on each axis, as many as there is room for, each written as it is."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    box = axis.axes.get_window_extent()
-    across = axis.axis_name == "x"
-    points = 72 * (box.width / 55 if across else box.height / 32) / axis.axes.figure.dpi
-    axis.set_major_locator(MaxNLocator(int(np.clip(points, 2, 6)), steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(number))
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(room(axis), steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(number))
 
 
-def powers(axis: Any) -> None:
-    """Places on a logarithmic axis: powers of ten, with 2 and 5 times these, or round numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    low, high = axis.get_view_interval()
-    decades = np.log10(high / low)
-    numbers(axis)
-    if decades > 0.8:
-        axis.set_major_locator(LogLocator(10, subs=(1.0,) if decades > 3 else (1.0, 2.0, 5.0)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(number))
+def powers(axis: Axis) -> None:
+    """Ticks of a logarithmic axis."""
+    low, high = np.log10(axis.get_view_interval())
+    ticks = decades(low, high, room(axis))
+    axis.set_ticks(ticks, [power(tick) for tick in ticks])
+    axis.set_ticks([], minor=True)
 
 
-def losses(ax: Any, name: str, least: float, most: float) -> tuple[float, float]:
+def logs(axis: Axis, sign: float | None) -> None:
+    """Ticks of an axis of λ, written as exp(sign·λ); as λ itself where sign is None."""
+    if sign is None:
+        numbers(axis)
+    else:
+        axis.set_ticks(*log_ticks(*axis.get_view_interval(), sign, room(axis)))
+
+
+def log_ticks(low: float, high: float, sign: float, most: int) -> tuple[Array, list[str]]:
+    """Places between two λ, and what exp(sign·λ) is there."""
+    low, high = sorted(sign * end / np.log(10) for end in (low, high))
+    ticks = decades(low, high, most)
+    return sign * np.log(ticks), [power(tick) for tick in ticks]
+
+
+def decades(low: float, high: float, most: int) -> Array:
+    """Round numbers from 10^low to 10^high: powers of ten, or 1, 2 and 5 times these, or others."""
+    from matplotlib.ticker import MaxNLocator
+
+    exponents = np.arange(np.ceil(low), np.floor(high) + 1)
+    if exponents.size > 2:
+        return np.asarray(10.0 ** exponents[exponents % np.ceil(exponents.size / most) == 0])
+    ends = 10.0**low, 10.0**high
+    fine = np.outer(10.0 ** np.arange(np.floor(low), high), [1, 2, 5]).ravel()
+    for ticks in (fine, MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(*ends)):
+        inside = ticks[(ticks >= ends[0] * (1 - 1e-9)) & (ticks <= ends[1] * (1 + 1e-9))]
+        if inside.size > 1:
+            break
+    return np.asarray(inside[:: -(-inside.size // most)])
+
+
+def power(value: float) -> str:
+    exponent = np.log10(value)
+    if abs(exponent) > 4.5 and np.isclose(exponent, np.round(exponent)):
+        return f"$10^{{{exponent:.0f}}}$"
+    return number(float(f"{value:.6g}"))
+
+
+def bar(ax: Axes, picture: Any, label: str = "", sign: float | None = None) -> Any:
+    """A bar of the picture's colours beside the axes; of λ, if there is a sign, as in `logs`."""
+    made = ax.figure.colorbar(picture, ax=ax)
+    if sign is None:
+        numbers(made.ax.yaxis)
+    else:
+        low, high = picture.get_clim()
+        places, words = log_ticks(low, high, sign, room(made.ax.yaxis))
+        made.set_ticks(places.tolist(), labels=words)
+    made.set_label(folded(label, ax.yaxis))
+    return made
+
+
+def folded(label: str, axis: Any) -> str:
+    """A label in as many lines as it takes to be no longer than its axis."""
+    import textwrap
+
+    box, across = axis.axes.get_window_extent(), axis.axis_name == "x"
+    inches = (box.width if across else box.height) / axis.axes.figure.dpi
+    return "\n".join(textwrap.wrap(label, max(14, int(WIDE * inches / 2.4))))
+
+
+def losses(ax: Axes, name: str, least: float, most: float) -> tuple[float, float]:
     """Write the loss on the y axis; (a, b) of what has to be drawn, a·(loss − b).
 
     Where all are within a thousandth they are drawn as what they are above the least, in parts
     of a million of it.
     """
     numbers(ax.yaxis)
-    if least > 0 and most - least < CLOSE * least:
+    if 0 < most - least < CLOSE * least:
         ax.set_ylabel(f"{name} above\n{least:.6g}, in millionths of it")
         return 1e6 / least, least
-    ax.set_ylabel(name)
+    ax.set_ylabel(folded(name, ax.yaxis))
     return 1.0, 0.0
 
 
-def whole(ax: Any) -> None:
-    """Steps along x."""
+def whole(ax: Axes, many: int) -> None:
+    """Steps along x, from 1 to so many."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_xlabel("step")
+    ax.set(xlabel="step", xlim=(1, many) if many > 1 else (0.5, 1.5))
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
 
 
-def strengths(ax: Any, word: str, sign: float) -> None:
-    """Over the axis of λ, that of word = exp(sign·λ), in powers of ten, or where λ has ticks."""
-    ends = ax.get_xlim()
-    low, high = (float(end) / np.log(10) for end in ends)
-    powers = np.arange(np.ceil(low), np.floor(high) + 1)
-    powers = powers[powers % max(1, round((high - low) / 5)) == 0]
-    places, words = powers * np.log(10), [_power(sign * power) for power in powers]
-    if powers.size < 2:
-        places = np.array([t for t in ax.get_xticks() if ends[0] <= t <= ends[1]])
-        words = [f"{np.exp(sign * place):.3g}" for place in places]
-    above = ax.secondary_xaxis("top")
-    above.set_xticks(places, words)
-    above.tick_params(length=3)
-    above.set_xlabel(word)
-
-
-def _power(exponent: float) -> str:
-    return f"{10.0**exponent:g}" if abs(exponent) <= 3 else f"$10^{{{exponent:.0f}}}$"
+def star(ax: Axes, x: float, y: float, **look: Any) -> None:
+    """The best of all."""
+    ax.plot(x, y, "*", color=BEST, mec=DARK, mew=0.7, ms=13, ls="none", **look)
 
 
 def legend(ax: Any, columns: int, below: float = 34.0) -> Any:
@@ -205,7 +281,7 @@ def legend(ax: Any, columns: int, below: float = 34.0) -> Any:
     )  # fmt: skip
 
 
-def beside(ax: Any, y: Array, names: list[str], colors: list[str], right: bool = False) -> None:
+def beside(ax: Axes, y: Array, names: list[str], colors: list[str], right: bool = False) -> None:
     """Names beside the axes, each at the height of its y or as near as there is room."""
     if not right:
         ax.yaxis.tick_right()

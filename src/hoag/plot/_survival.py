@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
 from hoag.plot import _style as style
+from hoag.plot._display import HeldOutDisplay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CORNERS = 400  # of a curve that are drawn
 GROUPS = ("low risk", "middle", "high risk")
 
 
-class SurvivalDisplay:
+class SurvivalDisplay(HeldOutDisplay):
     """Kaplan and Meier's curves of three groups, as many rows in each, by their predicted risk.
 
         S(t) = Π over event times τ ≤ t of (1 − dτ/nτ),   dτ events among nτ at risk
@@ -22,6 +26,23 @@ class SurvivalDisplay:
     Bands are one standard error (Greenwood's). The further the curves are apart, the more the risk
     tells.
 
+    Parameters
+    ----------
+    time : array (n,)
+    event : array of bool (n,)
+        False where a row was last seen at its time.
+    risk : array (n,)
+        Larger for earlier events.
+    weights : array (n,) or None, default=None
+
+    Attributes
+    ----------
+    curves_ : list of (times, survival, standard error), the lowest risk first, after `plot`
+    figure_ : matplotlib.figure.Figure, after `plot`
+    ax_ : matplotlib.axes.Axes, after `plot`
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag.plot import SurvivalDisplay
     >>> rng = np.random.default_rng(0)
@@ -31,47 +52,35 @@ class SurvivalDisplay:
     >>> low, middle, high = display.curves_
     >>> bool(np.interp(1.0, low[0], low[1]) > np.interp(1.0, high[0], high[1]))
     True
-
-    Parameters
-    ----------
-    time, event : arrays (n,); event is false where a row was last seen at its time
-    risk : array (n,), larger for earlier events
-    weights : array (n,) or None
-
-    Attributes
-    ----------
-    curves_ : list of (times, survival, standard error), the lowest risk first, after `plot`
-    figure_, ax_ : after `plot`
     """
 
     curves_: list[tuple[Array, Array, Array]]
 
-    def __init__(self, time: Array, event: Any, risk: Array, weights: Array | None = None) -> None:
+    def __init__(
+        self,
+        time: npt.ArrayLike,
+        event: npt.ArrayLike,
+        risk: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> None:
         self.time, self.event = np.asarray(time, dtype=float), np.asarray(event, dtype=bool)
         self.risk = np.asarray(risk)
         self.weights = np.ones(self.time.size) if weights is None else np.asarray(weights)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        ax: Any = None,
-    ) -> SurvivalDisplay:
-        """Draw how long rows last by the risk that a fitted CoxRegressionCV gives them."""
-        from hoag._glm.cox import records
+    def _kind(cls) -> type:
         from hoag.linear_model import CoxRegressionCV
 
-        risk = style.rows(estimator, CoxRegressionCV, X, y).predict(X)
-        known = records(y)
-        return cls(known["time"], known["event"], risk, sample_weight).plot(ax)
+        return CoxRegressionCV
 
-    def plot(self, ax: Any = None) -> SurvivalDisplay:
-        self.ax_ = ax = style.axes(ax)
-        self.figure_ = ax.figure
+    @classmethod
+    def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:
+        from hoag._glm.cox import records
+
+        known = records(y)
+        return cls(known["time"], known["event"], estimator.predict(X, **params), weights)
+
+    def _draw(self, ax: Axes) -> None:
         rank = np.argsort(np.argsort(self.risk, kind="stable"), kind="stable")
         third = 3 * rank // rank.size
         self.curves_ = []
@@ -87,10 +96,8 @@ class SurvivalDisplay:
                             color=color, alpha=0.18, lw=0)  # fmt: skip
         ax.set(xlabel="time", ylabel="share that outlasts it", ylim=(-0.02, 1.02))
         ax.set_xlim(left=0.0)
-        style.numbers(ax.xaxis)
-        style.numbers(ax.yaxis)
+        style.numbers(ax.xaxis, ax.yaxis)
         style.legend(ax, columns=1)
-        return self
 
 
 def _curve(time: Array, event: npt.NDArray[np.bool_], weights: Array) -> tuple[Array, Array, Array]:

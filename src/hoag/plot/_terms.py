@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -14,10 +14,18 @@ from hoag.gam._observed import Seen
 from hoag.plot import _style as style
 from hoag.plot._term_panels import Panel, panels
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
 WIDTH, HEIGHT = 2.7, 2.3  # inches of a panel
 ACROSS = 5  # panels in a row, at most
 NAMED = 14  # categories that are named, at most
 SOME = 12  # panels whose axes are named beside their titles, at most
+PALE = 1.3  # how much further the colours of surfaces go than is drawn: lines read on them
 ROWS = 2000  # whose residuals are drawn, at most
 
 
@@ -29,6 +37,26 @@ class TermsDisplay:
     Terms that are gone are named under the picture. The scale holds every curve where there are
     rows; between rows that are far apart it may leave the picture.
 
+    Parameters
+    ----------
+    panels : list of panels
+        What there is to draw of each term, as `of` makes them.
+    adds : str
+        What the terms are added to.
+    gone : list of str or None, default=None
+        Terms that are named only.
+    classes : list of str or None, default=None
+        Of the columns of the panels' values, where they are several.
+    share_y : bool, default=True
+        One scale for all panels, and one of colours for all surfaces.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib.axes.Axes, in the order of the panels, after `plot`
+    figure_ : matplotlib.figure.Figure, after `plot`
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import GAMRegressorCV
     >>> rng = np.random.default_rng(0)
@@ -37,26 +65,10 @@ class TermsDisplay:
     >>> display = GAMRegressorCV().fit(X, y).plot_terms()
     >>> [ax.get_title(loc="left") for ax in display.axes_][0]
     's(x0)'
-
-    Parameters
-    ----------
-    panels : list of hoag.plot._term_panels.Panel
-    adds : str
-        What the terms are added to.
-    gone : list of str
-        Terms that are named only.
-    classes : list of str
-        Of the columns of the panels' values, where they are several.
-    share_y : bool
-        One scale for all panels, and one of colours for all surfaces.
-
-    Attributes
-    ----------
-    figure_, axes_ : the figure, and its axes in order, after `plot`
     """
 
-    axes_: list[Any]
-    figure_: Any
+    axes_: list[Axes]
+    figure_: Figure
 
     def __init__(
         self,
@@ -75,37 +87,60 @@ class TermsDisplay:
         cls,
         estimator: Any,
         X: Any = None,
-        y: Any = None,
+        y: ArrayLike | None = None,
         *,
-        terms: Any = None,
-        interval: float | None = 0.95,
-        residuals: bool = False,
-        share_y: bool = True,
-        axes: Any = None,
-        **params: Any,
+        axes: Axes | Sequence[Axes] | None = None,
+        **options: Any,
     ) -> TermsDisplay:
-        """Draw the terms of a fitted GAMRegressorCV or GAMClassifierCV.
+        """Draw the terms of a fitted additive model.
 
-        The options are those of its plot_terms.
+        Parameters
+        ----------
+        estimator : a fitted GAMRegressorCV or GAMClassifierCV
+        X, y : rows to draw, by default some of those that were fitted; residuals need both
+        axes : matplotlib.axes.Axes, one or several, or None, default=None
+            As many as there are panels; by default those of a new figure.
+        **options : as in `of`
+
+        Returns
+        -------
+        display : TermsDisplay
         """
-        made = cls.of(estimator, X, y, terms=terms, interval=interval, residuals=residuals,
-                      share_y=share_y, **params)  # fmt: skip
-        return made.plot(axes)
+        return cls.of(estimator, X, y, **options).plot(axes)
 
     @classmethod
     def of(
         cls,
         estimator: Any,
         X: Any = None,
-        y: Any = None,
+        y: ArrayLike | None = None,
         *,
-        terms: Any = None,
+        terms: str | int | Sequence[str | int] | None = None,
         interval: float | None = 0.95,
         residuals: bool = False,
         share_y: bool = True,
         **params: Any,
     ) -> TermsDisplay:
-        """The same, before it is drawn."""
+        """The terms of a fitted additive model, before they are drawn.
+
+        Parameters
+        ----------
+        estimator : a fitted GAMRegressorCV or GAMClassifierCV
+        X, y : rows to draw, by default some of those that were fitted; residuals need both
+        terms : str, int, sequence of these or None, default=None
+            Which, by label or number; by default all but those that are gone.
+        interval : float or None, default=0.95
+            The probability of the bands, point by point; None for none.
+        residuals : bool, default=False
+            Also what is left of the rows' y, with the term added.
+        share_y : bool, default=True
+            One scale for all, so that sizes compare.
+        **params : offset or exposure of the rows, for residuals
+
+        Returns
+        -------
+        display : TermsDisplay
+        """
         model = _checked(estimator)
         if interval is not None and not 0 < interval < 1:
             raise InvalidInput(f"interval={interval!r}: give a probability, such as 0.95, or None.")
@@ -125,10 +160,24 @@ class TermsDisplay:
         classes = [str(one) for one in model.classes_] if model._outputs > 1 else None
         return cls(found, _adds(model), gone=gone, share_y=share_y, classes=classes)
 
-    def plot(self, axes: Any = None, figure: Any = None) -> TermsDisplay:
-        """On axes that are given, or in a figure, which gets the size it needs; or in a new one."""
+    def plot(
+        self, axes: Axes | Sequence[Axes] | None = None, figure: Figure | None = None
+    ) -> TermsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, one or several, or None, default=None
+            As many as there are panels.
+        figure : matplotlib.figure.Figure or None, default=None
+            One that gets the size it needs, in place of a new one.
+
+        Returns
+        -------
+        display : this object, with figure_ and axes_
+        """
         self.axes_ = self._axes(axes, figure)
-        self.figure_ = self.axes_[0].figure
+        self.figure_ = self.axes_[0].figure  # type: ignore[assignment]
         ends = self._ends()
         for ax, panel in zip(self.axes_, self.panels, strict=True):
             _frame(ax, panel, len(self.panels) <= SOME)
@@ -183,11 +232,13 @@ class TermsDisplay:
         what = "" if flat else " (colours and contours)"
         figure.supylabel(f"added to {self.adds}{what}", fontsize="small")
         if said := self._footnote(figure.get_figwidth()):
-            figure.supxlabel("\n".join(said), fontsize="small", x=0.01, ha="left")
+            figure.supxlabel("\n".join(said), fontsize="small", x=0.06, ha="left")
         if self.classes and flat:
             handles = [
                 self.axes_[0].plot([], [], color=color, ls=dash, label=style.short(name))[0]
-                for name, (color, dash) in zip(self.classes, _looks(len(self.classes)), strict=True)
+                for name, (color, dash) in zip(
+                    self.classes, style.looks(len(self.classes)), strict=True
+                )
             ]
             figure.legend(handles=handles, loc="outside upper center", frameon=False,
                           ncols=min(len(handles), 4), fontsize="small")  # fmt: skip
@@ -196,7 +247,7 @@ class TermsDisplay:
         """Lines that are so many inches wide, about."""
         if not self.gone:
             return []
-        return textwrap.wrap(f"Gone, and not drawn: {', '.join(self.gone)}.", int(15 * wide))
+        return textwrap.wrap(f"Gone, and not drawn: {', '.join(self.gone)}.", int(14.5 * wide - 6))
 
 
 def _checked(estimator: Any) -> Any:
@@ -279,19 +330,15 @@ def _frame(ax: Any, panel: Panel, named: bool) -> None:
         ax.set_ylabel(style.short(panel.columns[1], 24), fontsize="small", labelpad=2)
 
 
-def _looks(many: int) -> list[tuple[str, str]]:
-    return [style.LOOKS[k % len(style.LOOKS)] for k in range(many)]
-
-
 def _curve(ax: Any, panel: Panel) -> None:
     ax.axhline(0.0, color=style.SOFT, lw=0.6, zorder=0)
     if panel.low is not None and panel.high is not None:
         ax.fill_between(panel.x, panel.low[:, 0], panel.high[:, 0], color=style.PATH, alpha=0.22,
                         lw=0)  # fmt: skip
-    for own, (color, dash) in zip(panel.values.T, _looks(panel.values.shape[1]), strict=True):
+    for own, (color, dash) in zip(panel.values.T, style.looks(panel.values.shape[1]), strict=True):
         ax.plot(panel.x, own, color=color, ls=dash, lw=1.6)
     rug = panel.rug[0].astype(float)
-    ax.plot(rug, np.full(rug.size, 0.025), "|", color=style.INK, ms=5, mew=0.5,
+    ax.plot(rug, np.full(rug.size, 0.025), "|", color=style.ink(), ms=5, mew=0.5,
             alpha=float(np.clip(70 / max(rug.size, 1), 0.05, 0.4)), scaley=False,
             transform=ax.get_xaxis_transform())  # fmt: skip
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
@@ -305,7 +352,7 @@ def _levels(ax: Any, panel: Panel) -> None:
     at, many = np.arange(len(order)), values.shape[1]
     ax.axhline(0.0, color=style.SOFT, lw=0.6, zorder=0)
     few = len(order) <= NAMED
-    for k, (color, _) in enumerate(_looks(many)):
+    for k, (color, _) in enumerate(style.looks(many)):
         place = at + (0.0 if many == 1 else 0.5 * (k / (many - 1) - 0.5))
         error = None
         if panel.low is not None and panel.high is not None:
@@ -354,13 +401,14 @@ def _surface(ax: Any, panel: Panel, top: float) -> None:
     """Colours about 0, lines with their heights, and the rows."""
     known = np.ma.masked_invalid(panel.values)
     x, z = panel.x
-    ax.contourf(x, z, known, levels=np.linspace(-top, top, 25), cmap="RdBu_r", alpha=0.75)
+    filled = ax.contourf(x, z, known, levels=np.linspace(-top, top, 25), cmap="RdBu_r",
+                         vmin=-PALE * top, vmax=PALE * top)  # fmt: skip
+    style.bar(ax, filled).ax.tick_params(labelsize=8, length=3)
     if known.count() and float(np.ptp(known.compressed())) > 0:
-        lines = ax.contour(x, z, known, 6, colors=style.INK, linewidths=0.6,
+        lines = ax.contour(x, z, known, 6, colors=style.DARK, linewidths=0.6,
                            negative_linestyles="dashed")  # fmt: skip
         ax.clabel(lines, fontsize=7, fmt=style.number)
-    ax.plot(*(one.astype(float) for one in panel.rug), ".", color=style.INK, ms=1.5, alpha=0.3,
+    ax.plot(*(one.astype(float) for one in panel.rug), ".", color=style.DARK, ms=1.5, alpha=0.3,
             mew=0)  # fmt: skip
     ax.set(xlim=(x[0], x[-1]), ylim=(z[0], z[-1]))
-    style.numbers(ax.xaxis)
-    style.numbers(ax.yaxis)
+    style.numbers(ax.xaxis, ax.yaxis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from hoag.plot._criterion import CriterionDisplay
 from hoag.plot._penalties import PenaltiesDisplay
 from hoag.plot._steps import StepsDisplay
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from hoag.plot._display import Display
+
 
 class TuningDisplay:
     """How λ was found: what f is like, what λ does to the model, and what it cost.
@@ -24,6 +32,19 @@ class TuningDisplay:
     where the data are given, the coefficients over one penalty, or f where all are moved together;
     else the steps. Last the loss by cost. In a new figure the coefficients are under f.
 
+    Parameters
+    ----------
+    displays : sequence of Displays of this module, drawn
+        Three of them.
+
+    Attributes
+    ----------
+    displays_ : list of the Displays
+    axes_ : list of matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
     >>> from hoag import RidgeCV
     >>> from hoag.plot import TuningDisplay
     >>> from sklearn.datasets import load_diabetes
@@ -32,22 +53,15 @@ class TuningDisplay:
     >>> display = TuningDisplay.from_estimator(model, X, y)
     >>> [type(one).__name__ for one in display.displays_]
     ['CriterionDisplay', 'CoefficientPathDisplay', 'CostDisplay']
-
-    Parameters
-    ----------
-    displays : three Displays of this module, or more
-
-    Attributes
-    ----------
-    figure_, axes_ : the figure and its axes, after `plot`
-    displays_ : as given
     """
 
-    axes_: Any
-    figure_: Any
+    axes_: list[Axes]
+    figure_: Figure
 
-    def __init__(self, displays: list[Any]) -> None:
-        self.displays_ = displays
+    def __init__(self, displays: Sequence[Display]) -> None:
+        self.displays_ = list(displays)
+        self.axes_ = [display.ax_ for display in displays]
+        self.figure_ = displays[0].figure_
 
     @classmethod
     def from_estimator(
@@ -58,7 +72,7 @@ class TuningDisplay:
         *,
         path: Path | None = None,
         image_shape: tuple[int, int] | None = None,
-        axes: Any = None,
+        axes: Sequence[Axes] | None = None,
         grid: int = 15,
         around: float = 4.0,
         points: int = 25,
@@ -66,40 +80,50 @@ class TuningDisplay:
     ) -> TuningDisplay:
         """Draw the search of a fitted estimator of this library.
 
-        X, y            measure f on a path of `points` λ (hoag.linear_model.Path), and for two
-                        hyperparameters on a grid × grid
-        path            what was measured before, in place of X and y
-        image_shape     (height, width), when the features are the pixels of an image
-        axes            three matplotlib axes to draw on
-        params          sample_weight and groups, as they were given to fit
+        Parameters
+        ----------
+        estimator : a fitted estimator of hoag
+        X, y : the data of `fit`, or None
+            Measure f along a path, and for two hyperparameters on a grid × grid.
+        path : hoag.linear_model.Path or None, default=None
+            What was measured before, in place of X and y.
+        image_shape : tuple of int (height, width) or None, default=None
+            Where the features are the pixels of an image.
+        axes : three matplotlib.axes.Axes or None, default=None
+        grid : int, default=15
+        around : float, default=4.0
+            How far to either side of λ the path goes.
+        points : int, default=25
+            Places of the path.
+        **params : sample_weight and groups, as they were given to `fit`
+
+        Returns
+        -------
+        display : TuningDisplay
         """
         estimator = style.checked(estimator)
-        axes = _three(axes, estimator.lam_.size == 1)
+        first, second, last = _three(axes, estimator.lam_.size == 1)
         if path is None and X is not None:
             path = estimator.path(X, y, around=around, points=points, **params)
-        first, second, last = axes
-        shown: Any
+        shown: Display
         if image_shape is not None or estimator.lam_.size > 2:
             shown = PenaltiesDisplay.from_estimator(estimator, ax=first, image_shape=image_shape)
         elif estimator.lam_.size == 2:
             shown = ContourDisplay.from_estimator(estimator, X, y, ax=first, grid=grid, **params)
         else:
             shown = CriterionDisplay.from_estimator(estimator, path=path, ax=first)
-        displays = [shown]
+        under: Display
         if path is None:
-            displays.append(StepsDisplay.from_estimator(estimator, ax=second))
+            under = StepsDisplay.from_estimator(estimator, ax=second)
         elif estimator.lam_.size == 1:
             under = CoefficientPathDisplay.from_estimator(estimator, X, path=path, ax=second)
-            displays.append(under)
         else:
-            displays.append(CriterionDisplay.from_estimator(estimator, path=path, ax=second))
-        displays.append(CostDisplay.from_estimator(estimator, ax=last))
-        made = cls(displays)
-        made.axes_, made.figure_ = axes, axes[0].figure
-        return made
+            under = CriterionDisplay.from_estimator(estimator, path=path, ax=second)
+        return cls([shown, under, CostDisplay.from_estimator(estimator, ax=last)])
 
 
 def _three(axes: Any, stacked: bool) -> Any:
+    """The axes that were given, or new ones, the second under the first if they are stacked."""
     if axes is None:
         plt = style.pyplot()
         if stacked:
