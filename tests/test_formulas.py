@@ -22,7 +22,7 @@ def test_formulas_of_mgcv():
         linear("w"),
     ]
     (curve,) = from_formula("s(x, k=12)")[1]
-    assert curve.made("s(x)", [np.linspace(0, 1, 50)]).size == 12
+    assert curve.basis("s(x)", [np.linspace(0, 1, 50)]).size == 12
     assert from_formula("w", lambda name: False)[1] == [category("w")]
     more = from_formula('s(u, v, k=30) + factor(g) + s(h, bs="re") + s(x, k=-1)')[1]
     assert more == [tensor("u", "v", knots=3), category("g"), category("h"), smooth("x")]

@@ -7,7 +7,7 @@ from scipy import stats
 import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV, RidgeCV
 from hoag.gam import category, linear, smooth
-from hoag.gam._columns import Table
+from hoag.gam._columns import Frame
 
 pd = pytest.importorskip("pandas")
 
@@ -107,7 +107,7 @@ def test_without_penalties_it_is_ordinary_least_squares():
 
 def test_the_summary_prints_slopes_with_their_errors(subjects):
     text = str(GAMRegressorCV("reaction ~ days + who").fit(subjects).summary())
-    assert "coefficient  estimate  std. error" in text
+    assert "Parametric coefficients:\n           estimate  std. error" in text
     assert "\nintercept " in text
     assert text.count("\ndays ") == 2  # its slope, and its test among the terms
     # without a likelihood there are slopes, and no errors; of several classes neither
@@ -154,7 +154,7 @@ def test_counts_that_vary_too_much_are_told(claims):
     assert model.dispersion_ > 5
     assert model.scale_ == 1.0
     text = str(model.summary())
-    assert f"dispersion {model.dispersion_:.4g} (Pearson's; 1 is taken)" in text
+    assert f"scale 1 (Pearson's estimate {model.dispersion_:.4g})" in text
     assert "χ²" in text
 
 
@@ -171,12 +171,12 @@ def test_quasi_likelihood_has_the_dispersion_in_all_errors(claims, family):
     assert model.edf_[0] < 3
     # as Wald's of a plain fit, with the curve as it is: G = Σ μ aaᵀ
     made = model._additive
-    B = made.design(Table(claims, list(claims.columns))).toarray()
+    B = made.design(Frame(claims)).toarray()
     rows = [made.rows(part, B[:, part.columns]) for part in made.parts]
     A = np.column_stack([*rows, np.ones(len(mean))])
     H = (A.T * mean) @ A
     curve = made.parts[0]
-    for form, alpha in zip(curve.basis.forms, np.exp(model.lam_), strict=True):
+    for form, alpha in zip(curve.basis.penalties, np.exp(model.lam_), strict=True):
         H[curve.columns, curve.columns] += len(mean) * alpha * form.S
     own = made.means[curve.columns]
     H[curve.columns, curve.columns] += 1e3 * len(mean) * np.outer(own, own)  # its mean is 0
@@ -195,7 +195,7 @@ def test_the_dispersion_of_classes_is_about_one(classes):
     chance = model.predict_proba(X)
     seen = np.eye(classes)[y]
     squares = np.sum((seen - chance) ** 2 / chance)
-    left = 300 * (classes - 1) - model._posterior.degrees
+    left = 300 * (classes - 1) - model._posterior.total_edf
     assert model.dispersion_ == pytest.approx(squares / left, rel=1e-4)
     assert 0.7 < model.dispersion_ < 1.5
     assert model.scale_ == 1.0

@@ -189,9 +189,9 @@ def test_alpha_is_all_of_the_penalty_of_a_weakly_penalised_surface(cv):
     y = 100 * (np.sin(9 * a) * np.cos(7 * X[:, 1]) + a * X[:, 1]) + 0.1 * rng.normal(size=400)
     model = hoag.GAMRegressorCV([hoag.gam.tensor(0, 1)], cv=cv).fit(X, y)
     assert model.alpha_.min() < 2e-7
-    B = sparse.csr_array(model._additive.design(model._table(X, reset=False))).toarray()
+    B = sparse.csr_array(model._additive.design(model._frame(X, reset=False))).toarray()
     rows = [np.column_stack([np.ones(len(y)), B])]
-    for alpha, (_, S) in zip(model.alpha_, model._forms()[0], strict=True):
+    for alpha, (_, S, _) in zip(model.alpha_, model._parts[0].basis.penalties, strict=True):
         e, V = np.linalg.eigh(S)
         kept = e > 1e-12 * e[-1]
         rows.append(np.pad(np.sqrt(alpha * e[kept])[:, None] * V[:, kept].T, ((0, 0), (1, 0))))

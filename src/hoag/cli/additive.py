@@ -15,8 +15,8 @@ from scipy.special import expit, softmax
 
 from hoag._core.words import nearest
 from hoag.cli.columns import CATEGORY, FLAG
-from hoag.gam._bases import Basis, Levels, Line, Recipe, Spline, Surface, Times, _Last
-from hoag.gam._design import Additive, Part
+from hoag.gam._bases import Basis, Levels, Line, Recipe, Spline, Surface, Times
+from hoag.gam._design import Additive, FittedTerm
 from hoag.gam._terms import Column, Term, linear, smooth
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def written(tuned: Any) -> Notes:
         "parts": [
             {
                 "label": part.label,
-                "columns": [_name(tuned, column) for column in part.term.needs],
+                "columns": [_name(tuned, column) for column in part.reads],
                 "basis": _basis(part.basis),
             }
             for part in tuned._parts
@@ -175,31 +175,30 @@ def _basis(basis: Basis) -> Notes:
         level = None if basis.level is None else str(basis.level)
         means = None if basis.means is None else basis.means.tolist()
         return {"kind": "times", "basis": _basis(basis.basis), "level": level, "means": means}
-    if isinstance(basis, _Last):
-        return {"kind": "last", "basis": _basis(basis.basis)}
     raise ValueError(f"A term of kind {type(basis).__name__} cannot be written to a file.")
 
 
 def _read(label: str, notes: Notes) -> Basis:
     """The basis again; its penalties, which are for fitting, are any."""
-    kind = notes["kind"]
+    kind, none = notes["kind"], ()
     if kind == "spline":
-        recipe = Recipe(tuple(map(float, notes["knots"])), notes["degree"], 1, notes["cyclic"], "")
+        recipe = Recipe(tuple(map(float, notes["knots"])), notes["degree"], 1, notes["cyclic"])
         return Spline.of(label, np.asarray(notes["knots"]), recipe, False)
     if kind == "surface":
         sides = [_read(label, side) for side in notes["sides"]]
-        return Surface.of(label, sides, [], False)  # type: ignore[arg-type]
+        return Surface.of(label, sides, False)  # type: ignore[arg-type]
     if kind == "line":
-        return Line(label, 1, (), False, kind, 1, notes["mean"], notes["spread"])
+        mean, spread = notes["mean"], notes["spread"]
+        return Line(label=label, size=1, penalties=none, mean=mean, spread=spread)
     if kind == "levels":
         levels = np.array(notes["levels"])
-        return Levels(label, len(levels), (), True, kind, 1, levels)
-    inner = _read(label, notes["basis"])
-    if kind == "last":
-        return _Last(label, inner.size, (), True, inner.kind, inner.inputs, inner)
+        return Levels(label=label, size=len(levels), penalties=none, levels=levels)
+    if kind == "last":  # the levels of a curve by category, as files before 0.2 have them
+        return _read(label, notes["basis"])
+    inner, level = _read(label, notes["basis"]), notes["level"]
     means = None if notes["means"] is None else np.asarray(notes["means"])
-    shape = inner.size, (), True, inner.kind, inner.inputs + 1
-    return Times(label, *shape, inner, notes["level"], means)
+    return Times(label=label, size=inner.size, penalties=none, kind=inner.kind, basis=inner,
+                 level=level, means=means)  # fmt: skip
 
 
 class SavedAdditive:
@@ -210,9 +209,10 @@ class SavedAdditive:
         for one in notes["parts"]:
             basis = _read(one["label"], one["basis"])
             own = slice(first, first := first + basis.size)
-            parts.append(Part(smooth(one["columns"][0]), basis, own, slice(0, 0)))
+            reads = one["columns"] if one["basis"]["kind"] != "last" else one["columns"][-1:]
+            parts.append(FittedTerm(smooth(reads[0]), basis, tuple(reads), own, slice(0, 0)))
         self._additive = Additive(tuple(parts), np.asarray(notes["means"]))
-        self.columns = [list(one["columns"]) for one in notes["parts"]]
+        self.columns = [list(part.reads) for part in parts]
         self.labels = [str(one["label"]) for one in notes["parts"]]
         self._coef, self._intercept = np.asarray(notes["coef"]), np.asarray(notes["intercept"])
         self._link = notes["link"]

@@ -8,9 +8,11 @@ rows that were fitted, and the intercept has the rest. No column is dropped for 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from scipy import sparse
 from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._linalg.orthogonal import principal
 from hoag._linalg.symmetric import eigenvectors, rank
@@ -27,70 +29,76 @@ from hoag._linalg.symmetric import eigenvectors, rank
 Values = list[npt.NDArray[Any]]
 
 
-class Form(NamedTuple):
-    """Sⱼ of a basis, (size, size), what it penalises, in a word, and whether the rest is free."""
+class PenaltyMatrix(NamedTuple):
+    """Sⱼ of a basis, (size, size), what it penalises, and whether that is roughness.
+
+    The other matrices penalise what roughness leaves free, such as the straight part of a curve.
+    """
 
     name: str
     S: Array
-    bends: bool
+    roughness: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Basis:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Basis(ABC):
     """What bases have in common.
 
-    label    as a formula has it
-    size     columns of B
-    forms    its penalties
-    centred  whether the columns of B add up to a constant
-    kind     "curve", "surface", "line" or "levels": how it is drawn
-    inputs   how many columns of the data it is a function of
+    label      as a formula has it
+    size       columns of B
+    penalties  its penalty matrices
+    kind       "curve", "surface", "line" or "levels": how it is drawn
+    centred    whether the columns of B add up to a constant
     """
 
     label: str
     size: int
-    forms: tuple[Form, ...]
-    centred: bool
+    penalties: tuple[PenaltyMatrix, ...]
     kind: str
-    inputs: int
+    centred: bool = True
 
+    @abstractmethod
     def design(self, values: Values) -> Any:
         """B for some rows, CSR."""
-        raise NotImplementedError
 
-    def strange(self, values: Values) -> npt.NDArray[np.bool_]:
+    def unseen(self, values: Values) -> npt.NDArray[np.bool_]:
         """Which rows have a category that was not there in fit."""
         return np.zeros(len(values[0]), dtype=bool)
 
     @property
     def vanishes(self) -> bool:
         """Whether nothing is left where all its penalties are at infinity."""
-        if not self.forms:
+        if not self.penalties:
             return False
-        whole = np.sum([form.S / np.trace(form.S) for form in self.forms], axis=0)
-        return rank(whole, ROUNDING**0.5) >= self.size - int(self.centred)
+        return rank(_total(self.penalties), ROUNDING**0.5) >= self.size - int(self.centred)
 
     @property
     def names(self) -> list[str]:
         """What each λ is called."""
-        return [f"{self.label}{': ' if form.name else ''}{form.name}" for form in self.forms]
+        return [": ".join(filter(None, (self.label, one.name))) for one in self.penalties]
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What a curve is to be like; see hoag.gam.smooth."""
+class Recipe(NamedTuple):
+    """What a curve is to be like; see hoag.gam.smooth. Places of knots are a tuple."""
 
-    knots: Any
-    degree: int
-    order: int
-    cyclic: bool
-    spacing: str
+    knots: int | tuple[float, ...] | None
+    degree: int = 3
+    order: int = 2
+    cyclic: bool = False
+    spacing: str = "uniform"
+
+    @property
+    def size(self) -> int:
+        """How many coefficients it has at most; of fewer different values there are fewer."""
+        knots = len(self.knots) if isinstance(self.knots, tuple) else int(self.knots or 0)
+        return knots + (-1 if self.cyclic else self.degree - 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Spline(Basis):
     """f(x) = Σₖ βₖBₖ(x) on knots; straight on beyond the ends."""
 
+    kind: str = "curve"
     splines: SplineTransformer
     ends: tuple[float, float]
 
@@ -105,55 +113,55 @@ class Spline(Basis):
         ).fit(knots[:, None])
         size = int(splines.n_features_out_)
         if recipe.order >= size:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{label} has {size} coefficients, too few for differences of order "
-                f"{recipe.order}: raise knots."
-            )
+                f"{recipe.order}:",
+                parameter="knots", value=recipe.knots, hint="give more knots.", where=label,
+            )  # fmt: skip
         gaps = np.diff(knots)
         even = bool(np.allclose(gaps, gaps[0]))
         S = _differences(size, recipe) if even else _roughness(splines.bsplines_[0], recipe, size)
-        bends = Form("", S, True)
-        forms = (bends, *_rest(S, "straight part")) if vanish else (bends,)
-        ends = float(knots[0]), float(knots[-1])
-        return Spline(label, size, forms, True, "curve", 1, splines, ends)
+        roughness = (PenaltyMatrix("", S, True),)
+        return Spline(
+            label=label,
+            size=size,
+            penalties=(*roughness, *_null_space(roughness, "straight part", vanish)),
+            splines=splines,
+            ends=(float(knots[0]), float(knots[-1])),
+        )
 
     def design(self, values: Values) -> Any:
         x = numbers(values[0], self.label)
         return sparse.csr_matrix(self.splines.transform(x[:, None]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Surface(Basis):
     """f(x, z, …) = Σ βₖₗ… Bₖ(x)Bₗ(z)…"""
 
+    kind: str = "surface"
     sides: tuple[Spline, ...]
 
     @staticmethod
-    def of(label: str, sides: Sequence[Spline], values: Values, vanish: bool) -> Surface:
-        sizes = [side.size for side in sides]
-        forms, whole = [], np.zeros((int(np.prod(sizes)),) * 2)
+    def of(label: str, sides: Sequence[Spline], vanish: bool) -> Surface:
+        sizes, along = [side.size for side in sides], []
         for j, side in enumerate(sides):
-            each = [side.forms[0].S if j == k else np.eye(m) for k, m in enumerate(sizes)]
-            S = reduce(lambda one, other: np.asarray(np.kron(one, other)), each)
-            forms.append(Form(f"along {j + 1}", S, True))
-            whole += S / np.trace(S)
-        rest = _rest(whole, "flat part") if vanish else ()
-        return Surface(
-            *(label, len(whole), (*forms, *rest), True, "surface", len(sides), tuple(sides))
-        )
+            each = [side.penalties[0].S if j == k else np.eye(m) for k, m in enumerate(sizes)]
+            along.append(PenaltyMatrix(f"along {j + 1}", reduce(_kron, each), True))
+        penalties = (*along, *_null_space(along, "flat part", vanish))
+        return Surface(label=label, size=prod(sizes), penalties=penalties, sides=tuple(sides))
 
     def design(self, values: Values) -> Any:
-        product = None
-        for side, x in zip(self.sides, values, strict=True):
-            B = side.design([x])
-            product = B if product is None else _rows_crossed(product, B)
-        return product
+        each = (side.design([x]) for side, x in zip(self.sides, values, strict=True))
+        return reduce(_rows_crossed, each)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Line(Basis):
     """f(x) = β(x − mean)/spread."""
 
+    kind: str = "line"
+    centred: bool = False
     mean: float
     spread: float
 
@@ -161,118 +169,106 @@ class Line(Basis):
     def of(label: str, x: Array, vanish: bool) -> Line:
         mean, spread = float(x.mean()), float(x.std())
         if not spread > ROUNDING * abs(mean):
-            raise InvalidInput(f"The column of {label} is constant: leave it out.")
-        forms = (Form("", np.eye(1), False),) if vanish else ()
-        return Line(label, 1, forms, False, "line", 1, mean, spread)
+            raise bad_column(label, "is constant", "leave it out.")
+        S = (PenaltyMatrix("", np.eye(1), False),) if vanish else ()
+        return Line(label=label, size=1, penalties=S, mean=mean, spread=spread)
 
     def design(self, values: Values) -> Any:
         x = numbers(values[0], self.label)
         return sparse.csr_matrix(((x - self.mean) / self.spread)[:, None])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Levels(Basis):
     """f(x) = β_x; for a level that was not there the mean of all."""
 
+    kind: str = "levels"
     levels: npt.NDArray[Any]
 
     @staticmethod
     def of(label: str, x: npt.NDArray[Any]) -> Levels:
-        levels = known_levels(label, x)
-        L = len(levels)
-        forms = (Form("", np.eye(L) - 1.0 / L, False),)
-        return Levels(label, L, forms, True, "levels", 1, levels)
+        levels = np.unique(categories(x, label))
+        L, n = len(levels), len(x)
+        if n < 2 * L:
+            what = f"has {L} categories for {n} rows, whose effects cannot be told from noise"
+            raise bad_column(label, what, "leave it out, or join categories.")
+        if L < 2:
+            raise bad_column(label, "has one category only", "leave it out.")
+        S = PenaltyMatrix("", np.eye(L) - 1.0 / L, False)
+        return Levels(label=label, size=L, penalties=(S,), levels=levels)
 
-    def strange(self, values: Values) -> npt.NDArray[np.bool_]:
-        """Which rows have a level that was not there."""
-        return coded(values[-1], self.levels) < 0
+    def unseen(self, values: Values) -> npt.NDArray[np.bool_]:
+        return self._codes(values[0]) < 0
 
     def design(self, values: Values) -> Any:
-        codes = coded(values[0], self.levels)
-        known = np.flatnonzero(codes >= 0)
-        strange = np.flatnonzero(codes < 0)
-        L = len(self.levels)
-        rows = np.concatenate([known, np.repeat(strange, L)])
-        columns = np.concatenate([codes[known], np.tile(np.arange(L), strange.size)])
-        data = np.concatenate([np.ones(known.size), np.full(strange.size * L, 1.0 / L)])
+        codes, L = self._codes(values[0]), self.size
+        known, unseen = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        rows = np.concatenate([known, np.repeat(unseen, L)])
+        columns = np.concatenate([codes[known], np.tile(np.arange(L), unseen.size)])
+        data = np.concatenate([np.ones(known.size), np.full(unseen.size * L, 1.0 / L)])
         return sparse.csr_matrix((data, (rows, columns)), shape=(len(codes), L))
 
+    def _codes(self, x: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        """The number of each row's level, −1 where it is none of them."""
+        own = categories(np.asarray(x), self.label)
+        if set(self.levels) <= {"False", "True"}:  # as other tables write it
+            also = {"0": "False", "1": "True", "false": "False", "true": "True"}
+            own = np.array([also.get(word, word) for word in own])
+        codes = np.searchsorted(self.levels, own).clip(max=self.size - 1)
+        return np.where(self.levels[codes] == own, codes, -1)
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Times(Basis):
-    """f(x)·s, with s the column of `by`; or on the rows of one level, where f has mean 0 then.
+    """f(x)·u, with u the last column, that of `by`; or f(x) on the rows of one level of u.
 
-    The mean of a level is for the term of levels that stands beside it: `means` are those of B over
-    its rows.
+    Of a level f has mean 0 over its rows, where `means` are those of the columns of B: the mean of
+    y there is for the levels, a term of their own.
     """
 
     basis: Basis
-    level: Any = None
+    level: str | None = None
     means: Array | None = None
 
+    @staticmethod
+    def number(basis: Basis, by: npt.NDArray[Any], name: str) -> Times:
+        """A coefficient that varies: with `vanish` its mean can vanish, too."""
+        numbers(by, name)
+        roughness = [one for one in basis.penalties if one.roughness]
+        vanish = len(roughness) < len(basis.penalties)
+        rest = _null_space(roughness, "what is left", vanish, constants=True)
+        return Times(
+            label=f"{basis.label}·{name}",
+            size=basis.size,
+            penalties=(*roughness, *rest) if vanish else basis.penalties,
+            kind=basis.kind,
+            centred=False,
+            basis=basis,
+        )
+
+    @staticmethod
+    def category(basis: Basis, values: Values, name: str, level: str) -> Times:
+        """On the rows with this level, by which f is centred."""
+        inside = np.flatnonzero(categories(values[-1], name) == level)
+        means = np.asarray(basis.design([x[inside] for x in values[:-1]]).mean(axis=0)).ravel()
+        return Times(
+            label=f"{basis.label}[{name}={level}]",
+            size=basis.size,
+            penalties=basis.penalties,
+            kind=basis.kind,
+            basis=basis,
+            level=level,
+            means=means,
+        )
+
     def design(self, values: Values) -> Any:
-        B, own = self.basis.design(values[:-1]), values[-1]
+        B, by = self.basis.design(values[:-1]), values[-1]
         if self.level is None:
-            return sparse.csr_matrix(sparse.diags_array(own.astype(np.float64)) @ B)
-        inside = np.flatnonzero(words(own) == self.level)
+            return sparse.csr_matrix(sparse.diags_array(by.astype(np.float64)) @ B)
+        inside = np.flatnonzero(categories(by, self.label) == self.level)
         block = B[inside].toarray() - self.means
         places = np.repeat(inside, self.size), np.tile(np.arange(self.size), inside.size)
-        return sparse.csr_matrix((block.ravel(), places), shape=(len(own), self.size))
-
-    @property
-    def ends(self) -> Any:
-        return self.basis.ends  # type: ignore[attr-defined]
-
-
-def by_number(basis: Basis, by: npt.NDArray[Any], name: str) -> Times:
-    """A coefficient that varies: with `vanish` its mean can vanish, too."""
-    if not np.all(np.isfinite(by.astype(np.float64))):
-        raise InvalidInput(f"The column that {basis.label} is multiplied by has a NaN.")
-    forms = list(basis.forms)
-    if len(forms) > sum(form.bends for form in forms):
-        bends = [form for form in forms if form.bends]
-        whole = np.sum([form.S / np.trace(form.S) for form in bends], axis=0)
-        forms = [*bends, *_rest(whole, "what is left", constants=True)]
-    return Times(
-        *(f"{basis.label}·{name}", basis.size, tuple(forms), False, basis.kind, basis.inputs + 1),
-        basis,
-    )
-
-
-def by_levels(basis: Basis, values: Values, by: npt.NDArray[Any], name: str) -> list[Basis]:
-    """A curve for each category, and a level for each, which the curves do not have."""
-    found: list[Basis] = [Levels.of(name, by)]
-    found[0] = _last(found[0], basis.inputs)
-    for level in known_levels(name, by):
-        label = f"{basis.label}[{name}={level}]"
-        inside = np.flatnonzero(words(by) == level)
-        means = np.asarray(basis.design([x[inside] for x in values]).mean(axis=0)).ravel()
-        shape = basis.size, basis.forms, True, basis.kind, basis.inputs + 1
-        found.append(Times(label, *shape, basis, level, means))
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Last(Basis):
-    """A basis of the last of the columns that are handed to it."""
-
-    basis: Basis
-
-    def design(self, values: Values) -> Any:
-        return self.basis.design(values[-1:])
-
-    def strange(self, values: Values) -> npt.NDArray[np.bool_]:
-        return self.basis.strange(values[-1:])
-
-    @property
-    def levels(self) -> Any:
-        return self.basis.levels  # type: ignore[attr-defined]
-
-
-def _last(basis: Basis, inputs: int) -> _Last:
-    return _Last(
-        *(basis.label, basis.size, basis.forms, basis.centred, basis.kind, inputs + 1), basis
-    )
+        return sparse.csr_matrix((block.ravel(), places), shape=(len(by), self.size))
 
 
 def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
@@ -280,88 +276,57 @@ def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(
-            f"The column of {label} holds no numbers: use category(), or turn it into numbers."
-        ) from None
+        hint = "use category(), or turn it into numbers."
+        raise bad_column(label, "holds no numbers", hint) from None
     bad = np.flatnonzero(~np.isfinite(found))
     if bad.size:
-        raise InvalidInput(
-            f"The column of {label} has a NaN or an infinity in row {bad[0]}"
-            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
-            + ": drop or fill such rows first."
-        )
+        more = f" and {bad.size - 1} more" if bad.size > 1 else ""
+        what = f"has a NaN or an infinity in row {bad[0]}{more}"
+        raise bad_column(label, what, "drop such rows, or fill them in.")
     return found
 
 
-def known_levels(label: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The categories of a column, in order, as they read."""
-    levels = np.unique(words(x))
-    if 2 * len(levels) > len(x):
-        raise InvalidInput(
-            f"The column of {label} has {len(levels)} categories for {len(x)} rows: what they add "
-            "cannot be told from noise. Leave it out, or make fewer of them."
-        )
-    if len(levels) < 2:
-        raise InvalidInput(f"The column of {label} has one category only: leave it out.")
-    return levels
-
-
-def words(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def categories(x: npt.NDArray[Any], label: str) -> npt.NDArray[Any]:
     """Categories as they read; numbers that are whole without a point."""
-    if x.dtype.kind == "f" and not np.all(np.isfinite(x)):
-        raise InvalidInput("A column of categories has a NaN: give such rows a category.")
-    if x.dtype.kind == "f" and np.all(x == np.rint(x)):
-        x = x.astype(np.int64)
+    if x.dtype.kind == "f":
+        if not np.all(np.isfinite(x)):
+            raise bad_column(label, "of categories has a NaN", "give such rows a category.")
+        x = x.astype(np.int64) if np.all(x == np.rint(x)) else x
     return x.astype(str)
 
 
-def coded(x: npt.NDArray[Any], levels: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """The number of each category, −1 where it is none of them."""
-    own = words(np.asarray(x))
-    if set(levels) <= {"False", "True"}:  # as other tables write it
-        also = {"0": "False", "1": "True", "false": "False", "true": "True"}
-        own = np.array([also.get(word, word) for word in own])
-    codes = np.searchsorted(levels, own).clip(max=len(levels) - 1)
-    return np.where(levels[codes] == own, codes, -1)
-
-
-def renamed(basis: Basis, label: str) -> Basis:
-    return replace(basis, label=label)
+def bad_column(label: str, what: str, hint: str) -> InvalidDataError:
+    """The error for a column of the term with this label."""
+    where = f"the column of {label}"
+    return InvalidDataError(f"T{where[1:]} {what}:", hint=hint, where=where)
 
 
 def _knots(label: str, x: Array, recipe: Recipe) -> Array:
     """Where the pieces meet, both ends included."""
     if isinstance(recipe.knots, tuple):
-        knots = np.asarray(recipe.knots, dtype=np.float64)
-        if knots.size < 2 or np.any(np.diff(knots) <= 0):
-            raise InvalidInput(f"The knots of {label} must be two or more numbers that grow.")
-        return knots
+        return np.asarray(recipe.knots, dtype=np.float64)
     different = np.unique(x)
     if different.size < 3:
-        raise InvalidInput(
-            f"The column of {label} has {different.size} different value"
-            f"{'s' if different.size > 1 else ''}: no curve is seen in that; use linear() or "
-            "category()."
-        )
-    many = min(int(recipe.knots), different.size)
-    if recipe.spacing == "quantile":
-        knots = np.unique(np.quantile(x, np.linspace(0, 1, many)))
-    else:
-        knots = np.linspace(different[0], different[-1], many)
-        fullest = float(np.histogram(x, knots)[0].max()) / x.size
-        if many > 4 and fullest > 0.9:
-            warnings.warn(
-                f"{fullest:.0%} of the rows are between two of the {many} knots of {label}: no "
-                "curve is seen there. Use spacing='quantile', or transform the column.",
-                UserWarning,
-                stacklevel=2,
-            )
+        what = f"has {different.size} different value{'s' * (different.size > 1)}, too few to bend"
+        raise bad_column(label, what, "use linear() or category().")
+    many = min(int(recipe.knots or 0), different.size)
     if recipe.cyclic and many <= recipe.degree:
-        raise InvalidInput(
-            f"{label} is cyclic, with {many} knots: pieces of degree {recipe.degree} need "
-            f"{recipe.degree + 1} or more."
+        raise InvalidParameterError(
+            f"{label} is cyclic, with {many} knots:", parameter="knots", value=recipe.knots,
+            hint=f"degree={recipe.degree} needs {recipe.degree + 1} or more.", where=label,
+        )  # fmt: skip
+    if recipe.spacing == "quantile":
+        return np.unique(np.quantile(x, np.linspace(0, 1, many)))
+    knots = np.linspace(different[0], different[-1], many)
+    fullest = float(np.histogram(x, knots)[0].max()) / x.size
+    if many > 4 and fullest > 0.9:
+        warnings.warn(
+            f"{fullest:.0%} of the rows are between two of the {many} knots of {label}: no "
+            "curve is seen there. Use spacing='quantile', or transform the column.",
+            UserWarning,
+            stacklevel=2,
         )
-    return np.asarray(knots)
+    return knots
 
 
 def _differences(size: int, recipe: Recipe) -> Array:
@@ -389,15 +354,25 @@ def _roughness(spline: BSpline, recipe: Recipe, size: int) -> Array:
     return np.asarray(bent.T @ (w[:, None] * bent))
 
 
-def _rest(S: Array, name: str, constants: bool = False) -> tuple[Form, ...]:
-    """UUᵀ with U what S leaves free, but for constants; none where there is nothing."""
-    e, V = eigenvectors(S)
+def _total(penalties: Sequence[PenaltyMatrix]) -> Array:
+    """Their sum, each with a trace of 1."""
+    return np.asarray(sum(one.S / np.trace(one.S) for one in penalties))
+
+
+def _null_space(
+    penalties: Sequence[PenaltyMatrix], name: str, vanish: bool, constants: bool = False
+) -> tuple[PenaltyMatrix, ...]:
+    """UUᵀ with U what these leave free, but for constants; none where there is nothing."""
+    if not vanish:
+        return ()
+    e, V = eigenvectors(_total(penalties))
     U = V[:, e <= ROUNDING**0.5 * e[-1]]
-    if not constants:
-        one = np.ones(len(S)) / np.sqrt(len(S))
-        U = U - np.outer(one, one @ U)
-    U = principal(U, 0.5)
-    return (Form(name, U @ U.T, False),) if U.shape[1] else ()
+    U = principal(U if constants else U - U.mean(axis=0), 0.5)
+    return (PenaltyMatrix(name, U @ U.T, False),) if U.shape[1] else ()
+
+
+def _kron(A: Array, B: Array) -> Array:
+    return np.asarray(np.kron(A, B))
 
 
 def _rows_crossed(A: Any, B: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
+from hoag._core.words import listed
 from hoag.gam._terms import Column, Term, category, linear, numeric, smooth
 
 
@@ -16,67 +19,71 @@ def framed(X: Any) -> Any:
     return X.to_pandas() if {"column_names", "to_pandas"} <= {*dir(X)} else X
 
 
-class Table:
+def is_frame(X: Any) -> bool:
+    """Whether columns have names."""
+    return "columns" in dir(X) and not isinstance(X, np.ndarray)
+
+
+class Frame:
     """X, whose columns are asked for one by one; categories of a frame are words."""
 
-    def __init__(self, X: Any, names: list[str] | None) -> None:
-        self._X, self.names = X, names
-        self.shape: tuple[int, int] = X.shape
-
-    @property
-    def _frame(self) -> bool:
-        return self.names is not None and not isinstance(self._X, np.ndarray)
+    def __init__(self, X: Any) -> None:
+        self._X, self.rows = X, int(X.shape[0])
+        self.names = [str(name) for name in X.columns] if is_frame(X) else None
+        self._shown = self.names or [f"x{j}" for j in range(X.shape[1])]
 
     def place(self, column: Column) -> int:
         """The number of a column."""
+        many = len(self._shown)
         if self.names is not None and column in self.names:
             return self.names.index(str(column))
-        if isinstance(column, (int, np.integer)) and -self.shape[1] <= column < self.shape[1]:
-            return int(column) % self.shape[1]
-        known = self.names or [str(j) for j in range(self.shape[1])]
-        told = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-        raise InvalidInput(f"A term names {column!r}, which is no column of X: these are {told}.")
+        if isinstance(column, (int, np.integer)) and -many <= column < many:
+            return int(column) % many
+        raise InvalidParameterError(
+            f"The model names {column!r}, which is no column of X:",
+            parameter="terms",
+            value=column,
+            hint=f"these are {listed(self.names or range(many), '{}')}.",
+        )
 
     def name(self, column: Column) -> str:
-        place = self.place(column)
-        return self.names[place] if self.names is not None else f"x{place}"
+        return self._shown[self.place(column)]
+
+    def only(self, columns: Sequence[Column]) -> Any:
+        """A frame of these columns alone."""
+        return self._X[[self._X.columns[self.place(column)] for column in columns]]
 
     def column(self, column: Column) -> npt.NDArray[Any]:
         """Its values: numbers, days for dates, or words for what is neither."""
         place = self.place(column)
-        if not self._frame:
+        if self.names is None:
             return np.asarray(self._X[:, place])
         own = self._X[self._X.columns[place]]
-        values = np.asarray(own.to_numpy())
+        values, kind = np.asarray(own.to_numpy()), str(own.dtype).lower()
         if values.dtype.kind in "mM":
             since = values - np.datetime64(0, "D") if values.dtype.kind == "M" else values
             return np.where(np.isnat(values), np.nan, since / np.timedelta64(1, "D"))
-        words = "cat" in str(own.dtype).lower() or "enum" in str(own.dtype).lower()
-        if words or values.dtype == bool:
-            return self._without_gaps(values, column).astype(str)
-        if values.dtype == object and not any(isinstance(value, str) for value in values):
-            try:
-                return values.astype(np.float64)
+        are_categories = "cat" in kind or "enum" in kind or values.dtype == bool
+        if values.dtype == object and not are_categories:
+            try:  # numbers beside None, say
+                if not any(isinstance(value, str) for value in values):
+                    return values.astype(np.float64)
             except (TypeError, ValueError):
                 pass
-        if values.dtype == object:
-            return self._without_gaps(values, column).astype(str)
-        return values
+            are_categories = True
+        if not are_categories:
+            return values
+        for row, value in enumerate(values):
+            if value is None or value != value:
+                raise InvalidDataError(
+                    f"Column {self._shown[place]!r} has no category in row {row}:",
+                    hint="give such rows a category of their own, or drop them.",
+                    where=f"column {self._shown[place]!r}, row {row}",
+                )
+        return values.astype(str)
 
-    def _without_gaps(self, values: npt.NDArray[Any], column: Column) -> npt.NDArray[Any]:
-        gaps = [k for k, value in enumerate(values) if value is None or value != value]
-        if gaps:
-            raise InvalidInput(
-                f"Column {self.name(column)!r} has no category in row {gaps[0]}: give such rows a "
-                "category of their own, or drop them."
-            )
-        return values
-
-    def values(self, term: Term) -> list[npt.NDArray[Any]]:
-        return [self.column(column) for column in term.needs]
-
-    def named(self, term: Term) -> dict[Column, str]:
-        return {column: self.name(column) for column in term.needs}
+    def values(self, columns: Sequence[Column]) -> list[npt.NDArray[Any]]:
+        return [self.column(column) for column in columns]
 
     def numeric(self, column: Column) -> bool:
         return numeric(self.column(column))
@@ -89,17 +96,49 @@ class Table:
         many knots as there are rows for each of them, 20 at most; with fewer than 5 rows for each,
         all are lines.
         """
-        knots = min(self.shape[0] // max(self.shape[1], 1), 20)
-        found: list[Term] = []
-        constant: list[str] = []
-        for j in range(self.shape[1]):
+        knots = min(self.rows // max(len(self._shown), 1), 20)
+        terms: list[Term] = []
+        left_out: list[str] = []
+        for j, name in enumerate(self._shown):
             values = self.column(j)
             different = np.unique(values).size
-            if different < 2 or (not numeric(values) and 2 * different > len(values)):
-                constant.append(self.name(j))
+            if different < 2 or (not numeric(values) and 2 * different > self.rows):
+                left_out.append(name)
             elif not numeric(values):
-                found.append(category(j))
+                terms.append(category(j))
             else:
                 curved = different > 3 and knots >= 5
-                found.append(smooth(j, knots=knots) if curved else linear(j, vanish=True))
-        return found, constant
+                terms.append(smooth(j, knots=knots) if curved else linear(j, vanish=True))
+        return terms, left_out
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFrame:
+    """The columns that terms read: what they are called, and the same few rows of each.
+
+    names   of each column
+    values  of each column, (rows,); the rows with the least and the largest numbers are among them
+    rows    their numbers in the table
+    """
+
+    names: dict[Column, str]
+    values: dict[Column, npt.NDArray[Any]]
+    rows: npt.NDArray[np.intp]
+
+    @staticmethod
+    def of(frame: Frame, terms: Sequence[Term], most: int = 300) -> ModelFrame:
+        """So many rows at most, drawn evenly, the same ones each time, and each column's ends."""
+        needs = dict.fromkeys(column for term in terms for column in term.needs)
+        values = {column: frame.column(column) for column in needs}
+        rows = np.arange(frame.rows)
+        if frame.rows > most:
+            numbers = [own for own in values.values() if numeric(own)]
+            ends = [end for own in numbers for end in (np.argmin(own), np.argmax(own))]
+            drawn = np.random.default_rng(0).choice(frame.rows, most, replace=False)
+            rows = np.unique([*drawn, *ends]).astype(np.intp)
+        own = {column: one[rows] for column, one in values.items()}
+        return ModelFrame({column: frame.name(column) for column in needs}, own, rows)
+
+    def of_term(self, term: Term) -> list[npt.NDArray[Any]]:
+        """The values of all columns that it needs, that of `by` the last."""
+        return [self.values[column] for column in term.needs]

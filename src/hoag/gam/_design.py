@@ -9,21 +9,28 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag import penalties
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag.gam._bases import Basis, Line
-from hoag.gam._columns import Table
-from hoag.gam._terms import Term
+from hoag.gam._columns import Frame
+from hoag.gam._terms import Column, Term
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """A basis, the term it is of, and where its coefficients and its λ are."""
+class FittedTerm:
+    """A basis, the term it is of, and where its coefficients and its λ are.
+
+    reads    the columns of X that the basis is a function of
+    columns  its columns of the design matrix, and so its coefficients
+    lam      its λ, one for each penalty matrix
+    """
 
     term: Term
     basis: Basis
+    reads: tuple[Column, ...]
     columns: slice
-    penalties: slice
+    lam: slice
 
     @property
     def label(self) -> str:
@@ -45,35 +52,38 @@ class Additive:
         levels   rows B, with coefficients whose mean over the categories is 0
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[FittedTerm, ...]
     means: Array = field(default_factory=lambda: np.zeros(0))
 
     @staticmethod
-    def of(table: Table, terms: Sequence[Term]) -> Additive:
+    def of(frame: Frame, terms: Sequence[Term]) -> Additive:
         """The terms, as these columns show them."""
-        parts: list[Part] = []
-        seen: set[str] = set()
-        first = number = 0
+        parts: dict[str, FittedTerm] = {}
+        first = lam = 0
         for term in terms:
             if not isinstance(term, Term):
-                raise InvalidInput(
-                    f"{term!r} is no term: use smooth(), tensor(), linear() or category() of "
-                    "hoag.gam, or one formula for all."
+                hint = "use smooth(), tensor(), linear() or category() of hoag.gam, or one formula."
+                raise InvalidParameterError(
+                    f"{term!r} is no term:", parameter="terms", value=term, hint=hint
                 )
-            for basis in term.fitted(table.named(term), table.values(term)):
-                if basis.label in seen:
+            names = {column: frame.name(column) for column in term.needs}
+            for basis, reads in term.bases(names, frame.values(term.needs)):
+                if basis.label in parts:
                     if basis.kind == "levels":
                         continue  # those of a curve by category, which were asked for, too
-                    raise InvalidInput(f"The term {basis.label} is there twice: leave one out.")
-                seen.add(basis.label)
+                    raise InvalidParameterError(
+                        f"The term {basis.label} is there twice:", parameter="terms",
+                        value=basis.label, hint="leave one out.",
+                    )  # fmt: skip
                 columns = slice(first, first := first + basis.size)
-                own = slice(number, number := number + len(basis.forms))
-                parts.append(Part(term, basis, columns, own))
-        if not number:
-            raise InvalidInput(
-                "No term has a penalty, so there is nothing to tune: add a smooth() or category()."
-            )
-        return Additive(tuple(parts))
+                own = slice(lam, lam := lam + len(basis.penalties))
+                parts[basis.label] = FittedTerm(term, basis, reads, columns, own)
+        if not lam:
+            raise InvalidParameterError(
+                "No term has a penalty, so there is nothing to tune:", parameter="terms",
+                value=list(parts), hint="add a smooth() or category().",
+            )  # fmt: skip
+        return Additive(tuple(parts.values()))
 
     @property
     def labels(self) -> list[str]:
@@ -83,9 +93,18 @@ class Additive:
     def size(self) -> int:
         return int(self.parts[-1].columns.stop)
 
-    def design(self, table: Table) -> Any:
+    @property
+    def penalties(self) -> Any:
+        """Σⱼ exp(λⱼ) ½ βᵀSⱼβ, for the linear model of B."""
+        return penalties.quadratic(
+            [(part.columns, one.S) for part in self.parts for one in part.basis.penalties],
+            names=[name for part in self.parts for name in part.basis.names],
+            centred=[part.columns for part in self.parts if part.basis.centred],
+        )
+
+    def design(self, frame: Frame) -> Any:
         """B for some rows, CSR."""
-        made = [part.basis.design(table.values(part.term)) for part in self.parts]
+        made = [part.basis.design(frame.values(part.reads)) for part in self.parts]
         return sparse.csr_matrix(sparse.hstack(made, format="csr"))
 
     @property
@@ -106,10 +125,16 @@ class Additive:
                 found[part.columns] = 0.0
         return found
 
-    def rows(self, part: Part, B: Any) -> Array:
-        """Those of a part's columns as its coefficients are shown; dense."""
+    def rows(self, part: FittedTerm, B: Any) -> Array:
+        """Those of a term's columns as its coefficients are shown; dense."""
         own = B.toarray() if sparse.issparse(B) else np.asarray(B)
         return np.asarray((own - self.centres[part.columns]) * self.units[part.columns])
+
+    def gram(self, part: FittedTerm, B: Any, weights: Array) -> Array:
+        """Σᵢ sᵢ(bᵢ − m)(bᵢ − m)ᵀ for the columns of a term, in their units."""
+        own, m, unit = B[:, part.columns], self.means[part.columns], self.units[part.columns]
+        square = (own.T @ own.multiply(weights[:, None])).toarray()
+        return np.asarray((square - float(weights.sum()) * np.outer(m, m)) * np.outer(unit, unit))
 
     @property
     def shown(self) -> Array:
@@ -122,13 +147,13 @@ class Additive:
                 J[-1, part.columns] = 1.0 / part.basis.size
         return J
 
-    def covariance(self, raw: Array, spreads: Array, outputs: int) -> Array:
+    def covariance(self, raw: Array, variances: Array, outputs: int) -> Array:
         """Of (coef_, intercept_), for each output, from that of (β, b).
 
             J raw Jᵀ + Σ τ²/L eeᵀ,   e = 1 for the intercept, −1 for the L levels of a category
 
         Levels are drawn about a mean of their own, which L of them show to τ²/L only, τ² their
-        variance (`spreads`, for each penalty): the intercept is this mean, and what it is off by
+        variance (`variances`, for each penalty): the intercept is this mean, and what it is off by
         is in the levels, too, with the other sign, so that no fitted row is the less certain.
         """
         each = np.eye(outputs)
@@ -138,6 +163,6 @@ class Additive:
             if part.is_levels:
                 e = np.zeros(self.size + 1)
                 e[part.columns], e[-1] = -1.0, 1.0
-                share = spreads[part.penalties.start] / part.basis.size
+                share = variances[part.lam.start] / part.basis.size
                 found += share * np.kron(np.outer(e, e), each)
         return np.asarray(found)

@@ -1,155 +1,321 @@
 """y ~ s(age) + te(lat, lon) + site: terms in the manner of R's mgcv.
 
+    formula   [left ~] summand (+ summand)…       parentheses about summands change nothing
+    summand   name | number | name(entry, …)
+    entry     value | name = value
+    value     name | number | c(value, …)
+
     s(x, k=, bs=, by=, m=)   smooth(); bs="cc" and "cp" are cyclic, others are as they are here
     te(x, z, k=, bs=, by=)   tensor()
     x                        linear(), or category() where the column holds no numbers
 
-No code of a formula is run; hoag.gam._grammar reads it. A name that is none in R is quoted,
-s("body mass"), or in backticks. `k` is the number of coefficients, as in mgcv.
+A name is letters, digits, _ and ., as in R, or anything between quotes or backticks, as in
+s("body mass"). `k` is the number of coefficients, as in mgcv. Formulas are read from left to right
+without recursion, so that none is too long, and no code of theirs is run.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from hoag._core.errors import InvalidInput
-from hoag.gam._grammar import Summand, Value, parsed, shortened
+from hoag._core.errors import InvalidParameterError
 from hoag.gam._terms import Column, Term, category, linear, smooth, tensor
 
+Single = str | int | float
+Value = Single | tuple[Single, ...]
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<name>[^\W\d][\w.]*)
+           |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+           |(?P<quoted>"[^"]*"|'[^']*'|`[^`]*`)
+           |(?P<sign>\S))""",
+    re.VERBOSE,
+)
 _CYCLIC = ("cc", "cp")
-_KNOWN = ("ps", "cr", "bs", "tp", "ts", "cs", *_CYCLIC)
+_BASES = ("ps", "cr", "bs", "tp", "ts", "cs", *_CYCLIC)
+_OPTIONS = ("k", "bs", "by", "m")
 _NONE = ("None", "NA", "NULL")  # as mgcv's by=NA: there is none
 
 
 def from_formula(
     formula: str, numeric: Callable[[Column], bool] = lambda column: True
 ) -> tuple[str | None, list[Term]]:
-    """The name on the left, None where there is none, and the terms on the right.
+    """The terms of a formula in the manner of mgcv.
 
-    `numeric` says whether a column holds numbers: for columns that stand alone.
+    Parameters
+    ----------
+    formula : str
+        Such as ``"y ~ s(age, k=10) + te(lat, lon) + site"``, or its right side alone.
+    numeric : callable, default=always True
+        Whether a column holds numbers: one that stands alone is a line then, and else a level for
+        each category.
 
+    Returns
+    -------
+    left : str or None
+        The name on the left, None where there is none.
+    terms : list of Term
+        Those on the right.
+
+    Raises
+    ------
+    InvalidParameterError
+        What cannot be read, or is known to mgcv and not here, in a sentence.
+
+    See Also
+    --------
+    smooth, tensor, linear, category : the same terms in Python.
+
+    Examples
+    --------
     >>> from hoag.gam import from_formula
     >>> target, terms = from_formula("y ~ s(age, k=10) + te(lat, lon) + dose")
     >>> target, [term.columns for term in terms]
     ('y', [('age',), ('lat', 'lon'), ('dose',)])
     """
-    left, summands = parsed(formula)
-    terms = [_term(one, numeric, formula) for one in summands]
-    found = [term for term in terms if term is not None]
-    if not found:
-        raise InvalidInput(f"The formula {shortened(formula)} has no term.")
-    return left, found
+    reader = _Reader(formula)
+    left = reader.left()
+    terms = [term for one in reader.summands() if (term := one.term(numeric)) is not None]
+    if not terms:
+        raise reader.error("has no term", "write y ~ s(x) + te(u, v) + z.")
+    return left, terms
 
 
-def _term(one: Summand, numeric: Callable[[Column], bool], formula: str) -> Term | None:
-    if not one.call:
-        (name,) = one.entries
-        if isinstance(name, str):
-            return linear(name) if numeric(name) else category(name)
-        if name == 1:
-            return None  # the intercept, which is always there
-        raise InvalidInput(
-            f"{shortened(formula)}: there is always an intercept; leave {name!r} out."
-        )
-    columns = [_column(entry, one) for entry in one.entries]
-    if one.call in ("category", "factor", "linear") and len(columns) == 1 and not one.options:
-        return linear(columns[0]) if one.call == "linear" else category(columns[0])
-    if one.call == "s" and len(columns) == 1 and one.options.get("bs") == "re":
-        _check_names(one, ("bs", "k"))
-        return category(columns[0])
-    if one.call == "s" and len(columns) == 1:
-        return smooth(columns[0], **_arguments(one, 1))
-    if one.call in ("te", "s") and len(columns) > 1:
-        return tensor(*columns, **_arguments(one, len(columns)))
-    raise InvalidInput(
-        f"{shortened(one.text)} in {shortened(formula)}: known are s(x), te(u, v), factor(x) and "
-        "names of columns; what else is wanted is computed before."
-    )
+def _shortened(text: str) -> str:
+    """A formula in a sentence: quoted, and not all of a long one."""
+    return repr(text if len(text) <= 80 else f"{text[:60]} … {text[-15:]}")
 
 
-def _column(entry: Value, one: Summand) -> Column:
-    if isinstance(entry, (str, int)):
-        return entry
-    raise InvalidInput(
-        f"{_told(entry)} in {shortened(one.text)} is no column: compute it before, and name it."
-    )
+class _Token(NamedTuple):
+    """kind: "name" (quoted ones, too), "number", "sign", or "end"; and where it is."""
+
+    kind: str
+    text: str
+    start: int
 
 
-def _check_names(one: Summand, known: tuple[str, ...]) -> None:
-    for name in one.options:
-        if name not in known:
-            kind = f"{one.call}(bs='re')" if known == ("bs", "k") else f"{one.call}()"
-            raise InvalidInput(
-                f"{shortened(one.text)}: {kind} has no {name!r} here; known are {', '.join(known)}."
-            )
+class _Reader:
+    """A formula, token by token."""
 
+    def __init__(self, formula: str) -> None:
+        self.formula, self.place = formula, 0
+        self.tokens = list[_Token]()
+        for found in _TOKEN.finditer(formula):
+            kind = str(found.lastgroup)
+            quoted, text = kind == "quoted", found[kind]
+            token = ("name", text[1:-1]) if quoted else (kind, text)
+            self.tokens.append(_Token(*token, found.start(kind)))
+        self.tokens.append(_Token("end", "", len(formula)))
 
-def _arguments(one: Summand, columns: int) -> dict[str, Any]:
-    """mgcv's k, bs, by and m as ours."""
-    _check_names(one, ("k", "bs", "by", "m"))
-    bases = _each(one, "bs", columns, "ps")
-    for basis in bases:
-        if basis not in _KNOWN:
-            raise InvalidInput(
-                f"{shortened(one.text)}: bs={_told(basis)} is not known; {', '.join(_KNOWN)} are."
-            )
-    around = tuple(basis in _CYCLIC for basis in bases)
-    found: dict[str, Any] = {}
-    if any(around):
-        found["cyclic"] = around if columns > 1 else around[0]
-    counts = [_whole(one, "k", k, "of coefficients") for k in _each(one, "k", columns, -1)]
-    if any(k >= 0 for k in counts):  # below 0 is mgcv's word for its default
-        if columns > 1 and one.call == "s" and not isinstance(one.options["k"], tuple):
-            # of s(u, v) k is of all
-            counts = [k if k < 3 else max(round(k ** (1 / columns)), 3) for k in counts]
-        knots = tuple(_knots(one, k, c) for k, c in zip(counts, around, strict=True))
-        found["knots"] = knots if columns > 1 and len(set(knots)) > 1 else knots[0]
-    if "by" in one.options and one.options["by"] not in _NONE:
-        by = one.options["by"]
-        if not isinstance(by, (str, int)):
-            raise InvalidInput(f"{shortened(one.text)}: by={_told(by)} is no column: name one.")
-        found["by"] = by
-    if "m" in one.options:
-        order = _whole(one, "m", one.options["m"], "the order of the differences penalised")
-        if not 1 <= order <= 3:
-            raise InvalidInput(f"{shortened(one.text)}: m={order} should be 1, 2 or 3.")
-        found["order"] = order
-    return found
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.place]
 
+    def takes(self, *signs: str) -> bool:
+        """Whether the next token is one of these signs, after which the one that follows is."""
+        found = self.next.kind == "sign" and self.next.text in signs
+        self.place += found
+        return found
 
-def _each(one: Summand, name: str, columns: int, usual: Value) -> tuple[Any, ...]:
-    """An option for every column: one for all of them, or c(…) of as many."""
-    given = one.options.get(name, usual)
-    if not isinstance(given, tuple):
-        return (given,) * columns
-    if len(given) != columns:
-        raise InvalidInput(
-            f"{shortened(one.text)}: {name}={_told(given)} has {len(given)} entries for {columns} "
-            f"column{'s' if columns > 1 else ''}."
-        )
-    return given
+    def error(self, what: str, hint: str) -> InvalidParameterError:
+        return InvalidParameterError(
+            f"The formula {_shortened(self.formula)} {what}:",
+            parameter="terms", value=self.formula, hint=hint,
+        )  # fmt: skip
 
+    def unreadable(self) -> InvalidParameterError:
+        rest = self.formula[self.next.start :]
+        where = f"at {_shortened(rest)}" if rest else "for it ends too early"
+        hint = "write y ~ s(x) + te(u, v) + z, and names that are none in R in backticks."
+        return self.error(f"cannot be read, {where}", hint)
 
-def _whole(one: Summand, name: str, value: Any, what: str) -> int:
-    if isinstance(value, (int, float)) and value == int(value):
-        return int(value)
-    raise InvalidInput(
-        f"{shortened(one.text)}: {name}={_told(value)} should be a whole number, {what}."
-    )
-
-
-def _knots(one: Summand, k: int, cyclic: bool) -> int | None:
-    """So many knots as k coefficients have, of cubic pieces; around, one more than those."""
-    if k < 0:
+    def left(self) -> str | None:
+        """What is before ~: a name, or else its text."""
+        for k, one in enumerate(self.tokens):
+            if (one.kind, one.text) == ("sign", "~"):
+                self.place, name = k + 1, self.tokens[0]
+                alone = k == 1 and name.kind == "name"
+                return (name.text if alone else self.formula[: one.start].strip()) or None
         return None
-    if k < 3:
-        raise InvalidInput(f"{shortened(one.text)}: k={k} is too few for a curve: give 3 or more.")
-    return max(k + 1 if cyclic else k - 2, 2)
+
+    def summands(self) -> list[_Summand]:
+        found, depth = list[_Summand](), 0
+        while True:
+            while self.takes("("):
+                depth += 1
+            found.append(self.summand())
+            while depth and self.takes(")"):
+                depth -= 1
+            if self.next.kind == "end" and not depth:
+                return found
+            if self.takes("-"):
+                hint = "leave out what is not wanted; there is always an intercept."
+                raise self.error("takes something away", hint)
+            if self.takes("*", ":", "/", "^", "|", "%"):
+                hint = "write te(u, v) for a surface, s(x, by=u) for a coefficient that varies."
+                raise self.error("has another sign than + between terms", hint)
+            if not self.takes("+"):
+                raise self.unreadable()
+
+    def summand(self) -> _Summand:
+        start, name = self.next.start, self.single()
+        entries, options = list[Value](), dict[str, Value]()
+        called = isinstance(name, str) and self.takes("(")
+        while called and not self.takes(")"):
+            one = self.value()
+            if isinstance(one, str) and self.takes("="):
+                if one in options:
+                    raise self.error(f"has {one!r} given twice", "give it once.")
+                options[one] = self.value()
+            elif options:
+                raise self.unreadable()
+            else:
+                entries.append(one)
+            self.separate()
+        text = self.formula[start : self.next.start].strip()
+        if called:
+            return _Summand(self, str(name), entries, options, text)
+        return _Summand(self, "", [name], {}, text)
+
+    def value(self) -> Value:
+        """A name, a number, or c(…) of such."""
+        one = self.single()
+        if not (one == "c" and self.takes("(")):
+            return one
+        several = list[Single]()
+        while not self.takes(")"):
+            several.append(self.single())
+            self.separate()
+        return tuple(several)
+
+    def separate(self) -> None:
+        """A comma, but for before the end of what is in parentheses."""
+        if (self.next.kind, self.next.text) != ("sign", ")") and not self.takes(","):
+            raise self.unreadable()
+
+    def single(self) -> Single:
+        minus = self.takes("-")
+        signed = minus or self.takes("+")
+        kind, text, _ = self.next
+        if not text or kind not in (("number",) if signed else ("name", "number")):
+            raise self.unreadable()
+        self.place += 1
+        if kind == "name":
+            return text
+        if len(text) > 15 or not float(text) < 1e15:
+            raise self.error("has a number of more than 15 digits", "shorten it.")
+        number = int(text) if text.isdecimal() else float(text)
+        return -number if minus else number
+
+
+class _Summand(NamedTuple):
+    """s(x, k=5): what is called, "" for a name or number alone; with what; and how it reads."""
+
+    reader: _Reader
+    call: str
+    entries: list[Value]
+    options: dict[str, Value]
+    text: str
+
+    def term(self, numeric: Callable[[Column], bool]) -> Term | None:
+        """None for the intercept, which is always there."""
+        call, options = self.call, self.options
+        columns = [self.column(entry, "") for entry in self.entries]
+        if not call:
+            (one,) = columns
+            if isinstance(one, str):
+                return linear(one) if numeric(one) else category(one)
+            if one == 1:
+                return None
+            raise self.reader.error(f"has {one!r}, and always an intercept", "leave it out.")
+        if len(columns) == 1:
+            if call in ("category", "factor", "linear") and not options:
+                return linear(columns[0]) if call == "linear" else category(columns[0])
+            if call == "s" and options.get("bs") == "re":
+                self.check(("bs", "k"))
+                return category(columns[0])
+            if call == "s":
+                return smooth(columns[0], **self.arguments(1))
+        elif columns and call in ("te", "s"):
+            return tensor(*columns, **self.arguments(len(columns)))
+        what = f"has {_shortened(self.text)}, which is not known"
+        hint = "use s(x), te(u, v), factor(x) or a column; compute anything else before."
+        raise self.reader.error(what, hint)
+
+    def error(self, what: str, hint: str) -> InvalidParameterError:
+        message = f"{_shortened(self.text)}: {what}:"
+        parameters = {"parameter": "terms", "value": self.reader.formula}
+        return InvalidParameterError(message, hint=hint, **parameters)
+
+    def column(self, value: Value, name: str) -> Column:
+        if isinstance(value, (str, int)):
+            return value
+        hint = "compute it before, and name it."
+        raise self.error(f"{name}{_told(value)} is no column", hint)
+
+    def check(self, known: tuple[str, ...]) -> None:
+        kind = f"{self.call}()" if "by" in known else f"{self.call}(bs='re')"
+        for name in self.options:
+            if name not in known:
+                hint = f"known are {', '.join(known)}."
+                raise self.error(f"{kind} has no {name!r} here", hint)
+
+    def arguments(self, columns: int) -> dict[str, Any]:
+        """mgcv's k, bs, by and m as ours."""
+        self.check(_OPTIONS)
+        bases = self.each("bs", columns, "ps")
+        for basis in bases:
+            if basis not in _BASES:
+                hint = f"use one of {', '.join(_BASES)}."
+                raise self.error(f"bs={_told(basis)} is not known", hint)
+        around = tuple(basis in _CYCLIC for basis in bases)
+        found: dict[str, Any] = {}
+        if any(around):
+            found["cyclic"] = around if columns > 1 else around[0]
+        counts = [self.whole("k", k) for k in self.each("k", columns, -1)]
+        if any(k >= 0 for k in counts):  # below 0 is mgcv's word for its default
+            if columns > 1 and self.call == "s" and not isinstance(self.options["k"], tuple):
+                # of s(u, v) k is of all
+                counts = [k if k < 3 else max(round(k ** (1 / columns)), 3) for k in counts]
+            knots = tuple(self.knots(k, c) for k, c in zip(counts, around, strict=True))
+            found["knots"] = knots if len(set(knots)) > 1 else knots[0]
+        if self.options.get("by", "NA") not in _NONE:
+            found["by"] = self.column(self.options["by"], "by=")
+        if "m" in self.options:
+            found["order"] = order = self.whole("m", self.options["m"])
+            if not 1 <= order <= 3:
+                hint = "it is the order of the differences that are penalised."
+                raise self.error(f"m={order} should be 1, 2 or 3", hint)
+        return found
+
+    def each(self, name: str, columns: int, usual: Value) -> tuple[Any, ...]:
+        """An option for every column: one for all of them, or c(…) of as many."""
+        given = self.options.get(name, usual)
+        if not isinstance(given, tuple):
+            return (given,) * columns
+        if len(given) != columns:
+            many = f"{len(given)} entries for {columns} column{'s' if columns > 1 else ''}"
+            hint = "give one for each, or one for all."
+            raise self.error(f"{name}={_told(given)} has {many}", hint)
+        return given
+
+    def whole(self, name: str, value: Any) -> int:
+        if isinstance(value, (int, float)) and value == int(value):
+            return int(value)
+        what = "how many coefficients" if name == "k" else "the order of the differences penalised"
+        raise self.error(f"{name}={_told(value)} should be a whole number", f"it is {what}.")
+
+    def knots(self, k: int, cyclic: bool) -> int | None:
+        """So many knots as k coefficients have, of cubic pieces; around, one more than those."""
+        if k < 0:
+            return None
+        if k < 3:
+            raise self.error(f"k={k} is too few for a curve", "give 3 or more.")
+        return max(k + 1 if cyclic else k - 2, 2)
 
 
 def _told(value: Any) -> str:
     """As a formula has it."""
-    if isinstance(value, tuple):
-        return f"c({', '.join(map(_told, value))})"
-    return repr(value)
+    return f"c({', '.join(map(_told, value))})" if isinstance(value, tuple) else repr(value)

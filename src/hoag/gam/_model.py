@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal, Self
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hoag import penalties
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotSupportedError,
+    check_given,
+)
 from hoag._core.numeric import Array
 from hoag._data.files import check_distinct
-from hoag.gam._columns import Table, framed
-from hoag.gam._design import Additive, Part
+from hoag.gam import _linear
+from hoag.gam._columns import Frame, ModelFrame, framed, is_frame
+from hoag.gam._design import Additive, FittedTerm
 from hoag.gam._formula import from_formula
-from hoag.gam._observed import Seen
-from hoag.gam._posterior import Posterior
 from hoag.gam._summary import Summary, summary
 from hoag.gam._terms import Term
 from hoag.linear_model._base import SearchParameters
@@ -35,27 +38,67 @@ from hoag.linear_model._linear import LinearEstimator
 from hoag.linear_model._out_of_core import is_out_of_core
 from hoag.linear_model._parameters import fitted, parameters
 
-STRAIGHT, GONE = "straight", "gone"
+if TYPE_CHECKING:
+    from hoag.plot import TermsDisplay
 
-# Settings that are handed on to the linear model.
-_HANDED_ON = (
-    *("cv", "scoring", "rule", "search", "starts", "bounds", "tol", "max_iter", "time_budget"),
-    *("n_jobs", "random_state", "verbose", "callback", "checkpoint"),
-)
+Band = tuple[Array, Array, Array]
+
+# The words of plateaus_.
+STRAIGHT, GONE = "straight", "gone"
 
 
 @parameters
 class AdditiveModel(SearchParameters):
-    """η = b + Σⱼ fⱼ, by a linear model of the curves' bases whose penalties are the curves'."""
+    """An additive model: a linear model of the curves' bases, whose penalties are the curves'.
 
+    Parameters
+    ----------
+    terms : None, str, Term or list of Term, default=None
+        What `hoag.gam` makes: `smooth`, `tensor`, `linear`, `category`; or a formula in the manner
+        of mgcv, ``"y ~ s(age) + te(lat, lon) + site"``, where X has these columns. None is a curve
+        for every column of numbers, and a level for each category of the others, with as many knots
+        as there are rows for each column, 20 at most. With fewer than 5 rows for each column these
+        are lines.
+    tol : float or "auto", default="auto"
+        The share of the criterion by which it may still fall. "auto" is 0.02/n, what a hundredth of
+        a degree of freedom changes it by, and at most 1e-4.
+    starts : int or "auto", default="auto"
+        From how many λ the search begins.
+
+    Attributes
+    ----------
+    terms_ : list of Term
+        The terms, also where none were given.
+    labels_ : list of str
+        What each fitted term is called. One by category is several: the levels, and its curves.
+    edf_ : array of shape (n_terms,)
+        The effective degrees of freedom of each; 1 is a straight line.
+    plateaus_ : array of str, of shape (n_terms,)
+        "straight" or "gone" where penalties are as good as infinite, and leave less than 0.02
+        degrees of freedom of what they reach; else "".
+    coef_ : array of shape (n_coef,), or (n_classes, n_coef) of several classes
+        Of all terms, one after another as in labels_: of a line its slope, for each unit of the
+        column as it was given; of a category its levels, in the order of their names, of mean 0; of
+        a curve the coefficients of its basis.
+    intercept_ : float, or array of shape (n_classes,) of several classes
+        η where every curve and line is at its mean over the rows, for a category that is as the
+        mean of all.
+    covariance_ : array of shape (n_coef + 1, n_coef + 1)
+        Of coef_ and intercept_, the last, given y.
+    dispersion_ : float
+        Pearson's Σ(y − μ)²/V(μ) over n − edf.
+    scale_ : float
+        The φ that standard errors, bands and tests have: dispersion_, or 1 where the family says
+        so.
+    alpha_ : array of shape (n_penalties,)
+        exp(λ), mgcv's `sp` before it scales its matrices.
+    model_ : estimator
+        The linear estimator that was fitted to the bases.
+    """
+
+    terms: str | Term | Sequence[Term] | None = field(default=None, kw_only=False)
     tol: float | Literal["auto"] = "auto"  # type: ignore[assignment]
     starts: int | Literal["auto"] = "auto"
-
-    # Degrees of freedom that are as good as none.
-    _nothing = 0.02
-
-    # Counts whose variance is more than so many times what it is taken for are told.
-    _dispersed = 2.0
 
     model_: LinearEstimator = fitted()
     terms_: list[Term] = fitted()
@@ -68,219 +111,212 @@ class AdditiveModel(SearchParameters):
     dispersion_: float = fitted()
     scale_: float = fitted()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Tune the penalties and fit the curves; `groups` for the splitter go in params."""
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Tune the penalties and fit the curves.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Of a frame only the columns that terms name are read.
+        y : array of shape (n_samples,), default=None
+            May be left out where terms are a formula with a left side, and X has that column.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of rows, of which only the ratios count.
+        **params : dict
+            `groups` for the splitter of cv.
+
+        Returns
+        -------
+        self
+        """
         return self._tune(X, y, sample_weight, params)
 
-    def _linear_model(self) -> Any:
+    # Degrees of freedom that are as good as none.
+    _nothing = 0.02
+
+    # Warned of: more degrees of freedom than this share of the rows, and counts whose variance is
+    # this many times that of their family.
+    _saturated, _overdispersed = 0.9, 2.0
+
+    def _linear_model(self) -> LinearEstimator:
         """The estimator that is fitted to the bases, with settings of its own alone."""
         raise NotImplementedError
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         check_given(y=y, sample_weight=sample_weight, **params)
-        table = self._table(X, reset=True)
-        if y is None:
-            y = self._left_side(X)
-        y = column_or_1d(y, warn=True)
+        frame = self._frame(X, reset=True)
+        y = column_or_1d(self._left_side(X) if y is None else y, warn=True)
         if not is_classifier(self) and len(y) > 1 and np.all(y == y[0]):
-            raise InvalidInput("y is constant: there is no curve to fit, nor noise to judge it by.")
+            raise InvalidDataError(
+                "y is constant: there is no curve to fit, nor noise to judge it by.", where="y"
+            )
         check_consistent_length(X, y)
-        self.terms_ = self._terms(table)
-        self._additive = Additive.of(table, self.terms_)
-        self._seen = Seen.of(table, self.terms_)
-        model, last = self._linear_model(), []
-        forms, names, centred = self._forms()
-        roughness = penalties.quadratic(forms, names=names, centred=centred)
-        settings = self.get_params(deep=False)
-        handed_on = {name: settings[name] for name in _HANDED_ON} | {"cv": self._chosen_cv(model)}
-        if isinstance(self.tol, str):
-            handed_on["tol"] = self._usual_tol(table.shape[0])
-        model.set_params(penalties=roughness, **handed_on)
-        B = self._additive.design(table)
+        self.terms_ = self._terms(frame)
+        design = Additive.of(frame, self.terms_)
+        self._seen = ModelFrame.of(frame, self.terms_)
+        B = design.design(frame)
+        weights = np.ones(frame.rows)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, B, dtype=np.float64)
-        model._on_refit = lambda *seen: last.append(seen)
-        model.fit(B, y, sample_weight, **params)
-        del model._on_refit
-        weights = np.ones(B.shape[0]) if sample_weight is None else sample_weight
+            weights = sample_weight = _check_sample_weight(sample_weight, B, dtype=np.float64)
+        model = self._linear_model()
+        handed_on = {one.name for one in fields(AdditiveModel) if one.init} - {"terms"}
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k in handed_on}
+        if self.cv is None:
+            settings["cv"] = _linear.usual_cv(model)
+        if isinstance(self.tol, str):
+            if self.tol != "auto":
+                raise InvalidParameterError.of("tol", self.tol, "give a positive number or 'auto'.")
+            # a hundredth of a degree of freedom, which is worth 2/n of a criterion
+            settings["tol"] = min(1e-4, 0.02 / frame.rows)
+        model.set_params(penalties=design.penalties, **settings)
+        self._posterior = _linear.fit(model, B, y, sample_weight, params)
         means = np.asarray(weights @ B) / float(weights.sum())
-        self._additive = replace(self._additive, means=means)
-        self.model_ = model
-        self._grams = [_gram(B, weights, self._additive, part) for part in self._parts]
-        self._read_off(last[0])
+        self.model_, self._additive = model, replace(design, means=means)
+        self._grams = [self._additive.gram(part, B, weights) for part in self._parts]
+        self._read_off()
         self._explained = self._share_explained(B, y, sample_weight, params)
-        self._warn_of_noise()
-        self._warn_of_dispersion()
+        self._warn()
         return self
 
-    def _chosen_cv(self, model: Any) -> Any:
-        """The marginal likelihood where there is one, and nobody says otherwise; else folds."""
-        if self.cv is None:
-            return "reml" if "reml" in model._words else 5
-        return self.cv
-
-    def _warn_of_noise(self) -> None:
-        """Where curves are worth as much as there are rows, nothing is left to tell them by."""
-        rows, degrees = self._posterior.rows, self._posterior.degrees / self._outputs
-        if degrees > 0.9 * rows:
+    def _warn(self) -> None:
+        """Of noise that is fitted, and of counts that vary more than their family says."""
+        rows, edf = self._posterior.rows, self._posterior.total_edf / self._outputs
+        if edf > self._saturated * rows:
             warnings.warn(
-                f"The terms are worth {degrees:.1f} degrees of freedom, for {rows} rows: the noise "
-                "is fitted with the rest, and no test or band means anything. Use fewer terms or "
-                "knots, or judge them by folds, cv=5.",
+                f"The terms have {edf:.1f} effective degrees of freedom for {rows} rows: the noise "
+                "is fitted with the rest, and tests and bands mean nothing. Use fewer terms or "
+                "knots, or choose the penalties by folds, cv=5.",
+                UserWarning,
+                stacklevel=4,
+            )
+        times = self.dispersion_ / self.scale_
+        if self._posterior.counts and times > self._overdispersed:
+            warnings.warn(
+                f"The counts vary {times:.1f} times as much about their mean as those of a Poisson "
+                "distribution (Pearson's dispersion): standard errors, bands and p-values are too "
+                "small, and curves too wiggly. Use scale='pearson', which estimates the dispersion "
+                "and takes it for all of these.",
                 UserWarning,
                 stacklevel=4,
             )
 
-    def _warn_of_dispersion(self) -> None:
-        """Where counts vary much more than their family says, every error is too small."""
-        if self._posterior.counts and self.dispersion_ > self._dispersed * self.scale_:
-            times = self.dispersion_ / self.scale_
-            warnings.warn(
-                f"The counts vary {times:.1f} times as much about their mean as the Poisson "
-                "distribution has it (Pearson's dispersion): standard errors, bands and p-values "
-                "are too small, and curves bend too much. Use scale='pearson', which estimates "
-                "the dispersion and takes it for all of these.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _read_off(self, last: tuple[Any, ...]) -> None:
+    def _read_off(self) -> None:
         """The fitted attributes, from the linear model's."""
-        model, flat = self.model_, np.ndim(self.model_.coef_) == 1
+        model, posterior = self.model_, self._posterior
         raw = np.column_stack([np.atleast_2d(model.coef_), np.ravel(model.intercept_)])
         shown = raw @ self._additive.shown.T
+        flat = np.ndim(model.coef_) == 1
         self.coef_ = shown[0, :-1] if flat else shown[:, :-1]
         self.intercept_ = float(shown[0, -1]) if flat else shown[:, -1]
         for name in ("lam_", "lam_interval_", "criterion_", "alpha_", "n_iter_", "penalties_"):
             setattr(self, name, vars(model).get(name))
-        self.__dict__.pop("scores_", None)
-        if "scores_" in vars(model):
-            self.scores_ = vars(model)["scores_"]
-        if "classes_" in vars(model):
-            self.classes_ = vars(model)["classes_"]
-        self.labels_ = self._additive.labels
-        whole, u, target, x, lam = last
-        self._outputs = target.outputs
-        self._posterior = Posterior.of(whole, u, target, x, lam, model._loss_unit)
+        for name in ("scores_", "classes_"):
+            self.__dict__.pop(name, None)
+            if name in vars(model):
+                setattr(self, name, vars(model)[name])
+        self.labels_, self._outputs = self._additive.labels, posterior.outputs
         self.covariance_ = self._additive.covariance(
-            self._posterior.covariance, self._posterior.spreads, self._outputs
+            posterior.covariance, posterior.variances, self._outputs
         )
-        self.dispersion_, self.scale_ = self._posterior.dispersion, self._posterior.scale
-        self.edf_ = np.array([self._of(part, self._posterior.shares).sum() for part in self._parts])
-        self.plateaus_ = np.array([self._word(part) for part in self._parts], dtype="U8")
-        said = self._named_plateaus()
+        self.dispersion_, self.scale_ = posterior.dispersion, posterior.scale
+        self.edf_ = np.array([self._of(part, posterior.edf).sum() for part in self._parts])
+        self.plateaus_ = np.array([self._plateau(part) for part in self._parts], dtype="U8")
         status = model.result_.status
-        self.result_ = replace(model.result_, status=status.noted(said))
-
-    def _usual_tol(self, rows: int) -> float:
-        """A hundredth of a degree of freedom, each of which is worth about 2/n of a criterion."""
-        if self.tol != "auto":
-            raise InvalidInput(f"tol={self.tol!r}: give a positive number, or 'auto'.")
-        return min(1e-4, 0.02 / rows)
+        self.result_ = replace(model.result_, status=status.noted(self._named_plateaus()))
 
     @property
-    def _parts(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[FittedTerm, ...]:
         return self._additive.parts
 
-    def _of(self, part: Part, values: Array) -> Array:
-        """Those of a part, of one number for each coefficient."""
+    def _of(self, part: FittedTerm, values: Array) -> Array:
+        """Those of a term, of one number for each coefficient."""
         K = self._outputs
         return values[part.columns.start * K : part.columns.stop * K]
 
-    def _word(self, part: Part) -> str:
+    def _plateau(self, part: FittedTerm) -> str:
         """What is left of a term whose penalties leave next to nothing of what they reach."""
-        off = self._posterior.left[part.penalties] < self._nothing * self._outputs
-        bends = np.array([form.bends for form in part.basis.forms], dtype=bool)
+        off = self._posterior.left[part.lam] < self._nothing * self._outputs
+        roughness = np.array([one.roughness for one in part.basis.penalties], dtype=bool)
         if off.size and np.all(off) and part.basis.vanishes:
             return GONE
-        return STRAIGHT if np.any(bends) and np.all(off[bends]) else ""
+        return STRAIGHT if np.any(roughness) and np.all(off[roughness]) else ""
 
     def _named_plateaus(self) -> str:
         """A sentence for the terms whose penalties are as good as infinite."""
         found = []
         for word in (STRAIGHT, GONE):
-            own = [part.label for part, one in zip(self._parts, self.plateaus_) if one == word]
+            own = [label for label, one in zip(self.labels_, self.plateaus_) if one == word]
             if own:
                 found.append(f"{', '.join(own)} {'is' if len(own) == 1 else 'are'} {word}")
-        if not found:
-            return ""
-        less = f"less than {self._nothing} degrees of freedom"
-        return f"{' and '.join(found)}: the penalties leave {less} of what they reach."
+        less = f"less than {self._nothing} effective degrees of freedom of what they penalise"
+        return f"{' and '.join(found)}: the penalties leave {less}." if found else ""
 
-    def _forms(self) -> tuple[list[Any], list[str], list[slice]]:
-        forms, names, centred = [], [], []
-        for part in self._parts:
-            forms += [(part.columns, form.S) for form in part.basis.forms]
-            names += part.basis.names
-            if part.basis.centred:
-                centred.append(part.columns)
-        return forms, names, centred
-
-    def _terms(self, table: Table) -> list[Term]:
+    def _terms(self, frame: Frame) -> list[Term]:
         if self.terms is None:
-            found, constant = table.every_term()
-            if constant:
+            found, left_out = frame.every_term()
+            if left_out:
                 warnings.warn(
-                    f"Left out, as constant or with a category for every other row: "
-                    f"{', '.join(constant)}.",
+                    "Left out, as constant or with a category for every other row: "
+                    f"{', '.join(left_out)}.",
                     UserWarning,
                     stacklevel=4,
                 )
             if not found:
-                raise InvalidInput("All columns of X are constant: there is no term to fit.")
+                raise InvalidDataError(
+                    "All columns of X are constant: there is no term to fit.", where="X"
+                )
             return found
         if isinstance(self.terms, str):
-            return from_formula(self.terms, table.numeric)[1]
+            return from_formula(self.terms, frame.numeric)[1]
         return [self.terms] if isinstance(self.terms, Term) else list(self.terms)
-
-    def _named_columns(self) -> list[str] | None:
-        """The columns of all terms, each once; None where some are numbered, or none is given."""
-        given = self.terms
-        if given is None:
-            return None
-        if isinstance(given, str):
-            given = from_formula(given)[1]
-        terms = [given] if isinstance(given, Term) else list(given)
-        names = [name for term in terms if isinstance(term, Term) for name in term.needs]
-        words = [name for name in names if isinstance(name, str)]
-        return list(dict.fromkeys(words)) if len(words) == len(names) else None
 
     def _left_side(self, X: Any) -> Any:
         left = from_formula(self.terms)[0] if isinstance(self.terms, str) else None
         if left is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; or give "
-                "a formula with a left side, 'y ~ s(x)', and X that has the column y."
+            raise InvalidDataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None:",
+                hint="give y, or a formula with a left side, 'y ~ s(x)', and X with the column y.",
+                where="y",
             )
-        if "(" in left:
-            raise InvalidInput(f"The left side, {left!r}, is no column: compute it, and give y.")
-        X = framed(X)
-        if "columns" not in dir(X):
-            raise InvalidInput(f"X is no frame, and has no column {left!r}: give y.")
-        return Table(X, [str(name) for name in X.columns]).column(left)
+        frame = framed(X)
+        if "(" in left or not is_frame(frame):
+            why = "is computed" if "(" in left else "is a column, and X is no frame"
+            raise InvalidDataError(
+                f"The left side of the formula, {left!r}, {why}:", hint="give y.", where="y"
+            )
+        return Frame(frame).column(left)
 
-    def _table(self, X: Any, reset: bool) -> Table:
+    def _frame(self, X: Any, reset: bool) -> Frame:
         """X, checked; of a frame only the columns that are asked for, by whatever terms name them.
 
         So a frame may have others, the target among them, and in any order.
         """
         if is_out_of_core(X):
-            raise InvalidInput(
-                f"{type(self).__name__} needs its rows in memory: give X as an array or a frame."
-            )
+            raise NotSupportedError(
+                f"{type(self).__name__} needs its rows in memory:",
+                parameter="X", hint="give X as an array or a frame.",
+            )  # fmt: skip
         X = framed(X)
-        if "columns" in dir(X) and not isinstance(X, np.ndarray):
-            check_distinct("X", X.columns)
-            names = self._named_columns()
-            if names is not None:
-                whole = Table(X, [str(name) for name in X.columns])
-                X = X[[X.columns[whole.place(name)] for name in names]]
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return Table(X, [str(name) for name in X.columns])
-        check_given(X=X)
-        least = 2 if reset else 1
-        X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
-        return Table(X, None)
+        if not is_frame(X):
+            check_given(X=X)
+            least = 2 if reset else 1
+            return Frame(
+                validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
+            )
+        check_distinct("X", X.columns)
+        terms = from_formula(self.terms)[1] if isinstance(self.terms, str) else self.terms
+        given = [terms] if isinstance(terms, Term) else terms or []
+        needs = [column for term in given if isinstance(term, Term) for column in term.needs]
+        if needs and all(isinstance(column, str) for column in needs):
+            X = Frame(X).only(list(dict.fromkeys(needs)))
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return Frame(X)
 
     # ---- what is asked of a fitted model
 
@@ -289,38 +325,36 @@ class AdditiveModel(SearchParameters):
         z = np.asarray(B @ np.atleast_2d(self.model_.coef_).T + self.model_.intercept_)
         return z[:, 0] if z.shape[1] == 1 else z
 
-    def _predictor_band(self, B: Any, unseen: Sequence[Array], interval: float) -> Any:
+    def _predictor_band(self, B: Any, unseen: Sequence[Array], interval: float) -> Band:
         """η and its band."""
         self._check_interval(interval)
         parts = [self._additive.rows(part, B[:, part.columns]) for part in self._parts]
         rows = np.hstack([*parts, np.ones((B.shape[0], 1))])
-        square = _forms(rows, self.covariance_) + np.sum(unseen, axis=0)
-        return band(self._predictor(B), np.sqrt(square), interval)
+        variance = _quadratic_forms(rows, self.covariance_) + np.sum(unseen, axis=0)
+        return band(self._predictor(B), np.sqrt(variance), interval)
 
     def _design(self, X: Any) -> tuple[Any, list[Array]]:
-        """B, and for every part how far rows of a level that was not fitted may be off, squared.
+        """B, and for every term the variance of its rows of a category that was not fitted.
 
-        Such levels are told.
+        Such categories are warned of.
         """
         check_is_fitted(self)
-        table, unseen = self._table(X, reset=False), []
+        frame, variances = self._frame(X, reset=False), []
         for part in self._parts:
-            strange = part.basis.strange(table.values(part.term))
-            spread = 0.0
-            if np.any(strange):  # of one more level, about a mean that the others show
-                own = self._posterior.spreads[part.penalties.start]
-                spread = own * (1.0 + 1.0 / part.basis.size)
-            unseen.append(np.where(strange, spread, 0.0))
-            if np.any(strange):
+            unseen = part.basis.unseen(frame.values(part.reads))
+            variance = 0.0
+            if np.any(unseen):  # of one more level, about a mean that the others show
+                variance = self._posterior.variances[part.lam.start] * (1 + 1 / part.basis.size)
                 warnings.warn(
-                    f"{int(strange.sum())} of {strange.size} rows have a category of {part.label} "
+                    f"{int(unseen.sum())} of {unseen.size} rows have a category of {part.label} "
                     "that was not there in fit: the mean of the others is taken for it.",
                     UserWarning,
                     stacklevel=4,
                 )
-        return self._additive.design(table), unseen
+            variances.append(np.where(unseen, variance, 0.0))
+        return self._additive.design(frame), variances
 
-    def _by_term(self, X: Any, interval: float | None) -> Any:
+    def _by_term(self, X: Any, interval: float | None) -> Array | Band:
         """fⱼ of every row, (n, terms), or with classes (n, terms, classes); and bands about it.
 
         A band is that of fⱼ and the intercept together: of fⱼ alone it would have no width where a
@@ -335,55 +369,77 @@ class AdditiveModel(SearchParameters):
         if interval is None:
             return values
         self._check_interval(interval)
-        errors = [
-            np.sqrt(self._with_mean(part, own) + spread)
-            for (own, part), spread in zip(pairs, unseen, strict=True)
-        ]
-        return band(values, np.stack(errors, axis=1), interval)
+        variances = [self._with_mean(part, own) for own, part in pairs]
+        errors = np.sqrt(np.stack(variances, axis=1) + np.stack(unseen, axis=1))
+        return band(values, errors, interval)
 
-    def _with_mean(self, part: Part, rows: Array) -> Array:
+    def _with_mean(self, part: FittedTerm, rows: Array) -> Array:
         """The variance of fⱼ beside the other terms at their means over the rows fitted."""
         mean = np.append(self._additive.means - self._additive.centres, 1.0)  # of shown rows
         base, about = self.covariance_ @ mean, rows - mean[part.columns]
-        square = _forms(about, self.covariance_[part.columns, part.columns])
-        return np.asarray(np.maximum(mean @ base + 2 * about @ base[part.columns] + square, 0.0))
+        own = _quadratic_forms(about, self.covariance_[part.columns, part.columns])
+        return np.asarray(np.maximum(mean @ base + 2 * about @ base[part.columns] + own, 0.0))
 
     def _check_interval(self, interval: float) -> None:
         if not 0 < interval < 1:
-            raise InvalidInput(f"interval={interval!r}: give a probability, such as 0.95.")
-        if self._outputs > 1:
-            raise InvalidInput("Bands are for one linear predictor, not for several classes.")
-        if not self._posterior.likely:
-            raise InvalidInput("This loss is no likelihood of y, and knows no bands.")
+            hint = "give a probability between 0 and 1, such as 0.95."
+            raise InvalidParameterError.of("interval", interval, hint)
+        why = "" if self._posterior.likely else "the loss is no likelihood of y"
+        why = "there are several classes, not one linear predictor" if self._outputs > 1 else why
+        if why:
+            raise NotSupportedError(
+                f"Bands are not there where {why}:",
+                parameter="interval", value=interval, hint="leave interval out.",
+            )  # fmt: skip
 
     def summary(self) -> Summary:
-        """Each term with its degrees of freedom and an approximate test; print it to read it."""
+        """Coefficients and terms with approximate tests, as mgcv's summary has them.
+
+        Returns
+        -------
+        Summary
+            Print it to read it; `table` and `coefficients` are arrays of records.
+        """
         check_is_fitted(self)
         return summary(self)
 
     def plot_terms(
         self,
-        X: Any = None,
-        y: Any = None,
+        X: npt.ArrayLike | None = None,
+        y: npt.ArrayLike | None = None,
         *,
-        terms: Any = None,
+        terms: str | int | Sequence[str | int] | None = None,
         interval: float | None = 0.95,
         residuals: bool = False,
         share_y: bool = True,
         axes: Any = None,
         **params: Any,
-    ) -> Any:
+    ) -> TermsDisplay:
         """Draw every term with its band; needs matplotlib.
 
-        X, y       rows to draw, by default some of those that were fitted; residuals need both
-        terms      which, by label or number; by default all but those that are gone
-        interval   the probability of the bands, point by point; None for none
-        residuals  also what is left of the rows' y, with the term added
-        share_y    one scale for all, so that sizes compare
-        axes       matplotlib axes to draw on, as many as there are panels
-        params     offset or exposure of the rows, for residuals
+        Parameters
+        ----------
+        X : array or data frame, default=None
+            Rows to draw; None is some of those that were fitted. Residuals need X and y.
+        y : array of shape (n_samples,), default=None
+            Of the same rows, for residuals.
+        terms : str, int or a list of these, default=None
+            Which, by label or number; None is all but those that are gone.
+        interval : float or None, default=0.95
+            The probability of the bands, point by point; None for no bands.
+        residuals : bool, default=False
+            Also partial residuals: what is left of the rows' y, with the term added.
+        share_y : bool, default=True
+            One scale for all, so that sizes compare.
+        axes : matplotlib Axes or array of these, default=None
+            To draw on, as many as there are panels.
+        **params : dict
+            offset or exposure of the rows, for residuals.
 
-        Returns hoag.plot.TermsDisplay, with figure_ and axes_.
+        Returns
+        -------
+        hoag.plot.TermsDisplay
+            With figure_ and axes_.
         """
         from hoag.plot import TermsDisplay
 
@@ -394,26 +450,19 @@ class AdditiveModel(SearchParameters):
 
     @property
     def _family_name(self) -> str:
+        """The family and its link."""
         raise NotImplementedError
 
-    def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> str:
-        """How much of y is explained, in words."""
+    def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
+        """How much of the deviance is explained."""
         raise NotImplementedError
 
 
-def band(values: Array, errors: Array, interval: float) -> tuple[Array, Array, Array]:
+def band(values: Array, errors: Array, interval: float) -> Band:
     width = float(ndtri(0.5 + interval / 2)) * errors
     return values, values - width, values + width
 
 
-def _gram(B: Any, weights: Array, additive: Additive, part: Part) -> Array:
-    """Σᵢ sᵢ(bᵢ − m)(bᵢ − m)ᵀ for the columns of a part, in their units."""
-    own, m = B[:, part.columns], additive.means[part.columns]
-    unit = additive.units[part.columns]
-    square = (own.T @ own.multiply(weights[:, None])).toarray()
-    return np.asarray((square - float(weights.sum()) * np.outer(m, m)) * np.outer(unit, unit))
-
-
-def _forms(rows: Array, M: Array) -> Array:
+def _quadratic_forms(rows: Array, M: Array) -> Array:
     """aᵢᵀMaᵢ for every row, not below 0."""
     return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ M, rows), 0.0))

@@ -1,4 +1,4 @@
-"""What is known of a penalised fit beside its coefficients: their spread, and what they are worth.
+"""What is known of a penalised fit beside its coefficients: their covariance, and its edf.
 
     H = ∇²₁h = G + S,   cov(x) = φH⁻¹,   F = H⁻¹G,   edf = tr(F) over the coefficients of a term
 
@@ -31,37 +31,44 @@ class Posterior:
     """For coefficients as they are given outside, slopes first, feature by feature.
 
     covariance   of the slopes and an intercept for each output
-    shares       diag(F), for each entry of x, and what F² has there: how far from a plain fit
+    edf          diag(F), for each entry of x
+    edf2         diag(F²): 2 tr(F) − tr(F²) over a term is its edf for tests
     left         rank Sⱼ − exp(λⱼ) tr(SⱼH⁻¹), (s,): the degrees of freedom that each penalty leaves
                  of those it reaches
-    spreads      φ/exp(λⱼ), (s,): the variance of what a penalty draws to 0, read as a prior
+    variances    φ/exp(λⱼ), (s,): the variance of what a penalty draws to 0, read as a prior
     dispersion   φ by Pearson's residuals, Σ(y − μ)²/V(μ) over n − edf
-    scale        the φ that is taken for covariance and spreads: the family's own, where it has one,
-                 else the dispersion; and whether it was thus `estimated`
+    scale        the φ that is taken for covariance and variances: the family's own, where it has
+                 one, else the dispersion; and whether it was thus `estimated`
     rows         n
+    outputs      how many linear predictors there are: one, or one for each of several classes
     counts       whether y are counts, which may vary more than the family says; classes cannot
     likely       whether the loss is −log of a likelihood of y, up to φ; else there are no bands
     """
 
     covariance: Array
-    shares: Array
-    twice: Array
+    edf: Array
+    edf2: Array
     left: Array
-    spreads: Array
+    variances: Array
     dispersion: float
     scale: float
     rows: int
+    outputs: int
     estimated: bool
     counts: bool
     likely: bool
 
     @property
-    def degrees(self) -> float:
-        return float(self.shares.sum())
+    def total_edf(self) -> float:
+        return float(self.edf.sum())
+
+    @property
+    def residual_df(self) -> float:
+        return max(self.rows - self.total_edf, 1.0)
 
     @staticmethod
     def of(
-        whole: LinearModel, u: Units, target: Target, x: Array, lam: Array, unit: float
+        whole: LinearModel, u: Units, target: Target, x: Array, lam: Array, *, unit: float
     ) -> Posterior:
         """At the fit x of a model in units of its own; `unit` is that of its loss beside y's."""
         point = whole.at(x, lam)
@@ -70,18 +77,18 @@ class Posterior:
         inverse = solve(np.eye(x.size))
         inverse = 0.5 * (inverse + inverse.T)
         F = inverse @ G
-        shares, twice = np.diag(F).copy(), np.einsum("ij,ji->i", F, F)
+        edf = np.diag(F).copy()
         penalty = whole.penalty
         assert isinstance(penalty, QuadraticPenalty)
-        ranks = [rank(term.dense) for term in penalty.terms]
-        left = np.asarray(ranks) - penalty.at(lam).traces(inverse)
+        ranks = np.array([rank(term.dense) for term in penalty.terms])
+        at = penalty.at(lam)
         weights, loss = whole.train.weights, whole.train.loss
         rows = int(np.sum(weights > 0))
         known = None if isinstance(loss, Squared) else cast(Loss, loss).dispersion
         likelihood = rows / WEIGHT * unit  # from h to −log p(y | x), in units of y²
         K = target.outputs
         observed = rows * (K - 1 if isinstance(loss, Multinomial) else K)
-        pearson = _pearson(point.train) / max(observed - float(shares.sum()), 1.0)
+        pearson = _pearson(point.train) / max(observed - float(edf.sum()), 1.0)
         dispersion = pearson * likelihood * u.y_scale**2
         phi = pearson if known is None else known / likelihood  # in the units of h
         design = whole.train.design
@@ -90,17 +97,18 @@ class Posterior:
         covariance = u.covariance(inverse, design.outputs, design.Q)
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         return Posterior(
-            phi * outside @ covariance @ outside.T,
-            shares,
-            twice,
-            left,
-            phi * (u.y_scale / u.c) ** 2 / penalty.at(lam).strengths,
-            dispersion,
-            dispersion if known is None else known,
-            rows,
-            known is None,
-            issubclass(own, Poisson),
-            issubclass(own, (Squared, Logistic, Multinomial, LogLink)),
+            covariance=phi * outside @ covariance @ outside.T,
+            edf=edf,
+            edf2=np.einsum("ij,ji->i", F, F),
+            left=ranks - at.traces(inverse),
+            variances=phi * (u.y_scale / u.c) ** 2 / at.strengths,
+            dispersion=dispersion,
+            scale=dispersion if known is None else known,
+            rows=rows,
+            outputs=K,
+            estimated=known is None,
+            counts=issubclass(own, Poisson),
+            likely=issubclass(own, (Squared, Logistic, Multinomial, LogLink)),
         )
 
 

@@ -6,32 +6,23 @@
     linear("dose")           a straight line
     category("site")         a level for each category, shrunk towards their mean
 
-Each is a recipe: `fitted` looks at the columns and makes a basis of it, hoag.gam._bases.
+Each is a recipe: `bases` looks at the columns and makes a basis of it, hoag.gam._bases.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import ROUNDING
-from hoag.gam._bases import (
-    Basis,
-    Levels,
-    Line,
-    Recipe,
-    Spline,
-    Surface,
-    by_levels,
-    by_number,
-    numbers,
-)
+from hoag.gam._bases import Basis, Levels, Line, Recipe, Spline, Surface, Times, Values, numbers
 
 # A column is named, or numbered from 0.
 Column = str | int
@@ -39,155 +30,141 @@ Column = str | int
 
 @dataclass(frozen=True)
 class Term(ABC):
-    """A term, before it has seen data.
+    """A term of an additive model, before it has seen data.
 
+    `smooth`, `tensor`, `linear` and `category` make terms; terms that were made alike are equal.
+
+    Attributes
+    ----------
+    columns : tuple of str or int
+        The columns that it is a function of.
+    by : str, int or None
+        The column that it is multiplied by, or of the categories that each have their own.
+    needs : tuple of str or int
+        All columns that it reads, that of `by` the last.
+
+    See Also
+    --------
+    smooth, tensor, linear, category
+
+    Examples
+    --------
     >>> from hoag.gam import Term, smooth
     >>> isinstance(smooth("age"), Term)
     True
+    >>> smooth("age", by="site").needs
+    ('age', 'site')
     """
 
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[Column, ...]:
-        """The columns that it is a function of."""
+    columns: tuple[Column, ...]
+    by: Column | None
+
+    _function: ClassVar[str] = ""  # what a formula calls it
 
     @property
     def needs(self) -> tuple[Column, ...]:
         """All columns that are read, that of `by` the last."""
-        by = vars(self).get("by")
-        return self.columns if by is None else (*self.columns, by)
+        return self.columns if self.by is None else (*self.columns, self.by)
 
-    @abstractmethod
     def label(self, names: dict[Column, str]) -> str:
         """As a formula has it, with the names of columns."""
+        told = ", ".join(names[column] for column in self.columns)
+        return f"{self._function}({told})" if self._function else told
 
     @abstractmethod
-    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Basis:
-        """The basis for the columns as they are given."""
+    def basis(self, label: str, values: Values) -> Basis:
+        """The basis for the columns as they are given, without `by`."""
 
-    def fitted(self, names: dict[Column, str], values: list[npt.NDArray[Any]]) -> list[Basis]:
-        """The bases of this term, for the values of `needs`: several where it is by category."""
-        by, label = vars(self).get("by"), self.label(names)
-        if by is None:
-            return [self.made(label, values)]
-        basis, own = self.made(label, values[:-1]), values[-1]
-        if numeric(own):
-            return [by_number(basis, own, names[by])]
-        return by_levels(basis, values[:-1], own, names[by])
+    def bases(
+        self, names: dict[Column, str], values: Values
+    ) -> list[tuple[Basis, tuple[Column, ...]]]:
+        """Its bases, for the values of `needs`, each with the columns that it reads.
+
+        By category they are several: a curve for each, and a level for each, which curves have not.
+        """
+        label = self.label(names)
+        if self.by is None:
+            return [(self.basis(label, values), self.columns)]
+        basis, by, name = self.basis(label, values[:-1]), values[-1], names[self.by]
+        if numeric(by):
+            return [(Times.number(basis, by, name), self.needs)]
+        levels = Levels.of(name, by)
+        curves = [Times.category(basis, values, name, level) for level in levels.levels]
+        return [(levels, (self.by,)), *((curve, self.needs) for curve in curves)]
 
 
 @dataclass(frozen=True)
 class Smooth(Term):
-    column: Column
     recipe: Recipe
-    by: Column | None
     vanish: bool
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (self.column,)
+    _function = "s"
 
-    def label(self, names: dict[Column, str]) -> str:
-        return f"s({names[self.column]})"
-
-    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Spline:
-        (x,) = values
-        return Spline.of(label, numbers(x, label), self.recipe, self.vanish)
+    def basis(self, label: str, values: Values) -> Basis:
+        return Spline.of(label, numbers(values[0], label), self.recipe, self.vanish)
 
 
 @dataclass(frozen=True)
 class Tensor(Term):
-    sides: tuple[Smooth, ...]
-    by: Column | None
+    recipes: tuple[Recipe, ...]
     vanish: bool
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(side.column for side in self.sides)
+    _function = "te"
 
-    def label(self, names: dict[Column, str]) -> str:
-        return f"te({', '.join(names[side.column] for side in self.sides)})"
-
-    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Surface:
+    def basis(self, label: str, values: Values) -> Basis:
         columns = [numbers(x, label) for x in values]
         different = len(np.unique(np.column_stack(columns), axis=0))
-        sides = [
-            Spline.of(label, x, recipe, False)
-            for recipe, x in zip(self._recipes(different), columns, strict=True)
-        ]
-        size = prod(side.size for side in sides)
-        if size > 4 * different:  # which nobody can mean
-            raise InvalidInput(
-                f"{label} has {size} coefficients, {' × '.join(str(side.size) for side in sides)}, "
-                f"for {different} different rows: {self._advice(different)}"
-            )
-        return Surface.of(label, sides, values, self.vanish)
+        recipes = self._with_knots(different)
+        sides = [Spline.of(label, *pair, False) for pair in zip(columns, recipes, strict=True)]
+        sizes = [side.size for side in sides]
+        if prod(sizes) > 4 * different:  # which nobody can mean
+            raise InvalidParameterError(
+                f"{label} has {prod(sizes)} coefficients, {' × '.join(map(str, sizes))}, "
+                f"for {different} different rows:",
+                parameter="knots", value=tuple(one.knots for one in self.recipes),
+                hint=self._advice(different), where=label,
+            )  # fmt: skip
+        return Surface.of(label, sides, self.vanish)
 
-    def _recipes(self, different: int, usual: int = 7, most: int = 1000) -> list[Recipe]:
-        """With as many knots as there are rows for, where none are given.
-
-        `usual` knots a side, and `most` coefficients, where there are rows enough.
-        """
-        own = [side.recipe for side in self.sides]
-        for knots in range(usual, 1, -1):
+    def _with_knots(self, different: int) -> list[Recipe]:
+        """As many knots as there are rows for, where none are given: 7, and 1000 coefficients."""
+        for knots in range(7, 1, -1):
             made = [
-                replace(one, knots=max(knots, one.degree + 1) if one.cyclic else knots)
+                one._replace(knots=max(knots, one.degree + 1) if one.cyclic else knots)
                 if one.knots is None
                 else one
-                for one in own
+                for one in self.recipes
             ]
-            sizes = [
-                (len(one.knots) if isinstance(one.knots, tuple) else one.knots)
-                + (-1 if one.cyclic else one.degree - 1)
-                for one in made
-            ]
-            if prod(sizes) <= min(different, most):
+            if prod(one.size for one in made) <= min(different, 1000):
                 break
         return made
 
     def _advice(self, different: int) -> str:
         """What to do where there are too few rows."""
-        each = int(different ** (1 / len(self.sides)) * (1 + ROUNDING))
-        if each > max(side.recipe.degree for side in self.sides):
+        each = int(different ** (1 / len(self.recipes)) * (1 + ROUNDING))
+        if each > max(one.degree for one in self.recipes):
             return f"give k={each} in a formula, or knots={each - 2}."
         return "use a surface over fewer columns, or smooth() of each."
 
 
 @dataclass(frozen=True)
 class Linear(Term):
-    column: Column
     vanish: bool
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (self.column,)
-
-    def label(self, names: dict[Column, str]) -> str:
-        return names[self.column]
-
-    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Line:
+    def basis(self, label: str, values: Values) -> Basis:
         return Line.of(label, numbers(values[0], label), self.vanish)
 
 
 @dataclass(frozen=True)
 class Category(Term):
-    column: Column
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (self.column,)
-
-    def label(self, names: dict[Column, str]) -> str:
-        return names[self.column]
-
-    def made(self, label: str, values: list[npt.NDArray[Any]]) -> Levels:
+    def basis(self, label: str, values: Values) -> Basis:
         return Levels.of(label, values[0])
 
 
 def smooth(
     column: Column,
     *,
-    knots: Any = 20,
+    knots: int | Sequence[float] | npt.NDArray[np.floating] = 20,
     degree: int = 3,
     order: int = 2,
     cyclic: bool = False,
@@ -195,123 +172,213 @@ def smooth(
     by: Column | None = None,
     vanish: bool = True,
 ) -> Smooth:
-    """f(x) = Σₖ βₖBₖ(x), B-splines, with the penalty exp(λ) ½ Σ (Δ²β)² on how it bends.
+    """A curve of one column: mgcv's s(x, bs="ps").
 
-    column   its name, or its number
-    knots    how many, both ends included, or where they are, in order; at most as many as there are
-             different values
-    degree   of the pieces: 3 is cubic
-    order    what is penalised: differences of this order, so that with 2 a straight line is free
-    cyclic   the ends meet: the first knot and the last are the same place, as hours 0 and 24 are;
-             without knots of one's own, the least value and the largest are
-    spacing  "uniform", or "quantile": as many rows between any two knots, and ∫(f″)² in place of
-             differences, which mean little there
-    by       a column of numbers: f(x)·by, a coefficient that varies with x; or of categories: a
-             curve for each of them, each with its own λ
-    vanish   a second λ penalises what the first leaves free, the straight part, so that the whole
-             term can go
+        f(x) = Σₖ βₖBₖ(x), B-splines, with the penalty exp(λ) ½ Σ (Δ²β)² on its roughness
 
+    Parameters
+    ----------
+    column : str or int
+        Its name, or its number.
+    knots : int or array of float, default=20
+        How many, both ends included, or where they are, in order; at most as many as there are
+        different values.
+    degree : int, default=3
+        Of the pieces: 3 is cubic.
+    order : int, default=2
+        What is penalised: differences of this order, 1 to 3, so that with 2 a straight line is
+        free.
+    cyclic : bool, default=False
+        The ends meet: the first knot and the last are the same place, as hours 0 and 24 are.
+        Without knots of one's own these are the least value and the largest.
+    spacing : {"uniform", "quantile"}, default="uniform"
+        "quantile" has as many rows between any two knots, and the penalty ∫(f″)² in place of
+        differences, which mean little there.
+    by : str, int or None, default=None
+        A column of numbers: f(x)·by, a coefficient that varies with x. Or of categories: a curve
+        for each of them, each with its own λ, beside their levels.
+    vanish : bool, default=True
+        A second λ penalises what the first leaves free, the straight part, so that the whole term
+        can vanish: mgcv's select=TRUE, for this term.
+
+    Returns
+    -------
+    Term
+
+    See Also
+    --------
+    tensor : a surface over two columns or more.
+    GAMRegressorCV : the model that terms make.
+
+    Notes
+    -----
+    P-splines: Wood (2017), Generalized Additive Models, 2nd edition, section 5.3.3; the second
+    penalty is that of section 5.4.3. Beyond the ends a curve goes on straight.
+
+    Examples
+    --------
     >>> from hoag.gam import smooth
     >>> smooth("hour", cyclic=True, knots=25).columns
     ('hour',)
     """
-    recipe = Recipe(_read_knots(knots), degree, order, cyclic, spacing)
-    return Smooth(column, _checked(recipe), by, vanish)
-
-
-def _read_knots(knots: Any) -> int | tuple[float, ...]:
-    """How many, or where they are."""
-    if isinstance(knots, (int, np.integer)) and not isinstance(knots, bool):
-        if not knots >= 2:
-            raise InvalidInput(f"knots={knots}: a curve has two ends, so give 2 or more.")
-        return int(knots)
-    try:
-        places = np.ravel(np.asarray(knots, dtype=np.float64))
-    except (TypeError, ValueError):
-        places = np.zeros(0)
-    if places.size < 2 or not np.all(np.isfinite(places)):
-        raise InvalidInput(
-            f"knots={knots!r}: give a whole number, how many there are, or two or more numbers, "
-            "where they are."
-        )
-    return tuple(places.tolist())
-
-
-def _checked(recipe: Recipe) -> Recipe:
-    whole = (int, np.integer)
-    if not (isinstance(recipe.degree, whole) and 0 <= recipe.degree <= 5):
-        raise InvalidInput(
-            f"degree={recipe.degree!r}: the pieces are of degree 0 to 5, 3 are cubic."
-        )
-    if not (isinstance(recipe.order, whole) and 1 <= recipe.order <= 3):
-        raise InvalidInput(f"order={recipe.order!r}: differences of order 1, 2 or 3 are penalised.")
-    if recipe.spacing not in ("uniform", "quantile"):
-        raise InvalidInput(f"spacing={recipe.spacing!r}: use 'uniform' or 'quantile'.")
-    return recipe
+    return Smooth((column,), by, _recipe(knots, degree, order, cyclic, spacing), vanish)
 
 
 def tensor(
     *columns: Column,
-    knots: Any = None,
+    knots: int | Sequence[Any] | None = None,
     degree: int = 3,
     order: int = 2,
-    cyclic: Any = False,
+    cyclic: bool | Sequence[bool] = False,
     by: Column | None = None,
     vanish: bool = True,
 ) -> Tensor:
-    """f(x, z) = Σₖₗ βₖₗ Bₖ(x)Bₗ(z), a surface with a penalty along each side, whatever their units.
+    """A surface over two columns or more: mgcv's te(x, z, bs="ps").
 
-    columns, knots, degree, order, cyclic, by, vanish   as for smooth(); knots and cyclic may be a
-             tuple, one for each column. None is 7 knots a side, or fewer, so that there are no more
-             coefficients than different rows, or than 1000; more than four for each row are refused
+        f(x, z) = Σₖₗ βₖₗ Bₖ(x)Bₗ(z), with a penalty along each side, whatever their units
 
-    The surface has the curves of both sides in it: no smooth() of the same columns is needed beside
-    it.
+    Parameters
+    ----------
+    *columns : str or int
+        Their names, or their numbers.
+    knots : int, None or a tuple of one for each column, default=None
+        As for `smooth`. None is 7 a side, or fewer, so that there are no more coefficients than
+        different rows, or than 1000. More than four coefficients for each row are refused.
+    degree : int, default=3
+        As for `smooth`.
+    order : int, default=2
+        As for `smooth`.
+    cyclic : bool or a tuple of one for each column, default=False
+        As for `smooth`.
+    by : str, int or None, default=None
+        As for `smooth`.
+    vanish : bool, default=True
+        As for `smooth`: a λ more, for what the others leave free.
 
+    Returns
+    -------
+    Term
+
+    See Also
+    --------
+    smooth : a curve of one column.
+
+    Notes
+    -----
+    The surface has the curves of both sides in it: no `smooth` of the same columns is needed beside
+    it. Wood (2017), Generalized Additive Models, 2nd edition, section 5.6.
+
+    Examples
+    --------
     >>> from hoag.gam import tensor
     >>> tensor("lat", "lon", knots=(7, 9)).columns
     ('lat', 'lon')
     """
-    if len(columns) < 2:
-        raise InvalidInput("A surface is over two columns or more: for one use smooth().")
     many = len(columns)
-    if len(set(columns)) < many:
-        raise InvalidInput(f"A surface over {', '.join(map(str, columns))} has a column twice.")
-    counts = knots if isinstance(knots, (tuple, list)) else [knots] * many
-    around = cyclic if isinstance(cyclic, (tuple, list)) else [cyclic] * many
-    for name, own in (("knots", counts), ("cyclic", around)):
-        if len(own) != many:
-            raise InvalidInput(f"{name} has {len(own)} entries for {many} columns.")
-    sides = []
-    for column, k, c in zip(columns, counts, around, strict=True):
-        given = None if k is None else _read_knots(k)
-        recipe = _checked(Recipe(given, degree, order, bool(c), "uniform"))
-        sides.append(Smooth(column, recipe, None, False))
-    return Tensor(tuple(sides), by, vanish)
+    if many < 2 or len(set(columns)) < many:
+        what = "one column" if many < 2 else "a column twice"
+        raise InvalidParameterError(
+            f"A surface over {', '.join(map(str, columns))} has {what}:", parameter="columns",
+            value=columns, hint="give two columns or more; for one use smooth().",
+        )  # fmt: skip
+    each = {
+        name: given if isinstance(given, (tuple, list)) else [given] * many
+        for name, given in (("knots", knots), ("cyclic", cyclic))
+    }
+    for name, given in each.items():
+        if len(given) != many:
+            hint = f"give one for each of the {many} columns, or one for all."
+            raise InvalidParameterError.of(name, given, hint)
+    pairs = zip(each["knots"], each["cyclic"], strict=True)
+    recipes = tuple(_recipe(k, degree, order, bool(c), "uniform", True) for k, c in pairs)
+    return Tensor(columns, by, recipes, vanish)
 
 
 def linear(column: Column, *, vanish: bool = False) -> Linear:
-    """f(x) = βx, without a penalty; with `vanish` one that can take it away.
+    """A straight line, f(x) = βx.
 
+    Parameters
+    ----------
+    column : str or int
+        Its name, or its number.
+    vanish : bool, default=False
+        A penalty exp(λ) ½ β², by which the line can vanish. Without one it is as in a linear model.
+
+    Returns
+    -------
+    Term
+
+    See Also
+    --------
+    smooth : a curve.
+
+    Examples
+    --------
     >>> from hoag.gam import linear
     >>> linear("dose").columns
     ('dose',)
     """
-    return Linear(column, vanish)
+    return Linear((column,), None, vanish)
 
 
 def category(column: Column) -> Category:
-    """f(x) = β_x, a level for each category, with the penalty exp(λ) ½ Σ (βₖ − their mean)².
+    """A level for each category, a random effect: mgcv's s(g, bs="re").
+
+        f(x) = β_x, with the penalty exp(λ) ½ Σ (βₖ − their mean)²
 
     Categories with few rows borrow from the others; one that was never seen has their mean.
 
+    Parameters
+    ----------
+    column : str or int
+        Its name, or its number; of numbers each different one is a category.
+
+    Returns
+    -------
+    Term
+
+    See Also
+    --------
+    smooth : with ``by="site"`` a curve for each category.
+
+    Examples
+    --------
     >>> from hoag.gam import category
     >>> category("site").columns
     ('site',)
     """
-    return Category(column)
+    return Category((column,), None)
 
 
 def numeric(values: npt.NDArray[Any]) -> bool:
     """Whether a column holds numbers; what is true or false is a category."""
     return bool(np.issubdtype(values.dtype, np.number))
+
+
+def _recipe(
+    knots: Any, degree: int, order: int, cyclic: bool, spacing: str, choose: bool = False
+) -> Recipe:
+    """Checked; `choose` says that knots may be None."""
+    for name, value, least, most in (("degree", degree, 0, 5), ("order", order, 1, 3)):
+        if not (isinstance(value, (int, np.integer)) and least <= value <= most):
+            hint = f"give a whole number from {least} to {most}."
+            raise InvalidParameterError.of(name, value, hint)
+    if spacing not in ("uniform", "quantile"):
+        raise InvalidParameterError.of("spacing", spacing, "use 'uniform' or 'quantile'.")
+    if not (choose and knots is None):
+        knots = _read_knots(knots)
+    return Recipe(knots, degree, order, cyclic, spacing)
+
+
+def _read_knots(knots: Any) -> int | tuple[float, ...]:
+    """How many, or where they are."""
+    if isinstance(knots, (int, np.integer)) and not isinstance(knots, bool) and knots >= 2:
+        return int(knots)
+    try:
+        places = np.ravel(np.asarray(knots, dtype=np.float64))
+    except (TypeError, ValueError):
+        places = np.zeros(0)
+    if places.size < 2 or not np.all(np.isfinite(places)) or not np.all(np.diff(places) > 0):
+        hint = "give how many, 2 or more, or where they are: two or more numbers that grow."
+        raise InvalidParameterError.of("knots", knots, hint)
+    return tuple(places.tolist())

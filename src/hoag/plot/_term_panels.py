@@ -19,8 +19,8 @@ from scipy.special import ndtri
 
 from hoag._core.numeric import Array
 from hoag.gam._bases import Basis, Spline, Times
-from hoag.gam._design import Part
-from hoag.gam._observed import Seen
+from hoag.gam._columns import ModelFrame
+from hoag.gam._design import FittedTerm
 
 POINTS = 200  # of a curve
 SIDE = 60  # points along each side of a surface
@@ -72,12 +72,12 @@ class Panel:
         return np.concatenate(found)
 
 
-def panels(model: Any, j: int, seen: Seen, interval: float | None, left: Any) -> list[Panel]:
+def panels(model: Any, j: int, seen: ModelFrame, interval: float | None, left: Any) -> list[Panel]:
     """Those of term j: one, or for a surface one for each of several classes.
 
     left   what is left of y in rows of `seen`, on the scale of η; or None
     """
-    part: Part = model._parts[j]
+    part: FittedTerm = model._parts[j]
     word = str(model.plateaus_[j])
     told = f"edf {model.edf_[j]:.1f}" + (f", {word}" if word else "")
     known, kept = seen.of_term(part.term), _kept(part, seen)
@@ -86,11 +86,11 @@ def panels(model: Any, j: int, seen: Seen, interval: float | None, left: Any) ->
     kind = part.basis.kind
     unit = ""
     if isinstance(part.basis, Times) and part.basis.level is None:
-        unit = f"times {seen.names[part.term.needs[-1]]}"
+        unit = f"times {seen.names[part.reads[-1]]}"
     if kind == "surface":
         return _surfaces(model, part, told, names, rug, unit)
     if kind == "levels":
-        names = (seen.names[part.term.needs[-1]],)  # of a curve by category, too
+        names = (seen.names[part.reads[-1]],)  # of a curve by category, too
         rug = [known[-1][kept]]
         x: npt.NDArray[Any] = part.basis.levels  # type: ignore[attr-defined]
     else:
@@ -104,7 +104,7 @@ def panels(model: Any, j: int, seen: Seen, interval: float | None, left: Any) ->
 
 
 def at(
-    model: Any, part: Part, values: list[npt.NDArray[Any]], interval: float | None
+    model: Any, part: FittedTerm, values: list[npt.NDArray[Any]], interval: float | None
 ) -> tuple[Array, Array | None, Array | None]:
     """fⱼ where its columns have these values, (m, outputs), with its band."""
     B = part.basis.design(values).toarray()
@@ -124,7 +124,7 @@ def at(
 
 def _surfaces(
     model: Any,
-    part: Part,
+    part: FittedTerm,
     told: str,
     names: tuple[str, ...],
     rug: list[npt.NDArray[Any]],
@@ -153,7 +153,7 @@ def _surfaces(
     return found
 
 
-def _kept(part: Part, seen: Seen) -> npt.NDArray[Any]:
+def _kept(part: FittedTerm, seen: ModelFrame) -> npt.NDArray[Any]:
     """The rows that a term is of: those of its level, where it is by category."""
     known = seen.of_term(part.term)
     if isinstance(part.basis, Times) and part.basis.level is not None:
@@ -161,7 +161,7 @@ def _kept(part: Part, seen: Seen) -> npt.NDArray[Any]:
     return np.ones(len(known[0]), dtype=bool)
 
 
-def _columns(part: Part, places: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+def _columns(part: FittedTerm, places: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
     """The columns that a basis reads where it is to be drawn: `by` at 1, or at its level."""
     m = len(places[0])
     if isinstance(part.basis, Times):

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
-from hoag.gam._observed import Seen
+from hoag.gam._columns import ModelFrame
 from hoag.plot import _style as style
 from hoag.plot._term_panels import Panel, panels
 
@@ -152,8 +152,8 @@ class TermsDisplay:
             interval = None  # no band is known there
         seen = model._seen
         if X is not None:
-            table = model._table(X, reset=False)
-            seen = Seen.of(table, model.terms_, ROWS)
+            table = model._frame(X, reset=False)
+            seen = ModelFrame.of(table, model.terms_, ROWS)
         left = _working(model, X, y, params)[seen.rows] if residuals else None
         chosen, gone = _chosen(model, terms)
         found = [panel for j in chosen for panel in panels(model, j, seen, interval, left)]
