@@ -309,7 +309,7 @@ implicit = partial(Constant, "_criteria.implicit")
 survey = partial(Constant, "optimize._survey", problems=SURVEY)
 paper = partial(Constant, "optimize._hoag.Hoag", problems=PAPER)
 size = partial(Constant, "_criteria.affordable")
-box = partial(Constant, "linear_model._units")
+box = partial(Constant, "_glm.units")
 kernel = partial(Constant, "linear_model._kernel", problems=SURVEY[:2])
 around = partial(Constant, "linear_model._interval", problems=("kernel", "groups", "widths"))
 
@@ -441,8 +441,8 @@ NOT_TUNED = {
     "linear_model._base.TIGHT": "as tight as f is ever asked for",
     "_core.numeric.BLOCK_ENTRIES": "memory",
     "_glm.partitioned.ENTRIES": "memory",
-    "linear_model._partition_units.SAMPLE_ENTRIES": "memory",
-    "linear_model._partition_units.WHOLE": "memory",
+    "_glm.first_pass.SAMPLE_ENTRIES": "memory",
+    "_glm.first_pass.WHOLE": "memory",
     "_criteria.curvature.leverage.TRIED": "places to look for a limit",
     "_criteria.leave_one_out.DELETED": "work that more verification is worth",
     "optimize._scan.HALVED": "work that no scan is worth",

@@ -27,10 +27,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hoag
 from hoag import data
 from hoag._data.engine import LocalEngine, TreeSum
-from hoag._glm.fold_rule import InOrder, Listed, NotJudged, below, drawn
-from hoag._glm.lens import Lens
-from hoag.linear_model._column import PartitionedColumn
-from hoag.linear_model._partition_units import rule_of
+from hoag._data.fold_rule import InOrder, Listed, NotJudged, below, drawn, rule_of
+from hoag._data.standardize import Standardiser
+from hoag._data.target import PartitionedColumn
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)
@@ -353,19 +352,23 @@ def test_threads_raise_as_one_does_and_ignore_what_it_ignores():
     outputs=st.integers(1, 3),
     seed=SEEDS,
 )
-def test_products_through_a_lens_are_those_of_a_copy(n, p, away, outputs, seed):
+def test_products_with_standardised_rows_are_those_of_a_copy(n, p, away, outputs, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)) + away
     scale = rng.uniform(0.1, 2.0, size=p) * (rng.random(p) > 0.2)
-    for lens in (Lens(np.full(p, away), scale), Lens(np.full(p, away), 0.3), Lens(None, 0.3)):
-        A = lens.of(X)
+    for standardiser in (
+        Standardiser(np.full(p, away), scale),
+        Standardiser(np.full(p, away), 0.3),
+        Standardiser(None, 0.3),
+    ):
+        A = standardiser.of(X)
         W, R = rng.normal(size=(4, p, outputs)), rng.normal(size=(n, 4, outputs))
-        seen, shift = lens.columns(W)
+        seen, shift = standardiser.columns(W)
         close = {"rtol": 1e-11, "atol": 1e-12 * (1 + away) * n}
         z = np.einsum("ij,cjo->ico", X, seen) + shift
         np.testing.assert_allclose(z, np.einsum("ij,cjo->ico", A, W), **close)
         kept = np.einsum("ij,ico->cjo", X, R)
-        found = lens.gathered(kept, R.sum(axis=0))
+        found = standardiser.gathered(kept, R.sum(axis=0))
         np.testing.assert_allclose(found, np.einsum("ij,ico->cjo", A, R), **close)
 
 

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hoag
 from hoag import glm, models, testing
 from hoag._glm import losses
+from hoag._glm.units import units
 from hoag.linear_model._linear import LinearEstimator
-from hoag.linear_model._units import units
 from hoag.optimize import Evaluate, Search
 
 # ---------------------------------------------------------------- a loss

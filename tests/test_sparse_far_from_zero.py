@@ -14,10 +14,9 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import hoag
-from hoag._glm.lens import Lens
-from hoag._glm.rows import ArrayRows
-from hoag.linear_model._columns import sparse_columns
-from hoag.linear_model._units import units
+from hoag._data.columns import measured
+from hoag._data.standardize import Standardiser
+from hoag._glm.units import units
 
 N, P = 60, 5
 FAR = np.array([0.0, 1e3, -1e6, 1e8, 3.0])  # in spreads
@@ -176,7 +175,7 @@ def test_bands_of_a_curve_know_of_no_shift(classes, monkeypatch):
     estimator = hoag.GAMClassifierCV if classes else hoag.GAMRegressorCV
     y = np.digitize(y, [0.0, 1.0]) if classes else y
     models = [plain(estimator([hoag.gam.smooth(0), hoag.gam.category(1)]), X, y)]
-    monkeypatch.setattr("hoag.linear_model._columns.FAR_OFF", np.inf)  # nothing is moved
+    monkeypatch.setattr("hoag._data.standardize.FAR_OFF", np.inf)  # nothing is moved
     models.append(plain(clone(models[0]), X, y))
     agree(*models, rel=1e-6, names=("criterion_", "lam_", "covariance_", "edf_"))
 
@@ -227,7 +226,7 @@ def test_columns_are_measured_as_exactly_as_arrays(n, p, density, away, scale, w
     weights = rng.uniform(0.5, 2.0, size=n)
     if weightless:
         weights[: n // 2] = 0.0
-    found = sparse_columns(ArrayRows(sparse.csr_matrix(X)), weights, centre=True)
+    found = measured(sparse.csr_matrix(X), weights).about
     exact = X.astype(np.longdouble)
     mean = weights @ exact / weights.sum()
     squares = weights @ (exact - mean) ** 2
@@ -236,5 +235,7 @@ def test_columns_are_measured_as_exactly_as_arrays(n, p, density, away, scale, w
     lost = 1e-15 * size  # what a mean is known to
     error = 1e-10 * squares + 10 * weights.sum() * lost**2
     assert np.all(np.abs(found.squares - squares) <= error)
-    lens = Lens(found.mean, 1.0 / scale)
-    np.testing.assert_array_equal(lens.of(sparse.csr_array(X)).toarray(), lens.of(X))
+    standardiser = Standardiser(found.mean, 1.0 / scale)
+    np.testing.assert_array_equal(
+        standardiser.of(sparse.csr_array(X)).toarray(), standardiser.of(X)
+    )

@@ -16,12 +16,18 @@ from sklearn.preprocessing import StandardScaler
 import hoag
 from hoag import InvalidInput, glm, testing
 from hoag._criteria.wrapped import Rescaled
-from hoag._data.statistics import MeanSquares
+from hoag._data.columns import MeanSquares
 from hoag._glm.folds import linear_folds
 from hoag._glm.rows import ScaledRows
-from hoag._glm.spreads import FoldSpreads, spreads
+from hoag._glm.spreads import (
+    FoldSpreads,
+    cell_penalties,
+    column_scales,
+    joined,
+    of_cells,
+    spreads,
+)
 from hoag._glm.targets import binary, regression
-from hoag.linear_model._partition_units import Spreads
 
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 
@@ -447,7 +453,7 @@ def test_rows_with_scaled_columns(form):
     np.testing.assert_allclose(rows.take(np.array([3, 1])).dense(), 0.5 * X[[3, 1]] * scale)
     seen = np.concatenate([
         np.asarray(part.todense() if sparse.issparse(part) else part)
-        for part in (rows.lens.of(block) for _, block in rows.kept())
+        for part in (rows.standardiser.of(block) for _, block in rows.kept())
     ])  # fmt: skip
     np.testing.assert_allclose(seen, rows.dense())
 
@@ -476,16 +482,17 @@ def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
     labels, weights = rng.integers(-1, 3, 60), rng.uniform(0, 2, 60)
     X[:, 3], X[labels == 0, 3] = 0.7, np.linspace(0, 1, int(np.sum(labels == 0)))
     partitions = [slice(0, 10), slice(10, 11), slice(11, 60)]
-    parts = [Spreads.by_cells(FORMS[form](X[own]), weights[own], labels[own], 3)
-             for own in partitions]  # fmt: skip
-    known = Spreads(reduce(MeanSquares.plus, parts), form == "sparse")
+    parts = [of_cells(FORMS[form](X[own]), weights[own], labels[own], 3) for own in partitions]
+    cells = reduce(MeanSquares.plus, parts)
     train = ~np.eye(3, dtype=bool)
     drawn = np.stack([np.isin(labels, np.flatnonzero(some)) for some in train], axis=1) * 1.0
     rows, scales = glm.ArrayRows(FORMS[form](X)), StandardScaler().fit(X, None, weights).scale_
-    np.testing.assert_allclose(known.of_all, scales, rtol=1e-9)
+    found = column_scales(joined(cells, np.ones(4, dtype=bool)))
+    np.testing.assert_allclose(found, scales, rtol=1e-9)
     constant = np.ones(4) if absorbed else 1 / scales
     expected = FoldSpreads(weights, 1.0, constant).penalties(ScaledRows(rows, 1 / scales), drawn)
-    np.testing.assert_allclose(known.penalties(train, absorbed), expected, rtol=1e-7)
+    own = cell_penalties(cells, found, train, absorbed)
+    np.testing.assert_allclose(own, expected, rtol=1e-7)
 
 
 def test_what_cannot_be_standardised_is_refused():

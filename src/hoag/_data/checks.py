@@ -118,3 +118,20 @@ def wrong_weight(weight: Array | None) -> Wrong | None:
         return None
     row = int(np.argmax(bad))
     return Wrong(f"The weight is {weight[row]:g}", row, "weights are finite numbers, 0 or above.")
+
+
+def not_a_number(X: Any) -> tuple[str, Any] | None:
+    """The first column with a value that is no number, as people call it, and that value."""
+    if sparse.issparse(X):
+        return None
+    names = list(X.columns) if "columns" in dir(X) else None
+    rows = np.asarray(X, dtype=object)
+    for j, column in enumerate(rows.T if rows.ndim == 2 else ()):
+        for value in column:
+            if isinstance(value, (int, float)) or value is None:
+                continue
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return (f"column {j}" if names is None else f"column {names[j]!r}"), value
+    return None

@@ -16,8 +16,8 @@ from hoag._data.cache import Cache, Cached, Cursor, Tallied, kept
 from hoag._data.checks import check
 from hoag._data.dialect import Dialect
 from hoag._data.files import UnchangedFiles, stamp
-from hoag._data.given import understood
 from hoag._data.raw import Reader, ReadOptions, Stream
+from hoag._data.readers import understood
 from hoag._data.source import Partition, Source
 from hoag._data.statistics import ColumnStatistics
 

@@ -69,3 +69,8 @@ class Source(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str: ...
+
+
+def numbered(i: int, partition: Partition) -> tuple[int, Partition]:
+    """What asks with its number prepares a partition by this."""
+    return i, partition

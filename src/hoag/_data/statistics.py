@@ -1,9 +1,9 @@
-"""Means and squares of columns in one pass, as exact as two passes over an array in memory."""
+"""What the first pass over files finds out: statistics of their columns, counts, sizes."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,29 +11,9 @@ from scipy import sparse
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._data.checks import check
+from hoag._data.columns import Columns, MeanSquares, mean_squares, measured
 from hoag._data.matrices import digest
 from hoag._data.raw import Raw, Stream, spans
-
-
-class MeanSquares(NamedTuple):
-    """The weight of some rows, the mean of every column, and Σᵢ sᵢ(xᵢⱼ − mean)². Rows are joined by
-
-        W = W₁ + W₂,  δ = μ₂ − μ₁,  μ = μ₁ + δ W₂/W,  M = M₁ + M₂ + δ² W₁W₂/W
-
-    (Chan, Golub and LeVeque), which loses no digits, however far columns are from 0. The weight is
-    a number, or one for each column, or anything else that goes with the means.
-    """
-
-    total: Any
-    mean: Array
-    squares: Array
-
-    def plus(self, other: MeanSquares) -> MeanSquares:
-        total = self.total + other.total
-        share = other.total / np.where(total > 0, total, 1.0)
-        apart = np.where(other.total > 0, other.mean - self.mean, 0.0)
-        squares = self.squares + other.squares + share * self.total * apart**2
-        return MeanSquares(total, self.mean + share * apart, squares)
 
 
 class ColumnStatistics:
@@ -52,17 +32,27 @@ class ColumnStatistics:
     """
 
     def __init__(self, d: int) -> None:
-        self.shift, self.missing = np.zeros(d), np.zeros(d)
-        self.about = MeanSquares(np.zeros(d), np.zeros(d), np.zeros(d))
-        self.least, self.most = np.full(d, np.inf), np.full(d, -np.inf)
+        self.shift, self.missing, zero = np.zeros(d), np.zeros(d), np.zeros(d)
+        self.columns = Columns(
+            MeanSquares(zero, zero, zero), np.full(d, np.inf), np.full(d, -np.inf)
+        )
+
+    @property
+    def least(self) -> Array:
+        return self.columns.least
+
+    @property
+    def most(self) -> Array:
+        return self.columns.most
 
     @property
     def means(self) -> Array:
-        return self.shift + self.about.mean
+        return self.shift + self.columns.about.mean
 
     @property
     def variances(self) -> Array:
-        return self.about.squares / np.where(self.about.total > 0, self.about.total, 1.0)
+        total, _, squares = self.columns.about
+        return squares / np.where(total > 0, total, 1.0)
 
     @property
     def scales(self) -> Array:
@@ -72,60 +62,43 @@ class ColumnStatistics:
 
     def add(self, X: Any, weight: Array | None) -> None:
         """More rows; nan stands for a number that is missing."""
+        w = np.ones(X.shape[0]) if weight is None else weight
         if sparse.issparse(X):
-            self._add_sparse(X, weight)
+            self._join(measured(X, w))
             return
         step = max(1, int(BLOCK_ENTRIES / max(1, X.shape[1])))
         for start, stop in spans(len(X), step):
-            own = None if weight is None else weight[start:stop]
-            self._add_dense(np.asarray(X[start:stop], dtype=np.float64), own)
+            self._join(self._of_array(np.asarray(X[start:stop], dtype=np.float64), w[start:stop]))
 
     def widened(self, d: int) -> None:
         """More columns, all zeros so far: rows of svmlight files do not know how many follow."""
-        more = d - self.shift.size
+        more, total = d - self.shift.size, self.columns.about.total.max(initial=0.0)
         if more > 0:
-            added, total = ColumnStatistics(more).arrays(), self.about.total.max(initial=0.0)
+            added = ColumnStatistics(more)
             if total:
-                added[:] = np.where(np.arange(len(added))[:, None] == 1, total, 0.0)
-            self._keep(np.concatenate([self.arrays(), added], axis=1))
+                added._join(measured(sparse.csr_matrix((1, more)), np.array([total])))
+            self._keep(np.concatenate([self.arrays(), added.arrays()], axis=1))
 
-    def _add_dense(self, X: Array, weight: Array | None) -> None:
+    def _of_array(self, X: Array, w: Array) -> Columns:
         with np.errstate(over="ignore", invalid="ignore"):
             gaps = np.isnan(X) if np.isnan(X.sum()) else None
         first = X[0] if gaps is None else X[np.argmin(gaps, axis=0), np.arange(X.shape[1])]
-        self.shift = np.where((self.about.total == 0) & ~np.isnan(first), first, self.shift)
-        self.least = np.fmin(self.least, np.fmin.reduce(X, axis=0))
-        self.most = np.fmax(self.most, np.fmax.reduce(X, axis=0))
-        w = np.ones(len(X)) if weight is None else weight
+        new = (self.columns.about.total == 0) & ~np.isnan(first)
+        self.shift = np.where(new, first, self.shift)
         Z = X - self.shift
         if gaps is not None:
             self.missing += gaps.sum(axis=0)
             Z[gaps], w = 0.0, ~gaps * w[:, None]
-        total = np.broadcast_to(w.sum(axis=0), self.shift.shape)
-        safe = np.where(total > 0, total, 1.0)
-        mean = _weighted(w, Z) / safe
-        Z -= mean
-        left = _weighted(w, Z) / safe  # the rounding of the mean, as np.var leaves it
-        m2 = _weighted(w, Z * Z) - total * left**2
-        self.about = self.about.plus(MeanSquares(total, mean + left, m2))
+        return Columns(mean_squares(Z, w), np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0))
 
-    def _add_sparse(self, X: Any, weight: Array | None) -> None:
-        w = np.ones(X.shape[0]) if weight is None else weight
-        total = np.full(X.shape[1], w.sum())
-        safe = max(float(w.sum()), np.finfo(float).tiny)
-        mean = np.asarray(X.T @ w, dtype=np.float64) / safe
-        each = np.repeat(w, np.diff(X.indptr))
-        off = (X.data - mean[X.indices]) ** 2 * each
-        stored = np.bincount(X.indices, weights=each, minlength=X.shape[1])
-        m2 = np.bincount(X.indices, weights=off, minlength=X.shape[1])
-        self.least = np.minimum(self.least, X.min(axis=0).toarray().ravel())
-        self.most = np.maximum(self.most, X.max(axis=0).toarray().ravel())
-        squares = m2 + np.maximum(total - stored, 0.0) * mean**2
-        self.about = self.about.plus(MeanSquares(total, mean, squares))
+    def _join(self, more: Columns) -> None:
+        total = np.broadcast_to(more.about.total, self.shift.shape)
+        self.columns = self.columns.plus(more._replace(about=more.about._replace(total=total)))
 
     def arrays(self) -> Array:
         """All of it as one array, for a file; `of` reads it."""
-        return np.stack([self.shift, *self.about, self.least, self.most, self.missing])
+        about, *extremes = self.columns
+        return np.stack([self.shift, *about, *extremes, self.missing])
 
     @staticmethod
     def of(arrays: Array) -> ColumnStatistics:
@@ -134,13 +107,8 @@ class ColumnStatistics:
         return found
 
     def _keep(self, arrays: Array) -> None:
-        self.shift, self.about = arrays[0], MeanSquares(*arrays[1:4])
-        self.least, self.most, self.missing = arrays[4:]
-
-
-def _weighted(w: Array, Z: Array) -> Array:
-    """Σᵢ wᵢ zᵢ for every column, w the same for all of them or not."""
-    return np.asarray(w @ Z if w.ndim == 1 else (w * Z).sum(axis=0))
+        self.shift, self.missing = arrays[0], arrays[6]
+        self.columns = Columns(MeanSquares(*arrays[1:4]), arrays[4], arrays[5])
 
 
 class Tally:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from hoag._core.numeric import Array
+from hoag._data.fold_rule import below, cells_of, drawn
+from hoag._data.standardize import PLAIN, Standardiser
 from hoag._glm.design import FoldedHessian, RowwiseDesign, Sums
-from hoag._glm.fold_rule import below, cells_of, drawn
-from hoag._glm.lens import PLAIN, Lens
 from hoag._glm.losses import Loss
 from hoag._glm.losses.base import softened
 from hoag._glm.moments import Moments
@@ -111,7 +111,7 @@ class InMemoryDesign(RowwiseDesign):
         return np.asarray(np.sum(each, axis=0))
 
     def cells(self, kept: bool = False) -> Iterator[CellRows]:
-        """With `kept`, rows are yet to be seen through the lens."""
+        """With `kept`, rows are as they are stored, yet to be standardised."""
         for own in self.sets:
             for cell, some, A in own.rows.parts(own.labels, kept):
                 yield CellRows(cell, A, own.y[some], own.weights[some])
@@ -165,7 +165,7 @@ class InMemoryDesign(RowwiseDesign):
         both = X if T is None else np.concatenate([X, T])
         W, shift = self._columns(both)
         total, g = np.zeros(K), np.zeros(K)
-        gathered = Gathered(self.predictor, 3 * K, self._lens)  # the gradient, g_x and ∇²L T
+        gathered = Gathered(self.predictor, 3 * K, self._standardiser)  # ∇L, ∇g and ∇²L T
         hessian = np.zeros((K, size, size)) if curved else np.empty(0)
         for chunk in self._chunks():
             z = self._scores(chunk.A, W, shift)
@@ -202,7 +202,7 @@ class InMemoryDesign(RowwiseDesign):
 
         def times(V: Array) -> Array:
             W, shift = self._columns(V)
-            total = Gathered(self.predictor, self.folds, self._lens)
+            total = Gathered(self.predictor, self.folds, self._standardiser)
             for chunk, at in kept:
                 curved = at.hvp(self._scores(chunk.A, W, shift))[:, chunk.trained]
                 total.add(chunk.A, (chunk.train, curved, chunk.trained))
@@ -219,7 +219,8 @@ class InMemoryDesign(RowwiseDesign):
         predictor, found = self.predictor, np.zeros((self.folds, self.predictor.size))
         W, shift = self._columns(X)
         for chunk in self._chunks():
-            z, own = self._scores(chunk.A, W, shift), predictor.on(ArrayRows(self._seen(chunk.A)))
+            z = self._scores(chunk.A, W, shift)
+            own = predictor.on(ArrayRows(self._standardised(chunk.A)))
             for k in chunk.trained:
                 at = self.loss.at(chunk.y, z[:, k, 0] if predictor.width == 1 else z[:, k])
                 found[k] += own.diagonal(at, chunk.of(k)[0])
@@ -273,8 +274,8 @@ class InMemoryDesign(RowwiseDesign):
         B, size = self.train.shape[1], self.predictor.size
         W, shift = self._columns(x[None])
         value, hessian = np.zeros(B), np.zeros((B, size, size) if curved else 0)
-        gradient = Gathered(self.predictor, B, self._lens)
-        for some in self.cells(kept=self._lens is not PLAIN):
+        gradient = Gathered(self.predictor, B, self._standardiser)
+        for some in self.cells(kept=self._standardiser is not PLAIN):
             b = np.array([some.cell])
             z = self._scores(some.A, W, shift)
             at, weights = At(self.loss, some.y, z), some.weights[:, None]
@@ -287,15 +288,15 @@ class InMemoryDesign(RowwiseDesign):
     def _hessians(self, A: Any, weights: Array, at: At, used: npt.NDArray[np.intp]) -> Array:
         """Aᵀ diag(weights ∂²loss/∂z²) A for every fold in `used`, the intercept included.
 
-        A is as it is kept, through the lens yet to be seen; `at` is at the z of all folds, or of
-        those used.
+        A is as it is stored, yet to be standardised; `at` is at the z of all folds, or of those
+        used.
         """
         columns = used if at.shape[1] > used.size else np.arange(used.size)
 
         def curved(u: Array) -> Array:
             return weights[:, :, None] * at.hvp(np.broadcast_to(u, at.shape))[:, columns]
 
-        return self.predictor.on(ArrayRows(self._seen(A))).hessians(curved)
+        return self.predictor.on(ArrayRows(self._standardised(A))).hessians(curved)
 
     def _columns(self, X: Array) -> tuple[Array, Array]:
         """W of every x side by side, (features, columns · outputs), and what intercepts add."""
@@ -304,8 +305,8 @@ class InMemoryDesign(RowwiseDesign):
         shift = np.zeros((columns, predictor.width))
         if predictor.Q is not None:
             shift = X[:, predictor.slopes :] @ predictor.Q.T
-        if self._lens is not PLAIN:
-            W, moved = self._lens.columns(W)
+        if self._standardiser is not PLAIN:
+            W, moved = self._standardiser.columns(W)
             shift = shift + (moved if predictor.spread is None else moved @ predictor.spread)
         return np.ascontiguousarray(W.transpose(1, 0, 2).reshape(predictor.features, -1)), shift
 
@@ -316,14 +317,14 @@ class InMemoryDesign(RowwiseDesign):
         return np.asarray((z if spread is None else z @ spread) + shift)
 
     @cached_property
-    def _lens(self) -> Lens:
-        """Through which the rows of chunks are seen: products with these need no other copy."""
+    def _standardiser(self) -> Standardiser:
+        """What is yet to be done to the rows of chunks: products with these need no copy."""
         if self._few or len(self.sets) != 1:
             return PLAIN
-        return self.sets[0].rows.lens
+        return self.sets[0].rows.standardiser
 
-    def _seen(self, A: Any) -> Any:
-        return A if self._lens is PLAIN else self._lens.of(A)
+    def _standardised(self, A: Any) -> Any:
+        return A if self._standardiser is PLAIN else self._standardiser.of(A)
 
     def _chunks(self) -> Iterator[Chunk]:
         if self._few:
@@ -333,7 +334,7 @@ class InMemoryDesign(RowwiseDesign):
             (np.flatnonzero(train), np.flatnonzero(test))
             for train, test in zip(self.train.T, self.test.T, strict=True)
         ]
-        for cell, A, y, weights in self.cells(kept=self._lens is not PLAIN):
+        for cell, A, y, weights in self.cells(kept=self._standardiser is not PLAIN):
             yield Chunk(A, y, weights[:, None], weights[:, None], *used[cell])
 
     @property
@@ -428,14 +429,14 @@ class At:
 
 
 class Gathered:
-    """Σ over rows of Aᵀr for some columns, as x is laid out; rows are seen through a lens.
+    """Σ over rows of Aᵀr for some columns, as x is laid out; rows are standardised.
 
     Products over rows that are summed for the same columns, those of one cell, are added whole,
     and taken apart into columns once: with 10⁵ features the latter takes a fifth of a product.
     """
 
-    def __init__(self, design: Predictor, columns: int, lens: Lens = PLAIN) -> None:
-        self._design, self._lens = design, lens
+    def __init__(self, design: Predictor, columns: int, standardiser: Standardiser = PLAIN) -> None:
+        self._design, self._standardiser = design, standardiser
         self._slopes = np.zeros((columns, design.features, design.outputs))
         self._level = np.zeros((columns, design.width))
         self._used, self._product = np.empty(0, dtype=np.intp), np.empty(0)
@@ -473,8 +474,8 @@ class Gathered:
         """(columns, size)."""
         self._take_apart()
         Q, spread, slopes = self._design.Q, self._design.spread, self._slopes
-        if self._lens is not PLAIN:
+        if self._standardiser is not PLAIN:
             level = self._level if spread is None else self._level @ spread.T
-            slopes = self._lens.gathered(slopes, level)
+            slopes = self._standardiser.gathered(slopes, level)
         flat = slopes.reshape(len(self._level), -1)
         return flat if Q is None else np.concatenate([flat, self._level @ Q], axis=1)

@@ -21,12 +21,12 @@ from scipy import sparse
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
+from hoag._data.fold_rule import FoldRule, below
 from hoag._data.source import Partition
+from hoag._data.standardize import PLAIN, Standardiser
 from hoag._glm.design import FoldedHessian, RowwiseDesign, Sums
-from hoag._glm.fold_rule import FoldRule, below
 from hoag._glm.in_memory import InMemoryDesign, RowSet
-from hoag._glm.lens import PLAIN, Lens
-from hoag._glm.rows import ArrayRows, CellRows, Rows, ScaledRows
+from hoag._glm.rows import ArrayRows, CellRows, Rows, standardised
 from hoag._glm.targets import Target
 from hoag._glm.term import picked
 from hoag.problems import Ledger
@@ -36,20 +36,20 @@ from hoag.problems import Ledger
 ENTRIES = 1e6
 
 
-class SeenRows(Rows):
-    """A dense partition through a lens: X stays as it is, in single precision if it was so."""
+class StandardisedRows(Rows):
+    """A dense partition, standardised: X stays as it is, in single precision if it was so."""
 
-    def __init__(self, X: Any, lens: Lens) -> None:
-        self.X, self._lens = X, lens
+    def __init__(self, X: Any, standardiser: Standardiser) -> None:
+        self.X, self._standardiser = X, standardiser
         self.shape, self.entries = X.shape, int(X.size)
-        self.lens = PLAIN if lens.exact else lens
+        self.standardiser = PLAIN if standardiser.exact else standardiser
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         for some, X in self._slices():
-            yield some, self._lens.of(X)
+            yield some, self._standardiser.of(X)
 
     def kept(self) -> Iterator[tuple[slice, Any]]:
-        return self.blocks() if self.lens is PLAIN else self._slices()
+        return self.blocks() if self.standardiser is PLAIN else self._slices()
 
     def _slices(self) -> Iterator[tuple[slice, Any]]:
         n = self.shape[0]
@@ -59,19 +59,7 @@ class SeenRows(Rows):
             yield some, self.X[some]
 
     def take(self, numbers: npt.NDArray[np.intp]) -> ArrayRows:
-        return ArrayRows(self._lens.of(self.X[numbers]))
-
-
-def seen(X: Any, lens: Lens) -> Rows:
-    """Rows that are kept as X is; sparse ones are copied where columns of them are moved."""
-    if not sparse.issparse(X):
-        return SeenRows(X, lens)
-    if lens.mean is not None:
-        return ArrayRows(lens.of(X))
-    X = X.astype(np.float64, copy=False)
-    if np.ndim(lens.scale) == 0:
-        return ArrayRows(X, float(lens.scale))
-    return ScaledRows(ArrayRows(X), np.asarray(lens.scale))
+        return ArrayRows(self._standardiser.of(self.X[numbers]))
 
 
 class PartitionedRows(Rows):
@@ -132,13 +120,13 @@ class ToDesign:
     """A partition as it was given ↦ its rows in cells, as the model takes them.
 
     rule    the cell of every row
-    lens    the units of X
+    standardiser    the units of X
     target  y ↦ Target; `weigh`: y and weights ↦ weights; `unit` is what these are multiplied by
     targets   the numbers of those targets that are looked at; None: all
     """
 
     rule: FoldRule
-    lens: Lens
+    standardiser: Standardiser
     target: Any
     weigh: Any
     unit: float
@@ -152,7 +140,9 @@ class ToDesign:
             raise InvalidInput(
                 f"In partition {i}, whose rows are counted from 0: {error}"
             ) from None
-        return self.design(seen(partition.X, self.lens), target, self.unit * weights, labels)
+        kind = standardised if sparse.issparse(partition.X) else StandardisedRows
+        rows = kind(partition.X, self.standardiser)
+        return self.design(rows, target, self.unit * weights, labels)
 
     def design(
         self, rows: Rows, target: Target, weights: Array, labels: npt.NDArray[np.intp]
@@ -294,7 +284,7 @@ class PartitionedDesign(RowwiseDesign):
         """A share of all rows, with weights of their own: λ is about that of all rows, then."""
         prepare = self.prepare
         X, y, weights, labels, *_ = self.sample.smaller(share)
-        rows = seen(X, prepare.lens) if sparse.issparse(X) else ArrayRows(prepare.lens.of(X))
+        rows = standardised(X, prepare.standardiser)
         found = prepare.design(rows, prepare.target(y), weights, labels)
         return found.of_folds(self.train, self.test)
 

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from hoag._core.numeric import BLOCK_ENTRIES as BLOCK_ENTRIES
 from hoag._core.numeric import Array
-from hoag._glm.lens import PLAIN, Lens, times_columns
+from hoag._data.standardize import PLAIN, Standardiser, times_columns
 
 
 class Rows(ABC):
@@ -26,9 +26,9 @@ class Rows(ABC):
     take(numbers)    some of the rows, as Rows
 
     is what rows of one's own have to offer. The products below go through the blocks once; rows
-    that know a faster way override them. Rows that are kept otherwise than they are seen, not
-    centred or not scaled, may say so: `lens` is the way from one to the other, and `kept()` has the
-    same blocks as they are kept.
+    that know a faster way override them. Rows that are stored otherwise, not centred or
+    not scaled, may say so: `standardiser` makes A of what is stored, and `kept()` has the blocks as
+    they are stored.
 
     >>> import numpy as np
     >>> from hoag import glm, testing
@@ -47,13 +47,13 @@ class Rows(ABC):
     shape: tuple[int, int]
     entries: int
     is_sparse: bool = False
-    lens: Lens = PLAIN
+    standardiser: Standardiser = PLAIN
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[slice, Any]]: ...
 
     def kept(self) -> Iterator[tuple[slice, Any]]:
-        """The blocks before the lens."""
+        """The blocks before the standardiser."""
         return self.blocks()
 
     @abstractmethod
@@ -166,8 +166,8 @@ class ArrayRows(Rows):
         return ArrayRows(self.A, self.scale * factor)
 
     @property
-    def lens(self) -> Lens:  # type: ignore[override]
-        return PLAIN if self.scale == 1.0 else Lens(None, self.scale)
+    def standardiser(self) -> Standardiser:  # type: ignore[override]
+        return PLAIN if self.scale == 1.0 else Standardiser(None, self.scale)
 
     @property
     def _height(self) -> int:
@@ -235,9 +235,9 @@ class ScaledRows(Rows):
         self.shape, self.entries, self.is_sparse = rows.shape, rows.entries, rows.is_sparse
 
     @property
-    def lens(self) -> Lens:  # type: ignore[override]
-        inner = self.rows.lens
-        return Lens(inner.mean, inner.scale * self.scale, inner.exact)
+    def standardiser(self) -> Standardiser:  # type: ignore[override]
+        inner = self.rows.standardiser
+        return Standardiser(inner.mean, inner.scale * self.scale, inner.exact)
 
     def take(self, numbers: npt.NDArray[np.intp]) -> ScaledRows:
         return ScaledRows(self.rows.take(numbers), self.scale)
@@ -267,6 +267,16 @@ class ScaledRows(Rows):
 
     def squared_backward(self, r: Array) -> Array:
         return _by_column(self.scale**2, self.rows.squared_backward(r))
+
+
+def standardised(X: Any, standardiser: Standardiser) -> Rows:
+    """Rows in memory, that are copied where columns of them are centred, and only there."""
+    if standardiser.mean is not None:
+        return ArrayRows(standardiser.of(X))
+    rows, scale = X.astype(np.float64, copy=False), standardiser.scale
+    if np.ndim(scale) == 0:
+        return ArrayRows(rows, float(scale))
+    return ScaledRows(ArrayRows(rows), np.asarray(scale))
 
 
 def _by_column(scale: Array, v: Array) -> Array:

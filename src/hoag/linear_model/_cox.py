@@ -23,7 +23,6 @@ from hoag.linear_model._judge import Judge
 from hoag.linear_model._linear import LinearEstimator
 from hoag.linear_model._out_of_core import with_own_y
 from hoag.linear_model._parameters import fitted, parameters
-from hoag.linear_model._standardized import standardized
 from hoag.linear_model._task import Task
 from hoag.linear_model._units import WEIGHT, Units, units
 
@@ -152,9 +151,7 @@ class CoxRegressionCV(LinearEstimator):
         if not fallen > 0:
             raise InvalidInput("No event has a positive weight: there is nothing to fit.")
         total = float(weights.sum())
-        u = units(X, weights, centre=True)
-        if self.standardize:
-            u = standardized(u, weights, absorbed=True)
+        u = units(X, weights, centre=True, spread_weights=weights if self.standardize else None)
         target = cox_target(y, ties=self.ties, unit=total / WEIGHT)
         return self._linear_task(u, target, splits, curvature=fallen / total)
 

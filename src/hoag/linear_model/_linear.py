@@ -38,7 +38,6 @@ from hoag.linear_model._reading import Reading
 from hoag.linear_model._scored import scored_task
 from hoag.linear_model._sharing import Groups, Moved, Quadratics, Shares, Structure
 from hoag.linear_model._shrinkage import Part, Shared, Shrinkage, check_shrink, put_aside
-from hoag.linear_model._standardized import standardized
 from hoag.linear_model._task import LEVEL, Grid, Task, warn_refit
 from hoag.linear_model._units import Units, units, warn_hidden
 from hoag.optimize import Auto, Search
@@ -212,10 +211,8 @@ class LinearEstimator(TunedEstimator):
 
     def _units(self, reading: Reading, X: Any, y: Any, weights: Array) -> Units:
         """X in the library's units; the weights of classes do not count in spreads of columns."""
-        u = units(X, reading.weights(y, weights), reading.centre)
-        if self.standardize:
-            u = standardized(u, weights, absorbed=reading.centre)
-        return reading.units(u)
+        by = weights if self.standardize else None
+        return reading.units(units(X, reading.weights(y, weights), reading.centre, by))
 
     def _out_of_core_task(
         self, engine: Engine, params: dict[str, Any]
@@ -225,9 +222,15 @@ class LinearEstimator(TunedEstimator):
         self._check_out_of_core(params)
         reading = self._reading(column)
         stratified = self._split_by(column.nothing)[1]
-        rule = rule_of(self.cv, column, stratified, params.get("groups"))
-        data = first_pass(engine, column, reading, rule, self.standardize)
-        task = self._folds_task(data.units, data.target, reading.curvature, data.folds)
+        rule = rule_of(self.cv, column, stratified, params.get("groups"), LEVEL + 1)
+        about = (reading.target, reading.weigh, reading.centre, self.standardize)
+        data = first_pass(engine, column, rule, *about)
+        u = reading.units(data.units)
+
+        def folds(shares: Shares) -> Made:
+            return data.folds(shares.penalties, u.log_shift)
+
+        task = self._folds_task(u, data.target, reading.curvature, folds)
         return task, data.passes, rule
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:

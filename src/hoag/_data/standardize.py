@@ -1,4 +1,9 @@
-"""Rows as they are kept, and rows as the model takes them."""
+"""Rows as they are stored, and rows as a model takes them: which columns are centred, and scaled.
+
+Of a sparse column whose mean m is many spreads σ from 0, nearly every entry is stored: with a share
+q of them, m/σ ≤ √(q/(1 − q)). So those that are far from 0 are centred as dense ones are, which
+are hardly sparse; the others stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
-from hoag._core.numeric import Array
+from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
+from hoag._data.columns import measured
+
+# A product with a column loses as many digits as its mean is larger than its spread, and a square
+# twice as many: more than sums of many products lose anyway, where the ratio is above this.
+FAR_OFF = ROUNDING / ROUNDOFF
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
+class Standardiser:
     """a ↦ (a − mean)·scale, column by column; of sparse rows, most columns have no mean.
 
     A product with rows as they are seen is one with rows as they are kept:
@@ -67,5 +78,25 @@ def times_columns(A: Any, scale: float | Array) -> Any:
     return sparse.csr_matrix((A.data * np.asarray(scale)[A.indices], A.indices, A.indptr), A.shape)
 
 
-# Rows that are kept as they are seen.
-PLAIN = Lens()
+# Rows that are stored as they are seen.
+PLAIN = Standardiser()
+
+
+def far_from_zero(mean: Array, variances: Array) -> npt.NDArray[np.bool_]:
+    """Columns whose products with each other would be lost in those of their means."""
+    return mean**2 > FAR_OFF * variances
+
+
+def is_constant(least: Array, most: Array) -> npt.NDArray[np.bool_]:
+    """Columns that vary by no more than rounding between these.
+
+    Their means are not asked: sums over many rows lose more digits than that.
+    """
+    return most - least <= ROUNDING * np.maximum(np.abs(least), np.abs(most))
+
+
+def near_zero(X: Any) -> Standardiser:
+    """x ↦ x − mean for the columns that are far from 0."""
+    total, mean, squares = measured(X, np.ones(X.shape[0])).about
+    far = far_from_zero(mean, squares / total)
+    return Standardiser(np.where(far, mean, 0.0)) if np.any(far) else PLAIN
