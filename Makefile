@@ -67,7 +67,7 @@ test-oldest: .venv-oldest/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
-check-all: lint types demo docs docs-check reproduce rivals torture test-all test-oldest
+check-all: lint types demo docs docs-check check-public reproduce rivals torture test-all test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
 
