@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/used",
     "doc_module": ("hoag",),
     "image_srcset": ["2x"],
+    "thumbnail_size": (640, 448),  # twice what is shown, for fine screens
     "min_reported_time": 1e9,
     "show_memory": False,
     "show_signature": False,
@@ -71,7 +72,7 @@ html_show_sphinx = False
 # Stories need the width for their code, and have their downloads at the end; so does theory.
 START = "gallery/plot_00_getting_started"
 STORIES = {f"gallery/{path.stem}" for path in HERE.glob("../examples/gallery/plot_*.py")}
-WIDE = ("index", "gallery/index", "theory")
+WIDE = ("index", "gallery/index", "theory", "design")
 SIDEBAR = {"**": ["page-toc"]} | {name: [] for name in (*WIDE, *STORIES - {START})}
 
 html_theme_options = {

@@ -29,9 +29,9 @@ def main() -> None:
     with tqdm(desc="tuning two penalties", unit=" steps") as bar:
 
         def progress(step: hoag.optimize.Step) -> None:
-            first, second = step.lam
+            first, second = np.exp(step.lam)
             loss = step.evaluation.value
-            bar.set_postfix_str(f"λ = ({first:+.2f}, {second:+.2f}), squared error {loss:.0f}")
+            bar.set_postfix_str(f"α = {first:.3g} and {second:.3g}, squared error {loss:.0f}")
             bar.update()
 
         model = hoag.RidgeCV(
@@ -49,7 +49,7 @@ def main() -> None:
     along_x, along_y, values = shown.surface
     i, j = np.unravel_index(np.argmin(values), values.shape)
     default = np.log(plain.alpha_)
-    print(f"\n{'':42}{'measured':>10}{'products':>10}{'squared error':>16}")
+    print(f"\n{'penalty α of':42}{'measured':>10}{'products':>10}{'squared error':>16}")
     for name, lam, loss in (
         ("hoag, two penalties", model.lam_, model.criterion_),
         (f"best of a {GRID} × {GRID} grid", (along_x[j], along_y[i]), values[i, j]),
@@ -57,13 +57,13 @@ def main() -> None:
         ("scikit-learn's RidgeCV, α of 0.1, 1 or 10", (default, default),
          shared.criterion_at(default, X, y)),
     ):  # fmt: skip
-        print(f"{name:42}{lam[0]:10.3f}{lam[1]:10.3f}{loss:16.1f}")
-    cost, fit = model.result_.cost, model.refit_cost_
+        first, second = np.exp(lam)
+        print(f"{name:42}{first:10.3g}{second:10.3g}{loss:16.1f}")
+    cost, fit = (c.passes + c.grams for c in (model.result_.cost, model.refit_cost_))
     print(f"\n{model.result_.status}")
     print(
-        f"{model.n_iter_} steps; all of it took the work of {cost.passes + cost.grams:.1f} passes "
-        f"over the data, its last fit alone {fit.passes + fit.grams:.1f}. λ is the log of a "
-        "penalty."
+        f"{model.n_iter_} steps; with the fit on all rows it took the work of {cost / fit:.1f} fits "
+        "of one model."
     )
     finish(above, model)
     CostDisplay.from_estimator(model, ax=below)
@@ -84,8 +84,8 @@ def finish(ax, model) -> None:  # type: ignore[no-untyped-def]
         ax.annotate(str(k), step.lam, (0, 9), textcoords="offset points", ha="center",
                     fontsize="small", bbox=light)  # fmt: skip
     ax.set(xlim=low, ylim=high, title="The way down: diabetes, 5 folds")
-    ax.set_xlabel("λ of the 10 measurements")
-    ax.set_ylabel("λ of the 55 squares and products")
+    ax.set_xlabel("penalty α of the 10 measurements (weak → strong)")
+    ax.set_ylabel("penalty α of the 55 squares and products")
 
 
 if __name__ == "__main__":

@@ -94,3 +94,15 @@ def test_pictures_are_drawn_from_the_tables(tmp_path):
     assert [figures.number(cell) for cell in ("1.2 to 2.0 s", "*7*".strip("*"))] == [1.6, 7.0]
     figures.draw(DOCS / "benchmarks.md", tmp_path)
     assert len(list(tmp_path.glob("*.svg"))) == 6
+
+
+def test_bold_marks_our_figures():
+    """In tables of methods no other's figure is bold."""
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    tables = [block for block in text.split("\n\n") if block.startswith("|")]
+    methods = [block.splitlines() for block in tables if "| method |" in block.splitlines()[0]]
+    assert len(methods) > 1
+    for header, _, *rows in methods:
+        place = header.split("|").index(" method ")
+        others = [row for row in rows if "hoag" not in row.split("|")[place].lower()]
+        assert [row for row in others if "**" in row] == []

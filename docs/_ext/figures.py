@@ -38,7 +38,7 @@ def number(cell: str) -> float:
 def axes(ink: str, height: float):
     figure = Figure(figsize=(5.4, height), layout="constrained")
     ax = figure.subplots()
-    ax.tick_params(colors=ink, labelsize=10)
+    ax.tick_params(which="both", colors=ink, labelsize=10)
     for side, spine in ax.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_color(ink)

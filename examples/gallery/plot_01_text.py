@@ -90,7 +90,7 @@ ax.semilogx(values, curve, color="0.6")
 ax.plot(values[tried], curve[tried], "s", color="#D55E00", label="values of the grid: a fit each")
 told = f"hoag, {passes:.0f} passes"
 ax.plot(on_split.C_, on_split.criterion_, "*", ms=16, color="#0072B2", label=told)
-ax.set(xlabel="C", ylabel="held-out log loss, one split")
+ax.set(xlabel="C", ylabel="validation log loss, one split")
 ax.legend()
 plt.show()
 

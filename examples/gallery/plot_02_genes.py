@@ -45,7 +45,7 @@ print(f"accuracy on {len(y_unseen)} unseen patients: {model.score(X_unseen, y_un
 # can tell: the strongest penalty whose loss is within one standard error of the least.
 
 careful = LogisticRegressionCV(rule="1se").fit(X, y)
-print(f"λ = {model.lam_[0]:.2f} is best, {careful.lam_[0]:.2f} within one standard error of it")
+print(f"C = {model.C_:.2g} is best, {careful.C_:.2g} within one standard error of it")
 print(f"accuracy on unseen patients: {careful.score(X_unseen, y_unseen):.2f}")
 
 # %%
@@ -54,11 +54,12 @@ curve = [model.criterion_at(lam, X, y) for lam in lams]
 nothing = -np.mean(np.log(np.where(y == "ill", np.mean(y == "ill"), np.mean(y == "well"))))
 
 fig, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
-ax.plot(lams, curve, color="#0072B2", label="held-out log loss")
-ax.plot(model.lam_, model.criterion_, "*", ms=15, color="#D55E00", label="chosen")
-ax.plot(careful.lam_, careful.criterion_, "D", ms=8, color="#009E73", label="one standard error")
+ax.plot(np.exp(-lams), curve, color="#0072B2", label="cross-validated log loss")
+ax.plot(model.C_, model.criterion_, "*", ms=15, color="#D55E00", label="chosen")
+ax.plot(careful.C_, careful.criterion_, "D", ms=8, color="#009E73", label="one standard error")
 ax.axhline(nothing, color="0.5", ls=":", label="no model: the share of each class")
-ax.set(xlabel="λ = −log C", ylabel="mean held-out log loss")
+ax.set(xlabel="C (weak → strong penalty)", ylabel="cross-validated log loss", xscale="log")
+ax.invert_xaxis()
 ax.legend()
 plt.show()
 

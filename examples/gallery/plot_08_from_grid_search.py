@@ -56,17 +56,17 @@ print(tuned.result_.status)
 
 seen = -grid.cv_results_["mean_test_score"].reshape(10, 10)  # alpha, then gamma
 fig, ax = plt.subplots(figsize=(6.2, 4.2), layout="constrained")
-alphas, gammas = np.log(spaces["kernelridge__alpha"]), np.log(spaces["kernelridge__gamma"])
+alphas, gammas = spaces["kernelridge__alpha"], spaces["kernelridge__gamma"]
 levels = np.geomspace(seen.min(), 6200, 14)
 contours = ax.contourf(gammas, alphas, seen, levels=levels, cmap="viridis_r", extend="max")
-fig.colorbar(contours, label="held-out squared error", format="%.0f")
+fig.colorbar(contours, label="cross-validated squared error", format="%.0f")
 G, A = np.meshgrid(gammas, alphas)
 ax.plot(G.ravel(), A.ravel(), ".", color="black", ms=3, label="the grid, 500 fits")
-path = np.array([step.lam for step in tuned.result_.trace])
+path = np.exp([step.lam for step in tuned.result_.trace])
 inside = np.clip(path, [gammas[0], alphas[0]], [gammas[-1], alphas[-1]])
 ax.plot(inside[:, 0], inside[:, 1], "o-", color="white", mec="black", ms=5, lw=1.2, label="steps")
-ax.plot(*tuned.lam_, "*", color="#D55E00", ms=16, mec="black", label="where it ended")
-ax.set(xlabel="log γ", ylabel="log α")
+ax.plot(*np.exp(tuned.lam_), "*", color="#D55E00", ms=16, mec="black", label="where it ended")
+ax.set(xlabel="γ (smooth → wiggly)", ylabel="penalty α", xscale="log", yscale="log")
 ax.legend(fontsize=8, loc="upper left")
 plt.show()
 

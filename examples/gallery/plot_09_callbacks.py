@@ -56,7 +56,7 @@ print(f"stopped after {early.n_iter_} steps at {early.criterion_:.4f}; "
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", width_ratios=(3, 2))
 left.plot(range(1, len(seen) + 1), [loss for _, loss, _ in seen], "o-", ms=4, color="#0072B2")
 left.axvline(early.n_iter_, color="#D55E00", ls="--", label="the callback said stop")
-left.set(xlabel="step", ylabel="mean held-out log loss", ylim=(0, None))
+left.set(xlabel="step", ylabel="cross-validated log loss", ylim=(0, None))
 left.legend()
 image = right.imshow(early.lam_.reshape(8, 8), cmap="viridis")
 right.set(xticks=[], yticks=[], title="λ of every pixel")

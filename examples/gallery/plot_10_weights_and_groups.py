@@ -50,14 +50,15 @@ fig, ax = plt.subplots(figsize=(6.2, 3.9), layout="constrained")
 for name, model in models.items():
     given = {"groups": who} if name == "patients apart" else {}
     curve = [model.criterion_at(lam, X, y, **given) for lam in lams]
-    ax.plot(lams, curve, color=colors[name], label=f"promised, {name}")
-    ax.plot(model.lam_, model.criterion_, "*", ms=14, color=colors[name])
+    ax.plot(np.exp(lams), curve, color=colors[name], label=f"promised, {name}")
+    ax.plot(model.alpha_, model.criterion_, "*", ms=14, color=colors[name])
 errors = []
 for lam in lams:
     fitted = Ridge(alpha=np.exp(lam)).fit(X, y)
     errors.append(np.mean((fitted.predict(X_new) - y_new) ** 2))
-ax.plot(lams, errors, "k:", label="new patients")
-ax.set(xlabel="λ = log α", ylabel="mean squared error", yscale="log")
+ax.plot(np.exp(lams), errors, "k:", label="new patients")
+ax.set(xlabel="penalty α (weak → strong)", ylabel="mean squared error")
+ax.set(xscale="log", yscale="log")
 ax.set_yticks([2, 5, 10, 20, 30], ["2", "5", "10", "20", "30"])
 ax.set_yticks([], minor=True)
 ax.legend(fontsize=9)
