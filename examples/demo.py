@@ -62,8 +62,8 @@ def main() -> None:
     cost, fit = (c.passes + c.grams for c in (model.result_.cost, model.refit_cost_))
     print(f"\n{model.result_.status}")
     print(
-        f"{model.n_iter_} steps; with the fit on all rows it took the work of {cost / fit:.1f} fits "
-        "of one model."
+        f"{model.n_iter_} steps; with the fit on all rows they took the work of {cost / fit:.1f} "
+        "fits of one model."
     )
     finish(above, model)
     CostDisplay.from_estimator(model, ax=below)

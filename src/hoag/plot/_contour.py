@@ -153,7 +153,7 @@ class ContourDisplay(Display):
             style.bar(ax, picture, self._above())
 
     def _above(self) -> str:
-        return f"{self.loss}, %\N{NO-BREAK SPACE}above the\N{NO-BREAK SPACE}best"
+        return f"{self.loss}, {style.ABOVE}"
 
 
 def surface(

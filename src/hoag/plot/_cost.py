@@ -106,7 +106,7 @@ class CostDisplay(Display):
                 ls="none", label="best", zorder=4, clip_on=False)  # fmt: skip
         ax.set_ylim(floor, 3 * max(float(rise.max()), 3 * floor))
         style.powers(ax.yaxis)
-        ax.set_ylabel(style.folded(f"{self.loss}, %\N{NO-BREAK SPACE}above the\N{NO-BREAK SPACE}best", ax.yaxis))
+        ax.set_ylabel(style.folded(f"{self.loss}, {style.ABOVE}", ax.yaxis))
 
 
 def _work(cost: Cost) -> float:

@@ -43,6 +43,7 @@ LOSSES = {
 # The criteria that are no loss of held-out rows, by what cv is.
 ANALYTIC = {"gcv": "GCV", "aic": "AIC", "bic": "BIC", "cp": "Mallows' Cp", "reml": "REML"}
 
+ABOVE = "% above the best".replace(" ", "\N{NO-BREAK SPACE}")  # in one line of a label
 SIZE = (5.2, 3.7)  # inches: a column of a page, and on a phone all of its width
 LONG = 22  # characters of a name
 LITTLE = 0.01  # per cent: steps whose losses differ by less are as good as one
