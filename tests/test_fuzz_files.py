@@ -154,7 +154,7 @@ def test_a_garbled_checkpoint(home, folder, harm):
 def told(arguments, monkeypatch):
     """The exceptions of a command, which were written for people."""
     seen = []
-    monkeypatch.setattr(cli, "_one_line", lambda error: seen.append(error) or str(error))
+    monkeypatch.setattr(cli, "_one_line", lambda error, asked: seen.append(error) or str(error))
     out, err = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with out, err, contextlib.suppress(SystemExit):  # argparse's
         cli.main(arguments)

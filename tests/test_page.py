@@ -39,7 +39,7 @@ def order(text, *words):
 def test_the_answer_comes_first_and_what_to_do_last(tmp_path):
     model = tmp_path / "m.skops"
     text = reported(tmp_path, "breast_cancer", "--save", model)
-    order(text, "<h1>", "lead agrees", "below that of predicting the shares of the classes",
+    order(text, "<h1>", "lead agrees", "The model is right about 97.9 % of held-out rows",
           "On rows held out (5 folds): accuracy", "of an untuned model (C = 1", ">The loss</h2>",
           ">The coefficients</h2>", ">Rows held out</h2>", ">What to do next</h2>", "<pre>",
           "hoag predict", "skops.io.load", ">In numbers</h2>")  # fmt: skip
@@ -66,8 +66,9 @@ def test_noise_is_called_noise(kind, tmp_path):
     frame["y"] = rng.choice(["a", "b"], 300) if kind == "classes" else rng.normal(size=300)
     frame.to_csv(tmp_path / "noise.csv", index=False)
     text = reported(tmp_path, tmp_path / "noise.csv", "--target", "y")
-    order(text, '<p class="lead disagrees">Nothing was learnt', "worse than a constant.",
-          "they say nothing about the columns", "Do not predict with this model")  # fmt: skip
+    order(text, '<p class="lead disagrees">Held-out rows do not show', "no proof that the columns",
+          "worse than a constant.", "These may be chance", "hardly better than a constant, as far "
+          "as these rows tell")  # fmt: skip
     assert "hoag predict" not in text
 
 

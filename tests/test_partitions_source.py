@@ -345,15 +345,15 @@ def test_svmlight_that_is_none(tmp_path):
 
 
 def as_the_command_line(frame, standardise):
-    from hoag.cli import columns, prepare
+    from hoag.cli import columns
 
     X = frame.drop(columns=["y", "w"])
     kinds = {name: columns.kind(name, values) for name, values in X.items()}
     kinds = {name: columns.CATEGORY if k == columns.TEXT else k for name, k in kinds.items()}
     lacking = set(X.columns[X.isna().any()])
-    made = prepare.transformer(kinds, lacking, standardise, dense=True)
-    encoded = prepare.fitted(made, columns.converted(X, kinds, {}, "t"))
-    return encoded, [name for name, _ in prepare.features(made)]
+    made = columns.transformer(kinds, lacking, standardise, dense=True)
+    encoded = columns.fitted(made, columns.converted(X, kinds, {}, "t"))
+    return encoded, [name for name, _ in columns.features(made)]
 
 
 # Every format with one setting, and with the first format every setting.

@@ -21,8 +21,7 @@ from sklearn.preprocessing import scale
 import hoag
 from hoag import plot
 from hoag.cli import NOT_CONVERGED, main
-from hoag.cli.held_out import deviance_residuals
-from hoag.cli.yardsticks import yardstick
+from hoag.cli.report import deviance_residuals
 
 pd = pytest.importorskip("pandas")
 sio = pytest.importorskip("skops.io")
@@ -222,12 +221,12 @@ PAGES = {
         "alpha = 1, as in scikit-learn",
     ),
     "gamma": ("The mean that came by the mean", "numpy.exp(rows[", "log of the mean"),
-    "tweedie": ("predicting the mean of the target", "--power 1.4", "vary alike"),
-    "huber": ("predicting the middle of the target", "outliers", "alpha = 0.0001"),
+    "tweedie": ("the mean of the target", "--power 1.4", "vary alike"),
+    "huber": ("the middle of the target", "outliers", "alpha = 0.0001"),
     "quantile": ("the 0.8 quantile", "How many rows are below what was predicted", "pinball"),
     "svc": ("shaded by their share", "C = 1, as in scikit-learn", "squared hinge loss"),
     "ordinal": ("shaded by their share", "thresholds", "log odds of a higher class"),
-    "cox": ("Kaplan and Meier", "--survival-at 1,2,5", "predicting the same risk"),
+    "cox": ("Kaplan and Meier", "--survival-at 1,2,5", "the same risk for all rows"),
 }
 
 
@@ -249,7 +248,7 @@ def test_noise_is_called_noise(model, frame, tmp_path, capsys):
     main(arguments(model, tmp_path / "noise.csv", "--json"))
     found = json.loads(capsys.readouterr().out)
     assert found["baseline"]["learnt"] is False
-    assert re.match("Nothing was|It is not clear that anything was", found["baseline"]["sentence"])
+    assert found["baseline"]["sentence"].startswith("Held-out rows do not show that the model is ")
 
 
 def test_the_table_has_the_units_of_the_family(file, capsys):
@@ -258,7 +257,7 @@ def test_the_table_has_the_units_of_the_family(file, capsys):
         "cox": (r"events +\d+ in 150 rows, in 2 strata", r"per event", r"concordance 0\.[67]\d+"),
         "quantile": (r"quantile +0\.8; \d+(\.\d)? % of held-out rows are below",),
     }.items():
-        main(arguments(model, file))
+        main(arguments(model, file, "-v"))
         shown = capsys.readouterr().out
         for line in lines:
             assert re.search(line, shown), line
@@ -281,10 +280,13 @@ def test_the_table_has_the_units_of_the_family(file, capsys):
         ("diabetes --model poisson --target sex", "row 2 below the header has -0.0446416 in 'sex'"),
         ("diabetes --model poisson --exposure bmi", "--exposure needs numbers above 0; row 2"),
         ("diabetes --model cox --event sex", "needs 1 for an event and 0 for none; row 1 below"),
-        ("diabetes --model tweedie --power 2.5", "--power 2.5: give 1 to 2, 3"),
-        ("diabetes --model quantile --quantile 3", "--quantile 3: give a number between 0 and 1"),
-        ("diabetes --model huber --epsilon 1", "--epsilon 1: give a number above 1"),
-        ("diabetes --model poisson --criterion huber", "poisson has a loss of its own"),
+        ("diabetes --model tweedie --power 2.5", "give 1 to 2, 3"),
+        ("diabetes --model quantile --quantile 3", "give a number between 0 and 1"),
+        ("diabetes --model huber --epsilon 1", "give a number above 1"),
+        (
+            "diabetes --model poisson --criterion huber",
+            "is for logistic and ridge, and the model is poisson",
+        ),
         ("diabetes --model huber --cv loo", "--cv loo is for ridge"),
         ("diabetes --model svc --target bmi", "--model svc needs classes; 'bmi' has"),
         ("iris --model ordinal --penalties per-class", "ordinal has shared, per-feature"),
@@ -337,7 +339,7 @@ def test_a_column_may_be_called_like_an_option(frame, tmp_path, capsys):
     line = "--target claims --model poisson --penalties per-feature --bounds 0.5 2 --json"
     main(["tune", str(tmp_path / "t.csv"), *line.split()])
     told = json.loads(capsys.readouterr().out)["warnings"][0]
-    assert re.match(r"λ of (power|quantile|epsilon) = ", told)
+    assert "on its lower bound" in told
 
 
 def test_help_names_the_options_with_their_models(capsys):
@@ -367,9 +369,9 @@ def test_deviance_residuals_are_the_roots_of_the_deviance():
     rng = np.random.default_rng(0)
     mean = rng.uniform(0.2, 5, 60)
     y = rng.poisson(mean).astype(float)
-    for power in (1.0, 1.6):
-        rule = yardstick({"criterion": "deviance", "power": power}, y)
-        left = deviance_residuals(y, mean, rule)
+    for power in (1.0, 1.6, 2.0, 3.0):
+        y = y if power < 2 else y + 0.5
+        left = deviance_residuals(y, mean, power)
         assert np.mean(left**2) == pytest.approx(mean_tweedie_deviance(y, mean, power=power))
         assert np.all((left > 0) == (y > mean))
 
@@ -429,21 +431,3 @@ def test_survival_curves_are_kaplan_and_meiers():
         np.testing.assert_allclose(survival[place], wanted, rtol=1e-12)
     legend = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
     assert legend[0] == f"low risk: {event[thirds == 0].sum()} events in 80 rows"
-
-
-def test_constants_are_the_best_of_all_constants():
-    rng = np.random.default_rng(0)
-    y, weights, exposure = rng.gamma(2.0, 1.0, 80), rng.uniform(1, 3, 80), rng.uniform(0.5, 2, 80)
-    for known, step in (
-        ({"criterion": "deviance", "power": 1.3}, 1e-4),
-        ({"criterion": "pinball", "quantile": 0.8, "width": 0.05}, 1e-4),
-        ({"criterion": "huber_and_spread", "epsilon": 1.35}, np.array([1e-3, 0.0])),
-        ({"criterion": "huber_and_spread", "epsilon": 1.35}, np.array([0.0, 1e-3])),
-    ):
-        rule = yardstick(known, y)
-        best = rule.constant(y, weights, exposure)
-        losses = [
-            weights @ rule.losses(y, rule.said(best + move, exposure))
-            for move in (-step, 0 * step, step)
-        ]
-        assert losses[1] <= min(losses[0], losses[2])

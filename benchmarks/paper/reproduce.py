@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hoag import cli
-from hoag.cli import outputs
-from hoag.cli.text import warn
+from hoag.cli import tables, warn
 
 FIGURES = ("gradient", "tolerance", "methods", "many", "costs")
 SMALL_BUDGET, BUDGET = 2.0, 60.0
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from paper.rows import Rows
     from paper.sheets import VERDICTS, Markdown, Sheet, png
 
-    outputs.check({}, {}, {"--out": str(args.out)})
+    tables.check_outputs({}, {}, {"--out": str(args.out)})
     names = _cases(args)
     wanted = _figures(args.figure, names)
     small = set(names) <= set(cases.SMALL)

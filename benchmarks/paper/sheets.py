@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hoag._core.writing import write_atomically
-from hoag.cli.report import STYLE, Page
+from hoag.cli.report import Page
 
 # "This run …"
 VERDICTS = {True: "agrees", False: "disagrees", None: "does not decide"}
@@ -26,8 +26,8 @@ class Sheet(Page):
     """One HTML page, pictures and all."""
 
     suffix = ".html"
-    style = f"""{STYLE}.does {{ color: var(--soft); }}
-figure img {{ max-width: 100%; height: auto; background: white; }}
+    style = """.does { color: var(--soft); }
+figure img { max-width: 100%; height: auto; background: white; }
 """
 
     def claim(self, holds: bool | None, sentence: str, finding: str) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidInput
 from hoag._data.dialect import SAMPLE, Dialect, sniff
 from hoag._data.files import PACKED, check_distinct
 
@@ -208,11 +208,14 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         told = re.sub(r"\s+", " ", str(error)).strip().rstrip(".")
         found = re.search(r"column #(\d+): Row #(\d+): .*invalid value '(.*)'", told)
         if found:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{path} has '{found[3]}' in line {found[2]}, in column {found[1]}, whose "
-                "first cells are of another kind: correct it, take the column for categories by "
-                "categories=[...], or leave it out by columns=[...]. Words that stand for missing "
-                "values are named by dialect={'na': [...]}."
+                "first cells are of another kind:",
+                parameter="dialect",
+                hint="correct it, take the column for categories by categories=[...], or leave it "
+                "out by columns=[...]. Words that stand for missing values are named by "
+                "dialect={'na': [...]}.",
+                where=f"line {found[2]}",
             ) from None
         line = re.search(r"Row #(\d+): (Expected .*)", told)
         told = f"line {line[1]}: {line[2]}" if line else told

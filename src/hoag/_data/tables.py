@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidInput
 from hoag._core.words import listed, nearest
 from hoag._data.arrow import ColumnFile, Separated, need, opened
 from hoag._data.raw import Raw, ReadOptions, Stream, Where, height, spans
@@ -96,9 +96,12 @@ class Tables(Stream):
             return CATEGORY
         if _is_number(types, found):
             return NUMBER
-        raise InvalidInput(
-            f"Column '{name}' of {file.path} holds {found}, neither numbers nor categories: leave "
-            f"it out by columns=[...], or take each value for a category by categories=['{name}']."
+        raise InvalidDataError(
+            f"Column '{name}' of {file.path} holds {found}, neither numbers nor categories:",
+            parameter="categories",
+            hint="leave it out by columns=[...], or take each value for a category by "
+            f"categories=['{name}'].",
+            where=f"column '{name}'",
         )
 
     def count(self, codes: npt.NDArray[np.int32] | None) -> None:
@@ -194,10 +197,12 @@ def _floats(column: Any, name: str, where: Where) -> npt.NDArray[Any]:
             values = column.fill_null(0).to_numpy()
             row = int(np.argmax((values > 2**53) | (values < -(2**53))))
             value = f"it is {values[row]}, and beyond 2⁵³ whole numbers lose digits"
-        raise InvalidInput(
-            f"Column '{name}' cannot be read as numbers in {where.row(row)}: {value}. Leave it out "
-            f"by columns=[...], take each value for a category by categories=['{name}'], or store "
-            "it as float64."
+        raise InvalidDataError(
+            f"Column '{name}' cannot be read as numbers in {where.row(row)}: {value}.",
+            parameter="categories",
+            hint="Leave it out by columns=[...], take each value for a category by "
+            f"categories=['{name}'], or store it as float64.",
+            where=f"column '{name}'",
         ) from None
     return np.asarray(found.to_numpy())
 
@@ -276,10 +281,13 @@ class Categories:
                 return CODES["unknown"]
             self.codes[level] = len(self.codes)
             if len(self.codes) > self.most:
-                raise InvalidInput(
+                raise InvalidDataError(
                     f"Column '{self.name}' has more than {self.most:g} different values, as an id "
-                    "or free text has: leave it out by columns=[...], or take them for categories "
-                    f"all the same by categories=['{self.name}']."
+                    "or free text has:",
+                    parameter="categories",
+                    hint="leave it out by columns=[...], or take them for categories all the same "
+                    f"by categories=['{self.name}'].",
+                    where=f"column '{self.name}'",
                 )
         return self.codes[level]
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import sys
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import hoag
 
@@ -23,6 +26,15 @@ COMMANDS = {
     "tune": "tune the penalties of a model on a table, and save it",
     "predict": "predict with a saved model",
     "data": "show, fetch and check the data sets",
+}
+
+# The options that are not called like the parameters of the library, and what to do about one.
+OPTIONS = {"n_jobs": "jobs", "sample_weight": "weights", "columns": "drop",
+           "categories": "category", "dialect": "na"}  # fmt: skip
+HINTS = {
+    "bounds": "give two logs of penalties, the lower one first.",
+    "category": "--category takes each value for a category, --drop leaves the column out.",
+    "na": "--na names words for missing values, --drop leaves the column out.",
 }
 
 
@@ -65,28 +77,109 @@ def answer(args: argparse.Namespace) -> int:
     except Exception as error:
         if args.debug:
             traceback.print_exc()
-        told = _no_memory(error, args) if isinstance(error, MemoryError) else _one_line(error)
-        print(f"hoag: error: {told}", file=sys.stderr)
+        print(f"hoag: error: {_one_line(error, vars(args))}", file=sys.stderr)
         return FAILED
 
 
-def _no_memory(error: MemoryError, args: argparse.Namespace) -> str:
+def _one_line(error: Exception, asked: dict[str, Any]) -> str:
+    """What is wrong; the kind of error, too, where the message was not written for users.
+
+    An error of the library about a parameter is one about the option of that name.
+    """
+    from hoag._core.errors import HoagError
+
+    message = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return _no_memory(message, asked)
+    if isinstance(error, HoagError) and error.parameter:
+        name = OPTIONS.get(error.parameter, error.parameter)
+        if name in asked:
+            told = error.message.removeprefix(f"{error.parameter}={error.value!r}:").strip()
+            option = f"--{name.replace('_', '-')} {error.value}:"
+            parts = ["" if error.value is None else option, told, HINTS.get(name, error.hint)]
+            message = " ".join(filter(None, parts))
+    meant = isinstance(error, (HoagError, ValueError, OSError, ImportError, ArithmeticError))
+    return message if meant and message else f"{type(error).__name__}: {message}".rstrip(": ")
+
+
+def _no_memory(message: str, asked: dict[str, Any]) -> str:
     """What did not fit, and what takes less; Python itself says nothing."""
-    asked = vars(args)
     what = f"{asked['file']} and what is computed of it" if asked.get("file") else "What was asked"
-    told = f" ({error})" if str(error) else ""
     advice = ""
     if asked.get("command") == "predict":
         advice = " Predict some of its rows at a time."
     elif asked.get("command") == "tune" and not asked["blocks"]:
         advice = " --blocks reads a file in pieces, and takes less."
+    told = f" ({message})" if message else ""
     return f"{what} does not fit into the memory that there is{told}.{advice}"
 
 
-def _one_line(error: Exception) -> str:
-    """The message; the kind of error, too, where the message was not written for users."""
-    from hoag.cli.words import spoken
+# ---- on a terminal
 
-    message = spoken(str(error))
-    meant = isinstance(error, (ValueError, OSError, ImportError, ArithmeticError))
-    return message if meant and message else f"{type(error).__name__}: {message}".rstrip(": ")
+
+def warn(message: str) -> None:
+    """One line on stderr."""
+    print(f"hoag: warning: {' '.join(message.split())}", file=sys.stderr)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Aligned columns, those of numbers flush right; an empty header leaves its lines out."""
+    body = [[str(cell) for cell in row] for row in rows]
+    lines = [list(header), *body] if header else body
+    if not lines:
+        return ""
+    widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
+    right = [bool(body) and all(numeric(row[j]) for row in body) for j in range(len(widths))]
+    if header:
+        lines.insert(1, ["-" * width for width in widths])
+
+    def aligned(line: Sequence[str]) -> str:
+        cells = zip(line, widths, right, strict=True)
+        return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in cells).rstrip()
+
+    return "\n".join(aligned(line) for line in lines)
+
+
+def numeric(cell: str) -> bool:
+    """Whether a cell of a table reads as a number."""
+    return cell.lstrip("-−<≤>~ ")[:1].isdigit() or cell in ("", "-", "–", "inf", "nan", "never")
+
+
+def write_over(text: str) -> None:
+    """A line in place of the last such line; nothing where stderr is no terminal."""
+    if sys.stderr.isatty():
+        shown = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps stays behind
+        print(f"\r\033[K{shown}", end="", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """[2 of 4] what is done now; `total` stages, of which each is told when it begins."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self.total, self._quiet, self._now, self._doing = total, quiet, 0, ""
+        self._start = time.perf_counter()
+
+    def stage(self, doing: str) -> None:
+        self._now, self._doing = self._now + 1, doing
+        self.step("")
+
+    def step(self, more: str) -> None:
+        """Something within the stage."""
+        if not self._quiet:
+            seconds = time.perf_counter() - self._start
+            doing = f"{self._doing}, {more}" if more else self._doing
+            write_over(f"[{self._now} of {self.total}, {seconds:.0f} s] {doing}")
+
+    def say(self, sentence: str) -> None:
+        """A line that stays."""
+        if not self._quiet:
+            write_over("")
+            print(f"hoag: {sentence}", file=sys.stderr, flush=True)
+            self.step("")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if not self._quiet:
+            write_over("")

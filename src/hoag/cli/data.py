@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hoag.cli.progress import write_over
+from hoag.cli import write_over
 
 if TYPE_CHECKING:
     from hoag.datasets import Entry

@@ -14,6 +14,7 @@ NOT_NEGATIVE, POSITIVE, TIMES = "numbers from 0 on", "numbers above 0", "times f
 
 SLOPES = ("shared", "per-feature")
 SEVERAL = ("shared", "per-feature", "per-class", "per-coefficient")
+SHARES, MEAN = "the shares of the classes", "the mean of the target"
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,10 @@ class Family:
 
     estimator  its class in hoag
     target     what its target holds
+    loss       what is lost on held-out rows, where no --criterion is given
     says       the method whose answers for held-out rows are kept and judged
     score      what is told beside the loss: a scorer of scikit-learn, d2 or concordance
+    constant   what is said of every row by a model that knows no column
     penalties  the words that --penalties may have
     settings   options that are parameters of the estimator
     columns    options that name a column with something of its own for each row
@@ -34,8 +37,10 @@ class Family:
 
     estimator: str
     target: str
+    loss: str
     says: str = "predict"
     score: str = "d2"
+    constant: str = MEAN
     penalties: tuple[str, ...] = SLOPES
     settings: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -56,26 +61,30 @@ class Family:
 EXPOSED, LOG = ("exposure", "offset"), "the log of the mean"
 
 FAMILIES = {
-    "logistic": Family("LogisticRegressionCV", CLASSES, "predict_proba", "accuracy", SEVERAL,
-                       criteria=("log_loss", "brier"), untuned=("C = 1", 0.0), adds="log odds"),
-    "ridge": Family("RidgeCV", NUMBERS, "predict", "r2",
-                    (*SLOPES, "per-target", "per-coefficient"),
+    "logistic": Family("LogisticRegressionCV", CLASSES, "log_loss", "predict_proba", "accuracy",
+                       SHARES, SEVERAL, criteria=("log_loss", "brier"), untuned=("C = 1", 0.0),
+                       adds="log odds"),
+    "ridge": Family("RidgeCV", NUMBERS, "squared_error", score="r2",
+                    penalties=(*SLOPES, "per-target", "per-coefficient"),
                     criteria=("squared_error", "huber")),
-    "kernel-ridge": Family("KernelRidgeCV", NUMBERS, "predict", "r2", ("shared",),
-                           criteria=("squared_error", "huber"),
-                           untuned=("alpha = 1, gamma = 1/p", 0.0)),
-    "poisson": Family("PoissonRegressorCV", NOT_NEGATIVE, columns=EXPOSED, adds=LOG),
-    "gamma": Family("GammaRegressorCV", POSITIVE, columns=EXPOSED, adds=LOG),
-    "tweedie": Family("TweedieRegressorCV", NOT_NEGATIVE, settings=("power",), columns=EXPOSED,
-                      adds=LOG),
-    "huber": Family("HuberRegressorCV", NUMBERS, score="d2_absolute_error_score",
+    "kernel-ridge": Family("KernelRidgeCV", NUMBERS, "squared_error", score="r2",
+                           penalties=("shared",), untuned=("alpha = 1, gamma = 1/p", 0.0)),
+    "poisson": Family("PoissonRegressorCV", NOT_NEGATIVE, "deviance", columns=EXPOSED, adds=LOG),
+    "gamma": Family("GammaRegressorCV", POSITIVE, "deviance", columns=EXPOSED, adds=LOG),
+    "tweedie": Family("TweedieRegressorCV", NOT_NEGATIVE, "deviance", settings=("power",),
+                      columns=EXPOSED, adds=LOG),
+    "huber": Family("HuberRegressorCV", NUMBERS, "huber_and_spread",
+                    score="d2_absolute_error_score", constant="the middle of the target",
                     settings=("epsilon",), untuned=("alpha = 0.0001", math.log(1e-4))),
-    "quantile": Family("QuantileRegressorCV", NUMBERS, settings=("quantile",), untuned=None),
-    "svc": Family("LinearSVCCV", CLASSES, "decision_function", "accuracy", SEVERAL,
-                  untuned=("C = 1", 0.0), adds="the distance from the boundary, in margins"),
-    "ordinal": Family("OrdinalLogisticCV", ORDERED, "predict_proba", "accuracy", untuned=None,
-                      adds="log odds of a higher class"),
-    "cox": Family("CoxRegressionCV", TIMES, score="concordance", columns=("event", "strata"),
+    "quantile": Family("QuantileRegressorCV", NUMBERS, "pinball", settings=("quantile",),
+                       constant="the same quantile for all rows", untuned=None),
+    "svc": Family("LinearSVCCV", CLASSES, "squared_hinge", "decision_function", "accuracy",
+                  "a constant", SEVERAL, untuned=("C = 1", 0.0),
+                  adds="the distance from the boundary, in margins"),
+    "ordinal": Family("OrdinalLogisticCV", ORDERED, "log_loss", "predict_proba", "accuracy",
+                      SHARES, untuned=None, adds="log odds of a higher class"),
+    "cox": Family("CoxRegressionCV", TIMES, "partial_likelihood", score="concordance",
+                  constant="the same risk for all rows", columns=("event", "strata"),
                   untuned=None, adds="the log of the hazard"),
 }  # fmt: skip
 
@@ -94,11 +103,22 @@ FAMILIES |= {
     )
     for word, like in LIKE.items()
 }
+# The power of the mean in the variance, where it is no option.
+POWERS = {"poisson": 1.0, "gamma": 2.0, "inverse-gaussian": 3.0}
 
-# How the curves' penalties are chosen without folds.
+# What chooses penalties without folds of its own; the first is usual for a gam.
 WITHOUT_FOLDS = ("reml", "gcv", "alo", "aic", "bic")
+LINEAR = tuple(name for name in MODELS if name not in ("kernel-ridge", GAM))
 
 OWN = ("exposure", "offset", "power", "quantile", "epsilon", "event", "strata")
+# Options that only some models take, beside those that are a family's own.
+SOME = {
+    **dict.fromkeys(("penalties", "standardize", "shrink", "no_scale", "text"), LINEAR),
+    **dict.fromkeys(("no_scale", "text", "certificate"), (*LINEAR, "kernel-ridge")),
+    "starts": (*LINEAR, GAM),
+    "widths": ("kernel-ridge",),
+    **dict.fromkeys(("family", "terms", "scale"), (GAM,)),
+}
 
 
 def is_additive(model: str) -> bool:
@@ -123,54 +143,26 @@ def linear(tuned: object) -> Any:
 
 def check_options(args: argparse.Namespace, model: str) -> None:
     """An error for options that do not go with the model, or with each other."""
-    family, kernel = FAMILIES[model], model == "kernel-ridge"
-    _check_additive(args, model)
-    if kernel and args.penalties != "shared":
-        raise ValueError("--penalties is for linear models; kernel-ridge has --widths.")
-    if not kernel and args.widths != "shared":
-        raise ValueError(f"--widths is for kernel-ridge; {model} has --penalties.")
-    if args.standardize and (kernel or is_additive(model)):
-        raise ValueError(f"--standardize is for linear models, and the model is {model}.")
-    if kernel and args.starts is not None:
-        raise ValueError("--starts is for linear models; kernel-ridge looks over the whole box.")
-    if args.bounds and not args.bounds[0] <= args.bounds[1]:
-        raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
-    if args.cv in WITHOUT_FOLDS and not is_additive(model):
-        raise ValueError(
-            f"--cv {args.cv} is for gam, and the model is {model}: give a number of folds."
-        )
+    for option in (*SOME, *OWN, "criterion"):
+        if getattr(args, option) not in (None, False, []) and not _takes(model, option):
+            having = [name for name in MODELS if _takes(name, option)]
+            raise ValueError(
+                f"--{option.replace('_', '-')} is for {_listed(having)}, and the model is {model}."
+            )
+    for option in ("penalties", "criterion"):
+        value, allowed = getattr(args, option), _words(model, option)
+        if value is not None and value not in allowed:
+            having = [name for name in MODELS if value in _words(name, option)]
+            raise ValueError(
+                f"--{option} {value} is for {_listed(having)}; {model} has {', '.join(allowed)}."
+            )
     if args.cv == "loo" and model != "ridge":
-        raise ValueError(f"--cv loo is for ridge, and the model is {model}: give a number.")
-    _check_own(args, model, family)
-
-
-def _check_additive(args: argparse.Namespace, model: str) -> None:
-    """An error for an option of additive models that others lack, or the other way round."""
-    if not is_additive(model):
-        for option in ("family", "terms", "scale"):
-            if getattr(args, option) is not None:
-                raise ValueError(f"--{option} is for gam, and the model is {model}.")
-        return
+        raise ValueError(
+            f"--cv loo is for ridge, and the model is {model}: --cv alo is much like it, or give a "
+            "number of folds."
+        )
     if args.scale is not None and plain(model) == "classes":
         raise ValueError("--scale is for numbers: the dispersion of classes is 1.")
-    if args.penalties != "shared":
-        raise ValueError("--penalties is for linear models; in a gam every curve has its own.")
-    if args.widths != "shared":
-        raise ValueError("--widths is for kernel-ridge; in a gam every curve has its own penalty.")
-    if args.text:
-        raise ValueError(f"--text is for linear models, and the model is {model}: use --drop.")
-    if args.certificate != "auto":
-        raise ValueError(f"--certificate is for other models, and the model is {model}.")
-    if args.cv == "loo":
-        raise ValueError("--cv loo is for ridge; a gam has --cv alo, which is much like it.")
-
-
-def _check_own(args: argparse.Namespace, model: str, family: Family) -> None:
-    """An error for an option that another model has, or for one that this model lacks."""
-    for option in OWN:
-        if getattr(args, option) is not None and option not in family.settings + family.columns:
-            having = [name for name in MODELS if name != GAM and option in _options(name)]
-            raise ValueError(f"--{option} is for {_listed(having)}, and the model is {model}.")
     if args.exposure is not None and args.offset is not None:
         raise ValueError("--exposure is --offset with the logarithm taken: give one of the two.")
     if model == "cox" and args.event is None:
@@ -178,26 +170,33 @@ def _check_own(args: argparse.Namespace, model: str, family: Family) -> None:
             "--model cox needs --event COLUMN: 1 or true where the time of --target is that of the "
             "event, 0 or false where the row was last seen then."
         )
-    if args.criterion is not None and args.criterion not in family.criteria:
-        if not family.criteria:
-            raise ValueError(
-                f"--criterion is for logistic and ridge; {model} has a loss of its own."
-            )
-        had = " or ".join(map(repr, family.criteria))
-        raise ValueError(f"--criterion {args.criterion} is not for {model}: use {had}.")
-    if args.penalties not in family.penalties:
-        having = [
-            name for name in MODELS if name != GAM and args.penalties in FAMILIES[name].penalties
-        ]
-        own = [word for word in family.penalties if word not in SLOPES]
-        raise ValueError(
-            f"--penalties {args.penalties} is for {_listed(having)}; {model} has "
-            f"{', '.join(own or family.penalties)}."
-        )
+    if args.bounds and not args.bounds[0] <= args.bounds[1]:
+        raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
 
 
-def _options(model: str) -> tuple[str, ...]:
-    return FAMILIES[model].settings + FAMILIES[model].columns
+def _takes(model: str, option: str) -> bool:
+    if option in SOME:
+        return (GAM if is_additive(model) else model) in SOME[option]
+    return model != GAM and (
+        option in FAMILIES[model].settings + FAMILIES[model].columns
+        or (option == "criterion" and bool(FAMILIES[model].criteria))
+    )
+
+
+def _words(model: str, option: str) -> tuple[str, ...]:
+    """What the option may say for the model."""
+    words: tuple[str, ...] = (
+        vars(FAMILIES[model])["criteria" if option == "criterion" else option]
+        if model != GAM
+        else ()
+    )
+    return words
+
+
+def _listed(names: list[str]) -> str:
+    if set(LINEAR) <= set(names):
+        names = ["linear models", *(name for name in names if name not in LINEAR)]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def needs(args: argparse.Namespace, model: str) -> str:
@@ -209,15 +208,9 @@ def needs(args: argparse.Namespace, model: str) -> str:
 
 def power(value: str) -> float | str:
     """A number, or the word that has it tuned."""
-    if value == "tuned":
-        return value
     try:
-        return float(value)
+        return value if value == "tuned" else float(value)
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{value!r}: give a number from 1 to 2, or tuned"
         ) from None
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

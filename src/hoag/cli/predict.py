@@ -21,7 +21,10 @@ import sys
 import warnings
 from typing import Any
 
-from hoag.cli import dialect
+from hoag.cli import tables
+from hoag.cli.families import FAMILIES, is_additive, plain
+
+CELLS = 1_000_000  # of contributions at a time
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,29 +38,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", type=int, default=0, metavar="N",
                         help="also the N largest contributions to each prediction")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON in place of CSV")
-    dialect.add(parser.add_argument_group("text files"))
+    tables.add(parser.add_argument_group("text files"))
 
 
 def run(args: argparse.Namespace) -> int:
     from hoag._core.writing import write_atomically
-    from hoag.cli import explain, outputs, saved, tables
-    from hoag.cli.families import FAMILIES
+    from hoag.cli import saved
 
-    outputs.check({"MODEL": args.model, "FILE": args.file}, {"--out": args.out})
-    known = dialect.given(args)
+    tables.check_outputs({"MODEL": args.model, "FILE": args.file}, {"--out": args.out})
+    known = tables.dialect(args)
     pipeline, notes = saved.load(args.model)
-    kinds, family = notes["kinds"], FAMILIES[notes["model"]]
-    if args.proba and not family.chances:
-        raise ValueError(
-            f"--proba is for classes with probabilities, and the model of {args.model}, "
-            f"{notes['model']}, gives none."
-        )
-    if args.survival_at and notes["model"] != "cox":
-        raise ValueError(f"--survival-at is for cox, and the model is {notes['model']}.")
-    explain.check(args.explain, notes, args.model)
-    text = [name for name, kind in (kinds or {}).items() if kind in ("category", "words")]
-    if notes["target_kind"] == "text":
-        text += notes["targets"]
+    _check(args, notes)
+    kinds = notes["kinds"] or {}
+    text = [name for name, kind in kinds.items() if kind in ("category", "words")]
+    text += notes["targets"] if notes["target_kind"] == "text" else []
     table = tables.read(args.file, text, known)
     with saved.used(args.model):
         output = _predicted(args, pipeline, notes, table)
@@ -68,23 +62,39 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(args: argparse.Namespace, notes: dict[str, Any]) -> None:
+    """An error for options that do not go with the model."""
+    model, count, targets = notes["model"], args.explain, len(notes["targets"])
+    for wrong, told in (
+        (args.proba and not FAMILIES[model].chances,
+         f"--proba is for classes with probabilities, and {args.model}, {model}, gives none."),
+        (args.survival_at and model != "cox",
+         f"--survival-at is for cox, and the model is {model}."),
+        (count < 0, f"--explain {count}: give how many contributions, from 1 on."),
+        (count and model == "kernel-ridge",
+         f"--explain is for linear models, and {args.model} is a kernel-ridge model."),
+        (count and targets > 1, f"--explain is for one target, and {args.model} has {targets}."),
+    ):  # fmt: skip
+        if wrong:
+            raise ValueError(told)
+
+
 def _predicted(args: argparse.Namespace, pipeline: Any, notes: dict[str, Any], table: Any) -> str:
     """What is written; what is to be said of the rows is said."""
-    from hoag.cli import explain, saved, scores, tables
-    from hoag.cli.families import FAMILIES, is_additive
+    from hoag.cli import saved
 
     kinds, family = notes["kinds"], FAMILIES[notes["model"]]
     X = _numbered(table, notes, args.model) if kinds is None else _named(table, notes, args.model)
     given = _given(table, notes, args.model, bool(args.survival_at))
-    model = saved.predictor(pipeline, notes)
+    model, rows = saved.predictor(pipeline, notes), X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown categories are told by name
         if is_additive(notes["model"]):
-            from hoag.cli import additive
+            from hoag.cli.rows import filled
 
-            rows = additive.filled(X, notes["attributes"]["columns"])
-        else:
-            rows = pipeline[:-1].transform(X) if kinds is not None else X
+            rows = filled(X, notes["attributes"]["columns"])
+        elif kinds is not None:
+            rows = pipeline[:-1].transform(X)
         predictions = model.predict(rows)
         chances = model.predict_proba(rows) if family.chances else None
     if "exposure" in given:
@@ -92,54 +102,44 @@ def _predicted(args: argparse.Namespace, pipeline: Any, notes: dict[str, Any], t
     if kinds is not None:
         _tell_unknown(pipeline, X, table.rows, notes)
     classes = None if chances is None else model.classes_.tolist()
-    score = scores.score(table, notes, predictions, chances, classes, given)
+    score = _score(table, notes, predictions, chances, classes, given)
     if score:
         told = ", ".join(f"{name} {value:.4g}" for name, value in score.items() if name != "rows")
         print(f"hoag: {told} on {score['rows']} rows with a known target", file=sys.stderr)
     names = ["log risk"] if notes["model"] == "cox" else notes["targets"]
-    frames = (table.rows, X) if kinds is not None else (None, None)
-    why = explain.reasons(model, rows, predictions, frames, notes, args.explain)
-    lasting = None
+    frames = [] if kinds is None else [table.rows, X]
+    why = _reasons(model, rows, predictions, frames, notes, args.explain) if args.explain else []
+    found = {
+        "target": names[0] if len(names) == 1 else names,
+        "predictions": predictions.tolist(),
+        "classes": classes,
+        "probabilities": None if chances is None else chances.tolist(),
+        "score": score or None,
+    }
     if args.survival_at:
         strata = given.get("strata")
         lasting = model.predict_survival_function(rows, args.survival_at, strata=strata)
+        found |= {"times": args.survival_at, "survival": lasting.tolist()}
     if args.json:
-        found = {
-            "target": names[0] if len(names) == 1 else names,
-            "predictions": predictions.tolist(),
-            "classes": classes,
-            "probabilities": None if chances is None else chances.tolist(),
-            "score": score or None,
-            **_lasting(args.survival_at, lasting),
-            **({"contributions": why} if args.explain else {}),
-        }
-        return json.dumps(found) + "\n"
-    header: Any = classes if args.proba else names
-    values = chances if args.proba else predictions
-    frame = tables.need("pandas").DataFrame(values, columns=[plain(str(h)) for h in header])
+        return json.dumps({**found, **({"contributions": why} if args.explain else {})}) + "\n"
+    values, header = (chances, classes or names) if args.proba else (predictions, names)
+    frame = tables.need("pandas").DataFrame(values, columns=[_cell(str(one)) for one in header])
     if args.proba and args.explain:  # contributions are for the class that is predicted
-        frame.insert(0, plain(names[0]), predictions, allow_duplicates=True)
+        frame.insert(0, _cell(names[0]), predictions, allow_duplicates=True)
     for k, when in enumerate(args.survival_at or ()):
-        assert lasting is not None
         frame[f"survival at {when:g}"] = lasting[:, k]
     for k in range(args.explain):
-        frame[f"reason {k + 1}"] = [
-            "".join(plain(explain.shown(one)) for one in row[k : k + 1]) for row in why
-        ]
+        frame[f"reason {k + 1}"] = [_cell(_shown(row[k])) if row[k:] else "" for row in why]
     return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
-def plain(cell: str) -> str:
+def _cell(text: str) -> str:
     """Text that no spreadsheet takes for a formula, as it would what begins with = + - or @."""
     try:
-        float(cell)  # a class that is a number, which stays one
+        float(text)  # a class that is a number, which stays one
     except ValueError:
-        return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
-    return cell
-
-
-def _lasting(times: Any, lasting: Any) -> dict[str, Any]:
-    return {} if lasting is None else {"times": times, "survival": lasting.tolist()}
+        return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return text
 
 
 def _times(value: str) -> list[float]:
@@ -194,8 +194,9 @@ def _named(table: Any, notes: dict[str, Any], model: str) -> Any:
 
 def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
     """The rows of an svmlight file, as wide as the model."""
-    import numpy as np
     from scipy import sparse
+
+    from hoag.cli.rows import check_svmlight
 
     if table.named:
         raise ValueError(f"{model} was tuned on an svmlight file; {table.name} is none.")
@@ -206,31 +207,23 @@ def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
             f"{table.name} has features {table.first} to {end - 1}; "
             f"{model} knows {first} to {first + wanted - 1}."
         )
-    if not np.all(np.isfinite(rows.data)):
-        raise ValueError(f"{table.name} has numbers that are not finite: correct them.")
+    check_svmlight(table)
     # A file that happens not to use the first feature begins with the second.
     indices = rows.indices + (table.first - first)
     return sparse.csr_array((rows.data, indices, rows.indptr), shape=(rows.shape[0], wanted))
 
 
-def _categories(model: Any, notes: dict[str, Any]) -> dict[str, Any]:
-    """Those that the model has seen, by column."""
-    from hoag.cli.families import is_additive
-
-    if is_additive(notes["model"]):
-        return dict(notes["attributes"]["columns"]["categories"])
-    known = model["columns"].named_transformers_.get("categories")
-    if known is None:
-        return {}
-    return dict(zip(known.feature_names_in_, known.categories_, strict=True))
-
-
 def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> None:
     """A warning for each column with values that the model has not seen, or lacks for once."""
     from hoag._core.words import listed
-    from hoag.cli.text import warn
+    from hoag.cli import warn
 
-    for name, categories in _categories(model, notes).items():
+    known = {}
+    if is_additive(notes["model"]):
+        known = notes["attributes"]["columns"]["categories"]
+    elif encoder := model["columns"].named_transformers_.get("categories"):
+        known = dict(zip(encoder.feature_names_in_, encoder.categories_, strict=True))
+    for name, categories in known.items():
         new = sorted(set(frame[name].dropna()) - set(categories))
         if new:
             warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
@@ -243,3 +236,156 @@ def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> 
                 filled = "are filled with the usual value"
             warn(f"Column '{name}' lacks {count} values, and lacked none in the rows that the "
                  f"model was fitted to: they {filled}.")  # fmt: skip
+
+
+# ---- how good predictions are on rows whose target is known
+
+
+def _score(
+    table: Any, notes: dict[str, Any], predictions: Any, chances: Any, classes: Any, given: Any
+) -> dict[str, Any]:
+    """By names, with the number of rows; {} without any that could be judged."""
+    import numpy as np
+    import pandas as pd
+
+    names, family = notes["targets"], FAMILIES[notes["model"]]
+    needed = [*names, *([notes["roles"]["event"]] if notes["model"] == "cox" else [])]
+    rows = table.rows if table.named else pd.DataFrame({names[0]: table.labels})
+    if not set(needed) <= set(rows.columns):
+        return {}
+    truth, kind = rows[needed].astype(object), object
+    if notes["target_kind"] != "text":  # whatever is no number counts as not known
+        truth, kind = truth.apply(pd.to_numeric, errors="coerce").astype(float), float
+    known = truth.notna().all(axis=1).to_numpy()
+    truth, predictions = truth[known].to_numpy(dtype=kind), predictions[known]
+    if len(truth) < (1 if family.classifies else 2):
+        return {}
+    if family.classifies:
+        from sklearn.metrics import log_loss
+
+        found = {"accuracy": float(np.mean(truth[:, 0] == predictions.astype(kind)))}
+        if classes is not None and set(truth[:, 0]) <= set(np.array(classes, dtype=kind)):
+            labels = np.array(classes, dtype=kind)
+            found["log loss"] = float(log_loss(truth[:, 0], chances[known], labels=labels))
+    else:
+        exposure = given["exposure"][known] if "exposure" in given else np.ones(len(truth))
+        strata = notes["roles"].get("strata")
+        strata = None if strata not in rows.columns else rows[strata][known].astype(str)
+        found = _of_numbers(notes, truth, predictions, exposure, strata)
+    return {**found, "rows": len(truth)} if found else {}
+
+
+def _of_numbers(
+    notes: dict[str, Any], truth: Any, predictions: Any, exposure: Any, strata: Any
+) -> dict[str, float]:
+    from sklearn import metrics
+
+    model, judged, y = plain(notes["model"]), notes["judged"], truth[:, 0]
+    if model == "cox":
+        from hoag._core.errors import HoagError
+        from hoag.linear_model import concordance
+
+        try:
+            return {"concordance": concordance(truth, predictions, strata=strata)}
+        except HoagError:  # no pair of rows, no event, or events that are no 0 and 1
+            return {}
+    if judged["criterion"] == "deviance":
+        power = judged["power"]
+        if (y < 0).any() or (power >= 2 and (y == 0).any()):
+            return {}
+        rate = y @ exposure ** (1 - power) / (exposure ** (2 - power)).sum()
+        own, base = (
+            float(metrics.mean_tweedie_deviance(y, said, power=power))
+            for said in (predictions, rate * exposure)
+        )
+        return {"D²": 1 - own / base if base > 0 else float("nan"), "deviance": own}
+    if model == "quantile":
+        share = float((y < predictions).mean())
+        return {"D²": metrics.d2_pinball_score(y, predictions, alpha=judged["quantile"]),
+                "share below": share}  # fmt: skip
+    if model == "huber":
+        return {"D² of absolute errors": metrics.d2_absolute_error_score(y, predictions)}
+    return {"R²": float(metrics.r2_score(truth, predictions))}
+
+
+# ---- why: contributions that add up to how a prediction differs from the mean one
+
+
+def _reasons(
+    model: Any, X: Any, predictions: Any, frames: list[Any], notes: dict[str, Any], count: int
+) -> list[list[dict[str, Any]]]:
+    """For each row the `count` largest of coefⱼ(xⱼ − meanⱼ), with the value of the column.
+
+    Terms of columns that were made of one column of the file are added up; words of a text stay
+    apart. Of an additive model they are its terms, of mean 0 where it was fitted. `frames` are the
+    columns of the file, and those that were made of them; svmlight has none.
+    """
+    import numpy as np
+
+    outputs = np.zeros(X.shape[0], dtype=int)
+    classed = "classes_" in vars(model) and notes["model"] != "ordinal"
+    if classed:
+        outputs = np.searchsorted(model.classes_, predictions)
+    if is_additive(notes["model"]):
+        terms = model.terms(X)
+        if terms.shape[2] == 1 and classed:
+            terms = np.concatenate([-terms, terms], axis=2)
+        each = zip(model.labels, model.columns, strict=True)
+        values = [_values(frames, own[0]) if len(own) == 1 else None for own in model.columns]
+        names = [own[0] if one else label for (label, own), one in zip(each, values, strict=True)]
+        return _largest(terms[np.arange(len(terms)), :, outputs], names, values, count)
+    sources = list(dict.fromkeys(notes["sources"]))
+    place = {name: j for j, name in enumerate(sources)}
+    groups = np.array([place[name] for name in notes["sources"]])
+    coef = np.atleast_2d(model.coef_)
+    if len(coef) == 1 and classed:
+        coef = np.vstack([-coef, coef])
+    values = [_values(frames, name) for name in sources]
+    told, size = list[list[dict[str, Any]]](), max(1, CELLS // X.shape[1])
+    for start in range(0, X.shape[0], size):
+        here = slice(start, start + size)
+        rows = X[here] if isinstance(X, np.ndarray) else X[here].toarray()
+        terms = coef[outputs[here]] * (rows - notes["means"])
+        sums = np.zeros((len(rows), len(sources)))
+        np.add.at(sums.T, groups, terms.T)
+        told += _largest(sums, sources, values, count, start)
+    return told
+
+
+def _largest(
+    contributions: Any, names: list[str], values: list[Any], count: int, first: int = 0
+) -> list[list[dict[str, Any]]]:
+    """The `count` largest of each row, which are those of the file from the first on."""
+    import numpy as np
+
+    best = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :count]
+    return [
+        [
+            {
+                "column": names[j],
+                "value": None if values[j] is None else values[j][i],
+                "contribution": float(own[j]),
+            }
+            for j in chosen
+        ]
+        for i, (own, chosen) in enumerate(zip(contributions, best, strict=True), first)
+    ]
+
+
+def _shown(reason: dict[str, Any]) -> str:
+    """age = 63: +1.2."""
+    value = reason["value"]
+    value = f"{value:.10g}" if isinstance(value, float) else value
+    value = "" if value is None else f" = {value}"
+    return f"{reason['column']}{value}: {reason['contribution']:+.4g}"
+
+
+def _values(frames: list[Any], name: str) -> list[Any] | None:
+    """A column of the file, or a part of a date; None for a word and svmlight's features."""
+    for frame in frames:
+        if name in frame.columns:
+            cells = zip(frame[name].tolist(), frame[name].isna(), strict=True)
+            plain = (str, int, float, bool)
+            return ["missing" if no else cell if isinstance(cell, plain) else str(cell)
+                    for cell, no in cells]  # fmt: skip
+    return None

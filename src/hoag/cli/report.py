@@ -1,80 +1,67 @@
-"""One HTML page that holds everything it shows: text, tables and pictures, no other file.
+"""The page of a tuned model: the answer first, then the pictures it rests on, then what to do.
 
-Figures are drawn in the page's own ink: what is black in them has the colour of the text around
-them, light or dark, and nothing is behind them.
+One HTML file that holds everything it shows, by the template page.html. Figures are drawn in the
+page's own ink: what is black in them has the colour of the text around them, light or dark.
 """
 
 from __future__ import annotations
 
+import copy
 import html
 import io
+import math
+import platform
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
-from hoag._core.writing import write_atomically
+import numpy as np
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fdfdfb; --rule: #cfcfc8;
-  --soft: #5d5d58; --yes: #0b6b3a; --no: #a33a00; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e6e1; --paper: #17181a; --rule: #44464a; --soft: #a3a39c; --yes: #6fd29b;
-    --no: #ffab73; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 62rem; color: var(--ink);
-  background: var(--paper); font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.25; } h2 { margin-top: 2.4rem; font-size: 1.25rem; }
-p, li { max-width: 46rem; }
-nav a { margin-right: 1rem; }
-a { color: inherit; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
-th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--rule); }
-td.number, th.number { text-align: right; }
-figure { margin: 1.2rem 0; }
-figure svg { display: block; width: 100%; height: auto; fill: currentColor; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr));
-  gap: 0 2.4rem; align-items: start; } .pair figure { max-width: 33rem; min-width: 0; }
-.lead { font-size: 1.15rem; line-height: 1.45; padding-left: .9rem;
-  border-left: .3rem solid var(--rule); }
-.lead.agrees { border-color: var(--yes); } .lead.disagrees { border-color: var(--no); }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .8rem 1rem;
-  border: 1px solid var(--rule); border-radius: .3rem;
-  font: .88rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
-figcaption, .soft { color: var(--soft); font-size: .92rem; max-width: 46rem; }
-.agrees { color: var(--yes); } .disagrees { color: var(--no); }
-@media (min-width: 40rem) { td:first-child { white-space: nowrap; } }
-@media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
-"""
+import hoag
+from hoag._core.writing import write_atomically
+from hoag.cli import numeric
+from hoag.cli.families import FAMILIES, GAM, WITHOUT_FOLDS, is_additive, linear, plain
+from hoag.cli.judge import settings, standard_error
+from hoag.cli.saved import without_class
+from hoag.cli.summary import brief, off, rows, score, terms
+from hoag.plot._style import LOSSES, loss_name
+
+ON_PAGE = 40  # penalties in the table
+PLACES, AROUND = 13, 4.0  # of the curve
+NEAR = 1e-3  # a path about one place
+SOME = 100  # columns that may have a penalty each
+OUTSIDE = 0.04  # rows that may be out of a picture where the target has outliers
+FAR = "Up to one row of 25 is further out than the picture is high."
+MEANS = ("How often it happened, by the probability that the model gave: on the line it means what "
+         "it says.")  # fmt: skip
+LEFT = "What is left of the truth, by the prediction"
+TRUTH = "The truth, by the prediction."
 
 
 class Page:
-    """An HTML page, written top to bottom; `write` saves it."""
+    """An HTML page, written top to bottom; `write` saves it. `style` is added to the template's."""
 
-    style = STYLE
+    style = ""
 
     def __init__(self, title: str, lead: str = "") -> None:
         self.title = title
-        self._parts: list[str] = [f"<h1>{html.escape(title)}</h1>"]
-        self._sections: list[tuple[str, str]] = []
+        self._parts: list[str] = []
+        self._sections: list[str] = []
         if lead:
             self.text(lead)
 
     def section(self, heading: str) -> None:
-        name = f"s{len(self._sections) + 1}"
-        self._sections.append((name, heading))
-        self._parts.append(f'<h2 id="{name}">{html.escape(heading)}</h2>')
+        self._sections.append(heading)
+        self._parts.append(f'<h2 id="s{len(self._sections)}">{html.escape(heading)}</h2>')
 
     def text(self, sentence: str, kind: str = "") -> None:
-        """A paragraph; `kind` "soft" is an aside."""
+        """A paragraph; `kind` "soft" is an aside, "lead agrees" and "lead disagrees" the answer."""
         mark = f' class="{kind}"' if kind else ""
         self._parts.append(f"<p{mark}>{html.escape(sentence)}</p>")
-
-    def lead(self, sentence: str, good: bool) -> None:
-        """What matters most, and whether it is good news."""
-        self.text(sentence, f"lead {'agrees' if good else 'disagrees'}")
 
     def code(self, block: str) -> None:
         self._parts.append(f"<pre><code>{html.escape(block)}</code></pre>")
@@ -93,30 +80,21 @@ class Page:
         head = f"<thead>{line('th', header)}</thead>"
         self._parts.append(f'<div class="wide"><table>{head}<tbody>{lines}</tbody></table></div>')
 
-    def figure(self, picture: Any, caption: str) -> None:
-        """A matplotlib figure."""
-        told = html.escape(caption)
-        self._parts.append(
-            f"<figure>{svg(picture, caption)}<figcaption>{told}</figcaption></figure>"
-        )
-
     def figures(self, pairs: Iterable[tuple[Any, str]]) -> None:
         """Figures with their captions, side by side where there is room."""
-        self._parts.append('<div class="pair">')
-        for picture, caption in pairs:
-            self.figure(picture, caption)
-        self._parts.append("</div>")
+        drawn = [
+            f"<figure>{svg(picture, told)}<figcaption>{html.escape(told)}</figcaption></figure>"
+            for picture, told in pairs
+        ]
+        self._parts.append(f'<div class="pair">{"".join(drawn)}</div>' if drawn[1:] else drawn[0])
 
     def html(self) -> str:
-        links = "".join(f'<a href="#{name}">{html.escape(h)}</a>' for name, h in self._sections)
+        named = enumerate(map(html.escape, self._sections), start=1)
+        links = "".join(f'<a href="#s{k}">{heading}</a>' for k, heading in named)
         nav = f"<nav>{links}</nav>" if len(self._sections) > 2 else ""
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{html.escape(self.title)}</title><style>{self.style}</style></head>\n<body>"
-            + "\n".join([self._parts[0], nav, *self._parts[1:]])
-            + "</body></html>\n"
-        )
+        template = Template(files("hoag.cli").joinpath("page.html").read_text(encoding="utf-8"))
+        title, body = html.escape(self.title), "\n".join(self._parts)
+        return template.substitute(title=title, style=self.style, nav=nav, body=body)
 
     def write(self, path: str | Path) -> None:
         write_atomically(path, self.html().encode())
@@ -125,7 +103,8 @@ class Page:
 def svg(figure: Any, caption: str) -> str:
     """A matplotlib figure as an element of a page, the same text for the same picture.
 
-    Text is outlines, so that it looks the same everywhere; black is left to the page.
+    Text is outlines, so that it looks the same everywhere; black is left to the page. Hundredths of
+    a point are enough for lines; transforms need all of their digits.
     """
     import matplotlib as mpl
 
@@ -135,7 +114,10 @@ def svg(figure: Any, caption: str) -> str:
     whole = buffer.getvalue()
     whole = whole[whole.index("<svg") :].replace("#000000", "currentColor")
     whole = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", whole, flags=re.DOTALL)
-    whole = re.sub(r' d="[^"]*"', lambda path: _rounded(path[0]), whole)
+    digits = re.compile(r"\d+\.\d{3,}")
+    whole = re.sub(
+        r' d="[^"]*"', lambda path: digits.sub(lambda n: f"{float(n[0]):.2f}", path[0]), whole
+    )
     size = re.search(r'viewBox="([^"]*)"', whole)
     assert size is not None
     label = html.escape(caption, quote=True)
@@ -143,11 +125,332 @@ def svg(figure: Any, caption: str) -> str:
     return re.sub(r"\s*\n\s*", " ", opening + whole[whole.index(">") + 1 :]).strip()
 
 
-def _rounded(path: str) -> str:
-    """Hundredths of a point are enough for lines; transforms need all of their digits."""
-    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", path)
+def figure(height: float = 3.7, width: float = 5.2) -> Any:
+    """Axes of a figure of its own, without pyplot, which would keep it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def numeric(cell: str) -> bool:
-    """Whether a cell of a table reads as a number."""
-    return cell.lstrip("-−<≤>~ ")[:1].isdigit() or cell in ("", "-", "–", "inf", "nan", "never")
+def page(found: dict[str, Any], tuned: Any, data: Any, jury: Any) -> Page:
+    """Everything about a tuned model; the jury saw what its folds said of the rows held out."""
+    import scipy
+    import sklearn
+
+    additive, kernel = is_additive(found["model"]), found["model"] == "kernel-ridge"
+    baseline, path = found["baseline"], None
+    own = additive or found["chosen_by"] in set(WITHOUT_FOLDS) - {"alo"}  # no held-out loss
+    if not additive:
+        tuned = copy.copy(tuned)
+        tuned.feature_names_in_ = np.array(data.names, dtype=object)  # it was fitted to an array
+    if not own and tuned.lam_.size == 1 + kernel:
+        path = _path(tuned, data)
+    target = found["target"] if isinstance(found["target"], str) else ", ".join(found["target"])
+    page = Page(f"{target}, by {found['model']} on {Path(found['file']).name}")
+    page.text(baseline["sentence"], f"lead {'agrees' if baseline['learnt'] else 'disagrees'}")
+    how = "each row left out once" if isinstance(found["cv"], str) else f"{found['cv']} folds"
+    told = f"On rows held out ({how}): {', '.join(map(score, found['scores']))}. {off(found)}"
+    page.text(told.rstrip())
+    if not own and FAMILIES[found["model"]].untuned is not None:
+        page.text(_against_untuned(found, tuned, data, path))
+    for message in found["warnings"]:
+        page.text(f"Warning: {message}")
+    chance = "These may be chance: the held-out rows do not tell them from nothing."
+    if additive:
+        page.section("The terms")
+        page.text("" if baseline["learnt"] else chance)
+        _terms(page, found, tuned)
+    page.section("The loss")
+    page.figures(_loss(found, tuned, path))
+    if not kernel and not additive:
+        page.section("The coefficients")
+        page.text("" if baseline["learnt"] else chance)
+        page.figures(_coefficients(FAMILIES[found["model"]].adds, tuned, data, path))
+    if len(found["lam"]) > 1 and not additive:
+        page.section("The kernel" if kernel else "The penalties")
+        _penalties(page, found, tuned)
+    page.section("Rows held out")
+    page.figures(_held_out(found, data, tuned, *jury.together()))
+    page.section("What to do next")
+    _next(page, found, data.kinds is not None)
+    page.section("In numbers")
+    page.table(("", ""), rows(found))
+    page.section("Versions")
+    page.text(
+        f"hoag {hoag.__version__}, scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}, "
+        f"NumPy {np.__version__}, Python {platform.python_version()}",
+        "soft",
+    )
+    return page
+
+
+def _path(tuned: Any, data: Any) -> Any:
+    """f along one penalty, measured; of many all the folds would have to be solved for anew."""
+    flat = np.abs(tuned.lam_interval_ - tuned.lam_[:, None])[-1]
+    around = max(AROUND, 1.5 * float(np.nan_to_num(flat).max()))
+    return tuned.path(data.X, data.y, data.weights, around=around, points=PLACES, **data.given)
+
+
+def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) -> str:
+    """What tuning gains over scikit-learn's defaults, with its standard error over the folds.
+
+    `here` is the path whose middle is the model, where it was measured.
+    """
+    words, lam = FAMILIES[found["model"]].untuned or ("", 0.0)
+    plain = copy.copy(tuned)
+    plain.lam_ = np.full(tuned.lam_.size, lam)
+    if found["model"] == "kernel-ridge":
+        plain.lam_[:-1] = -math.log(found["features"])
+    there, own = (
+        model.path(data.X, data.y, data.weights, around=NEAR, points=3, **data.given)
+        for model in (plain, tuned)
+    )
+    if not np.array_equal(there.lam[1], plain.lam_):
+        return "An untuned model is outside the bounds that were searched."
+    worse, gain = float(there.loss[1]), float(there.loss[1] - own.loss[1])
+    told = (
+        f"The {LOSSES[found['criterion']]} of an untuned model ({words}, as in "
+        f"scikit-learn) is {worse:.5g}"
+    )
+    if not found["baseline"]["learnt"]:
+        beside = "worse than" if worse > found["baseline"]["loss"] else "hardly better than"
+        return f"{told}: {beside} a constant."
+    if there.folds is None or own.folds is None:
+        return f"{told}: tuning gains {brief(gain)}."
+    error = standard_error(there.folds[1] - own.folds[1])
+    more = "more" if gain > error else "not more"
+    return (
+        f"{told}: tuning gains {brief(gain)}, {more} than the standard error of that, "
+        f"{brief(error)}."
+    )
+
+
+def _loss(found: dict[str, Any], tuned: Any, path: Any) -> list[Any]:
+    from hoag.plot import CostDisplay, CriterionDisplay
+    from hoag.plot import _held_out as held_out
+
+    pictures = []
+    if path is not None:
+        pictures.append((
+            CriterionDisplay.from_estimator(tuned, path=path, ax=figure()).figure_,
+            f"The held-out loss at {path.loss.size} penalties, each solved for, with straight "
+            "lines between them; grey lines are the folds. The dashed line is one standard error "
+            "above the least.",
+        ))  # fmt: skip
+    if found["held_out_losses"]:
+        ax, base = figure(), found["baseline"]
+        name = f"held-out {LOSSES[found['criterion']]}"
+        held_out.folds(ax, found["held_out_losses"], base["folds"], name, "constant")
+        told = f"Every fold: the model, and {base['what']} for every row. Dashed are the means."
+        pictures.append((ax.figure, told))
+    if len(pictures) < 2:
+        cost = CostDisplay.from_estimator(linear(tuned), ax=figure())
+        if isinstance(found["chosen_by"], str):  # what is minimised is no loss of rows held out
+            above = cost.ax_.get_ylabel().replace(loss_name(linear(tuned)), found["chosen_by"])
+            cost.ax_.set_ylabel(above)
+        pictures.append((cost.figure_, "What every step of the search had cost, and its loss."))
+    return pictures
+
+
+def _terms(page: Page, found: dict[str, Any], tuned: Any) -> None:
+    from matplotlib.figure import Figure
+
+    from hoag.plot import TermsDisplay
+
+    shown = TermsDisplay.of(tuned)
+    bands = "Bands and bars are where it is with a probability of 95 %, point by point. "
+    bands = bands if any(panel.low is not None for panel in shown.panels) else ""
+    page.figures([(
+        shown.plot(figure=Figure()).figure_,
+        f"What each term adds to {shown.adds}, all on one scale; 0 is its mean. {bands}Below are "
+        "the rows.",
+    )])  # fmt: skip
+    page.table(*terms(found))
+    page.text(
+        "edf is how many coefficients a term is worth, of as many as its basis has: 1 is a "
+        "straight line. The p-value is that of the term being nothing, with penalties taken as "
+        "known, though the same rows chose them. A term is straight, or gone, where its penalty "
+        "is infinite.",
+        "soft",
+    )
+
+
+def _coefficients(adds: str, tuned: Any, data: Any, path: Any) -> list[Any]:
+    from hoag.plot import CoefficientPathDisplay
+    from hoag.plot import _held_out as held_out
+    from hoag.plot._coefficients import coefficient_names, deviations
+
+    scaled = tuned.coef_ * deviations(data.X)
+    many = min(14, scaled.size)
+    ax = figure(height=max(2.2, 0.21 * many + 1.0))
+    held_out.largest(ax, scaled, coefficient_names(tuned), many)
+    pictures = [(
+        ax.figure,
+        f"The {many} largest of {scaled.size} coefficients: what one standard deviation of the "
+        f"column adds to {adds or 'the prediction'}.",
+    )]  # fmt: skip
+    if path is not None and path.coef is not None:
+        shown = CoefficientPathDisplay.from_estimator(tuned, data.X, path=path, ax=figure())
+        pictures.append((
+            shown.figure_,
+            "The same as the penalty grows, the mean of the folds' models. The dashed line is "
+            "where the model is.",
+        ))  # fmt: skip
+    return pictures
+
+
+def _penalties(page: Page, found: dict[str, Any], tuned: Any) -> None:
+    from hoag.plot import ContourDisplay, PenaltiesDisplay, StepsDisplay
+
+    if len(found["lam"]) == 2:
+        ways = [(ContourDisplay.from_estimator(tuned, ax=figure()).figure_,
+                 "The way of the search, with the loss where it began and ended.")]  # fmt: skip
+    else:
+        height = max(2.4, 0.21 * min(len(found["lam"]), 20) + 1.1)
+        strengths = PenaltiesDisplay.from_estimator(tuned, ax=figure(height))
+        ways = [(strengths.figure_, "By strength; along the lines the loss is within tol."),
+                (StepsDisplay.from_estimator(tuned, ax=figure()).figure_,
+                 "As they were searched for.")]  # fmt: skip
+    page.figures(ways)
+    each = zip(found["lam"], found["names"], found["plateaus"], strict=True)
+    ranked = sorted(each, reverse=True)
+    if len(ranked) > ON_PAGE:
+        half = ON_PAGE // 2
+        page.text(f"The {half} largest and the {half} smallest of {len(ranked)}.")
+        ranked = [*ranked[:half], *ranked[-half:]]
+    lines = [(name, f"{lam:.4g}", f"{math.exp(min(lam, 700.0)):.4g}", word)
+             for lam, name, word in ranked]  # fmt: skip
+    page.table(("name", "λ", "exp(λ)", "plateau"), lines)
+
+
+def _held_out(
+    found: dict[str, Any], data: Any, tuned: Any, truth: Any, said: Any, weights: Any
+) -> list[Any]:
+    """Pictures of what the folds' models said of the rows that they were not fitted to."""
+    from hoag import plot
+    from hoag.plot import _held_out as held_out
+
+    model, left, right = plain(found["model"]), figure(4.2), figure(4.2)
+    if model == "cox":
+        plot.SurvivalDisplay(truth["time"], truth["event"], said, weights).plot(left)
+        left.set_xlabel(found["target"])
+        return [(left.figure,
+                 "How many outlast each time (Kaplan and Meier), in three groups by the risk that "
+                 "models gave them which had not seen them; bands are one standard error. The "
+                 "further the curves are apart, the more the risk tells.")]  # fmt: skip
+    if FAMILIES[found["model"]].classifies:
+        classes, second = list(np.unique(data.y)), MEANS
+        if model == "ordinal":
+            held_out.calibration(left, truth, said, weights, classes)
+            first = MEANS
+        else:
+            both = np.column_stack([-said, said]) if said.ndim == 1 else said
+            held_out.roc(left, truth, both, weights, classes)
+            first = "How many of a class are found, by how many others are taken for it."
+        if model in ("svc", "ordinal"):
+            both = np.column_stack([-said, said]) if said.ndim == 1 else said
+            answers = np.array(classes)[np.argmax(both, axis=1)]
+            plot.ConfusionDisplay(truth, answers, classes, weights).plot(right)
+            second = "Rows by their class and the one that was predicted, shaded by their share."
+        else:
+            held_out.calibration(right, truth, said, weights, classes)
+        return [(left.figure, first), (right.figure, second)]
+    if found["criterion"] == "deviance":
+        residuals = deviance_residuals(truth, said, settings(found["model"], tuned)["power"])
+        plot.DevianceResidualsDisplay(said, residuals).plot(left)
+        plot.TenthsDisplay(truth, said, weights).plot(right)
+        return [
+            (left.figure, f"{LEFT}, in units in which rows of small and large means vary alike. "
+                          "Those of skewed targets are below 0 on the average; a bend in the "
+                          "squares says that something was missed."),
+            (right.figure, "The mean that came by the mean that was predicted, in tenths of the "
+                           "rows by their prediction, with standard errors."),
+        ]  # fmt: skip
+    if model == "quantile":
+        quantile = linear(tuned).quantile
+        plot.BelowDisplay(truth, said, quantile, weights).plot(left)
+        held_out.truths(right, truth, said, OUTSIDE)
+        return [(left.figure, "How many rows are below what was predicted, in tenths by the "
+                              f"prediction: on the line it is the {quantile:g} quantile."),
+                (right.figure, f"{TRUTH} {FAR}")]  # fmt: skip
+    outside = {"outside": OUTSIDE} if model == "huber" else {}
+    said = said[:, 0] if model == "huber" else said
+    held_out.residuals(left, truth, said, **outside)
+    told = f"{LEFT}: where the squares leave the line, something was missed."
+    if truth.ndim == 2:
+        return [(left.figure, f"{told} All targets, in standard deviations.")]
+    held_out.truths(right, truth, said, **outside)
+    return [(left.figure, f"{told} {FAR}" if outside else told), (right.figure, TRUTH)]
+
+
+def deviance_residuals(y: Any, mean: Any, power: float) -> Any:
+    """sign(y − μ) √d(y, μ): what is left, each in units in which such rows vary alike."""
+    from scipy.special import xlogy
+
+    if power == 1:
+        half = xlogy(y, y / mean) - y + mean
+    elif power == 2:
+        half = y / mean - 1 - np.log(y / mean)
+    else:
+        p, q = 1 - power, 2 - power
+        half = (y**q if power < 2 else y ** (q + 0.0)) / (p * q) - y * mean**p / p + mean**q / q
+    return np.sign(y - mean) * np.sqrt(np.maximum(2 * half, 0.0))
+
+
+def _next(page: Page, found: dict[str, Any], named: bool) -> None:
+    """In words that can be copied."""
+    again = f"hoag tune {shlex.quote(found['file'])}"
+    targets = [found["target"]] if isinstance(found["target"], str) else found["target"]
+    again += "".join(f" --target {shlex.quote(one)}" for one in targets if named)
+    short, again = again, again + _own(found)
+    if not found["baseline"]["learnt"]:
+        page.text(
+            "Predictions of this model are hardly better than a constant, as far as these rows "
+            "tell. The columns may say little about the target, the rows may be too few, or "
+            "another model may see more; another penalty will not."
+        )
+        if found["model"] == "ridge" and len(targets) == 1:
+            page.code(f"# models that bend\n{short} --model gam\n{short} --model kernel-ridge")
+        return
+    if found["saved"]:
+        line = f"hoag predict {shlex.quote(found['saved'])} FILE --out predictions.csv"
+        rows = "a pandas frame with the same columns" if named else "a matrix"
+        if without_class(found["model"]):
+            page.text("Predict on the command line:")
+            page.code(line + (" --survival-at 1,2,5" if found["model"] == "cox" else ""))
+        else:
+            page.text("Predict on the command line, or in Python with scikit-learn and skops:")
+            page.code(
+                f"{line}\n\nimport skops.io\nmodel = skops.io.load({found['saved']!r})\n"
+                f"model.predict(rows){_exposed(found['family'])}  # {rows}"
+            )
+    else:
+        page.text("The model was not saved. To keep it, and to predict with it:")
+        page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
+    each = found["model"] == "kernel-ridge" or is_additive(found["model"])
+    few = not each and found["features"] <= SOME
+    if few and found["penalties"] == "shared" and found["cv"] != "loo":
+        page.text("To see whether columns deserve penalties of their own:")
+        page.code(f"{again} --penalties per-feature --report each.html")
+
+
+def _own(found: dict[str, Any]) -> str:
+    """The options that make this model, where it was asked for."""
+    family, known, additive = FAMILIES[found["model"]], found["family"], found["terms"] is not None
+    if found["why"] and not additive:
+        return ""
+    options = {"model": GAM if additive else found["model"]}
+    if additive:
+        options["family"] = plain(found["model"])
+    options |= {name: known[name] for name in family.columns if name in known}
+    options |= {name: f"{known[name]:.4g}" for name in family.settings}
+    options |= {name: found[key] for name, key in (("terms", "formula"), ("scale", "scale"))
+                if additive and found[key] is not None}  # fmt: skip
+    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in options.items())
+
+
+def _exposed(known: dict[str, Any]) -> str:
+    """What predictions of scikit-learn's class are multiplied with."""
+    if "exposure" in known:
+        return f" * rows[{known['exposure']!r}]"
+    return f" * numpy.exp(rows[{known['offset']!r}])" if "offset" in known else ""

@@ -1,14 +1,30 @@
-"""What is tuned on: from a file and the options about it to numbers, with what there is to say."""
+"""What is tuned on: from a file and the options about it to numbers, with what there is to say.
+
+A file that would take too much memory is read in blocks: its columns are those of hoag.partitions,
+read again and again; the target and the weights stay in memory, for models are chosen by the one
+and folds are made of it.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hoag._core.words import listed, nearest, sized
+from hoag.cli import columns as cols
+from hoag.cli import families, tables
+from hoag.cli.columns import CATEGORY, DATE, FLAG, NUMBER, TEXT, WORDS
+
 ROLES = ("exposure", "offset", "event", "strata")  # options that name a column of their own
+MOST_CLASSES = 20  # so many whole numbers are classes, more are a quantity
+HEAD = 20_000  # rows that are looked at before all are read
+WHOLE = ("kernel-ridge", "cox", "gam")  # models whose fits need all rows in memory
+MISSING = "missing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,165 +55,158 @@ class Data:
     blocks: dict[str, Any] | None = None  # where the rows are, if they are not in memory
 
 
-def read(args: argparse.Namespace) -> Data:
-    from hoag._core.words import listed
-    from hoag.cli import additive, columns, dialect, families, prepare, tables, targets
-
-    given = dialect.given(args)
-    as_text = [part for name in args.category + args.text for part in (name, *name.split(","))]
-    table = tables.read(args.file, as_text, given)
-    if not table.named:
-        return _svmlight(args, table)
-    named, weights, roles, out, asked = asked_for(args, table)
-    rows, told = _with_target(table.rows, named, args.missing, table.name)
-    frame = rows.drop(columns=out + named + weights + list(roles.values()))
-    if args.terms is not None:
-        frame = frame[additive.used(args.terms, list(frame.columns), table.name)]
-    if frame.shape[1] == 0:
-        raise ValueError(f"Nothing of {table.name} is left to predict the target from.")
-    values, found, model, why = targets.read(rows[named], args, table.name)
-    own = {option: given_column(option, rows[name], table.name) for option, name in roles.items()}
-    frame, known = columns.understood(frame, asked, table.codes, table.name)
-    if not known.kinds:
-        raise ValueError(
-            f"Nothing of {table.name} is left to predict the target from: {' '.join(known.told)}"
-        )
-    check_copies(rows, named, known.kinds)
-    if known.missing and args.missing == "error":
-        columns.check_missing(
-            rows[list(known.kinds)], table.name,
-            "--missing impute fills them, --missing drop leaves these rows out, --drop COLUMN the "
-            "column")  # fmt: skip
-    kept = np.ones(len(frame), dtype=bool)
-    if known.missing and args.missing == "drop":
-        kept = rows[list(known.kinds)].notna().all(axis=1).to_numpy()
-        if kept.sum() < 2:
-            raise ValueError(
-                f"--missing drop leaves {kept.sum()} of {len(kept)} rows of {table.name}, for "
-                f"values are missing in {listed(known.missing)}: use --missing impute, or --drop "
-                "the columns that lack most."
-            )
-    lacking = set(frame.columns[frame[kept].isna().any()])
-    filling: dict[str, Any] = {}
-    if families.is_additive(model):
-        transformer, filling = None, additive.columns(frame[kept], known.pieces(), lacking)
-        X = additive.filled(frame[kept], filling)
-        made = [(name, name.removesuffix(" missing")) for name in X.columns]
-    else:
-        dense = model == targets.KERNEL_RIDGE
-        transformer = prepare.transformer(known.pieces(), lacking, not args.no_scale, dense)
-        X = prepare.fitted(transformer, frame[kept])
-        made = prepare.features(transformer)
-    own = {option: column[kept] for option, column in own.items()}
-    y = values[kept]
-    if model == "cox":
-        y = times(y, own.pop("event"))
-    return Data(
-        X,
-        [name for name, _ in made],
-        [source for _, source in made],
-        y,
-        found,
-        model,
-        why,
-        named,
-        _numbers(rows[weights[0]], "weights", table.name)[kept] if weights else None,
-        own,
-        roles,
-        known.kinds,
-        known.days,
-        filling,
-        transformer,
-        dialect=str(table.dialect or ""),
-        missing=known.missing,
-        left_out=known.left_out,
-        dropped=len(table.rows) - int(kept.sum()),
-        told=(*told, *known.told),
-    )
-
-
 class Asked(NamedTuple):
-    """The columns that options name; `kinds` are those whose kind is said."""
+    """What the options ask of columns."""
 
-    named: list[str]
+    named: list[str]  # the targets
     weights: list[str]
     roles: dict[str, str]
     out: list[str]
     kinds: dict[str, str]
 
 
-def asked_for(args: argparse.Namespace, table: Any) -> Asked:
-    from hoag._core.words import listed
-    from hoag.cli import additive, columns, tables
+def read(args: argparse.Namespace) -> Data:
+    """The rows of a file, all of them in memory."""
+    as_text = [part for name in args.category + args.text for part in (name, *name.split(","))]
+    table = tables.read(args.file, as_text, tables.dialect(args))
+    if not table.named:
+        return _svmlight(args, table)
+    wanted = _asked(args, table)
+    named, roles, where = wanted.named, wanted.roles, table.name
+    rows, told = _with_target(table.rows, named, args.missing, where)
+    frame = rows.drop(columns=[*wanted.out, *named, *wanted.weights, *roles.values()])
+    if args.terms is not None:
+        frame = frame[_used(args.terms, list(frame.columns), where)]
+    known = cols.understood(frame, wanted.kinds, table.codes)
+    _check_left(known, where)
+    y, found, model, why = _target(rows[named], args, where)
+    own = {option: given_column(option, rows[name], where) for option, name in roles.items()}
+    check_copies(rows, named, known.kinds)
+    frame = cols.converted(frame, known.kinds, known.days, where)
+    kept = _kept(rows[list(known.kinds)], known.missing, args.missing, where)
+    lacking = set(frame.columns[frame[kept].isna().any()])
+    filling: dict[str, Any] = {}
+    if families.is_additive(model):
+        transformer, filling = None, _usual(frame[kept], known.pieces(), lacking)
+        X = filled(frame[kept], filling)
+        made = [(name, name.removesuffix(f" {MISSING}")) for name in X.columns]
+    else:
+        dense = model == "kernel-ridge"
+        transformer = cols.transformer(known.pieces(), lacking, not args.no_scale, dense)
+        X = cols.fitted(transformer, frame[kept])
+        made = cols.features(transformer)
+    own, y = {option: column[kept] for option, column in own.items()}, y[kept]
+    if model == "cox":
+        y = _times(y, own.pop("event"))
+    weights = _numbers(rows[wanted.weights[0]], "weights", where)[kept] if wanted.weights else None
+    return Data(
+        X, [name for name, _ in made], [source for _, source in made], y, found, model, why, named,
+        weights, own, roles, known.kinds, known.days, filling, transformer,
+        dialect=str(table.dialect or ""), missing=known.missing, left_out=known.left_out,
+        dropped=len(table.rows) - int(kept.sum()), told=(*told, *known.told),
+    )  # fmt: skip
 
-    wanted = args.target or additive.left_side(args.terms)
-    wanted = wanted or ([table.target] if table.target else [])
+
+def _check_left(known: cols.Columns, where: str) -> None:
+    if not known.kinds:
+        told = " ".join(["", *known.told])
+        raise ValueError(f"Nothing of {where} is left to predict the target from.{told}")
+
+
+def _kept(cells: Any, missing: dict[str, int], how: str, where: str) -> Any:
+    """Which rows are used, whatever they lack."""
+    if missing and how == "error":
+        cols.check_missing(
+            cells, where, "--missing impute fills them, --missing drop leaves these rows out, "
+            "--drop COLUMN the column")  # fmt: skip
+    kept = cells.notna().all(axis=1).to_numpy() | (how != "drop")
+    if kept.sum() < 2:
+        raise ValueError(
+            f"--missing drop leaves {kept.sum()} of {len(kept)} rows of {where}, for values are "
+            f"missing in {listed(missing)}: use --missing impute, or --drop the columns that lack "
+            "most."
+        )
+    return kept
+
+
+def _asked(args: argparse.Namespace, table: tables.Table) -> Asked:
+    wanted = args.target or _left_side(args.terms) or ([table.target] if table.target else [])
     if not wanted:
         raise ValueError(
             f"Which column is the target? Name it with --target; {table.name} has "
             f"{listed(table.rows.columns)}."
         )
-    named = tables.columns(table, wanted, "--target")
+    named = table.columns(wanted, "--target")
     if twice := [name for name in named if wanted.count(name) > 1]:
         raise ValueError(f"--target names {listed(twice)} twice: once is enough.")
-    weights = tables.columns(table, [args.weights] if args.weights else [], "--weights")
+    weights = table.columns([args.weights] if args.weights else [], "--weights")
     roles = {
-        option: tables.column(table, getattr(args, option), f"--{option}").name
+        option: table.column(getattr(args, option), f"--{option}").name
         for option in ROLES
         if getattr(args, option) is not None
     }
-    out = tables.columns(table, args.drop, "--drop")
-    asked = {
-        **dict.fromkeys(tables.columns(table, args.category, "--category"), columns.CATEGORY),
-        **dict.fromkeys(tables.columns(table, args.text, "--text"), columns.WORDS),
+    out = table.columns(args.drop, "--drop")
+    kinds = {
+        **dict.fromkeys(table.columns(args.category, "--category"), CATEGORY),
+        **dict.fromkeys(table.columns(args.text, "--text"), WORDS),
     }
-    _check_roles(named, weights, roles, out, asked)
-    return Asked(named, weights, roles, out, asked)
-
-
-def _check_roles(
-    named: list[str],
-    weights: list[str],
-    roles: dict[str, str],
-    out: list[str],
-    asked: dict[str, str],
-) -> None:
-    """An error where one column is asked for as two things."""
-    own = {f"--{option}": [name] for option, name in roles.items()}
-    asking = {"--target": named, "--weights": weights, **own, "--drop": out}
+    asking = {"--target": named, "--weights": weights, "--drop": out,
+              **{f"--{option}": [name] for option, name in roles.items()},
+              "--category or --text": list(kinds)}  # fmt: skip
     seen: dict[str, str] = {}
-    for option, names in (asking | {"--category or --text": list(asked)}).items():
+    for option, names in asking.items():
         for name in names:
             if name in seen:
                 raise ValueError(
                     f"Column '{name}' is asked for by {seen[name]} and by {option}: leave one out."
                 )
             seen[name] = option
+    return Asked(named, weights, roles, out, kinds)
+
+
+def _left_side(formula: str | None) -> list[str]:
+    """The target, where a formula names one: y ~ …"""
+    if formula is None:
+        return []
+    from hoag.gam import from_formula
+
+    left = from_formula(formula)[0]
+    return [] if left is None else [left]
+
+
+def _used(formula: str, names: list[str], where: str) -> list[str]:
+    """The columns that a formula names, each of which must be one of these."""
+    from hoag.gam import from_formula
+
+    found = dict.fromkeys(str(name) for term in from_formula(formula)[1] for name in term.needs)
+    for name in found:
+        if name not in names:
+            raise ValueError(
+                f"{where} has no column '{name}', which --terms asks for.{nearest(name, names)}"
+            )
+    return list(found)
 
 
 def _with_target(rows: Any, named: list[str], missing: str, where: str) -> tuple[Any, list[str]]:
     """The rows whose target is known, and what to say of the others."""
-    from hoag.cli import columns
-
     if missing == "error":
         advice = "--missing drop leaves those rows out, for there is nothing to learn from them"
-        columns.check_missing(rows[named], f"The target in {where}", advice)
+        cols.check_missing(rows[named], f"The target in {where}", advice)
     known = rows[named].notna().all(axis=1)
     lost = int((~known).sum())
     if lost == len(rows):
         raise ValueError(f"The target in {where} is missing in every row.")
-    if not lost:
-        return rows, []
-    return rows[known], [
+    told = (
         f"{lost} of {len(rows)} rows have no target and are left out: there is nothing to learn "
         "from them."
-    ]
+    )
+    return (rows[known], [told]) if lost else (rows, [])
 
 
-def check_copies(rows: Any, named: list[str], kinds: dict[str, str]) -> None:
+def check_copies(rows: Any, named: list[str], names: Iterable[str]) -> None:
     """An error for a column that is the target under another name: it would predict itself."""
     for target in named:
-        for name in kinds:
+        for name in names:
             if _same(rows[name], rows[target]):
                 raise ValueError(
                     f"Column '{name}' is a copy of the target '{target}', which would be predicted "
@@ -214,28 +223,24 @@ def _same(one: Any, other: Any) -> bool:
     return bool((one == other).all()) if numbers else bool(one.equals(other))
 
 
-def _svmlight(args: argparse.Namespace, table: Any) -> Data:
-    from hoag.cli import columns, targets
-    from hoag.cli.tables import need
-
-    check_no_names(args, table.name)
-    if args.model == "gam":
-        raise ValueError(
-            f"--model gam needs columns with names, and {table.name} is an svmlight file."
-        )
-    pd = need("pandas")
-    if not np.all(np.isfinite(table.rows.data)):
-        raise ValueError(f"{table.name} has numbers that are not finite: correct them.")
+def _svmlight(args: argparse.Namespace, table: tables.Table) -> Data:
+    _check_no_names(args, table.name)
+    check_svmlight(table)
     if table.rows.shape[1] == 0:
         raise ValueError(f"{table.name} has labels and no features.")
-    y = pd.DataFrame({"label": table.labels})
-    columns.check_missing(y, f"The target in {table.name}", "remove those rows")
-    values, found, model, why = targets.read(y, args, table.name)
+    frame = tables.need("pandas").DataFrame({"label": table.labels})
+    cols.check_missing(frame, f"The target in {table.name}", "remove those rows")
+    y, found, model, why = _target(frame, args, table.name)
     names = [f"feature {j + table.first}" for j in range(table.rows.shape[1])]
-    return Data(table.rows, names, names, values, found, model, why, ["label"], first=table.first)
+    return Data(table.rows, names, names, y, found, model, why, ["label"], first=table.first)
 
 
-def check_no_names(args: argparse.Namespace, where: str) -> None:
+def check_svmlight(table: tables.Table) -> None:
+    if not np.all(np.isfinite(table.rows.data)):
+        raise ValueError(f"{table.name} has numbers that are not finite: correct them.")
+
+
+def _check_no_names(args: argparse.Namespace, where: str) -> None:
     """An error for options that name columns, about a file whose columns have no names."""
     for option in ("target", "drop", "weights", "category", "text", *ROLES):
         if getattr(args, option):
@@ -243,27 +248,31 @@ def check_no_names(args: argparse.Namespace, where: str) -> None:
                 f"--{option} names a column, and {where} has none with a name: in an svmlight "
                 "file the label is the target."
             )
+    if args.model == families.GAM or args.widths == "per-feature":
+        option = f"--model {families.GAM}" if args.model == families.GAM else "--widths per-feature"
+        raise ValueError(f"{option} needs columns with names, and {where} is an svmlight file.")
+
+
+# ---- columns that have something of their own for each row
 
 
 def given_column(option: str, column: Any, where: str) -> Any:
     """What an option's column has for each row: numbers, events, or the labels of strata."""
-    from hoag.cli import columns
-
     if option == "strata":
-        columns.check_missing(column.to_frame(), f"The column of strata in {where}", "fill them")
-        return columns.strings(column, "").to_numpy(dtype=str)
+        cols.check_missing(column.to_frame(), f"The column of strata in {where}", "fill them")
+        return cols.strings(column, "").to_numpy(dtype=str)
     values = _numbers(column, option, where)
     bad = column <= 0 if option == "exposure" else ~column.isin((0, 1))
     if option == "offset" or not bad.any():
         return values
     needed = "numbers above 0" if option == "exposure" else "1 for an event and 0 for none"
     raise ValueError(
-        f"--{option} needs {needed}; row {columns.row(bad)} below the header has "
+        f"--{option} needs {needed}; row {cols.row(bad)} below the header has "
         f"{column[bad].iloc[0]:g} in '{column.name}'."
     )
 
 
-def times(y: Any, events: Any) -> Any:
+def _times(y: Any, events: Any) -> Any:
     """Times and events as Cox regression takes them."""
     both = np.zeros(len(y), dtype=[("time", np.float64), ("event", np.bool_)])
     both["time"], both["event"] = y, events == 1
@@ -276,15 +285,328 @@ def times(y: Any, events: Any) -> Any:
 
 def _numbers(column: Any, what: str, where: str) -> Any:
     """The numbers of a column that has one for each row, true and false as 1 and 0."""
-    from hoag.cli import columns
-
     frame = column.to_frame()
-    columns.check_missing(frame, f"The column of {what} in {where}", "fill them")
-    kinds = (columns.NUMBER, columns.FLAG) if what == "event" else (columns.NUMBER,)
-    if columns.kind(column.name, column) not in kinds:
-        _, value, at = columns.first_text(column)
+    cols.check_missing(frame, f"The column of {what} in {where}", "fill them")
+    kinds = (NUMBER, FLAG) if what == "event" else (NUMBER,)
+    if cols.kind(column.name, column) not in kinds:
+        _, value, at = cols.first_text(column)
         raise ValueError(
             f"--{what} needs numbers; row {at} below the header has '{value}' in '{column.name}'."
         )
-    columns.check_finite(frame, where)
+    cols.check_finite(frame, where)
     return column.to_numpy(dtype="float64")
+
+
+# ---- an additive model reads its columns itself: numbers as they are, categories as words
+
+
+def _usual(frame: Any, pieces: dict[str, str], lacking: set[str]) -> dict[str, Any]:
+    """What is known of columns: what fills them, where that is said, and their categories."""
+    numbers = [name for name, kind in pieces.items() if kind != CATEGORY]
+    usual = {
+        name: float(mean.round() if pieces[name] == FLAG else mean)
+        for name, mean in frame[numbers].mean().items()
+    }
+    words = [name for name, kind in pieces.items() if kind == CATEGORY]
+    return {
+        "usual": usual,
+        "told": [name for name in usual if name in lacking],
+        "categories": {name: sorted(set(frame[name].fillna(MISSING))) for name in words},
+    }
+
+
+def terms(formula: str | None, known: dict[str, Any]) -> Any:
+    """Those of --terms, with one for each column that says what is missing; None for all."""
+    if formula is None:
+        return None
+    from hoag.gam import from_formula, linear
+
+    found = from_formula(formula, lambda name: name not in known["categories"])[1]
+    return [*found, *(linear(f"{name} {MISSING}", vanish=True) for name in known["told"])]
+
+
+def filled(frame: Any, known: dict[str, Any]) -> Any:
+    """The columns as terms read them; one of 0 and 1 beside each that lacks some."""
+    import pandas as pd
+
+    made = {name: frame[name].fillna(value) for name, value in known["usual"].items()}
+    for name in known["categories"]:
+        made[name] = frame[name].fillna(MISSING).astype(str).astype("category")
+    made |= {f"{name} {MISSING}": frame[name].isna().astype(float) for name in known["told"]}
+    return pd.DataFrame(made, index=frame.index)
+
+
+# ---- the target, and the model that it asks for
+
+
+def _target(frame: Any, args: Any, where: str) -> tuple[Any, str, str, str]:
+    """y as an array, what it holds, the model it is for, and why: "" when that was asked for."""
+    found = _kind(frame, where)
+    model, why = _choose(args, frame, found)
+    families.check_options(args, model)
+    return _values(model, families.needs(args, model), frame, found), found, model, why
+
+
+def _kind(frame: Any, where: str) -> str:
+    """What the targets hold, without missing values; several must all be numbers."""
+    kinds = {name: cols.kind(name, frame[name]) for name in frame.columns}
+    for name, found in kinds.items():
+        if found == DATE:
+            raise ValueError(
+                f"The target '{name}' holds dates, such as {frame[name].iloc[0]}: make numbers of "
+                "them, such as days since a day."
+            )
+    cols.check_finite(frame, where)
+    for name in frame.columns:
+        if frame[name].nunique() < 2:
+            raise ValueError(
+                f"The target '{name}' has only one value in {where}, "
+                f"'{frame[name].iloc[0]}': there is nothing to learn."
+            )
+    others = [name for name in kinds if kinds[name] != NUMBER]
+    if others and len(kinds) > 1:
+        raise ValueError(f"Several targets must all be numbers; {listed(others)} are not.")
+    return kinds[frame.columns[0]]
+
+
+def _choose(args: Any, frame: Any, found: str) -> tuple[str, str]:
+    """The model, and why: "" when it was asked for."""
+    many, gam = frame.shape[1] > 1, args.model == families.GAM
+    if many and args.model not in ("auto", "ridge"):
+        raise ValueError(f"--model {args.model} has one target; several are for --model ridge.")
+    if args.model not in ("auto", families.GAM):
+        return args.model, ""
+    if gam and args.family is not None:
+        return f"{families.GAM} {args.family}", ""
+    classes, why = (False, f"there are {frame.shape[1]} targets") if many else _like(frame, found)
+    if gam:
+        word = "classes" if classes else "gaussian"
+        return f"{families.GAM} {word}", f"{why}; --family can say otherwise"
+    return "logistic" if classes else "ridge", why
+
+
+def _like(frame: Any, found: str) -> tuple[bool, str]:
+    """Whether a target is of classes, and why."""
+    distinct = frame.iloc[:, 0].nunique()
+    if found == TEXT:
+        return True, f"the target is text with {distinct} values"
+    if found == FLAG:
+        return True, "the target is true or false"
+    whole = _whole(frame)
+    if whole and distinct <= MOST_CLASSES:
+        return True, f"the target has {distinct} distinct values, all whole numbers"
+    return False, f"the target has {distinct} distinct {'whole ' if whole else ''}numbers"
+
+
+def _values(model: str, needed: str, frame: Any, found: str) -> Any:
+    """y as an array: classes as text, truth values or whole numbers, quantities as floats."""
+    name, rows, first = frame.columns[0], frame.shape[0], frame.iloc[0, 0]
+    additive = families.is_additive(model)
+    classes, numbers = (
+        ("--family classes", "--family gaussian")
+        if additive
+        else ("--model logistic", "--model ridge")
+    )
+    asked = f"--{'family' if additive else 'model'} {families.plain(model)}"
+    if needed == families.ORDERED and found == TEXT:
+        raise ValueError(
+            f"--model ordinal needs classes in the order of their numbers; '{name}' is text, such "
+            f"as '{first}': number its values, the lowest with 1."
+        )
+    if needed not in (families.CLASSES, families.ORDERED):
+        if found == TEXT:
+            raise ValueError(
+                f"{asked} needs a target of numbers; '{name}' is text, such as '{first}': use "
+                f"{classes}."
+            )
+        bad = frame[name] <= 0 if needed == families.POSITIVE else frame[name] < 0
+        if needed != families.NUMBERS and bad.any():
+            raise ValueError(
+                f"{asked} needs {needed} as its target; row {cols.row(bad)} below the header has "
+                f"{frame[name][bad].iloc[0]:g} in '{name}'."
+            )
+        y = frame.to_numpy(dtype=np.float64)
+        return y[:, 0] if y.shape[1] == 1 else y
+    distinct = frame[name].nunique()
+    if found == NUMBER and not _whole(frame):
+        raise ValueError(
+            f"{asked} needs classes; '{name}' has {distinct} different numbers that are not whole: "
+            f"use {numbers}."
+        )
+    if cols.is_too_many(distinct, rows):
+        raise ValueError(
+            f"The target '{name}' has {distinct} different values in {rows} rows, too many for "
+            "classes" + ("." if found == TEXT else f": use {numbers}.")
+        )
+    if found == TEXT:
+        return frame[name].astype(str).to_numpy(dtype=object)
+    return frame[name].to_numpy(dtype=bool if found == FLAG else np.int64)
+
+
+def _whole(frame: Any) -> bool:
+    numbers = frame.to_numpy(dtype=np.float64)
+    return bool(np.all((numbers == np.round(numbers)) & (np.abs(numbers) < 2.0**53)))
+
+
+# ---- rows in blocks
+
+
+def why_blocks(args: argparse.Namespace) -> str | None:
+    """Why the file is read in blocks, to follow its name in a sentence; None if it is not."""
+    if args.blocks is False:
+        return None
+    if args.file == "-" or args.file in tables.BUNDLED:
+        if args.blocks:
+            what = "standard input" if args.file == "-" else f"{args.file}, which is small"
+            raise ValueError(f"--blocks is for files, and not for {what}: leave it out.")
+        return None
+    if args.blocks:
+        return ""
+    needed, there = tables.needed(*tables.found(args.file)), tables.free()
+    if there is None or needed <= tables.SHARE * there:
+        return None
+    return f", for it would take about {sized(needed)} of memory, where {sized(there)} are free"
+
+
+def read_blocks(args: argparse.Namespace, why: str) -> Data:
+    """The rows of a file, in partitions that are read again and again."""
+    for wrong, option in (
+        (args.model in WHOLE, f"--model {args.model}"),
+        (isinstance(args.cv, str), f"--cv {args.cv}"),
+        (args.scoring is not None, "--scoring"),
+        (args.exposure is not None, "--exposure"),
+        (args.offset is not None, "--offset"),
+        (bool(args.text), "--text"),
+        (args.power == "tuned", "--power tuned"),
+        (args.missing == "drop", "--missing drop"),
+        (args.report is not None, "--report"),
+        (len(args.target or ()) > 1, "More than one --target"),
+    ):
+        if wrong:
+            raise ValueError(
+                f"{option} needs all rows in memory, and {args.file} is read in blocks{why}: "
+                "--no-blocks reads it as a whole."
+            )
+    path, suffix, _ = tables.found(args.file)
+    if suffix in tables.SVMLIGHT:
+        return _svmlight_blocks(args, path)
+    return _table_blocks(args, path)
+
+
+def _table_blocks(args: argparse.Namespace, path: Path) -> Data:
+    import hoag
+
+    tables.need("pandas")
+    dialect = tables.dialect(args)
+    table = _head(args, path, dialect)
+    wanted = _asked(args, table)
+    (target,) = wanted.named[:1]
+    head = table.rows.drop(columns=[*wanted.out, target, *wanted.weights])
+    known = cols.understood(head, wanted.kinds, table.codes, blocks=True)
+    _check_left(known, args.file)
+    used = list(known.kinds)
+    check_copies(table.rows, [target], used)
+    source = hoag.partitions(
+        path,
+        target,
+        weight=wanted.weights[0] if wanted.weights else None,
+        columns=used,
+        cache=args.cache or "auto",
+        standardise=not args.no_scale,
+        categories=list(wanted.kinds) or "auto",
+        dialect=vars(dialect),
+    )
+    encoding = source.encoding
+    numbers = [*encoding["numbers"], *encoding["flags"]]
+    kinds = {**dict.fromkeys(encoding["numbers"], NUMBER), **dict.fromkeys(encoding["flags"], FLAG),
+             **dict.fromkeys(encoding["categories"], CATEGORY)}  # fmt: skip
+    lacks = {**dict(zip(numbers, encoding["missing"], strict=True)), **encoding["lacking"]}
+    missing = {name: int(lacks[name]) for name in used if lacks[name]}
+    if missing and args.missing == "error":
+        each = ", ".join(f"'{name}' ({count})" for name, count in missing.items())
+        raise ValueError(
+            f"{args.file} has missing values in {each}: --missing impute fills them, --drop COLUMN "
+            "leaves the column out."
+        )
+    # A second cache would be needed without the columns of one value.
+    spans = zip(numbers, encoding["least"], encoding["most"], strict=True)
+    alone = [name for name, least, most in spans if least == most and not lacks[name]]
+    alone += [name for name, own in encoding["categories"].items() if len(own) + lacks[name] == 1]
+    same = [f"Column '{name}' has one value only, and tells nothing: --drop saves time."
+            for name in alone]  # fmt: skip
+    transformer = cols.of_encoding(encoding, not args.no_scale)
+    made = cols.features(transformer)
+    return _of_source(
+        args, source, target, bool(wanted.weights), [name for name, _ in made],
+        [of for _, of in made], kinds={name: kinds[name] for name in used}, columns=transformer,
+        dialect=str(table.dialect or ""), missing=missing, left_out=known.left_out,
+        told=(*known.told, *same),
+    )  # fmt: skip
+
+
+def _svmlight_blocks(args: argparse.Namespace, path: Path) -> Data:
+    import hoag
+
+    _check_no_names(args, args.file)
+    source = hoag.partitions(path, cache=args.cache or "auto")
+    first = source.encoding["first"]
+    names = [f"feature {j + first}" for j in range(source.features)]
+    return _of_source(args, source, "label", False, names, names, first=first)
+
+
+def _of_source(
+    args: Any, source: Any, target: str, weighted: bool, names: Any, sources: Any, **known: Any
+) -> Data:
+    """The target of all rows, its model, and the partitions with y as that takes it."""
+    import pandas as pd
+
+    partitions = [source.read(i, rows=False) for i in range(source.partitions)]
+    y = np.concatenate([partition.y for partition in partitions])
+    if y.dtype.kind == "U":  # one string for each class, and not for each row
+        classes, codes = np.unique(y, return_inverse=True)
+        y = classes.astype(object)[codes]
+    weights = np.concatenate([partition.weights for partition in partitions]) if weighted else None
+    y, found, model, why = _target(pd.DataFrame({target: y}), args, args.file)
+    y = y.astype(str) if y.dtype.hasobject else y  # NumPy's strings are sorted faster
+    ends = np.cumsum([partition.rows for partition in partitions])
+    cache = source.cached
+    facts = {"partitions": source.partitions, "cache": str(cache.path), "cache_bytes": cache.bytes}
+    X = _with_y(source, y, ends)
+    return Data(X, names, sources, y, found, model, why, [target], weights, blocks=facts, **known)
+
+
+def _with_y(source: Any, y: Any, ends: Any) -> Any:
+    """The partitions of a source with y as the model takes it; has what others ask of X."""
+    from hoag._data.engine import LocalEngine
+    from hoag._data.source import Partition, Source
+
+    class WithTarget(Source):
+        partitions, features, names = source.partitions, source.features, source.names
+        shape = len(y), source.features
+
+        def read(self, i: int, rows: bool = True) -> Partition:
+            own = source.read(i, rows)
+            return Partition(own.X, y[ends[i] - own.rows : ends[i]], own.weight)
+
+        def fingerprint(self) -> str:
+            return str(source.fingerprint())
+
+        def mean(self, axis: int) -> Any:
+            engine = LocalEngine(self)
+            return engine.total(lambda own: np.asarray(own.X.sum(axis=axis))) / len(y)
+
+    return WithTarget()
+
+
+def _head(args: argparse.Namespace, path: Path, dialect: Any) -> tables.Table:
+    """The first rows, as the table that they are of."""
+    from hoag._data.arrow import opened
+
+    file = opened(path, dialect)
+    names = [str(name) for name in file.schema.names]
+    first = next(file.tables(names, HEAD), None)
+    if first is None:
+        raise ValueError(f"{args.file} has no rows.")
+    known = vars(file)
+    codes = known.get("codes", frozenset())
+    return tables.Table(args.file, first.to_pandas(), dialect=known.get("dialect"), codes=codes)

@@ -1,4 +1,4 @@
-"""What a tuned model is told about: one dict, shown as a table and as JSON, and on a page."""
+"""What a tuned model is told about: one dict, said in sentences, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag._core.words import listed
-from hoag.cli import facts
+from hoag._core.words import listed, sized
 from hoag.cli.columns import DATE
-from hoag.cli.families import is_additive, linear
-from hoag.cli.held_out import standard_error, tol_of
-from hoag.cli.words import spoken
-from hoag.plot._style import LOSSES, judged_by
+from hoag.cli.families import is_additive, linear, plain
+from hoag.cli.judge import settings, standard_error
+from hoag.plot._style import LOSSES
 
-KINDS = {"number": ("number", "numbers"), "flag": ("flag", "flags"), "date": ("date", "dates"),
-         "category": ("category", "categories"), "words": ("text", "texts")}  # fmt: skip
 FILLED = {
     **dict.fromkeys(("number", "date"), "numbers become the mean, and a column says where"),
     "flag": "flags become the more frequent one, and a column says where",
     "category": "categories have one more, for what is missing",
     "words": "texts are empty",
 }
-NAMED = 12  # penalties on a plateau in the table
 SHOWN = 5  # strongest and weakest penalties in the table
+CHOSEN = {"reml": "the marginal likelihood (reml)", "gcv": "generalised cross-validation (gcv)",
+          "alo": "approximate leave-one-out (alo)", "loo": "leaving each row out once",
+          "aic": "AIC", "bic": "BIC"}  # fmt: skip
+SCORES = {"r2": "R²", "d2": "D²", "roc_auc": "ROC AUC",
+          "d2_absolute_error_score": "D² of absolute errors"}  # fmt: skip
+Lines = list[tuple[str, str]]
 
 
 def summary(
@@ -36,133 +37,95 @@ def summary(
     tuned: Any,
     seconds: float,
     told: list[str],
-    judge: Any,
+    jury: Any,
     compared: dict[str, Any],
 ) -> dict[str, Any]:
     """Everything, as plain numbers, text and lists."""
-    result, names, core = tuned.result_, lam_names(tuned, data), linear(tuned)
-    each, baseline = dict(judge.scores), compared["baseline"]
+    result, core, additive = tuned.result_, linear(tuned), is_additive(data.model)
+    baseline, each = compared["baseline"], dict(jury.scores)
     if not each:  # the share of a constant's loss that is explained, fold by fold
-        gains = zip(baseline["gains"], baseline["folds"], strict=True)
+        losses = baseline["folds"] or [baseline["loss"]]
+        gains = zip(baseline["gains"] or [baseline["gain"]], losses, strict=True)
         each = {"d2": [gain / loss if loss > 0 else math.nan for gain, loss in gains]}
     scores = [
         {"name": name, "mean": float(np.mean(folds)), "standard_error": standard_error(folds),
          "folds": folds} for name, folds in each.items()
     ]  # fmt: skip
-    strengths = core._named(tuned.lam_)
-    kind = args.widths if data.model == "kernel-ridge" else args.penalties
-    criterion, many = judged_by(core), tuned.lam_.size if kind != "shared" else 1
-    return {
+    table = tuned.summary() if additive else None
+    found = {
         "hoag": hoag.__version__,
         "file": args.file,
         "rows": data.X.shape[0],
         "columns": data.X.shape[1] if data.kinds is None else len(data.kinds),
         "features": data.X.shape[1],
         "target": data.targets[0] if len(data.targets) == 1 else data.targets,
-        "model": data.model,
-        "why": data.why,
-        "penalties": kind,
-        "kinds": data.kinds,
+        **{name: getattr(data, name) for name in ("model", "why", "kinds", "left_out", "blocks")},
+        "penalties": (args.widths if data.model == "kernel-ridge" else args.penalties) or "shared",
         "read_as": data.dialect,
         "missing": {"how": args.missing, "columns": data.missing, "rows_left_out": data.dropped},
-        "left_out": data.left_out,
         "scaled": data.columns is not None and not args.no_scale,
-        "cv": args.cv,
-        "seed": None if args.cv == "loo" else args.seed,
-        "family": facts.of(data, tuned, judge.seen),
-        "criterion": criterion,
-        "chosen_by": args.chosen_by,
+        **{name: getattr(args, name) for name in ("cv", "chosen_by", "rule", "scale", "bounds")},
+        "seed": None if args.splitter is None else args.seed,
+        "family": _of_family(data, core, jury),
+        "criterion": settings(data.model, tuned)["criterion"],
         "formula": args.terms,
-        "scale": args.scale,
-        "terms": _terms(tuned) if is_additive(data.model) else None,
-        "held_out_loss": _held_out_loss(data, tuned, compared),
+        "terms": None if table is None else [
+            {name: row[name].item() for name in row.dtype.names} | {"test": table.statistic}
+            for row in table.table
+        ],
+        "held_out_loss": baseline["loss"] - baseline["gain"] if args.nested else tuned.criterion_,
         "held_out_losses": compared["folds"],
         "held_out_loss_error": compared["standard_error"],
-        "baseline": {**baseline, "sentence": verdict(baseline, criterion, many)},
+        "error": compared["error"],
+        "baseline": baseline,
         "score": scores[0],
         "scores": scores,
         "lam": tuned.lam_.tolist(),
-        "names": names,
+        "names": lam_names(tuned, data),
         "lam_interval": tuned.lam_interval_.tolist(),
         "plateaus": list(map(str, vars(core).get("plateaus_", [""] * tuned.lam_.size))),
-        "bounds": args.bounds,
-        **{name.rstrip("_"): np.asarray(value).tolist() for name, value in strengths.items()},
-        "certificate": args.certificate,
+        **{name: np.asarray(vars(core)[f"{name}_"]).tolist()
+           for name in ("C", "alpha", "gamma") if f"{name}_" in vars(core)},
+        "certificate": args.certificate or "auto",
         "gradient": result.grad.tolist(),
         "gradient_error": result.evaluation.error,
         "gradient_bound": result.evaluation.bound,
-        "tol": tol_of(tuned),
+        "tol": float(core.tol),
         "steps": tuned.n_iter_,
-        "passes": result.cost.passes,
-        "grams": result.cost.grams,
-        "reads": result.cost.reads,
-        "blocks": data.blocks,
+        **{name: getattr(result.cost, name) for name in ("passes", "grams", "reads")},
         "seconds": seconds,
-        "status": result.status.reason,
-        "sentence": spoken(result.status.sentence, names),
+        "status": str(result.status.reason),
         "converged": result.status.converged,
-        "warnings": [spoken(message, names, data.names) for message in told],
+        "sentence": str(result.status),
+        "notes": list(result.status.notes),
+        "explained": result.explain(),
+        "warnings": [*told, *_stopped(args, tuned)],
         "saved": args.save,
         "report": args.report,
-    }
+    }  # fmt: skip
+    baseline["sentence"] = verdict(found, data)
+    return found
 
 
-def _held_out_loss(data: Any, tuned: Any, compared: dict[str, Any]) -> float:
-    """That which was minimised; where penalties were chosen otherwise, the mean of the folds."""
-    if not is_additive(data.model):
-        return float(tuned.criterion_)
-    return float(compared["baseline"]["loss"] - compared["baseline"]["gain"])
-
-
-def _terms(tuned: Any) -> list[dict[str, Any]]:
-    """The table of tuned.summary()."""
-    table = tuned.summary()
-    names = [name for name in table.table.dtype.names if name != "statistic"]
-    return [
-        {name: row[name].item() for name in names}
-        | {"statistic": float(row["statistic"]), "test": table.statistic}
-        for row in table.table
-    ]
-
-
-def terms(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a table of terms."""
-
-    def small(p: float) -> str:
-        if not math.isfinite(p):
-            return "–"
-        return f"{p:.3f}" if p >= 1e-3 else f"{p:.1g}" if p > 1e-16 else "< 1e-16"
-
-    rows = [
-        [
-            *(one["term"], f"{one['edf']:.2f}", str(one["size"])),
-            f"{one['statistic']:.4g}" if math.isfinite(one["statistic"]) else "–",
-            *(small(one["p_value"]), one["plateau"] or " "),
-        ]
-        for one in found["terms"]
-    ]
-    return ["term", "edf", "of", found["terms"][0]["test"], "p-value", "at infinity"], rows
-
-
-def _grams(found: dict[str, Any]) -> str:
-    grams = f"{found['grams']:.0f}"
-    return "" if grams == "0" else f" and {grams} Gram {'matrix' if grams == '1' else 'matrices'}"
-
-
-def _reads(found: dict[str, Any]) -> str:
-    reads = "1 read" if round(found["reads"]) == 1 else f"{found['reads']:.0f} reads"
-    return f", {reads} of the file's blocks" if found["blocks"] else ""
-
-
-def _others(found: dict[str, Any]) -> str:
-    return " (other scores need all rows in memory: --no-blocks)" if found["blocks"] else ""
+def _stopped(args: Any, tuned: Any) -> list[str]:
+    """Why a search ended before it had converged, and what to do."""
+    status, steps = tuned.result_.status, _count(tuned.n_iter_, "step")
+    if status.converged:
+        return []
+    what = {
+        "max_iter": f"after {steps}, as many as --max-iter allows: raise that, or --tol.",
+        "time_budget": f"after {steps}, when its time was used: raise --time-budget.",
+        "interrupted": f"after {steps}, for it was interrupted.",
+    }.get(str(status.reason), f"after {steps}. {status}")
+    file = f" The same again with --checkpoint {args.checkpoint} goes on from here."
+    return [f"The search stopped before it had converged, {what}{file if args.checkpoint else ''}"]
 
 
 def lam_names(tuned: Any, data: Any) -> list[str]:
-    """The name of every λ: of its feature, class or target."""
+    """The name of every λ: of its feature, class, target or term."""
     size = tuned.lam_.size
     if is_additive(data.model):
-        return [str(name) for name in linear(tuned)._lam_names()]
+        return list(map(str, tuned.result_.names))
     if data.model == "kernel-ridge":
         each = ["log γ"] if tuned.widths == "shared" else [f"log γ of {n}" for n in data.names]
         return [*each, "log α"]
@@ -176,35 +139,142 @@ def lam_names(tuned: Any, data: Any) -> list[str]:
     return outputs
 
 
-def verdict(baseline: dict[str, Any], criterion: str, tuned: int) -> str:
-    """Whether anything was learnt, in a sentence with the figures; `tuned` hyperparameters."""
-    gain, error, loss = (baseline[name] for name in ("gain", "standard_error", "loss"))
-    of = f"that of predicting {baseline['what']} for every row ({loss:.4g})"
-    over, one = "standard error" + (" over folds" if baseline["folds"] else ""), ""
-    figures = f"the gain is {brief(gain)}, with a {over} of {brief(error)}"
-    if alone := baseline["one_for_all"]:
-        one = (
-            f" One hyperparameter for all gains {brief(alone['gain'], 3)} ± "
-            f"{brief(alone['standard_error'])}; {tuned} of them are tuned on the folds that judge "
-            "them, and gain on noise, too."
-        )
-    if baseline["learnt"]:
-        times = f", {gain / error:.{int(gain < 10 * error)}f} times its {over}" if error > 0 else ""
-        return (
-            f"The {LOSSES[criterion]} is {100 * gain / loss:.3g} % below {of}: a gain of "
-            f"{brief(gain, 3)}{times}.{one}"
-        )
-    if one:
-        return f"It is not clear that anything was learnt. Against {of}, {figures}.{one}"
-    if error < gain < 2 * error:
-        return (
-            f"It is not clear that anything was learnt: the {LOSSES[criterion]} is hardly below "
-            f"{of}: {figures}. Noise gains as much in one table of ten."
-        )
+# ---- what only one family has to say
+
+
+def _of_family(data: Any, core: Any, jury: Any) -> dict[str, Any]:
+    found, model = dict[str, Any](data.roles), plain(data.model)
+    if model == "tweedie":
+        found |= {"power": core.power_, "dispersion": vars(core).get("dispersion_")}
+    if model == "quantile":
+        found |= {"quantile": core.quantile, "share_below": None}
+        if jury.seen:
+            truth, said, weights = jury.together()
+            found["share_below"] = float(weights @ (truth < said) / weights.sum())
+    if model == "huber":
+        found |= {"epsilon": core.epsilon, "spread": core.scale_}
+        found["outliers"] = int(core.outliers_.sum())
+    if model == "ordinal":
+        found["thresholds"] = core.thresholds_.tolist()
+    if model == "cox":
+        found |= {"events": int(np.sum(data.y["event"])), "rows": len(data.y)}
+        if "strata" in data.given:
+            found["number_of_strata"] = len(np.unique(data.given["strata"]))
+    return found
+
+
+def _family_lines(found: dict[str, Any]) -> Lines:
+    told: Lines = [(name, found[name]) for name in ("exposure", "offset") if name in found]
+    if "power" in found:
+        phi = found["dispersion"]
+        how = "" if phi is None else f", at which held-out rows are likeliest, φ = {phi:.4g}"
+        told.append(("power", f"{found['power']:.4g}{how}"))
+    if "quantile" in found:
+        below = "" if found["share_below"] is None else (
+            f"; {100 * found['share_below']:.3g} % of held-out rows are below what is predicted"
+        )  # fmt: skip
+        told.append(("quantile", f"{found['quantile']:g}{below}"))
+    if "outliers" in found:
+        away = f"{found['epsilon']:g} spreads of {found['spread']:.4g} from the prediction"
+        told.append(("outliers", f"{_count(found['outliers'], 'row')} further than {away}"))
+    if "thresholds" in found:
+        told.append(("thresholds", ", ".join(f"{value:.4g}" for value in found["thresholds"])))
+    if "events" in found:
+        strata = f", in {found['number_of_strata']} strata" if "strata" in found else ""
+        told.append(("events", f"{found['events']} in {found['rows']} rows{strata}"))
+    return told
+
+
+# ---- the answer, in sentences
+
+
+def verdict(found: dict[str, Any], data: Any) -> str:
+    """How good the model is on held-out rows, and how sure that is: no more than the test says."""
+    base, alone = found["baseline"], found["baseline"]["one_for_all"]
+    gain, error, loss = (base[name] for name in ("gain", "standard_error", "loss"))
+    held = f"{LOSSES[found['criterion']]} {loss - gain:.4g}, {loss:.4g} for {base['what']}"
+    one = "" if not alone else (
+        f" With one penalty for all the gain is {brief(alone['gain'], 3)} ± "
+        f"{brief(alone['standard_error'])}; {len(found['lam'])} are tuned on the folds that judge "
+        "them, and gain on noise, too."
+    )  # fmt: skip
+    if base["learnt"]:
+        times = f", {gain / error:.2g} times its standard error" if error > 0 else ""
+        return f"{_explains(found, data)} In {held}: a gain of {brief(gain, 3)}{times}.{one}"
     return (
-        f"Nothing was learnt: the {LOSSES[criterion]} is not below {of} by more than chance: "
-        f"{figures}."
+        f"Held-out rows do not show that the model is better than {base['what']}: "
+        f"{score(found['score'])} ({held}: a gain of {brief(gain)} ± {brief(error)}).{one} "
+        "Few rows or a weak effect look the same, so it is no proof that the columns say nothing."
     )
+
+
+def _explains(found: dict[str, Any], data: Any) -> str:
+    first, base = found["score"], found["baseline"]
+    name, percent, shown = first["name"], f"{100 * first['mean']:.3g} %", score(first)
+    if name == "accuracy":
+        counts = np.unique(data.y, return_counts=True)[1]
+        return (
+            f"The model is right about {percent} of held-out rows ({shown}); the most frequent "
+            f"class for all is right about {100 * counts.max() / counts.sum():.3g} %."
+        )
+    if name == "concordance":
+        return (
+            "Of two held-out rows the model gives the higher risk to the one whose event comes "
+            f"first in {percent} of pairs ({shown}); chance does in 50 %."
+        )
+    if name not in ("r2", "d2", "d2_absolute_error_score"):
+        percent = f"{100 * base['gain'] / base['loss']:.3g} %"
+    what = "variance" if found["criterion"] == "squared_error" else LOSSES[found["criterion"]]
+    what = "absolute error" if name == "d2_absolute_error_score" else what
+    return (
+        f"The model explains {percent} of the {what} ({shown} on held-out rows); a constant "
+        "explains 0 %."
+    )
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """The answer, the error, the penalty and how sure it is, and what was written."""
+    why = f", for {found['why'].partition(';')[0]}" if found["why"] else ""
+    ended = "converged" if found["converged"] else "not converged"
+    return [
+        found["baseline"]["sentence"],
+        *filter(None, [off(found)]),
+        " ".join([penalty(found), *found["notes"]]),
+        f"Model: {found['model']}{why}; {found['rows']} rows, "
+        f"{_count(found['columns'], 'column')}; {ended} after {_count(found['steps'], 'step')}.",
+        *(f"{what}: {found[name]}" for what, name in (("Model file", "saved"), ("Page", "report"))
+          if found[name]),
+    ]  # fmt: skip
+
+
+def off(found: dict[str, Any]) -> str:
+    """How far predictions are off, in the target's units."""
+    error = found["error"]
+    if not error:
+        return ""
+    kinds = [kind for kind in (("rmse", "root mean square"), ("mae", "mean")) if kind[0] in error]
+    each = " or ".join(f"{error[name]:.4g} ({what})" for name, what in kinds)
+    than = " or ".join(f"{error[f'constant_{name}']:.4g}" for name, _ in kinds)
+    return (
+        f"On held-out rows predictions are off by {each}, in units of '{found['target']}'; those "
+        f"of a constant by {than}."
+    )
+
+
+def penalty(found: dict[str, Any]) -> str:
+    """The penalty as scikit-learn counts it, and which others are as good."""
+    how = CHOSEN.get(found["chosen_by"], f"{found['chosen_by']} folds")
+    how += ", the strongest within one standard error" if found["rule"] == "1se" else ""
+    if len(found["lam"]) > 1 or found["terms"] is not None:
+        words = Counter(filter(None, found["plateaus"] if found["terms"] is None else ()))
+        more = "".join(f", {count} {word}" for word, count in words.items())
+        return f"Penalties: {len(found['lam'])}, chosen by {how}{more}."
+    name, sign = ("C", -1) if "C" in found else ("alpha", 1)
+    value, away = float(np.ravel(found[name])[0]), np.subtract(found["lam_interval"], found["lam"])
+    low, high = sorted(value * np.exp(sign * away[0]))
+    same = f"; from {low:.3g} to {high:.3g} the loss is the same to {100 * found['tol']:g} %"
+    known = np.all(np.isfinite(found["lam_interval"])) and found["rule"] != "1se"
+    return f"Penalty: {name} = {value:.4g}, chosen by {how}{same if known else ''}."
 
 
 def brief(value: float, digits: int = 2) -> str:
@@ -212,55 +282,65 @@ def brief(value: float, digits: int = 2) -> str:
     return f"{float(f'{value:.{digits}g}'):.10g}"
 
 
-def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the table."""
+def score(one: dict[str, Any]) -> str:
+    name = SCORES.get(one["name"], one["name"].replace("_", " "))
+    return f"{name} {one['mean']:.4g}{_spread(one['standard_error'])}"
+
+
+def _spread(error: float) -> str:
+    return f" ± {brief(error)}" if math.isfinite(error) else ""
+
+
+def _count(number: float, what: str) -> str:
+    return f"{number:.0f} {what}{'' if round(number) == 1 else 's'}"
+
+
+def blocks(name: str, why: str, facts: dict[str, Any]) -> str:
+    where = f"its cache {facts['cache']} takes {sized(facts['cache_bytes'])}"
+    return f"{name} is read in blocks{why}; {where}."
+
+
+# ---- the table
+
+
+def rows(found: dict[str, Any]) -> Lines:
+    """The lines of the table: what was read, what was tuned, and how the search says it went."""
     shape = f"{found['rows']} × {found['columns']}"
     if found["features"] != found["columns"] and found["terms"] is None:
         shape += f", {found['features']} columns of numbers made of them"
-    spread = _spread(found["held_out_loss_error"])
     per = "event" if found["criterion"] == "partial_likelihood" else "row"
-    loss = f"{LOSSES[found['criterion']]} {found['held_out_loss']:.5g}{spread} per {per}"
-    mean = f"mean of {found['cv']} folds (shuffled, seed {found['seed']}) ± its standard error"
-    kernel = found["model"] == "kernel-ridge"
-    kind = "" if found["penalties"] == "shared" else f", {found['penalties']} "
-    kind += ("widths" if kernel else "penalties") if kind else ""
-    target = found["target"]
+    loss = f"{found['held_out_loss']:.5g}{_spread(found['held_out_loss_error'])} per {per}"
+    how = f"mean of {found['cv']} folds (shuffled, seed {found['seed']}) ± its standard error"
+    kind = "widths" if found["model"] == "kernel-ridge" else "penalties"
+    kind = "" if found["penalties"] == "shared" else f", {found['penalties']} {kind}"
+    others = " (other scores need all rows in memory: --no-blocks)" if found["blocks"] else ""
+    explained = (line.partition(": ") for line in found["explained"].splitlines())
     return [
         ("rows × columns", shape),
-        *(("read as", found["read_as"]) for _ in [0] if found["read_as"]),
+        *([("read as", found["read_as"])] if found["read_as"] else []),
         *_columns(found),
-        ("target", target if isinstance(target, str) else ", ".join(target)),
+        ("target", ", ".join(np.atleast_1d(found["target"]))),
         ("model", found["model"] + kind + (f" ({found['why']})" if found["why"] else "")),
-        *facts.lines(found["family"]),
-        *(_strengths(found) + _plateaus(found) if found["terms"] is None else _curves(found)),
-        ("held-out loss", f"{loss}, {'each row left out once' if found['cv'] == 'loo' else mean}"),
-        ("held-out score", ", ".join(map(score, found["scores"])) + _others(found)),
-        ("what was learnt", found["baseline"]["sentence"]),
-        *([] if found["terms"] else [("certificate", _certificate(found))]),
-        ("cost", f"{found['passes']:.0f} passes over the data{_grams(found)}{_reads(found)}, "
-                 f"{found['steps']} "
-                 f"step{'' if found['steps'] == 1 else 's'}, {found['seconds']:.2f} s"),
-        ("stopped", found["sentence"]),
-        *((what, found[name]) for what, name in (("model file", "saved"), ("page", "report"))
-          if found[name]),
-    ]  # fmt: skip
+        *_family_lines(found["family"]),
+        *(_penalties(found) if found["terms"] is None else _curves(found)),
+        ("held-out loss", f"{LOSSES[found['criterion']]} {loss}, {CHOSEN.get(found['cv'], how)}"),
+        ("held-out score", ", ".join(map(score, found["scores"])) + others),
+        *((name.lower(), line) for name, _, line in explained),
+    ]
 
 
-def _columns(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _columns(found: dict[str, Any]) -> Lines:
     """What the columns hold, what is missing in them, and which were left out."""
-    kinds, missing, lines = found["kinds"] or {}, found["missing"], []
+    kinds, missing, lines = found["kinds"] or {}, found["missing"], list[tuple[str, str]]()
     counts = Counter(kinds.values())
     if len(counts) > 1 or DATE in counts:
-        shown = [f"{count} {KINDS[kind][count > 1]}" for kind, count in counts.items()]
-        lines.append(("columns", ", ".join(shown)))
+        lines.append(("columns", ", ".join(f"{kind}: {count}" for kind, count in counts.items())))
     if missing["columns"]:
         most = sorted(missing["columns"].items(), key=lambda one: -one[1])
-        each = ", ".join(f"{name} {count}" for name, count in most[:NAMED])
-        each += f" and {len(most) - NAMED} more columns" if len(most) > NAMED else ""
         lacking = {kinds[name] for name, _ in most}
         filled = dict.fromkeys(how for kind, how in FILLED.items() if kind in lacking)
         how = f" ({'; '.join(filled)})" if missing["how"] == "impute" else ""
-        lines.append(("missing", each + how))
+        lines.append(("missing", listed([f"{name} {count}" for name, count in most], "{}") + how))
     if missing["rows_left_out"]:
         lines.append(("rows left out", f"{missing['rows_left_out']}, with missing values"))
     if found["left_out"]:
@@ -268,113 +348,53 @@ def _columns(found: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _spread(error: float) -> str:
-    return f" ± {brief(error)}" if math.isfinite(error) else ""
-
-
-def score(score: dict[str, Any]) -> str:
-    words = {"r2": "R²", "d2": "D²", "roc_auc": "ROC AUC",
-             "d2_absolute_error_score": "D² of absolute errors"}  # fmt: skip
-    name = words.get(score["name"], score["name"].replace("_", " "))
-    return f"{name} {score['mean']:.4g}{_spread(score['standard_error'])}"
-
-
-def _strengths(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """λ and what scikit-learn calls it, with its interval; the extremes where there are many."""
-    names = found["names"]
-    ends = [_between(*pair) for pair in found["lam_interval"]]
-    if found["model"] == "kernel-ridge" and len(names) == 2:
-        also = [f"γ = {found['gamma']:.4g}", f"α = {found['alpha']:.4g}"]
-        ends = [f"{name} {end}" for name, end in zip(names, ends, strict=True)]
-    elif len(names) == 1:
-        words = [word for word in ("C", "alpha") if word in found]
-        also = [", ".join(f"{word} = {np.ravel(found[word])[0]:.4g}" for word in words)]
+def _penalties(found: dict[str, Any]) -> Lines:
+    """Every λ, or the strongest and the weakest, by their size; and how well they are known."""
+    lams = sorted(zip(found["lam"], found["names"], found["plateaus"], strict=True), reverse=True)
+    ranked = [f"{name}: {lam:.4g}" + (f" ({word})" if word else "") for lam, name, word in lams]
+    lines: Lines = [(name, f"{np.ravel(found[name])[0]:.4g}") for name in ("C", "alpha", "gamma")
+                    if name in found and np.size(found[name]) == 1]  # fmt: skip
+    if len(ranked) <= 2 * SHOWN:
+        lines.append(("λ", ", ".join(ranked).removeprefix("λ: ")))
+        lines.append(("λ interval", ", ".join(
+            f"{low:.3g} to {high:.3g}" if math.isfinite(low + high) else "not known"
+            for low, high in found["lam_interval"])))  # fmt: skip
     else:
-        return _many(found)
-    within = f" (the loss is within {100 * found['tol']:g} % of this)"
-    if not found["converged"]:
-        within = " (estimated where the search stopped, before it had converged)"
-    if not np.all(np.isfinite(found["lam_interval"])):
-        within = ""
-    each = zip(names, found["lam"], also, strict=True)
-    lines = [(name, f"{value:.4g} ({strength})") for name, value, strength in each]
-    return [*lines, ("λ interval", f"{', '.join(ends)}{within}")]
-
-
-def _between(low: float, high: float) -> str:
-    known = math.isfinite(low) and math.isfinite(high)
-    return f"{low:.3g} to {high:.3g}" if known else "not known"
-
-
-def _plateaus(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """How many penalties are switched off, how many free, and which."""
-    words, told = found["plateaus"], list[str]()
-    for word in dict.fromkeys(sorted(filter(None, words), reverse=True)):
-        names = [name for name, own in zip(found["names"], words, strict=True) if own == word]
-        of = "" if told else f" of {len(words)} penalties" if len(words) > 1 else " penalty"
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        which = f": {', '.join(names[:NAMED])}{more}" if len(words) > 1 else ""
-        told.append(f"{len(names)}{of} {'is' if len(names) == 1 else 'are'} {word}{which}")
-    return [("plateaus", "; ".join(told))] if told else []
-
-
-def _many(found: dict[str, Any]) -> list[tuple[str, str]]:
-    each = zip(found["lam"], found["names"], found["plateaus"], strict=True)
-    ranked = sorted(each, key=lambda one: one[0])
-    lines, what, low, high = [], "λ", "weakest", "strongest"
-    if found["model"] == "kernel-ridge":
-        what, low, high = "log γ", "small γ", "large γ"
-        lines.append(("log α", f"{found['lam'][-1]:.4g} (α = {found['alpha']:.4g})"))
-        widths = [one for one in ranked if one[1] != "log α"]
-        ranked = [(value, name.removeprefix("log γ of "), "") for value, name, _ in widths]
-    shown = [f"{n}: {value:.4g}" + (f" ({word})" if word else "") for value, n, word in ranked]
-    if len(shown) <= 2 * SHOWN:
-        return [*lines, (what, ", ".join(shown))]
-    least, median, most = (ranked[place][0] for place in (0, len(ranked) // 2, -1))
-    spread = f"least {least:.4g}, median {median:.4g}, most {most:.4g}"
-    return [
-        *lines,
-        (what, f"{len(ranked)} of them: {spread}"),
-        (high, ", ".join(shown[: -SHOWN - 1 : -1])),
-        (low, ", ".join(shown[:SHOWN])),
-    ]
-
-
-CHOSEN = {
-    "reml": "the marginal likelihood (reml)",
-    "gcv": "generalised cross-validation (gcv)",
-    "alo": "approximate leave-one-out (alo)",
-    "aic": "AIC",
-    "bic": "BIC",
-}
-
-
-def _curves(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """How many terms there are, how their penalties were chosen, and which are straight or gone."""
-    each, by = found["terms"], found["chosen_by"]
-    worth = sum(one["edf"] for one in each)
-    lines = [("terms", f"{len(each)}, worth {worth:.1f} coefficients together")]
-    how = CHOSEN.get(by, f"{by} folds")
-    lines.append(("penalties", f"{len(found['lam'])}, chosen by {how}"))
-    for word in ("straight", "gone"):
-        own = [one["term"] for one in each if one["plateau"] == word]
-        if own:
-            more = f" and {len(own) - NAMED} more" if len(own) > NAMED else ""
-            lines.append((word, ", ".join(own[:NAMED]) + more))
+        lines.append(("λ", f"{len(ranked)} of them, median {np.median(found['lam']):.4g}"))
+        lines.append(("strongest", ", ".join(ranked[:SHOWN])))
+        lines.append(("weakest", ", ".join(ranked[: -SHOWN - 1 : -1])))
+    for word in sorted(set(filter(None, found["plateaus"])), reverse=True):
+        own = [name for _, name, one in lams if one == word]
+        lines.append((word, f"{len(own)} of {len(ranked)}: {listed(own, '{}')}"))
     return lines
 
 
-def _certificate(found: dict[str, Any]) -> str:
-    size = math.hypot(*found["gradient"])
-    if found["cv"] == "loo":
-        return f"gradient {size:.1e}, exact up to rounding"
-    error, bound = found["gradient_error"], found["gradient_bound"]
-    measured = "its error was not measured" if math.isnan(error) else f"estimated error {error:.1e}"
-    proved = ""
-    if found["certificate"] == "bound":
-        weak = "no rigorous bound: a penalty is too weak for one"
-        proved = f", rigorous bound {bound:.1e}" if math.isfinite(bound) else f", {weak}"
-    return f"gradient {size:.1e}, {measured}{proved}"
+def _curves(found: dict[str, Any]) -> Lines:
+    """What the terms are worth together, and which are straight or gone."""
+    worth = sum(one["edf"] for one in found["terms"])
+    lines = [("terms", f"{len(found['terms'])}, worth {worth:.1f} coefficients together")]
+    for word in ("straight", "gone"):
+        own = [one["term"] for one in found["terms"] if one["plateau"] == word]
+        lines += [(word, listed(own, "{}"))] if own else []
+    return lines
+
+
+def terms(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table of terms."""
+
+    def shown(number: float, text: str) -> str:
+        return text if math.isfinite(number) else "–"
+
+    def small(p: float) -> str:
+        return shown(p, f"{p:.3f}" if p >= 1e-3 else f"{p:.1g}" if p > 1e-16 else "< 1e-16")
+
+    rows = [
+        [one["term"], f"{one['edf']:.2f}", str(one["size"]), small(one["p_value"]),
+         shown(one["statistic"], f"{one['statistic']:.4g}"), one["plateau"] or " "]
+        for one in found["terms"]
+    ]  # fmt: skip
+    test = found["terms"][0]["test"]
+    return ["term", "edf", "of", "p-value", test, "at infinity"], rows
 
 
 def as_json(found: dict[str, Any]) -> str:

@@ -8,11 +8,13 @@ standard input, or one of scikit-learn's own: breast_cancer, diabetes, digits, i
   hoag tune patients.csv --target ill --drop id --penalties per-feature --json
   hoag tune claims.csv --target claims --model poisson --exposure years
   hoag tune houses.csv --target price --model gam --terms "s(size) + te(lat, lon) + kind"
+  hoag predict houses.skops new-houses.csv --explain 3
 
-Numbers are standardised, categories become columns of 0 and 1, dates days; what is missing is
-filled in, and said. A gam reads columns as they are: a curve for each of numbers, a level for
-each category. How a text file is written (--sep, --decimal, --encoding) is found out. The
-rows are shuffled before they are split into folds. Exit code 3: done, but not converged.
+The answer comes first: how good the model is on rows that it was not fitted to. Numbers are
+standardised, categories become columns of 0 and 1, dates days; what is missing is filled in, and
+said. A gam reads columns as they are: a curve for each of numbers, a level for each category.
+How a text file is written (--sep, --decimal, --encoding) is found out. The rows are shuffled
+before they are split into folds. Exit code 3: done, but not converged.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hoag.cli import dialect
+from hoag.cli import tables
 from hoag.cli.families import (
     FAMILIES,
     GAM,
@@ -31,17 +33,20 @@ from hoag.cli.families import (
     MODELS,
     WITHOUT_FOLDS,
     check_options,
+    given,
     is_additive,
+    plain,
     power,
 )
 
 if TYPE_CHECKING:
-    from hoag.cli.held_out import Judge
-    from hoag.cli.progress import Progress
+    from hoag.cli import Progress
+    from hoag.cli.judge import Jury
     from hoag.cli.rows import Data
 
 PENALTIES = ("shared", "per-feature", "per-class", "per-coefficient", "per-target")
 CRITERIA = ("log_loss", "brier", "squared_error", "huber")
+EACH_ROW = ("loo", "alo")  # each row is left out once
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--weights", metavar="COLUMN", help="the column of sample weights")
     data.add_argument("--missing", choices=("impute", "drop", "error"), default="impute",
                       help="fill values in (default), leave rows out, or stop")  # fmt: skip
-    dialect.add(data)
+    tables.add(data)
     data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
     data.add_argument("--blocks", action=argparse.BooleanOptionalAction,
                       help="read the file in blocks, or as a whole (blocks if it would take more "
@@ -76,12 +81,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--scale", choices=("family", "pearson"),
                        help="the dispersion of a gam of counts: 1, or estimated "
                             "(family: 1)")  # fmt: skip
-    model.add_argument("--penalties", choices=PENALTIES, default="shared",
+    model.add_argument("--penalties", choices=PENALTIES,
                        help="which coefficients share a penalty (shared: all)")  # fmt: skip
+    model.add_argument("--shrink", type=_shrink, metavar="STRENGTH",
+                       help="draw several penalties towards their mean: a number, or "
+                            "auto")  # fmt: skip
     model.add_argument("--standardize", action="store_true",
                        help="scale every column by the training rows of each fold")  # fmt: skip
-    model.add_argument("--widths", choices=("shared", "per-feature"), default="shared",
-                       help="of the kernel (kernel-ridge)")  # fmt: skip
+    model.add_argument("--widths", choices=("shared", "per-feature"),
+                       help="of the kernel (kernel-ridge; shared)")  # fmt: skip
     for option, does in (
             ("exposure", "what the mean is proportional to, such as years at risk "
                          "(poisson, gamma, tweedie)"),
@@ -97,9 +105,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--epsilon", type=float, metavar="E",
                        help="how many spreads away an outlier begins (1.35; huber)")  # fmt: skip
     search = parser.add_argument_group("search")
-    search.add_argument("--cv", type=_folds, metavar="N",
-                        help="folds (5), or loo for ridge; of a gam what chooses penalties: "
-                             "reml (as usual), gcv, alo, aic, bic, or folds")  # fmt: skip
+    search.add_argument(
+        "--cv",
+        type=_folds,
+        metavar="N",
+        help="what chooses the penalties: a number of folds (5), loo (ridge), or "
+        "without folds alo, gcv, aic, bic or reml (usual of a gam)",
+    )
+    search.add_argument("--rule", choices=("best", "1se"),
+                        help="the least loss (best), or the strongest penalty within one "
+                             "standard error of it")  # fmt: skip
     search.add_argument("--seed", type=int, default=0, help="of the shuffled folds (0)")
     search.add_argument("--criterion", choices=CRITERIA,
                         help="the held-out loss (log_loss or squared_error)")  # fmt: skip
@@ -114,169 +129,78 @@ def add(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--time-budget", type=float, metavar="SECONDS", help="for the search")
     search.add_argument("--checkpoint", metavar="PATH",
                         help="a file that the search goes on from if it is killed")  # fmt: skip
-    search.add_argument("--certificate", choices=("auto", "none", "estimate", "bound"),
-                        default="auto", help="the gradient's error (auto: if cheap)")  # fmt: skip
+    search.add_argument("--certificate", choices=("none", "estimate", "bound"),
+                        help="the gradient's error (if cheap)")  # fmt: skip
     search.add_argument("--jobs", type=int, metavar="N", help="folds at a time (1)")
     output = parser.add_argument_group("output")
     output.add_argument("--save", metavar="MODEL.skops", help="write the fitted pipeline")
     output.add_argument("--report", metavar="PAGE.html", help="write a page with figures")
-    output.add_argument("--json", action="store_true", help="print JSON in place of the table")
+    output.add_argument("--json", action="store_true", help="print JSON in place of sentences")
+    output.add_argument("-v", "--verbose", action="store_true", help="print all numbers, too")
     output.add_argument("-q", "--quiet", action="store_true", help="print warnings and errors only")
 
 
 def run(args: argparse.Namespace) -> int:
-    from hoag.cli import NOT_CONVERGED, blocks, held_out, page, rows, saved, summary, text
-    from hoag.cli.progress import Progress
+    from hoag import cli
+    from hoag.cli import judge, report, rows, saved, summary
 
     told = _check_outputs(args)
-    if args.model == GAM and args.family is not None:
-        check_options(args, f"{GAM} {args.family}")
-    elif args.model not in ("auto", GAM):
-        check_options(args, args.model)
-    why = blocks.asked(args)
-    if why is not None:
-        blocks.check(args, why)
-    usual = 5 if args.family in ("huber", "quantile") else WITHOUT_FOLDS[0]  # no likelihoods
-    args.chosen_by = (args.cv or usual) if args.model == GAM else None
-    if not isinstance(args.cv, int) and args.cv != "loo":
-        args.cv = 5  # a gam without folds of its own is judged on these, too
-    with Progress(3 + bool(args.save or args.report), args.quiet) as progress:
+    asked = f"{GAM} {args.family}" if args.model == GAM and args.family else args.model
+    if asked not in ("auto", GAM):
+        check_options(args, asked)
+    why = rows.why_blocks(args)
+    with cli.Progress(3 + bool(args.save or args.report), args.quiet) as progress:
         progress.stage(f"reading {args.file}{'' if why is None else ' in blocks'}")
-        data = rows.read(args) if why is None else blocks.read(args, why)
+        data = rows.read(args) if why is None else rows.read_blocks(args, why)
         if data.blocks is not None:
-            progress.say(blocks.sentence(args.file, why or "", data.blocks))
+            progress.say(summary.blocks(args.file, why or "", data.blocks))
         progress.stage(f"tuning and refit on {data.X.shape[0]} × {data.X.shape[1]}")
         family = FAMILIES[data.model]
-        scores = held_out.check_names(args.scoring, family, data.y) if why is None else []
-        judge = held_out.Judge(scores, family)
-        tuned, seconds, warned = _fit(_estimator(args, data, judge, progress), data)
+        scores = judge.check_names(args.scoring, family, data.y) if why is None else []
+        _settle_folds(args, data)
+        jury = judge.Jury(scores, family)
+        tuned, seconds, warned = _fit(_estimator(args, data, jury, progress), data)
         progress.stage("comparing with a constant")
-        compared = _compared(args, data, tuned, judge)
-        told = [*data.told, *told, *judge.told.values(), *warned]
-        found = summary.summary(args, data, tuned, seconds, told, judge, compared)
+        compared = _compared(args, data, tuned, jury)
+        told = [*data.told, *told, *jury.told.values(), *warned]
+        found = summary.summary(args, data, tuned, seconds, told, jury, compared)
         if args.save or args.report:
             progress.stage("writing")
         if args.save:
             saved.write(args.save, data, tuned, found)
         if args.report:
-            page.page(found, tuned, data, judge.seen).write(args.report)
+            report.page(found, tuned, data, jury).write(args.report)
     for message in found["warnings"]:
-        text.warn(message)
+        cli.warn(message)
     if args.json:
         print(summary.as_json(found))
     elif not args.quiet:
-        print(text.table((), summary.rows(found)))
-        if found["terms"]:
-            print("\n" + text.table(*summary.terms(found)))
-    return 0 if tuned.result_.status.converged else NOT_CONVERGED
+        print("\n".join(summary.sentences(found)))
+        if args.verbose:
+            print("\n" + cli.table((), summary.rows(found)))
+        if args.verbose and found["terms"]:
+            print("\n" + cli.table(*summary.terms(found)))
+    return 0 if tuned.result_.status.converged else cli.NOT_CONVERGED
 
 
-def _compared(args: argparse.Namespace, data: Data, tuned: Any, judge: Judge) -> dict[str, Any]:
-    """The model beside a constant, fold by fold.
-
-    Penalties of their own are tuned on the folds that judge them, and gain on noise: what one for
-    all learns is asked too, which costs little beside them.
-    """
-    from sklearn.base import clone
-
-    from hoag.cli import additive, blocks, held_out
-
-    splits = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small classes: the fit has said so
-        if data.blocks is not None:
-            splits = blocks.folds(_splitter(args, data), data.y)
-        elif args.cv != "loo":
-            splits = list(_splitter(args, data).split(data.X, _strata(data)))
-    if is_additive(data.model):
-        additive.judged(tuned, data, judge, splits or [])
-    compared = held_out.compared(judge, data, tuned, splits)
-    kind = "widths" if data.model == "kernel-ridge" else "penalties"
-    one, baseline = None, compared["baseline"]
-    if baseline["learnt"] and getattr(args, kind) != "shared":
-        alone = held_out.Judge([], judge.family)
-        scoring = alone if data.blocks is None else None
-        plain = {kind: "shared", "scoring": scoring, "callback": None, "checkpoint": None}
-        again = clone(tuned).set_params(**plain)
-        _fit(again, data)
-        one = held_out.compared(alone, data, again, splits)["baseline"]
-        one = {name: one[name] for name in ("gain", "standard_error", "learnt")}
-    learnt = baseline["learnt"] and (one is None or one["learnt"])
-    return compared | {"baseline": baseline | {"one_for_all": one, "learnt": learnt}}
-
-
-def _folds(value: str) -> int | str:
-    if value == "loo" or value in WITHOUT_FOLDS:
-        return value
-    if not value.isdigit() or int(value) < 2:
-        raise argparse.ArgumentTypeError(f"{value!r}: give a number of folds from 2 on, or loo")
-    return int(value)
-
-
-def _check_outputs(args: argparse.Namespace) -> list[str]:
-    """Whatever would fail at the end had better fail now; also what to say about names."""
-    from hoag.cli import outputs
-    from hoag.cli.tables import need
-
-    if args.save:
-        need("skops.io")
-    if args.report:
-        need("matplotlib.figure")
-    names = ("save", "report", "checkpoint")
-    files = {f"--{name}": getattr(args, name) for name in names}
-    outputs.check({"FILE": args.file}, files, {"--cache": args.cache})
-    if args.save and Path(args.save).suffix.lower() in (".pkl", ".pickle", ".joblib"):
-        return [
-            f"{args.save} is in the format of skops, whatever its name: load it with "
-            "skops.io.load, and not with pickle or joblib."
-        ]
-    return []
-
-
-def _estimator(args: argparse.Namespace, data: Data, judge: Judge, progress: Progress) -> Any:
-    """The estimator that the options ask for, not fitted."""
-    import hoag
-    from hoag.cli import additive, families
-
-    curves = is_additive(data.model)
-    options: dict[str, Any] = {
-        "bounds": "auto" if args.bounds is None else tuple(args.bounds),
-        "max_iter": args.max_iter,
-        "time_budget": args.time_budget,
-        "n_jobs": args.jobs,
-        "checkpoint": args.checkpoint,
-        "callback": _steps(progress, args.max_iter, "loss" if curves else "held-out loss"),
-        **families.given(args, ("tol", "starts")),
-    }
-    if curves:
-        cv = args.chosen_by if isinstance(args.chosen_by, str) else _splitter(args, data)
-        return additive.estimator(args, data, judge, {"cv": cv, **options})
-    options |= {
-        "cv": None if args.cv == "loo" else _splitter(args, data),
-        "scoring": judge if data.blocks is None else None,
-        "certificate": args.certificate,
-        **families.given(args, ("criterion", *judge.family.settings)),
-    }
-    kernel = data.model == "kernel-ridge"
-    if kernel and args.widths == "per-feature" and data.columns is None:
-        raise ValueError("--widths per-feature needs named columns, not an svmlight file.")
-    shared = {"widths": args.widths} if kernel else {"penalties": args.penalties}
-    if not kernel:
-        shared["standardize"] = args.standardize
-    return getattr(hoag, judge.family.estimator)(**shared, **options)
-
-
-def _strata(data: Data) -> Any:
-    """What folds are stratified by, where they are: classes, or events."""
-    return data.y["event"].astype(int) if data.model == "cox" else data.y
+def _settle_folds(args: argparse.Namespace, data: Data) -> None:
+    """What chooses the penalties, and what judges: a number of folds, or each row left out."""
+    additive = is_additive(data.model)
+    usual = 5 if plain(data.model) in ("huber", "quantile") else WITHOUT_FOLDS[0]
+    args.chosen_by = args.cv or (usual if additive else 5)
+    args.nested = additive or args.chosen_by in set(WITHOUT_FOLDS) - set(EACH_ROW)
+    if args.nested and not isinstance(args.cv, int):
+        args.cv = 5  # rows are judged on these
+    args.cv = args.cv or 5
+    args.splitter = None if args.cv in EACH_ROW else _splitter(args, data)
 
 
 def _splitter(args: argparse.Namespace, data: Data) -> Any:
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    rows, classes = len(data.y), FAMILIES[data.model].classifies
-    most = int(np.unique(data.y, return_counts=True)[1].max()) if classes else rows
+    count, classes = len(data.y), FAMILIES[data.model].classifies
+    most = int(np.unique(data.y, return_counts=True)[1].max()) if classes else count
     if data.model == "cox":
         most = int(data.y["event"].sum())
     if most < args.cv:
@@ -289,16 +213,139 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
     return kind(args.cv, shuffle=True, random_state=args.seed)
 
 
-def _steps(progress: Progress, most: int, what: str) -> Any:
-    def tell(step: Any) -> None:
-        loss = step.evaluation.value
-        progress.step(f"step {step.k} of ≤ {most}, {what} {loss:.4g}")
+def _compared(args: argparse.Namespace, data: Data, tuned: Any, jury: Jury) -> dict[str, Any]:
+    """The model beside a constant, fold by fold.
 
-    return tell
+    Penalties of their own are tuned on the folds that judge them, and gain on noise: what one for
+    all learns is asked too, which costs little beside them.
+    """
+    from sklearn.base import clone
+
+    from hoag.cli import judge
+
+    splits = _splits(args, data)
+    cv = (None if args.cv == "loo" else args.cv) if splits is None else args.splitter
+
+    def judged(model: Any, own: Jury) -> dict[str, Any]:
+        if args.nested:
+            judge.nested(model, data, own, splits)
+        return judge.compared(own, data, model, cv, splits, not args.nested)
+
+    compared = judged(tuned, jury)
+    kind = "widths" if data.model == "kernel-ridge" else "penalties"
+    one, baseline = None, compared["baseline"]
+    if baseline["learnt"] and (getattr(args, kind) or "shared") != "shared":
+        other = judge.Jury([], jury.family)
+        options: dict[str, Any] = {kind: "shared", "callback": None, "checkpoint": None}
+        options |= {} if kind == "widths" else {"shrink": None}
+        options |= {} if tuned.scoring is None else {"scoring": other}
+        alone, _, _ = _fit(clone(tuned).set_params(**options), data)
+        one = judged(alone, other)["baseline"]
+        one = {name: one[name] for name in ("gain", "standard_error", "learnt")}
+        baseline |= {"learnt": bool(one["learnt"])}
+    return compared | {"baseline": {**baseline, "one_for_all": one}}
+
+
+def _splits(args: argparse.Namespace, data: Data) -> Any:
+    """Training and held-out rows of every fold; None where each row is left out once."""
+    import numpy as np
+
+    if args.splitter is None:
+        return None
+    strata = data.y["event"].astype(int) if data.model == "cox" else data.y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of small classes: the fit has said so
+        if data.blocks is None:
+            return list(args.splitter.split(data.X, strata))
+        held = np.empty(len(strata), dtype=np.int16)  # masks: numbers of rows take eight times that
+        for k, (_, test) in enumerate(args.splitter.split(np.zeros(len(strata)), strata)):
+            held[test] = k
+    return [(held != k, held == k) for k in range(args.cv)]
+
+
+def _check_outputs(args: argparse.Namespace) -> list[str]:
+    """What would fail or be lost at the end fails now; returns what is to be said of names."""
+    tables.check_outputs(
+        {"FILE": args.file},
+        {"--save": args.save, "--report": args.report, "--checkpoint": args.checkpoint},
+        {"--cache": args.cache},
+    )
+    if args.save:
+        tables.need("skops.io")
+    if args.report:
+        tables.need("matplotlib")
+    if args.save and Path(args.save).suffix in (".pkl", ".pickle", ".joblib"):
+        return [f"{args.save} is in the format of skops, whatever its name: skops.io reads it."]
+    return []
+
+
+def _folds(value: str) -> int | str:
+    if value in ("loo", *WITHOUT_FOLDS):
+        return value
+    try:
+        count = int(value)
+    except ValueError:
+        count = 0
+    if count < 2:
+        raise argparse.ArgumentTypeError(
+            f"{value!r}: give a number of folds from 2, loo, or {', '.join(WITHOUT_FOLDS)}"
+        )
+    return count
+
+
+def _shrink(value: str) -> float | str:
+    try:
+        return value if value == "auto" else float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r}: give a number from 0 on, or auto") from None
+
+
+def _estimator(args: argparse.Namespace, data: Data, jury: Jury, progress: Progress) -> Any:
+    """The model that the options ask for, not fitted."""
+    import hoag
+
+    what = "loss" if is_additive(data.model) else "held-out loss"
+
+    def tell(step: Any) -> None:
+        progress.step(f"step {step.k} of ≤ {args.max_iter}, {what} {step.evaluation.value:.4g}")
+
+    by_word = isinstance(args.chosen_by, str)
+    cv = None if args.chosen_by == "loo" else args.chosen_by if by_word else args.splitter
+    options: dict[str, Any] = {
+        "cv": cv,
+        "bounds": "auto" if args.bounds is None else tuple(args.bounds),
+        "max_iter": args.max_iter,
+        "time_budget": args.time_budget,
+        "n_jobs": args.jobs,
+        "checkpoint": args.checkpoint,
+        "callback": tell,
+        **given(args, ("tol", "starts", "rule")),
+    }
+    own = given(args, jury.family.settings)
+    if is_additive(data.model):
+        from hoag.cli import rows
+
+        options["terms"] = rows.terms(args.terms, data.known)
+        if jury.family.classifies:
+            return hoag.GAMClassifierCV(**options)
+        word = plain(data.model)
+        family = getattr(hoag, FAMILIES[LIKE[word]].estimator)(**own) if own else word
+        return hoag.GAMRegressorCV(family=family, scale=args.scale or "family", **options)
+    names = ["widths"] if data.model == "kernel-ridge" else ["penalties", "shrink"]
+    options |= given(args, (*names, "criterion", "certificate")) | own
+    if args.standardize:
+        options["standardize"] = True
+    options["scoring"] = jury if data.blocks is None and not args.nested else None
+    return getattr(hoag, jury.family.estimator)(**options)
 
 
 def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
-    """The estimator fitted, the seconds that took, and the warnings."""
+    """The estimator fitted, the seconds that took, and the warnings.
+
+    That a search stopped is told from its status.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -308,5 +355,9 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
             estimator.fit(data.X, data.y, sample_weight=data.weights, **data.given)
         else:
             estimator.fit(data.X)
-    told = dict.fromkeys(str(warning.message) for warning in caught)
+    stopped = str(estimator.result_.status)
+    told = dict.fromkeys(
+        str(one.message) for one in caught
+        if not (issubclass(one.category, ConvergenceWarning) and stopped in str(one.message))
+    )  # fmt: skip
     return estimator, time.perf_counter() - start, list(told)
