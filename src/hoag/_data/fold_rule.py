@@ -11,7 +11,6 @@ than its share of them.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
+from hoag._core.warn import warn
 from hoag._data.target import PartitionedColumn
 
 Numbers = npt.NDArray[np.intp]
@@ -180,13 +180,8 @@ class NotJudged(FoldRule):
         return np.where(own >= 0, other, own)
 
 
-def rule_of(
-    cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = None, level: int = 2
-) -> FoldRule:
-    """Which rows are held out together: as scikit-learn has it, row for row.
-
-    `level` is the stacklevel of a warning.
-    """
+def rule_of(cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = None) -> FoldRule:
+    """Which rows are held out together: as scikit-learn has it, row for row."""
     cv = 5 if cv is None else cv
     if isinstance(cv, KFold) and not cv.shuffle:
         return InOrder.of(column.rows, cv.n_splits)
@@ -195,11 +190,9 @@ def rule_of(
         K = cv.n_splits if in_order else int(cv)
         fewest = int(column.by_partition.sum(axis=0).min())
         if fewest < K:
-            warnings.warn(
+            warn(
                 f"The least populated class in y has only {fewest} members, which is less than "
-                f"n_splits={K}.",
-                UserWarning,
-                stacklevel=level,
+                f"n_splits={K}."
             )
         return InOrder.by_class(column.by_partition, column.classes, column.order, K)
     if isinstance(cv, Integral):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import InvalidDataError, check_given
 from hoag._core.numeric import Array
 from hoag._data.checks import check_partitions, wrong_number, wrong_side
 from hoag._data.engine import Engine, LocalEngine
@@ -25,7 +25,7 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
         return None
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
-            raise InvalidInput(
+            raise InvalidDataError(
                 "Partitions have their y and weights with them: name these in "
                 'hoag.partitions(..., target="...", weight="..."), and call fit(source) alone.'
             )
@@ -52,14 +52,14 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     check_given(X=X, y=y, sample_weight=sample_weight)
     own = isinstance(X, (Source, Engine))
     if y is None and not own:
-        raise InvalidInput(
+        raise InvalidDataError(
             "score needs the y of these rows: call score(X, y). Only sources, as of "
             "hoag.partitions, have it with them."
         )
     if (own and y is not None) or not is_out_of_core(X):
         return X, y, sample_weight
     if own and sample_weight is not None:
-        raise InvalidInput(
+        raise InvalidDataError(
             "Partitions have their weights with them, and these are given for rows whose y is "
             "not: call score(source) alone, or score(source, y, sample_weight)."
         )
@@ -69,9 +69,9 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     ys, weights = zip(*kept, strict=True)
     found = np.concatenate(ys)
     if not len(found):
-        raise InvalidInput("There are no rows to score.")
+        raise InvalidDataError("There are no rows to score.")
     if found.dtype.kind == "f" and np.all(np.isnan(found)):
-        raise InvalidInput(
+        raise InvalidDataError(
             "These rows have no y to compare predictions with: name it, as in "
             'hoag.partitions(..., target="...") or source.like(..., target="..."), or call '
             "score(source, y)."
@@ -95,7 +95,7 @@ def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:
 def _predicted(own: tuple[int, Partition], coef: Array, intercept: Any, names: Any) -> Array:
     (i, partition), features = own, coef.shape[-1]
     if partition.X.shape[1] != features:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"X has {partition.X.shape[1]} features, and the model was fitted on {features}."
         )
     if (wrong := wrong_number(partition.X, names, fill=False)) is not None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._data.checks import Wrong, check_partitions, wrong_side
 from hoag._data.engine import Engine, Maximum
@@ -25,26 +25,35 @@ Weigh = Callable[[npt.NDArray[Any], Array], Array]
 Summand = Callable[[npt.NDArray[Any], Array], Any]
 
 # So many rows, each a number of y, stand for its median and its spread where there are more.
-SOME = int(BLOCK_ENTRIES)
+SAMPLE_ROWS = int(BLOCK_ENTRIES)
 
 
 class Column(ABC):
     """What an estimator may ask about y before it knows how to read it.
 
-    nothing   y of no rows: its shape and type
-    some()    (y, weights) of all rows, or of a sample where there are too many
-    seen()    the same rows with y encoded, and other weights; `weigh` sees y as it is before
+    empty      y of no rows: its shape and type
+    sample()   (y, weights) of all rows, or of as many as fit into memory
+    encoded()  the same rows with y encoded, and other weights; `weigh` is given y as it was before
     """
 
     @property
     @abstractmethod
-    def nothing(self) -> npt.NDArray[Any]: ...
+    def empty(self) -> npt.NDArray[Any]: ...
 
     @abstractmethod
-    def some(self) -> tuple[npt.NDArray[Any], Array]: ...
+    def sample(self) -> tuple[npt.NDArray[Any], Array]: ...
 
     @abstractmethod
-    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> Column: ...
+    def encoded(self, encode: OfRows | None, weigh: Weigh | None) -> Column: ...
+
+    # Until nobody asks by these names.
+    nothing = property(lambda self: self.empty)
+
+    def some(self) -> tuple[npt.NDArray[Any], Array]:
+        return self.sample()
+
+    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> Column:
+        return self.encoded(encode, weigh)
 
     @abstractmethod
     def sum(self, f: Summand) -> Any:
@@ -91,13 +100,13 @@ class ArrayColumn(Column):
     weights: Array
 
     @property
-    def nothing(self) -> npt.NDArray[Any]:
+    def empty(self) -> npt.NDArray[Any]:
         return self.y[:0]
 
-    def some(self) -> tuple[npt.NDArray[Any], Array]:
+    def sample(self) -> tuple[npt.NDArray[Any], Array]:
         return self.y, self.weights
 
-    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> ArrayColumn:
+    def encoded(self, encode: OfRows | None, weigh: Weigh | None) -> ArrayColumn:
         return ArrayColumn(*_encoded(self.y, self.weights, encode, weigh))
 
     def sum(self, f: Summand) -> Any:
@@ -113,7 +122,7 @@ def _encoded(
 
 
 def _of_column(partition: Partition, f: Summand, encode: OfRows | None, weigh: Weigh | None) -> Any:
-    """f of a partition's y and weights, as a column has `seen` them."""
+    """f of a partition's y and weights, as a column has encoded them."""
     return f(*_encoded(np.asarray(partition.y), partition.weights, encode, weigh))
 
 
@@ -124,21 +133,21 @@ class Labels(NamedTuple):
     classes: npt.NDArray[Any]
     counts: npt.NDArray[np.intp]
     first: npt.NDArray[np.intp]  # where each class comes first
-    nothing: npt.NDArray[Any]
+    empty: npt.NDArray[Any]
     wrong: Wrong | None = None
 
 
 def labels_of(partition: Partition, labelled: bool) -> Labels:
-    """y are told apart where they are labels, numbers are not."""
+    """Classes of y where these are labels; numbers have none."""
     y, weight = np.asarray(partition.y), partition.weight
-    nothing = np.zeros(0, dtype=np.intp)
+    none = np.zeros(0, dtype=np.intp)
     if not labelled and y.dtype.kind not in "fiub":
-        raise InvalidInput(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
+        raise InvalidDataError(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
     if weight is not None and len(weight) != len(y):
-        raise InvalidInput(f"A partition of {len(y)} rows has {len(weight)} weights.")
+        raise InvalidDataError(f"A partition of {len(y)} rows has {len(weight)} weights.")
     wrong = wrong_side(y, weight)
     if wrong is not None or not labelled:
-        return Labels(len(y), y[:0], nothing, nothing, y[:0], wrong)
+        return Labels(len(y), y[:0], none, none, y[:0], wrong)
     classes, first, counts = np.unique(y, return_index=True, return_counts=True)
     return Labels(len(y), classes, counts, first, y[:0])
 
@@ -156,7 +165,7 @@ class PartitionedColumn(Column):
     def of(engine: Engine, labelled: bool) -> PartitionedColumn:
         labels: list[Labels] = engine.gathered(partial(labels_of, labelled=labelled), rows=False)
         if not any(own.rows for own in labels):
-            raise InvalidInput("There are no rows.")
+            raise InvalidDataError("There are no rows.")
         check_partitions((own.rows, own.wrong) for own in labels)
         return PartitionedColumn(engine, labels)
 
@@ -192,19 +201,19 @@ class PartitionedColumn(Column):
         return partial(_of_column, f=f, encode=self.encode, weigh=self.weigh)
 
     @property
-    def nothing(self) -> npt.NDArray[Any]:
-        return np.asarray(self._of_all(_first)(Partition(None, self.labels[0].nothing)))
+    def empty(self) -> npt.NDArray[Any]:
+        return np.asarray(self._of_all(_first)(Partition(None, self.labels[0].empty)))
 
     def sum(self, f: Summand) -> Any:
         return self.engine.total(self._of_all(f), rows=False)
 
-    def some(self) -> tuple[npt.NDArray[Any], Array]:
-        sampled = partial(_sampled, share=min(1.0, SOME / max(sum(self.rows), 1)))
+    def sample(self) -> tuple[npt.NDArray[Any], Array]:
+        sampled = partial(_sampled, share=min(1.0, SAMPLE_ROWS / max(sum(self.rows), 1)))
         kept = self.engine.gathered(self._of_all(sampled), rows=False)
         y, weights = (np.concatenate(part) for part in zip(*kept, strict=True))
         return y, weights
 
-    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> PartitionedColumn:
+    def encoded(self, encode: OfRows | None, weigh: Weigh | None) -> PartitionedColumn:
         return PartitionedColumn(self.engine, self.labels, encode, weigh)
 
 

@@ -182,7 +182,7 @@ def first_pass(
     weigh    y and weights of some rows ↦ their weights, with those of classes
     centre   whether columns are centred, for there is an intercept to absorb it
     """
-    before, no_rows = engine.reads, target(column.nothing)
+    before, no_rows = engine.reads, target(column.empty)
     unseen = np.zeros(len(rule.train), dtype=bool)
     if no_rows.classes is not None:
         by_block = engine.total(

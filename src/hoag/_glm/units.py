@@ -20,7 +20,6 @@ hoag._glm.spreads. What centring would do the intercept does.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +32,7 @@ from scipy import sparse
 from hoag._core.domain import Box
 from hoag._core.errors import InvalidDataError
 from hoag._core.numeric import ROUNDING, Array
+from hoag._core.warn import warn
 from hoag._data.columns import Columns, measured
 from hoag._data.standardize import FAR_OFF, Standardiser, far_from_zero, is_constant
 from hoag._glm.rows import Rows, standardised
@@ -132,8 +132,8 @@ def units_of(
     biggest = float(max(most.max(initial=0.0), -least.min(initial=0.0)))
     if biggest > LARGEST or 0 < biggest < 1 / LARGEST:
         raise InvalidDataError(
-            f"The largest entry of X is {biggest:.1e}, and its square is not a finite number:",
-            hint="rescale X.",
+            f"The largest entry of X is {biggest:.1e}, and its square is not a finite number: "
+            "rescale X."
         )
     if not 1e-300 < total < 1e300:
         raise InvalidDataError(
@@ -164,11 +164,9 @@ def warn_rounded(columns: npt.NDArray[np.intp], sizes: Array) -> None:
     if columns.size:
         j = int(columns[0])
         others = f" (and {columns.size - 1} more)" if columns.size > 1 else ""
-        warnings.warn(
+        warn(
             f"Column {j} of X{others} varies by no more than rounding about {sizes[j]:.2g}, and is "
-            "taken for constant: subtract its offset before it is stored.",
-            UserWarning,
-            stacklevel=2,
+            "taken for constant: subtract its offset before it is stored."
         )
 
 
@@ -179,12 +177,10 @@ def warn_hidden(units: Units, curvature: float, box: Box) -> None:
         sizes = np.where(energies > 0, np.log(energies), np.inf) + units.log_shift
     hidden = np.flatnonzero(sizes < float(box.lower.min()) - ABOVE / 2)
     if hidden.size:
-        warnings.warn(
+        warn(
             f"{hidden.size} of {sizes.size} columns of X, the first of them column {hidden[0]}, "
             "are so small beside the others that every penalty within the bounds leaves nothing "
-            "of them: scale the columns (standardize=True), or give bounds=(lower, upper).",
-            UserWarning,
-            stacklevel=2,
+            "of them: scale the columns (standardize=True), or give bounds=(lower, upper)."
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError
 from hoag._core.numeric import Array
 from hoag._glm.cox import records
 
@@ -43,7 +43,9 @@ def concordance(y: Any, risk: Any, sample_weight: Any = None, strata: Any = None
         some = _pairs(table["time"][own], table["event"][own], risk[own], weights[own])
         right, pairs = right + some[0], pairs + some[1]
     if not pairs > 0:
-        raise InvalidInput("No two rows can be compared: no event is before another row's time.")
+        raise InvalidDataError(
+            "No two rows can be compared: no event is before another row's time."
+        )
     return right / pairs
 
 

@@ -222,7 +222,7 @@ class LinearEstimator(TunedEstimator):
         self._check_out_of_core(params)
         reading = self._reading(column)
         stratified = self._split_by(column.nothing)[1]
-        rule = rule_of(self.cv, column, stratified, params.get("groups"), LEVEL + 1)
+        rule = rule_of(self.cv, column, stratified, params.get("groups"))
         about = (reading.target, reading.weigh, reading.centre, self.standardize)
         data = first_pass(engine, column, rule, *about)
         u = reading.units(data.units)
