@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag._core.result import Solve
-from hoag._inner import CG
+from hoag._inner import LinearSystem
 from hoag._linear import Cholesky
 
 
@@ -72,5 +72,11 @@ def test_a_fit_that_is_worse_than_rounding_is():
     rng = np.random.default_rng(0)
     A, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     problem = hoag.models.ridge(A, y, A, y)
-    assert CG(Careless(1e-6)).solve(problem, problem.lam0, problem.x0, 0.0).reason == "stalled"
-    assert CG(Careless(1e-15)).solve(problem, problem.lam0, problem.x0, 0.0).reason == "precision"
+    assert (
+        LinearSystem(Careless(1e-6)).solve(problem, problem.lam0, problem.x0, 0.0).reason
+        == "stalled"
+    )
+    assert (
+        LinearSystem(Careless(1e-15)).solve(problem, problem.lam0, problem.x0, 0.0).reason
+        == "precision"
+    )

@@ -30,18 +30,47 @@ from hoag.problems import Point, as_real
 
 
 class InnerSolver(Protocol):
-    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve: ...
+    """Anything that solves min over x of h(x, λ) to ‖∇₁h(x, λ)‖ ≤ tol.
+
+    Examples
+    --------
+    >>> import hoag
+    >>> class Never(hoag.solvers.InnerSolver):
+    ...     def solve(self, problem, lam, x0, tol):
+    ...         point = problem.at(x0, lam)
+    ...         return hoag.solvers.Solve(x0, float(abs(point.h_x).max()), 0, "max_iter", point)
+    >>> A = [[1.0]]
+    >>> problem = hoag.models.ridge(A, [2.0], A, [2.0])
+    >>> Never().solve(problem, problem.lam0, problem.x0, 1e-6).residual
+    2.0
+    """
+
+    def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """x with ‖∇₁h(x, λ)‖ ≤ tol, from x0; the reason says where that was not reached."""
 
 
 class Newton:
-    """x ← x − t H⁻¹∇₁h, with H⁻¹∇₁h by a linear solver stopped at `forcing`·‖∇₁h‖.
+    """x ← x − t H⁻¹∇₁h, with H = ∇²₁h and t found by halving from 1.
 
-    The forcing term shrinks with the gradient, so that the last steps converge superlinearly, but
-    never below what `tol` needs; ∞ takes a factor's word without looking at its residual. Where the
-    Hessian is not positive definite, conjugate gradients stops at the first direction of negative
-    curvature and what it has, or −∇₁h, is used; t then doubles while that makes h fall further, so
-    that an h without a lower bound is found out. `roundoff` is that of the arithmetic of h.
+    H⁻¹∇₁h is solved for to a residual of `forcing`·‖∇₁h‖. The forcing term shrinks with the
+    gradient, so that the last steps converge superlinearly, but never below what `tol` needs. Where
+    H is not positive definite, conjugate gradients stop at the first direction of negative
+    curvature, and what they have, or −∇₁h, is used; t then doubles while h falls further, so that
+    an h without a lower bound is found out.
 
+    Parameters
+    ----------
+    linear_solver : LinearSolver, default=None
+        For H⁻¹∇₁h; None is `CG()`.
+    forcing : float, default=0.1
+        The residual of the linear system relative to ‖∇₁h‖; ∞ takes a factor's answer as it is.
+    max_iter : int, default=100
+        The largest number of steps.
+    roundoff : float, default=2.2e-16
+        The roundoff of the arithmetic that h is computed in.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -63,6 +92,7 @@ class Newton:
         self.rounding = ROUNDING / ROUNDOFF * roundoff
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """x with ‖∇₁h(x, λ)‖ ≤ tol, from x0."""
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
         first, inverse, short = size, None, 0
@@ -193,9 +223,17 @@ def _further(
 class Continuation:
     """Newton's method; where it leads nowhere, by way of softer losses, each from the last two.
 
-    x(w) ≈ x(cw) + (x(cw) − x(c²w))/c for widths w and c = `softer`, as in hoag._criteria.joint.
+        x(w) ≈ x(cw) + (x(cw) − x(c²w))/c   for widths w and c = `softer`
+
     Problems whose losses have no softer ones are left to `newton`.
 
+    Parameters
+    ----------
+    newton : Newton
+        What solves every problem on the way.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> from hoag._glm.losses import SmoothQuantile
@@ -215,6 +253,7 @@ class Continuation:
         self._few.max_iter = self.patience
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """x with ‖∇₁h(x, λ)‖ ≤ tol, from x0."""
         softer = problem.softened()
         if softer is None:
             return self.newton.solve(problem, lam, x0, tol)
@@ -233,11 +272,18 @@ class Continuation:
 
 
 class UserSolver:
-    """x = solver(λ, x₀), whatever the user's own optimiser gives, and ‖∇₁h‖ there as it is.
+    """x = solver(λ, x₀), whatever the user's own optimiser returns, and ‖∇₁h‖ there as it is.
 
-    It is not called where x₀ is good enough already. What it leaves is measured, and counts in
-    the errors of f and p; the audit goes on from there by Newton steps.
+    It is not called where x₀ is good enough already. What it leaves is measured, and counts in the
+    errors of f and p; verification goes on from there by Newton steps.
 
+    Parameters
+    ----------
+    solver : callable
+        (λ, x₀) ↦ x.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> from scipy.optimize import minimize
@@ -253,6 +299,7 @@ class UserSolver:
         self.solver = solver
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """What the user's solver returns from x0; the reason is "given" where ‖∇₁h‖ > tol there."""
         point = problem.at(x0, lam)
         size = _gradient_size(point, lam)
         if size <= tol:
@@ -272,11 +319,18 @@ class UserSolver:
 
 
 class LinearSystem:
-    """For quadratic h: x ← x − H⁻¹∇₁h by conjugate gradients stopped at ‖∇₁h‖ ≤ tol.
+    """For quadratic h: ∇²₁h x = ∇²₁h x₀ − ∇₁h(x₀), stopped at ‖∇₁h‖ ≤ tol.
 
-    The residual that conjugate gradients carries along drifts from the true one, so the gradient
-    is computed at the end, and the solve is started again from there when it is not small enough.
+    The residual that conjugate gradients carry along drifts from the true one, so the gradient is
+    computed at the end, and the solve is started again from there when it is not small enough.
 
+    Parameters
+    ----------
+    linear_solver : LinearSolver, default=None
+        What solves the system; None is `CG(max_iter=10000)`.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -289,6 +343,7 @@ class LinearSystem:
         self.linear_solver = linear_solver or CG(max_iter=10000)
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """x with ‖∇₁h(x, λ)‖ ≤ tol, from x0."""
         x, point = x0, problem.at(x0, lam)
         size = _gradient_size(point, lam)
         iterations, reason = 0, "tolerance"
@@ -318,6 +373,13 @@ class LinearSystem:
 class GradientDescent:
     """x ← x − t ∇₁h, with t found by halving from twice the last until h falls by ¼ t‖∇₁h‖².
 
+    Parameters
+    ----------
+    max_iter : int, default=10000
+        The largest number of steps.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -330,6 +392,7 @@ class GradientDescent:
         self.max_iter = max_iter
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """x with ‖∇₁h(x, λ)‖ ≤ tol, from x0."""
         x, point, t = x0, problem.at(x0, lam), 1.0
         for k in range(self.max_iter):
             clock.check()
@@ -357,6 +420,15 @@ class LBFGS:
     Its line search compares values of h, so it stalls near ‖∇₁h‖ ≈ √roundoff·scale: such a solve
     ends with the reason "stalled", and tolerances below about 1e-8 need `Newton`.
 
+    Parameters
+    ----------
+    max_iter : int, default=100
+        The largest number of iterations.
+    memory : int, default=10
+        How many pairs of steps and changes of the gradient are kept.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -370,6 +442,7 @@ class LBFGS:
         self.memory = memory
 
     def solve(self, problem: Points, lam: Array, x0: Array, tol: float) -> Solve:
+        """x with ‖∇₁h(x, λ)‖ ≤ tol, from x0."""
         best = problem.at(x0, lam)
         best_x, size = x0, _gradient_size(best, lam)
         if size <= tol:

@@ -26,7 +26,22 @@ Preconditioner = Callable[[Any], Callable[[Array], Array]]
 
 
 class LinearSolver(Protocol):
-    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve: ...
+    """Anything that solves A q = b, A symmetric positive definite, to ‖A q − b‖ ≤ tol.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hoag import solvers
+    >>> class Inverse(solvers.LinearSolver):
+    ...     def solve(self, A, b, q0, tol):
+    ...         q = np.linalg.inv(A) @ b
+    ...         return solvers.Solve(q, 0.0, 1, "tolerance", r=A @ q - b)
+    >>> Inverse().solve(np.diag([1.0, 4.0]), np.ones(2), None, 1e-9).x
+    array([1.  , 0.25])
+    """
+
+    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        """q with ‖A q − b‖ ≤ tol, from q0 where that is not None."""
 
 
 class CG:
@@ -35,6 +50,15 @@ class CG:
     Meeting a direction d with dᵀAd ≤ 0 ends the solve with the reason "indefinite" and the last
     iterate, whose energy is the least so far: a Newton step made from it is a descent direction.
 
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        The largest number of products with A.
+    preconditioner : callable, default=None
+        A ↦ (v ↦ M⁻¹v), such as `jacobi`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import solvers
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
@@ -48,6 +72,7 @@ class CG:
         self.preconditioner = preconditioner
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        """q with ‖A q − b‖ ≤ tol, from the multiple of q0 with the least residual."""
         q, r = np.zeros_like(b), b.copy()
         if q0 is not None and np.any(q0):
             Aq0 = A @ q0
@@ -82,8 +107,13 @@ class CG:
 
 
 class Cholesky:
-    """A = LLᵀ, for problems with few coefficients; see hoag._linalg.operator.Hessian.factor.
+    """q = L⁻ᵀL⁻¹b with A = LLᵀ, for problems with few coefficients.
 
+    A product with what has no matrix is formed column by column. One refinement brings the residual
+    to rounding where it is above tol.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import solvers
     >>> solvers.Cholesky().solve(np.diag([1.0, -1.0]), np.ones(2), None, 1e-9).reason
@@ -91,6 +121,7 @@ class Cholesky:
     """
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        """q = A⁻¹b; q0 is not needed, and tol only tells whether a refinement is."""
         A = as_hessian(A)
         failed = Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "not_finite", r=-b)
         try:
@@ -114,8 +145,25 @@ class Cholesky:
 
 
 def jacobi(A: Any) -> Callable[[Array], Array]:
-    """M = diag(A), from an operator that knows its diagonal.
+    """v ↦ M⁻¹v with M = diag(A), from an operator that knows its diagonal.
 
+    Parameters
+    ----------
+    A : array or operator of shape (p, p)
+        A matrix, or an operator with `diagonal()`.
+
+    Returns
+    -------
+    callable
+        The product v ↦ M⁻¹v.
+
+    Raises
+    ------
+    InvalidDataError
+        Where the operator does not know its diagonal.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import solvers
     >>> solvers.jacobi(np.diag([2.0, 4.0]))(np.ones(2))
@@ -130,9 +178,18 @@ class Damped:
     """(A + δI) q = b with δ = 0 where A is positive definite, else as small as makes it so.
 
     For Hessians of problems that are not convex, at points that are no minimum yet. δ begins at
-    1e-3 of ‖Ab‖/‖b‖ and grows fourfold. `Solve.damping` is the δ that served: where it is not 0, q
-    is the adjoint of a regularised problem.
+    `least` of ‖Ab‖/‖b‖ and grows fourfold. `Solve.damping` is the δ that served: where it is not 0,
+    q is the adjoint of a regularised problem.
 
+    Parameters
+    ----------
+    solver : LinearSolver
+        What solves the system for each δ.
+    least : float, default=1e-3
+        The first δ that is tried, as a share of ‖Ab‖/‖b‖.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import solvers
     >>> solver = solvers.Damped(solvers.Cholesky())
@@ -145,6 +202,7 @@ class Damped:
         self.solver, self.least = solver, least
 
     def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+        """q with ‖(A + δI) q − b‖ ≤ tol, for the first δ with which it is found."""
         found = self.solver.solve(A, b, q0, tol)
         if found.reason != "indefinite":
             return found

@@ -20,8 +20,15 @@ Schedule = Callable[[int], float]
 
 @dataclass(frozen=True)
 class QuadraticDecay:
-    """ε_k = first · k⁻².
+    """ε_k = first · k⁻², never below 1e-12.
 
+    Parameters
+    ----------
+    first : float, default=0.1
+        ε₁.
+
+    Examples
+    --------
     >>> from hoag.solvers import QuadraticDecay
     >>> [f"{QuadraticDecay()(k):.2g}" for k in (1, 10, 100)]
     ['0.1', '0.001', '1e-05']
@@ -35,8 +42,15 @@ class QuadraticDecay:
 
 @dataclass(frozen=True)
 class CubicDecay:
-    """ε_k = first · k⁻³.
+    """ε_k = first · k⁻³, never below 1e-12.
 
+    Parameters
+    ----------
+    first : float, default=0.1
+        ε₁.
+
+    Examples
+    --------
     >>> from hoag.solvers import CubicDecay
     >>> [f"{CubicDecay()(k):.2g}" for k in (1, 10, 100)]
     ['0.1', '0.0001', '1e-07']
@@ -50,8 +64,17 @@ class CubicDecay:
 
 @dataclass(frozen=True)
 class ExponentialDecay:
-    """ε_k = first · rateᵏ; as printed in the paper, so that ε₁ = 0.09.
+    """ε_k = first · rateᵏ, never below 1e-12; as printed in the paper, so that ε₁ = 0.09.
 
+    Parameters
+    ----------
+    first : float, default=0.1
+        ε₀, of which ε₁ is the share `rate`.
+    rate : float, default=0.9
+        ε_{k+1}/ε_k.
+
+    Examples
+    --------
     >>> from hoag.solvers import ExponentialDecay
     >>> [f"{ExponentialDecay()(k):.2g}" for k in (1, 10, 100)]
     ['0.09', '0.035', '2.7e-06']
@@ -66,8 +89,15 @@ class ExponentialDecay:
 
 @dataclass(frozen=True)
 class Exact:
-    """ε_k = 1e-12: the gradient to full precision at every step.
+    """ε_k = eps: the gradient to full precision at every step.
 
+    Parameters
+    ----------
+    eps : float, default=1e-12
+        The tolerance of every step.
+
+    Examples
+    --------
     >>> from hoag.solvers import Exact
     >>> [f"{Exact()(k):.2g}" for k in (1, 10, 100)]
     ['1e-12', '1e-12', '1e-12']

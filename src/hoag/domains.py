@@ -32,6 +32,13 @@ __all__ = ["Ball", "Domain", "Ordered", "Product", "Scale", "Simplex"]
 class Simplex(Settings, Domain):
     """λ₁, …, λ_s ≥ 0 with λ₁ + … + λ_s = total: weights that share a whole.
 
+    Parameters
+    ----------
+    total : float, default=1
+        What the weights sum to.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> hoag.domains.Simplex(total=2.0).project(np.array([3.0, 0.5, 2.5]))
@@ -56,6 +63,15 @@ class Simplex(Settings, Domain):
 class Ball(Settings, Domain):
     """‖λ − centre‖ ≤ radius.
 
+    Parameters
+    ----------
+    radius : float, default=1
+        At least 0.
+    centre : float or array-like of shape (s,), default=0
+        The middle; a number holds for every λ.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> hoag.domains.Ball(radius=5.0).project(np.array([30.0, 40.0]))
@@ -77,6 +93,7 @@ class Ball(Settings, Domain):
         return f"Ball(radius={self.radius!r}{where})"
 
     def project(self, lam: Array) -> Array:
+        """centre + radius·d/‖d‖ with d = λ − centre, where ‖d‖ exceeds the radius."""
         lam = np.asarray(lam, dtype=float)
         if self.centre.shape not in ((), lam.shape):
             raise InvalidInput(
@@ -95,6 +112,13 @@ class Ordered(Settings, Domain):
 
     For a sequence that falls, number the hyperparameters the other way.
 
+    Parameters
+    ----------
+    lower, upper : float
+        The bounds of all of them.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> hoag.domains.Ordered(-12, 12).project(np.array([1.0, 4.0, 2.0, 20.0]))
@@ -113,12 +137,20 @@ class Ordered(Settings, Domain):
         return np.asarray(np.clip(means, self.lower, self.upper))
 
     def sides(self, size: int) -> tuple[Array, Array]:
+        """The two bounds, for every λ."""
         return np.full(size, self.lower), np.full(size, self.upper)
 
 
 class Product(Settings, Domain):
-    """D₁ × D₂ × …: a domain of its own for each stretch of λ; parts are pairs (length, domain).
+    """D₁ × D₂ × …: a domain of its own for each stretch of λ.
 
+    Parameters
+    ----------
+    parts : sequence of (int, domain)
+        The length of each stretch, and a domain for it, as `hoag.minimize` takes it.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> both = hoag.domains.Product([(1, (-12, 12)), (2, hoag.domains.Simplex())])
@@ -139,6 +171,7 @@ class Product(Settings, Domain):
 
     @property
     def size(self) -> int:
+        """The number of hyperparameters in all stretches."""
         return sum(length for length, _ in self.parts)
 
     def _stretches(self) -> Iterator[tuple[slice, Domain]]:
@@ -148,6 +181,7 @@ class Product(Settings, Domain):
             begin += length
 
     def project(self, lam: Array) -> Array:
+        """Each stretch projected onto its own domain."""
         lam = np.asarray(lam, dtype=float)
         if lam.shape != (self.size,):
             lengths = " + ".join(str(length) for length, _ in self.parts)
@@ -158,6 +192,7 @@ class Product(Settings, Domain):
         return np.concatenate([domain.project(lam[some]) for some, domain in self._stretches()])
 
     def sides(self, size: int) -> tuple[Array, Array]:
+        """The bounds of all stretches, one after another."""
         each = [domain.sides(length) for length, domain in self.parts]
         lower, upper = (np.concatenate(side) for side in zip(*each, strict=True))
         return lower, upper

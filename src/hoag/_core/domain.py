@@ -17,10 +17,11 @@ from hoag._core.numeric import ROUNDING, Array
 class Domain(ABC):
     """D, the closed convex set that λ may move in: its projection is all that it has to say.
 
-    project   P_D(λ), the point of D nearest to λ
-    contains  whether projecting moves λ by no more than rounding
-    sides     the bounds of each λ by itself, lower and upper; ±∞ where there is none
+    Derive from it, and write `project`; `contains` and `sides` follow, and may be overridden by
+    what is faster or says more.
 
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> class Halves(hoag.domains.Domain):  # λ₁ + λ₂ + … ≤ 0
@@ -33,13 +34,16 @@ class Domain(ABC):
     """
 
     @abstractmethod
-    def project(self, lam: Array) -> Array: ...
+    def project(self, lam: Array) -> Array:
+        """P_D(λ), the point of D nearest to λ."""
 
     def contains(self, lam: Array) -> bool:
+        """Whether projecting moves λ by no more than rounding."""
         moved = float(np.linalg.norm(np.asarray(lam) - self.project(lam)))
         return moved <= ROUNDING * (1.0 + float(np.linalg.norm(lam)))
 
     def sides(self, size: int) -> tuple[Array, Array]:
+        """The bounds of each λ by itself, lower and upper; ±∞ where there is none."""
         return np.full(size, -np.inf), np.full(size, np.inf)
 
     def as_box(self) -> Box | None:
@@ -59,6 +63,20 @@ class Domain(ABC):
 class Box(Domain):
     """D = [lower₁, upper₁] × … × [lower_s, upper_s].
 
+    Parameters
+    ----------
+    lower, upper : float or array-like of shape (s,)
+        The bounds; a number holds for every λ.
+    size : int, default=None
+        s, where both bounds are numbers.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where a bound is not finite, a lower one exceeds the upper one, or shapes do not fit.
+
+    Examples
+    --------
     >>> import hoag
     >>> box = hoag.Box(-12, [12, 3], size=2)
     >>> box.project([20.0, 20.0])
@@ -115,9 +133,11 @@ class Box(Domain):
 
     @property
     def size(self) -> int:
+        """s, the number of hyperparameters."""
         return int(self.lower.size)
 
     def as_box(self) -> Box | None:
+        """Itself."""
         return self
 
     def project(self, lam: Array) -> Array:
@@ -125,9 +145,11 @@ class Box(Domain):
         return np.clip(lam, self.lower, self.upper)
 
     def contains(self, lam: Array) -> bool:
+        """Whether lower ≤ λ ≤ upper, exactly."""
         return bool(np.all(lam >= self.lower) and np.all(lam <= self.upper))
 
     def sides(self, size: int) -> tuple[Array, Array]:
+        """Its bounds, lower and upper."""
         return self.lower, self.upper
 
     def line(self, direction: Array) -> Box:

@@ -21,12 +21,24 @@ from hoag._core.words import about, brief, counted, percent
 class Cost:
     """What was spent. One A@v plus one Aᵀ@u over the training rows is one pass.
 
-    `held_out` counts the same over the held-out rows, `kernels` the kernel matrices built, and
-    `certificate` is the part of `passes` that went into measuring the gradient's error. `grams`
-    counts matrices Aᵀ diag(s) A over all rows, with factors of them by their operations beside
-    those: a matrix product, which on few columns takes no longer than a few passes. `reads` counts
-    how often rows that are not in memory were gone through: one read may serve many passes.
+    Parameters
+    ----------
+    passes : float, default=0
+        Passes over the training rows.
+    held_out : float, default=0
+        The same over the held-out rows.
+    kernels : float, default=0
+        Kernel matrices that were built.
+    certificate : float, default=0
+        The part of `passes` that went into measuring the error of the gradient.
+    grams : float, default=0
+        Matrices Aᵀ diag(s) A over all rows, and factors of them by their operations beside those: a
+        matrix product, which on few columns takes no longer than a few passes.
+    reads : float, default=0
+        How often out-of-core rows were gone through: one read may serve many passes.
 
+    Examples
+    --------
     >>> import hoag
     >>> hoag.criteria.Cost(passes=3) + hoag.criteria.Cost(passes=1, grams=2)
     Cost(passes=4, held_out=0.0, kernels=0.0, certificate=0.0, grams=2.0, reads=0.0)
@@ -52,14 +64,31 @@ class Cost:
 class Solve:
     """What an inner or a linear solver found.
 
-    `residual` is ‖∇₁h‖ or ‖Aq − b‖ at `x`; `reason` says why the solver stopped: "tolerance",
-    "precision" (the tolerance is below rounding, which counts as converged), "max_iter",
-    "stalled" (no further decrease was found), "indefinite" (negative curvature met), "given" (the
-    user's own solver ended there) or "not_finite" (a product overflowed). `damping` is the δ with
-    which (A + δI)q = b was solved, where A was not positive definite.
-    An inner solver adds the point at `x`, a linear solver the vector r = Aq − b. Where a factor was
-    made, `inverse` is b ↦ A⁻¹b by it, to be handed on: that of the last step, from an inner solver.
+    Parameters
+    ----------
+    x : array of shape (p,)
+        The solution, as far as it was found.
+    residual : float
+        ‖∇₁h‖, or ‖A q − b‖, at `x`.
+    iterations : int
+        How many steps, or products with A, it took.
+    reason : str
+        Why the solver stopped: "tolerance", "precision" (the tolerance is below rounding, which
+        counts as converged), "max_iter", "stalled" (no further decrease was found), "indefinite"
+        (negative curvature was met), "given" (the user's own solver ended there) or "not_finite" (a
+        product overflowed).
+    point : Point, default=None
+        From an inner solver: the problem at `x`.
+    r : array of shape (p,), default=None
+        From a linear solver: A q − b.
+    inverse : callable, default=None
+        b ↦ A⁻¹b where a factor was made, to be handed on; from an inner solver, that of the last
+        step.
+    damping : float, default=0
+        The δ with which (A + δI) q = b was solved, where A was not positive definite.
 
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> found = hoag.solvers.CG().solve(np.diag([1.0, 4.0]), np.array([1.0, 4.0]), None, 1e-9)
@@ -78,6 +107,7 @@ class Solve:
 
     @property
     def converged(self) -> bool:
+        """Whether the tolerance was reached, or rounding."""
         return self.reason in ("tolerance", "precision")
 
     @property
@@ -89,17 +119,27 @@ class Solve:
 @storable
 @dataclass(frozen=True)
 class Ask:
-    """How precise, and how much of it, an evaluation is wanted.
+    """How precise an evaluation is wanted, and what of it.
 
-    eps       the error that p may have, or f where no gradient is asked, up to the constants of
-              the problem: `Implicit` solves both its systems to residuals of ε, as the paper does.
-              0 is as exact as can be, ∞ whatever the start gives
-    gradient  with p, or f alone
-    free      only what costs no pass: a look, for criteria whose traits offer it
-    rows      on a sample of so many training rows, for criteria whose traits offer it
-    seed      of the order in which rows come into samples: a larger one holds the smaller ones
-    hessian   with ∇²f, for criteria whose traits offer it
+    Parameters
+    ----------
+    eps : float, default=0
+        The error that p may have, or f where no gradient is asked for, up to the constants of the
+        problem: `Implicit` solves both its systems to residuals of ε, as the paper does. 0 is as
+        exact as can be, ∞ whatever the start gives.
+    gradient : bool, default=True
+        With p; otherwise f alone.
+    free : bool, default=False
+        Only what costs no pass over the rows, of criteria whose traits offer it.
+    rows : int, default=None
+        On a sample of so many training rows, of criteria whose traits offer it; None is all rows.
+    hessian : bool, default=False
+        With ∇²f, of criteria whose traits offer it.
+    seed : int, default=0
+        Of the order in which rows come into samples: a larger sample holds the smaller ones.
 
+    Examples
+    --------
     >>> import hoag
     >>> hoag.criteria.Ask(1e-3).gradient, hoag.criteria.Ask(free=True).whole
     (True, False)
@@ -129,27 +169,52 @@ class Ask:
 class Evaluation:
     """f(λ) ± f_error and its approximate gradient p ± error.
 
-    value      f(λ) as well as it is known: g − q·∇₁h where an adjoint q is at hand
-    grad       p (or the refined p⁺), shape (s,); nan where it was not asked for
-    g          g(x, λ) at the computed x
-    f_error    about how far `value` is from f(λ); ∞ where x was not solved for, nan if not measured
-    error      estimate of ‖p − ∇f(λ)‖ for the p that is here; nan where it was not measured
-    bound      rigorous bound on the same (up to rounding); inf where none is known
-    correction p⁺ − p, the estimated error as a vector; None where it was not measured
-    hessian    ∇²f(λ), shape (s, s); None where it was not asked for
-    x          the inner solution (a tuple for a sum of criteria); None until it is asked for
-    warm       where the next evaluation may start; only the criterion that made it looks inside
-    note       what did not converge, in a sentence; "" when everything did
-    parts      the evaluations that a sum added up
-    folds      what each fold, or each row left out by itself, adds to f, shape (K,); None where
-               that is not known
-    on_sample  f_error and error as they are for f on a sample of the rows, if this is one, and
-               stands for f on all of them; None on all rows
-    tangents   dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None
-               where ∇²f was not asked for
-    profile    where a search that ended here had looked at f along every axis, from bound to bound,
-               and what a model of f said: two arrays of shape (s, L)
+    Parameters
+    ----------
+    lam : array of shape (s,)
+        Where it was evaluated.
+    value : float
+        f(λ) as well as it is known: g − q·∇₁h where an adjoint q is known.
+    grad : array of shape (s,)
+        p, or the refined p⁺; nan where it was not asked for.
+    g : float, default=nan
+        g(x, λ) at the computed x.
+    f_error : float, default=0
+        About how far `value` is from f(λ); ∞ where x was not solved for, nan if not measured.
+    error : float, default=nan
+        Estimate of ‖p − ∇f(λ)‖ for `grad`; nan where it was not measured.
+    bound : float, default=inf
+        Rigorous bound on the same, up to rounding; ∞ where none is known.
+    correction : array of shape (s,), default=None
+        p⁺ − p, the estimated error as a vector; None where it was not measured.
+    x : array or tuple of arrays, default=None
+        The inner solution, a tuple for a sum of criteria; None until it is asked for.
+    warm : object, default=None
+        Where the next evaluation may start; only the criterion that made it opens it.
+    cost : Cost, default=Cost()
+        What the evaluation took.
+    converged : bool, default=True
+        Whether every solve reached its tolerance.
+    note : str, default=""
+        What did not converge, in a sentence.
+    parts : tuple of Evaluation, default=()
+        The evaluations that a sum added up.
+    hessian : array of shape (s, s), default=None
+        ∇²f(λ); None where it was not asked for.
+    folds : array of shape (K,), default=None
+        What each fold, or each row left out, adds to f; None where that is not known.
+    tangents : array or tuple of arrays, default=None
+        dX/dλ, as x is laid out, with one more axis of length s; a tuple for folds. None where ∇²f
+        was not asked for.
+    profile : pair of arrays of shape (s, L), default=None
+        Where a search that ended here has scanned every axis, from bound to bound, and what a model
+        of f says there.
+    on_sample : pair of float, default=None
+        f_error and error as they are for f on a sample of the rows, if this is one, and stands for
+        f on all of them; None on all rows.
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -207,10 +272,31 @@ class Evaluation:
 @storable
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One evaluation of a search: which, where, at what tolerance and cost since the start.
+    """One evaluation of a search: which, where, to what tolerance, and the cost since the start.
 
     A callback sees the whole evaluation; in a trace only the best and the last step keep their x.
 
+    Parameters
+    ----------
+    k : int
+        The number of the step, from 1.
+    eps : float
+        The ε that was asked for.
+    evaluation : Evaluation
+        λ, f and p there.
+    cost : Cost
+        What the search has taken so far.
+    seconds : float
+        How long the search has run.
+    step_size : float, default=nan
+        The step size, of searches that have one.
+    mapping : float, default=nan
+        The norm of the projected gradient, of searches that measure it.
+    layout : object, default=None
+        How λ and x look to the user; None where they are flat arrays.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))

@@ -20,10 +20,17 @@ from hoag._core.numeric import Array
 
 @dataclass(frozen=True)
 class Scale:
-    """λ = to(u) number by number, u = back(λ) and dλ/du = slope(u), all increasing in u.
+    """λ = to(u) number by number, u = back(λ) and dλ/du = slope(u): a search moves u.
 
-    kind   what λ may be, for messages
+    Parameters
+    ----------
+    to, back, slope : callable
+        u ↦ λ, λ ↦ u and u ↦ dλ/du, on arrays; all three increasing in u.
+    kind : str, default="in the range of its scale"
+        What λ may be, for messages: "positive", say.
 
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> root = hoag.domains.Scale(lambda u: u**3, np.cbrt, lambda u: 3 * u**2)
