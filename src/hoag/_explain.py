@@ -21,13 +21,20 @@ def explain(
 ) -> Explanation:
     """What computes the loss that is minimised, why, what it takes, and what comes after.
 
+    Nothing is fitted.
+
     Parameters
     ----------
-    what : estimator, problem, list of problems or criterion
+    what : estimator, Problem, sequence of Problem, or Criterion
         An estimator that is fitted says what its fit has used; one that is not needs the data.
-    X, y, sample_weight, **params
-        The arguments of the estimator's `fit`, which are read as it would read them. Nothing is
-        fitted.
+    X : array-like or sparse matrix of shape (n_samples, n_features), default=None
+        The rows, as the estimator's `fit` takes them.
+    y : array-like of shape (n_samples,), default=None
+        The targets, as the estimator's `fit` takes them.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights, as the estimator's `fit` takes them.
+    **params : dict
+        Other arguments of the estimator's `fit`.
 
     Returns
     -------
@@ -35,6 +42,13 @@ def explain(
         Its `str` has the sentences, its attributes `data`, `used`, `why`, `work`, `end` and `spent`
         each of them.
 
+    Raises
+    ------
+    InvalidParameterError
+        Where the estimator is none of hoag's, or data are given for what has its own.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)

@@ -35,28 +35,56 @@ def minimize(
 ) -> Result:
     """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
-    problem   a problem (see hoag.problems.Problem), a list of them whose f are added (folds), or a
-              criterion such as hoag.criteria.Implicit(problem, inner=..., corrected=True)
-    lam0      where to start; a number stands for every hyperparameter; default: problem.lam0
-    bounds    a pair (lower, upper) of numbers or arrays, or a Box, by default (−12, 12); or another
-              domain, such as hoag.domains.Simplex(), or any object with project(lam), the nearest
-              point of a closed convex set. Where λ is a structure of the user's own, lower and
-              upper may be structures like it; or `bounds` is one with a pair or a domain for each
-              leaf, or for all below it
-    search    how to search, and when to stop; default: hoag.optimize.Auto(). Auto(tol=1e-6) goes on
-              until a millionth of the loss is all that can be gained; hoag.optimize.Hoag() is the
-              algorithm of the paper
-    callback  called with every Step; return True to stop
-    certificate  "auto": the error of the gradient that is returned, where measuring it costs at
-              most a fifth of the run; "none"; "estimate": in any case; "bound": and a rigorous
-              bound on it, where the problem knows one
-    checkpoint  the path of a file in which the search is kept while it runs. Killed at any instant
-              and called again it goes on from there, to the same result bit by bit; once it has
-              ended, it is read from the file. Ctrl-C then returns the best so far. See the guide
-
     The loss that is returned is computed once more at the λ chosen, outside whatever approximation
     the search went by, and counted.
 
+    Parameters
+    ----------
+    problem : Problem, sequence of Problem, or Criterion
+        A problem (see `hoag.problems.Problem`), a list of them whose f are added (folds), or a
+        criterion such as `hoag.criteria.Implicit(problem, corrected=True)`.
+    lam0 : float, array-like or structure, default=None
+        Where to start; a number stands for every hyperparameter, None is `problem.lam0`.
+    bounds : pair, Box, domain or structure, default=None
+        (lower, upper), each a number or an array; a `hoag.Box`; another domain, such as
+        `hoag.domains.Simplex()`, or any object with `project(lam)`, the nearest point of a closed
+        convex set. Where λ is a structure of the user's own, lower and upper may be structures like
+        it; or `bounds` is one with a pair or a domain for each leaf, or for all below it. None is
+        (−12, 12).
+    search : Search, default=None
+        How to search, and when to stop; None is `hoag.optimize.Auto()`. `Auto(tol=1e-6)` goes on
+        until a millionth of the loss is all that can be gained; `hoag.optimize.Hoag()` is the
+        algorithm of the paper.
+    callback : callable, default=None
+        Called with every `hoag.optimize.Step`; return True to stop.
+    certificate : {"auto", "none", "estimate", "bound"}, default="auto"
+        "auto" measures the error of the gradient that is returned where that costs at most a fifth
+        of the run, "none" does not, "estimate" does in any case, and "bound" adds a rigorous bound
+        on it, where the problem knows one.
+    checkpoint : str or path, default=None
+        A file in which the search is kept while it runs. Killed at any instant and called again it
+        goes on from there, to the same result bit by bit; once it has ended, it is read from the
+        file. Ctrl-C then returns the best so far.
+
+    Returns
+    -------
+    Result
+        λ, x, the loss and its gradient, why the search ended, and its trace.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where an argument cannot be used.
+    SingularProblemError
+        Where the inner problem has no solution at some λ of the domain.
+
+    See Also
+    --------
+    plan : Which criterion is minimised.
+    explain : Why it is this one, in sentences.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)

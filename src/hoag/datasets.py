@@ -95,6 +95,21 @@ class File:
 class Entry:
     """What is known about a data set before it is read.
 
+    Attributes
+    ----------
+    title, description : str
+        Its name, and the recipe by which rows and targets are made.
+    kind : {"binary", "multiclass", "regression"}
+        Of its targets.
+    rows, columns : int
+        The shape of X.
+    read : callable
+        (paths, seed) ↦ X, y.
+    files : tuple of File
+        The files that it is read from.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> entry = datasets.describe("mnist")
     >>> entry.rows, entry.columns, entry.kind
@@ -116,17 +131,36 @@ class Entry:
 
     @property
     def present(self) -> bool:
+        """Whether all of its files are here."""
         return len(self.paths) == len(self.files)
 
     @property
     def downloadable(self) -> bool:
+        """Whether somebody has its files to download."""
         return all(file.addresses for file in self.files)
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows X and their targets y; `source` is where they came from, `description` the recipe.
+    """Rows X and their targets y, and where they come from.
 
+    Attributes
+    ----------
+    name : str
+        What `load` calls it.
+    X : array or sparse matrix of shape (n, d)
+        The rows.
+    y : array of shape (n,)
+        The targets.
+    kind : {"binary", "multiclass", "regression"}
+        Of the targets.
+    title, description : str
+        Its name, and the recipe by which rows and targets are made.
+    source : str
+        Where it came from.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> found = datasets.load("iris")
     >>> found.kind, found.source, found.X.shape
@@ -143,12 +177,30 @@ class Dataset:
 
     @property
     def X_y(self) -> tuple[Any, Any]:
+        """Both, as (X, y)."""
         return self.X, self.y
 
 
 def describe(name: str) -> Entry:
     """What is known about a data set: title, recipe, shape, files; nothing is read.
 
+    Parameters
+    ----------
+    name : str
+        Such as "20news".
+
+    Returns
+    -------
+    Entry
+        What is known.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where there is no such data set.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> datasets.describe("20news").columns
     173762
@@ -164,9 +216,29 @@ def describe(name: str) -> Entry:
 def load(name: str, *, seed: int = 0, download: bool = True) -> Dataset:
     """Read a data set; its files are downloaded where they are in no folder.
 
-    `seed` chooses which ten groups of "20news" are positive and matters to no other set.
-    Raises `DataNotFound` where a file cannot be had, `DataDamaged` where one cannot be read.
+    Parameters
+    ----------
+    name : str
+        Such as "20news".
+    seed : int, default=0
+        Which ten groups of "20news" are positive; it matters to no other set.
+    download : bool, default=True
+        Whether files may be downloaded.
 
+    Returns
+    -------
+    Dataset
+        Rows and targets.
+
+    Raises
+    ------
+    DataNotFoundError
+        Where a file cannot be had.
+    DataDamagedError
+        Where one cannot be read.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> X, y = datasets.load("breast_cancer").X_y
     >>> X.shape
@@ -180,8 +252,25 @@ def load(name: str, *, seed: int = 0, download: bool = True) -> Dataset:
 
 
 def fetch(name: str) -> tuple[Path, ...]:
-    """Have all files of a data set here: the paths, after downloading what is in no folder.
+    """Have all files of a data set here: download what is in no folder.
 
+    Parameters
+    ----------
+    name : str
+        Such as "20news".
+
+    Returns
+    -------
+    tuple of path
+        Where the files are.
+
+    Raises
+    ------
+    DataNotFoundError
+        Where a file cannot be had.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> datasets.fetch("digits")  # scikit-learn has it: there is nothing to download
     ()
@@ -192,6 +281,18 @@ def fetch(name: str) -> tuple[Path, ...]:
 def present(name: str) -> bool:
     """Whether `load` needs no download.
 
+    Parameters
+    ----------
+    name : str
+        Such as "20news".
+
+    Returns
+    -------
+    bool
+        Whether all files are here.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> datasets.present("diabetes")
     True
@@ -202,6 +303,13 @@ def present(name: str) -> bool:
 def folders() -> tuple[Path, ...]:
     """Where files are looked for: the folder HOAG_DATA, if it is set, and the cache.
 
+    Returns
+    -------
+    tuple of path
+        The folders, in their order.
+
+    Examples
+    --------
     >>> from hoag import datasets
     >>> datasets.folders()[-1].is_absolute()
     True

@@ -30,14 +30,31 @@ def quadratic(
 ) -> Quadratics:
     """Σⱼ exp(λⱼ) ½ wᵀSⱼw with symmetric positive semidefinite Sⱼ, such as roughness.
 
-    forms     one for each λ: (columns, S), with a slice of the columns of X and a matrix, dense or
-              sparse, or a flat array for a diagonal
-    names     what each λ is called; by default "form 0", …
-    centred   slices of columns that add up to a constant, as the basis of a curve does: their part
-              of the prediction is held at mean 0, and the intercept has the rest
-
     Coefficients that no form reaches are not penalised. Several outputs share λ.
 
+    Parameters
+    ----------
+    forms : sequence of (slice, matrix)
+        One for each λ: a slice of the columns of X, and S, a matrix, dense or sparse, or a flat
+        array for a diagonal.
+    names : sequence of str, default=None
+        What each λ is called; None is "form 0", ….
+    centred : sequence of slice, default=()
+        Columns that add up to a constant, as the basis of a curve does: their part of the
+        prediction is held at mean 0, and the intercept has the rest.
+
+    Returns
+    -------
+    Structure
+        For `penalties` of the linear estimators.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where a matrix does not fit its columns, or is not positive semidefinite.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import hoag
     >>> rng = np.random.default_rng(0)
@@ -68,17 +85,33 @@ def quadratic(
 def from_features(Z: Any, *, groups: Any = None) -> FromFeatures:
     """log α = α₀ + Zα: penalties that what is known of the features explains.
 
-    Z        one row for each feature, or for each group, and a column for each thing that is known
-             of it, such as how often a word occurs: an array, or a DataFrame, whose column names
-             become those of α. Columns are centred and scaled to a mean square of 1 here
-    groups   group numbers of the features, (n_features,), or of the coefficients, −1 for those
-             without a penalty, where Z has a row for each group
-
     A few α are tuned in place of a penalty for each feature: `lam_`, `lam_interval_` and
     `penalties_` are of α, "level" first, by which all penalties have the same; `alpha_` has the
     penalties of the features, as with "per-feature". `bounds` are those of log α of a feature:
     beyond them it is clipped.
 
+    Parameters
+    ----------
+    Z : array-like or DataFrame of shape (n_features, k) or (n_groups, k)
+        A column for each thing that is known of a feature, or of a group, such as how often a word
+        occurs; the column names of a DataFrame become those of α. Columns are centred and scaled to
+        a mean square of 1.
+    groups : array-like of shape (n_features,), default=None
+        Group numbers of the features, or of the coefficients, −1 for those without a penalty, where
+        Z has a row for each group.
+
+    Returns
+    -------
+    Structure
+        For `penalties` of the linear estimators.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where Z or the groups cannot be used.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import hoag
     >>> rng = np.random.default_rng(0)

@@ -1,4 +1,12 @@
-"""What a problem is, how a user's own becomes one, and how the work done on it is counted."""
+"""What a problem is, how a user's own becomes one, and how the work done on it is counted.
+
+>>> import hoag
+>>> A, y = [[1.0], [2.0]], [1.0, 2.0]
+>>> problem = hoag.models.ridge(A, y, A, y)
+>>> point = problem.at(problem.x0, problem.lam0)
+>>> point.h, point.h_x
+(2.5, array([-5.]))
+"""
 
 from __future__ import annotations
 
@@ -26,31 +34,77 @@ __all__ = ["Point", "Problem"]
 class Point(Protocol):
     """h and g at one (x, λ), with x of shape (p,) and λ of shape (s,).
 
-    h, h_x             h(x, λ) and ∇₁h                       number, (p,)
-    hessian            ∇²₁h, symmetric                       LinearOperator or array (p, p)
-    cross              ∇²₁,₂h, column j = ∂∇₁h/∂λⱼ           LinearOperator or array (p, s)
-    g, g_x, g_lam      g(x, λ), ∇₁g and ∇₂g                  number, (p,), (s,)
-    strong_convexity   μ > 0 with ∇²₁h(·, λ) ⪰ μI for every x, or None when not known
-
     Each should be computed on first use (functools.cached_property) and only once.
+
+    Attributes
+    ----------
+    h : float
+        h(x, λ).
+    h_x : array of shape (p,)
+        ∇₁h.
+    hessian : LinearOperator or array of shape (p, p)
+        ∇²₁h, symmetric.
+    cross : LinearOperator or array of shape (p, s)
+        ∇²₁,₂h; column j is ∂∇₁h/∂λⱼ.
+    g : float
+        g(x, λ).
+    g_x : array of shape (p,)
+        ∇₁g.
+    g_lam : array of shape (s,)
+        ∇₂g.
+    strong_convexity : float or None
+        μ > 0 with ∇²₁h(·, λ) ⪰ μI for every x; None when not known.
+
+    Examples
+    --------
+    >>> import hoag
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> class Shrinkage:  # h = ½(x − 3)² + ½e^λ x², g = ½(x − 1)²
+    ...     x0, lam0 = np.zeros(1), np.zeros(1)
+    ...     def at(self, x, lam):
+    ...         a = np.exp(lam[0])
+    ...         return SimpleNamespace(
+    ...             h=float(0.5 * (x - 3) @ (x - 3) + 0.5 * a * x @ x), h_x=x - 3 + a * x,
+    ...             hessian=np.array([[1 + a]]), cross=(a * x)[:, None],
+    ...             g=float(0.5 * (x - 1) @ (x - 1)), g_x=x - 1, g_lam=np.zeros(1),
+    ...             strong_convexity=1 + a,
+    ...         )
+    >>> print(f"{np.exp(hoag.minimize(Shrinkage()).lam[0]):.3f}")
+    2.000
     """
 
     @property
-    def h(self) -> float: ...
+    def h(self) -> float:
+        """h(x, λ)."""
+
     @property
-    def h_x(self) -> Array: ...
+    def h_x(self) -> Array:
+        """∇₁h, (p,)."""
+
     @property
-    def hessian(self) -> Any: ...
+    def hessian(self) -> Any:
+        """∇²₁h, symmetric: a LinearOperator, or an array (p, p)."""
+
     @property
-    def cross(self) -> Any: ...
+    def cross(self) -> Any:
+        """∇²₁,₂h: a LinearOperator, or an array (p, s); column j is ∂∇₁h/∂λⱼ."""
+
     @property
-    def g(self) -> float: ...
+    def g(self) -> float:
+        """g(x, λ)."""
+
     @property
-    def g_x(self) -> Array: ...
+    def g_x(self) -> Array:
+        """∇₁g, (p,)."""
+
     @property
-    def g_lam(self) -> Array: ...
+    def g_lam(self) -> Array:
+        """∇₂g, (s,)."""
+
     @property
-    def strong_convexity(self) -> float | None: ...
+    def strong_convexity(self) -> float | None:
+        """μ > 0 with ∇²₁h(·, λ) ⪰ μI for every x; None when not known."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +162,26 @@ class Ledger:
 class Problem(ABC):
     """min over λ of g(X(λ), λ) where X(λ) = argmin over x of h(x, λ).
 
-    `x0` and `lam0` are where the solver and the search start when nobody says otherwise; they also
-    tell p and s. `ledger` is where the problem writes what it spends. A user's problem needs no
-    more than at, x0 and lam0, and no base class: see `adopt`.
+    A user's problem needs no more than `at`, `x0` and `lam0`, and no base class: `hoag.minimize`
+    takes any object that has them.
+
+    Attributes
+    ----------
+    x0 : array of shape (p,)
+        Where solvers start when nobody says otherwise.
+    lam0 : array of shape (s,)
+        Where searches start when nobody says otherwise.
+    ledger : Ledger
+        Where the problem writes what it spends.
+
+    Examples
+    --------
+    >>> import hoag
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> problem = hoag.models.ridge(X[:300], y[:300], X[300:], y[300:])
+    >>> isinstance(problem, hoag.problems.Problem), problem.x0.shape
+    (True, (10,))
     """
 
     x0: Array
@@ -125,7 +196,8 @@ class Problem(ABC):
     roundoff: float = ROUNDOFF
 
     @abstractmethod
-    def at(self, x: Array, lam: Array) -> Point: ...
+    def at(self, x: Array, lam: Array) -> Point:
+        """h and g at x and λ."""
 
     @property
     def inner(self) -> Any:

@@ -56,9 +56,31 @@ def check_problem(
 ) -> dict[str, float]:
     """Compare every derivative with central differences, at (x, λ) and along random directions.
 
-    Returns the relative discrepancy of each member; raises `InvalidInput` that names the wrong
-    ones. Without x and λ, random points near problem.x0 and problem.lam0 are taken.
+    Parameters
+    ----------
+    problem : Problem
+        Anything with `at`, `x0` and `lam0`.
+    x : array-like of shape (p,), default=None
+        Where; None is a random point near problem.x0.
+    lam : array-like of shape (s,), default=None
+        Where; None is a random point near problem.lam0.
+    seed : int, default=0
+        Of the random numbers.
+    directions : int, default=3
+        Along how many directions.
 
+    Returns
+    -------
+    dict of str to float
+        The relative discrepancy of each member.
+
+    Raises
+    ------
+    InvalidDataError
+        Where some are too large, with the names of the wrong ones.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -138,12 +160,34 @@ def _comparisons(
 def check_same(
     one: Any, other: Any, tol: float = 1e-8, points: int = 3, seed: int = 0
 ) -> dict[str, float]:
-    """Two problems are the same function: h, g and all derivatives agree at random points.
+    """Check that two problems are the same function: h, g and all derivatives, at random points.
 
-    Returns the largest relative discrepancy of each member; raises `InvalidInput` that names those
-    above `tol`. x and λ are flat here, as a search sees them: λ of a problem of one's own on the
-    scale that was given with it, x leaf by leaf.
+    x and λ are flat here, as a search sees them: λ of a problem of one's own on the scale that was
+    given with it, x leaf by leaf.
 
+    Parameters
+    ----------
+    one, other : Problem
+        The two problems.
+    tol : float, default=1e-8
+        The relative discrepancy that is allowed.
+    points : int, default=3
+        At how many points.
+    seed : int, default=0
+        Of the random numbers.
+
+    Returns
+    -------
+    dict of str to float
+        The largest relative discrepancy of each member.
+
+    Raises
+    ------
+    InvalidDataError
+        Where some are above `tol`, with their names.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -212,8 +256,24 @@ def _wrong_of_forms(at: QuadraticForm, S: Array, rng: np.random.Generator) -> di
 
 
 def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int = 0) -> None:
-    """Derivatives against differences, products against matrices, adjoints, convexity, prox.
+    """Check derivatives against differences, products against matrices, adjoints, convexity, prox.
 
+    Parameters
+    ----------
+    penalty : Penalty
+        The penalty.
+    lam : array-like of shape (s,), default=None
+        Where; None is a random point.
+    seed : int, default=0
+        Of the random numbers.
+
+    Raises
+    ------
+    InvalidDataError
+        Where something does not hold, with its name.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> hoag.testing.check_penalty(hoag.glm.Ridge(np.array([0, 1, 1])))  # silence is consent
@@ -261,8 +321,22 @@ def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int 
 
 
 def check_rows(rows: Rows, seed: int = 0) -> None:
-    """Every product against that of the dense matrix which the blocks make up.
+    """Check every product against that of the dense matrix which the blocks make up.
 
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    seed : int, default=0
+        Of the random numbers.
+
+    Raises
+    ------
+    InvalidDataError
+        Where a product is another, with its name.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> hoag.testing.check_rows(hoag.glm.ArrayRows(np.eye(4)))
@@ -308,10 +382,31 @@ def check_rows(rows: Rows, seed: int = 0) -> None:
 def check_criterion(
     criterion: Criterion, lam: npt.ArrayLike | None = None, tol: float = 1e-3
 ) -> Evaluation:
-    """f, p, their errors, warm starts, scans and samples, at λ; returns the verified evaluation.
+    """Check f, p, their errors, warm starts, scans and samples, at λ.
 
     p is compared with central differences of verified values, so `tol` is their relative error.
 
+    Parameters
+    ----------
+    criterion : Criterion
+        The criterion.
+    lam : array-like of shape (s,), default=None
+        Where; None is criterion.lam0.
+    tol : float, default=1e-3
+        The relative error that is allowed.
+
+    Returns
+    -------
+    Evaluation
+        The verified evaluation at λ.
+
+    Raises
+    ------
+    InvalidDataError
+        Where something does not hold, with its name.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -392,10 +487,26 @@ def check_search(
     noise: float = 0.1,
     domain: Domain | None = None,
 ) -> None:
-    """It stays in the domain, counts, stops for a callback; a journal brings it to the same place.
+    """Check that a search stays in the domain, counts, stops for a callback, and can be replayed.
 
-    By default the domain is a box.
+    Parameters
+    ----------
+    search : Search
+        The search.
+    sizes : tuple of int, default=(1, 2)
+        The numbers of hyperparameters that it is tried with.
+    noise : float, default=0.1
+        How wrong the values are that it gets, as a share of what it asks for.
+    domain : Domain, default=None
+        Where; None is a box.
 
+    Raises
+    ------
+    InvalidDataError
+        Where something does not hold.
+
+    Examples
+    --------
     >>> import hoag
     >>> hoag.testing.check_search(hoag.optimize.Auto())
     >>> hoag.testing.check_search(hoag.optimize.Auto(), domain=hoag.domains.Ball(2.0))

@@ -34,15 +34,33 @@ def optuna_study(
 ) -> Told:
     """A callback that adds every step to an Optuna study, as a finished trial.
 
-    study   as optuna.create_study made it, to be minimised; its storage is what dashboards open
-    names   of the hyperparameters; by default lam_0, lam_1, …, or those of the user's own problem
-    bounds  of every λ, as Optuna is told them: it draws its pictures between them
-    then    another callback, which may stop the search
-
     A trial has λ as its parameters, the loss as its value, and f_error, passes and seconds as user
     attributes. A step that the study has already is left out, so that a search that goes on from a
     checkpoint adds what is new.
 
+    Parameters
+    ----------
+    study : optuna.Study
+        As optuna.create_study made it, to be minimised; its storage is what dashboards open.
+    names : sequence of str, default=()
+        Of the hyperparameters; () is lam_0, lam_1, …, or those of the user's own problem.
+    bounds : (float, float), default=(-1000, 1000)
+        Of every λ, for Optuna, which draws its pictures between them.
+    then : callable, default=None
+        Another callback, which may stop the search.
+
+    Returns
+    -------
+    callable
+        For `callback` of `hoag.minimize` and of the estimators.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where the study is not to be minimised.
+
+    Examples
+    --------
     >>> import hoag, optuna
     >>> from sklearn.datasets import load_diabetes
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -73,10 +91,26 @@ def add_trials(
     names: Sequence[str] = (),
     bounds: tuple[float, float] = (-1000.0, 1000.0),
 ) -> None:
-    """The whole trace of a result into an Optuna study, one finished trial for each step.
+    """Add the whole trace of a result to an Optuna study, one finished trial for each step.
 
-    Parameters are those of `optuna_study`; names are the result's, where it has some.
+    Parameters
+    ----------
+    study : optuna.Study
+        As optuna.create_study made it, to be minimised.
+    result : Result
+        What `hoag.minimize` returned, or `result_` of an estimator.
+    names : sequence of str, default=()
+        Of the hyperparameters; () is the result's, where it has some.
+    bounds : (float, float), default=(-1000, 1000)
+        Of every λ, for Optuna, which draws its pictures between them.
 
+    Raises
+    ------
+    InvalidParameterError
+        Where the study is not to be minimised.
+
+    Examples
+    --------
     >>> import hoag, optuna
     >>> from sklearn.datasets import load_diabetes
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -97,9 +131,23 @@ def add_trials(
 def mlflow_run(names: Sequence[str] = (), then: Told | None = None) -> Told:
     """A callback that logs every step as metrics of the MLflow run that is active.
 
-    The loss, every λ by its name, f_error, passes and seconds, with the number of the step; `names`
-    and `then` are those of `optuna_study`. At the end `log_result` adds where the search ended.
+    The loss, every λ by its name, f_error, passes and seconds, with the number of the step. At the
+    end `log_result` adds where the search ended.
 
+    Parameters
+    ----------
+    names : sequence of str, default=()
+        Of the hyperparameters; () is lam_0, lam_1, …, or those of the user's own problem.
+    then : callable, default=None
+        Another callback, which may stop the search.
+
+    Returns
+    -------
+    callable
+        For `callback` of `hoag.minimize` and of the estimators.
+
+    Examples
+    --------
     >>> import hoag
     >>> model = hoag.RidgeCV(callback=hoag.track.mlflow_run())  # doctest: +SKIP
     """
@@ -114,8 +162,17 @@ def mlflow_run(names: Sequence[str] = (), then: Told | None = None) -> Told:
 
 
 def log_result(result: Result, names: Sequence[str] = ()) -> None:
-    """Where a search ended, as parameters and tags of the MLflow run that is active.
+    """Log where a search ended, as parameters and tags of the MLflow run that is active.
 
+    Parameters
+    ----------
+    result : Result
+        What `hoag.minimize` returned, or `result_` of an estimator.
+    names : sequence of str, default=()
+        Of the hyperparameters; () is the result's, where it has some.
+
+    Examples
+    --------
     >>> import hoag
     >>> hoag.track.log_result(model.result_)  # doctest: +SKIP
     """

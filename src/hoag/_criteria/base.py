@@ -35,30 +35,46 @@ REFIT_TOL = 1e-3
 class Traits:
     """What a criterion can do for a search, declared and not found out.
 
-    scan_spacing   how far apart the box is scanned, where Ask(free=True) is answered anywhere in it
-            for no pass, or by a small factor; None where it is not
-    has_hessian   Ask(hessian=True) is answered with ∇²f
-    exact   p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine
-    batched   values at many λ, by `values`, take little longer than one, and need no start
-    rows    how many training rows there are, where Ask(rows=...) is answered on a sample of them
-    fewest  of how many of these a sample should be, where f on it is an estimate of f, and says how
-            good a one; None where a sample only shows where f is low
-    sample  of how many rows a sample should be on which a whole descent ends near that on all rows,
-            for a share of its price; None where there is no such sample
-    modelled   looks are at models of f about one x, good enough all over the box to begin by
-    begun   looks are good near an evaluation alone, and the search begins where it shall: the box
-            was looked over before
-    least   log of the least curvature of the data in any direction, in units of λ, where it is
-            known: a penalty far below it does nothing
-    blocks  the number of each hyperparameter's block, shape (s,); a block moves as one when the box
-            is looked over, so that a width for each of a hundred features is one axis
-    alike   the direction in which all penalties grow alike, shape (s,); None where λ are penalties
-            themselves: (1, …, 1)
+    Parameters
+    ----------
+    scan_spacing : float, default=None
+        How far apart the box is scanned, where `Ask(free=True)` is answered anywhere in it without
+        a pass, or by a small factor; None where it is not.
+    has_hessian : bool, default=False
+        `Ask(hessian=True)` is answered with ∇²f.
+    exact : bool, default=False
+        p is the gradient of f as it is computed, to rounding, whatever ε is: nothing to refine.
+    batched : bool, default=False
+        Values at many λ, by `values`, take little longer than one, and need no start.
+    rows : int, default=None
+        How many training rows there are, where `Ask(rows=...)` is answered on a sample of them.
+    fewest : int, default=None
+        Of how many of these a sample should be, where f on it is an estimate of f, and says how
+        good a one; None where a sample only shows where f is low.
+    sample : int, default=None
+        Of how many rows a sample should be on which a whole descent ends near that on all rows, for
+        a share of its price; None where there is no such sample.
+    modelled : bool, default=False
+        Free answers are of models of f about one x, good enough all over the box to begin by.
+    begun : bool, default=False
+        Free answers are good near an evaluation alone, and the search begins where it shall: the
+        box was scanned before.
+    least : float, default=None
+        Log of the least curvature of the data in any direction, in units of λ, where it is known: a
+        penalty far below it does nothing.
+    blocks : array of shape (s,), default=empty
+        The number of each hyperparameter's block; a block moves as one when the box is scanned, so
+        that a width for each of a hundred features is one axis.
+    alike : array of shape (s,), default=None
+        The direction in which all penalties grow alike; None where λ are penalties themselves:
+        (1, …, 1).
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
-    >>> hoag.plan(folds).traits.scan_spacing  # how far apart the box is looked over
+    >>> hoag.plan(folds).traits.scan_spacing  # how far apart the box is scanned
     1.0
     """
 
@@ -78,15 +94,25 @@ class Traits:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What computes the loss, as `hoag._criteria.select` chose it; `str` has it as sentences.
+    """What computes the loss, and why, as `hoag.explain` returns it; `str` has it as sentences.
 
-    data   what it is computed of
-    used   the criterion, with what solves its linear systems
-    why    what decided, with the numbers
-    work   what one evaluation takes
-    end    what follows the search
-    spent  what the search took, where there was one
+    Attributes
+    ----------
+    data : str
+        What it is computed of.
+    used : str
+        The criterion, with what solves its linear systems.
+    why : str
+        What decided, with the numbers.
+    work : str
+        What one evaluation takes.
+    end : str
+        What follows the search.
+    spent : str
+        What the search took, where there was one.
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)
@@ -116,10 +142,19 @@ class Explanation:
 class Criterion(ABC):
     """f(λ), its approximate gradient p, and how wrong both are.
 
-    `lam0` is where a search starts when nobody says otherwise. An evaluation goes out with `warm`,
-    from which the next may start, and no criterion keeps anything else: evaluations may run in
-    another order, or in another process.
+    Derive from it, and write `lam0` and `_evaluate(lam, ask, warm)`, which returns an `Evaluation`;
+    the rest follows. An evaluation goes out with `warm`, from which the next may start, and no
+    criterion keeps anything else: evaluations may run in another order, or in another process.
 
+    Attributes
+    ----------
+    lam0 : array of shape (s,)
+        Where a search starts when nobody says otherwise.
+    traits : Traits
+        What it can do for a search.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> class Bowl(hoag.criteria.Criterion):
@@ -144,17 +179,30 @@ class Criterion(ABC):
 
     @property
     @abstractmethod
-    def lam0(self) -> Array: ...
+    def lam0(self) -> Array:
+        """Where a search starts when nobody says otherwise, (s,)."""
 
     @abstractmethod
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f and p at λ, shape (s,), on all rows."""
 
     def evaluate(self, lam: Any, ask: Ask | float = 0.0, warm: Any = None) -> Evaluation:
-        """f(λ) ± f_error and p ± error, as precise as asked; a number is short for Ask(eps).
+        """f(λ) ± f_error and p ± error, as precise as asked.
 
-        `warm` is the `warm` of an earlier evaluation of this criterion, on the same rows; None
-        starts afresh.
+        Parameters
+        ----------
+        lam : float or array-like of shape (s,)
+            Where; a number stands for every hyperparameter.
+        ask : Ask or float, default=0
+            How precise, and what of it; a number is short for `Ask(eps)`.
+        warm : object, default=None
+            The `warm` of an earlier evaluation of this criterion, on the same rows; None starts
+            afresh.
+
+        Returns
+        -------
+        Evaluation
+            λ, f, p, their errors, what it cost, and where the next may start.
         """
         clock.check()
         ask, lam = Ask.of(ask), checked_lam(lam, np.size(self.lam0))
@@ -193,6 +241,7 @@ class Criterion(ABC):
 
     @property
     def traits(self) -> Traits:
+        """What it can do for a search."""
         return Traits(blocks=np.arange(np.size(self.lam0)))
 
     @property
@@ -207,7 +256,7 @@ class Criterion(ABC):
         """The same λ, with f known to ± tol by its definition, and outside any approximation.
 
         What was found is measured again in any case; what is not good enough is mended while
-        time.perf_counter() is below `deadline`. `cost` is that of settling, and x is made.
+        time.perf_counter() is below `deadline`. `cost` is that of verifying, and x is made.
         """
         again = self.evaluate(found.lam, Ask(tol, gradient=False))
         return replace(

@@ -24,11 +24,19 @@ class Sum(Criterion):
     """f = Σ_k f_k, the criterion of K-fold cross-validation.
 
     The gradient errors of the folds add as vectors where they were measured, the bounds as numbers;
-    errors that are only sizes as the root of the sum of their squares. An evaluation holds those
-    of its parts, and each part goes on from its own.
-    `n_jobs` of them are evaluated at a time, through joblib: threads, unless its configuration
-    names another backend. The default, None, is one, or what that configuration says.
+    errors that are only sizes as the root of the sum of their squares. An evaluation holds those of
+    its parts, and each part goes on from its own.
 
+    Parameters
+    ----------
+    criteria : sequence of Criterion
+        The summands, with one λ.
+    n_jobs : int, default=None
+        How many are evaluated at a time, through joblib: threads, unless its configuration names
+        another backend. None is one, or what that configuration says.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True), cv=3)

@@ -35,14 +35,27 @@ from hoag._linalg.symmetric import eigenvectors
 class Partials:
     """Φ and its partial derivatives, 0 or None where it does not depend on something.
 
-    folds       what each fold, or each row, adds to Φ; None where it is no such sum
-    by_x        ∂Φ/∂x through predictions, (K, size)
-    by_forms    ∂Φ/∂V, (n, outputs, outputs); this and what follows are for one fit
-    by_degrees  ∂Φ/∂df
-    by_log_det  ∂Φ/∂log|H|
-    by_lam      ∂Φ/∂λ with x and H as they are, (s,)
-    size        the size of the numbers that Φ is computed from, which it is rounded beside
+    Parameters
+    ----------
+    value : float
+        Φ.
+    by_x : array of shape (K, size)
+        ∂Φ/∂x through predictions.
+    folds : array of shape (K,), default=None
+        What each fold, or each row, adds to Φ; None where it is no such sum.
+    by_forms : array of shape (n, outputs, outputs), default=None
+        ∂Φ/∂V; this and what follows are for one fit.
+    by_degrees : float, default=0
+        ∂Φ/∂df.
+    by_log_det : float, default=0
+        ∂Φ/∂log|H|.
+    by_lam : array of shape (s,), default=0
+        ∂Φ/∂λ with x and H as they are.
+    size : float, default=0
+        The size of the numbers that Φ is computed from, which it is rounded beside.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm
     >>> glm.Partials(1.0, np.zeros((5, 3))).sees_hessian
@@ -60,6 +73,7 @@ class Partials:
 
     @property
     def sees_hessian(self) -> bool:
+        """Whether Φ depends on H, through forms, degrees or log-determinant."""
         return self.by_forms is not None or self.by_degrees != 0.0 or self.by_log_det != 0.0
 
 
@@ -131,13 +145,35 @@ class HeldOutRows(NamedTuple):
 class Fit:
     """The fits of all folds at one λ, as a risk sees them; with one of them, also H⁻¹ and rows.
 
-    X, sums    x_k in the basis in which they are solved for, and the sums over all rows there
-    inverses   b ↦ ∇²₁h_k⁻¹b, or what stands for it where systems are `refined`
-    refined    B ↦ ∇²₁h_k⁻¹b_k by products, (K, size), with the inverses as preconditioners
-    lifted     X ↦ the x of every fold as its model lays it out
-    within     gradients of the models' x ↦ in the basis of X
-    forms      quadratic forms of the rows, in that basis, where there is one fit
+    Made by the criterion, and given to `Risk.at`.
 
+    Attributes
+    ----------
+    lam : array of shape (s,)
+        λ.
+    X : array of shape (K, size)
+        x_k in the basis in which they are solved for.
+    sums : Sums
+        The sums over all rows there.
+    penalty : QuadraticForm
+        The penalty at λ.
+    inverses : sequence of callables
+        b ↦ ∇²₁h_k⁻¹b, or what stands for it where systems are `refined`.
+    models : sequence of LinearModel
+        The problems of the folds.
+    design : FoldedDesign
+        The rows of all folds.
+    lifted : callable
+        X ↦ the x of every fold as its model lays it out.
+    within : callable
+        Gradients of the models' x ↦ in the basis of X.
+    refined : callable or None
+        B ↦ ∇²₁h_k⁻¹b_k by products, (K, size), with the inverses as preconditioners.
+    forms : RowForms or None
+        Quadratic forms of the rows, in that basis, where there is one fit.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> from sklearn.datasets import load_diabetes
@@ -166,6 +202,7 @@ class Fit:
 
     @cached_property
     def x(self) -> list[Array]:
+        """The x of every fold as its model lays it out."""
         return self.lifted(self.X)
 
     def solve(self, B: Array) -> Array:
@@ -209,6 +246,7 @@ class Fit:
 
     @cached_property
     def rows(self) -> RowsAtFit:
+        """The rows of one fit: predictions, derivatives of the loss, quadratic forms."""
         assert self.forms is not None
         forms, z = self.forms, self.models[0].train.predict(self.x[0])
         return RowsAtFit(forms.term, z, lambda: forms.squares(self._factor.root))
@@ -267,6 +305,7 @@ class Fit:
 
     @property
     def loss(self) -> float:
+        """L(x), of one fit."""
         return float(self.sums.value[0])
 
     @property
@@ -276,6 +315,7 @@ class Fit:
 
     @property
     def constant_hessian(self) -> bool:
+        """Whether ∇²L is the same at every x."""
         return self.models[0].train.quadratic
 
     # ---- one fit: numbers and their derivatives in λ, H moving with λ and not with x

@@ -52,21 +52,36 @@ class Warm:
 class Implicit(OfProblem):
     """f(λ) = g(X(λ), λ) and p by the implicit function theorem, both at an approximate X(λ).
 
-    inner        solves (i) to ‖∇₁h‖/μ ≤ ε where μ is known, to ‖∇₁h‖ ≤ ε where not; or to the
-                 latter in any case, with by_distance=False: μ = exp(min λ) says nothing about most
-                 coefficients where there are many penalties
-    linear       solves (ii) to ‖∇²₁h q − ∇₁g‖ ≤ ε
-    certificate  measure the error of every gradient (see hoag._criteria.certificate)
-    bound        with the certificate: ask the problem for a rigorous bound, too
-    extrapolate  start on the secant of the last two solutions where that is nearer; it doubles
-                 the memory of a warm start
-    corrected    return the refined x⁺ and gradient p⁺ in place of x and p, with the error of p⁺
-    exact        the solvers are factors of a small matrix: solve to rounding (to EXACT times ∇₁h at
-                 x₀), whatever ε is
-    has_hessian  those factors give ∇²f, too (`Problem.outer_hessian`), and are no small
-                 ones to scan with; the error of p is left to be measured, for a ridge may be near
-                 rounding
+        (i)   ‖∇₁h(x, λ)‖ ≤ ε    (ii)   ‖∇²₁h q − ∇₁g‖ ≤ ε    (iii)   p = ∇₂g − ∇²₁,₂hᵀ q
 
+    Parameters
+    ----------
+    problem : Problem
+        h and g at a point: whatever `hoag.minimize` takes.
+    inner : InnerSolver, default=None
+        Solves (i), to ‖∇₁h‖/μ ≤ ε where μ is known; None is `Newton()`.
+    linear : LinearSolver, default=None
+        Solves (ii); None is `CG()`.
+    certificate : bool, default=True
+        Measure the error of every gradient.
+    corrected : bool, default=False
+        Return the refined x⁺ and gradient p⁺ in place of x and p, with the error of p⁺.
+    bound : bool, default=True
+        With the certificate: ask the problem for a rigorous bound, too.
+    extrapolate : bool, default=True
+        Start on the secant of the last two solutions where that is nearer; it doubles the memory of
+        a warm start.
+    by_distance : bool, default=True
+        False solves (i) to ‖∇₁h‖ ≤ ε in any case: μ = exp(min λ) says nothing about most
+        coefficients where there are many penalties.
+    exact : bool, default=False
+        The solvers are factors of a small matrix: solve to rounding, whatever ε is.
+    has_hessian : bool, default=False
+        These factors give ∇²f, too; the error of p is left to be measured, for the Hessian may be
+        singular but for rounding.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)

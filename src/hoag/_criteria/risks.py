@@ -22,14 +22,23 @@ from hoag._linalg.general import solve_rows
 class Risk(ABC):
     """Φ of the fits of all folds at one λ.
 
-    of_folds       what it judges by is held out of each fold; else it is of one fit on all rows
-    sees_rows      it is of predictions and quadratic forms of single rows, and not of sums alone
-    sees_hessian   it depends on H, of one fit
+    Derive from it, and write `at(fit)`, which returns `Partials`.
 
+    Attributes
+    ----------
+    of_folds : bool
+        What it judges by is held out of each fold; else it is of one fit on all rows.
+    sees_rows : bool
+        It is of predictions and quadratic forms of single rows, and not of sums alone.
+    sees_hessian : bool
+        It depends on H, of one fit.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> from sklearn.datasets import load_diabetes
-    >>> class Median(hoag.glm.Risk):  # the least of the folds' median losses
+    >>> class Median(hoag.glm.Risk):  # the sum of the folds' median losses
     ...     def at(self, fit):
     ...         folds, by_x = [], np.zeros_like(fit.X)
     ...         for k, held in enumerate(fit.held_out):
@@ -52,7 +61,8 @@ class Risk(ABC):
     sees_hessian = False
 
     @abstractmethod
-    def at(self, fit: Fit) -> Partials: ...
+    def at(self, fit: Fit) -> Partials:
+        """Φ of a fit, and its partial derivatives."""
 
     def sample(self, coefficients: int) -> int | None:
         """Of how many rows a sample should be on which a descent ends near that on all of them.
@@ -88,6 +98,8 @@ class Risk(ABC):
 class HeldOut(Risk):
     """Σ_k g_k, g_k = Σᵢ s′ᵢ loss′(yᵢ, zᵢ) over the rows that fold k holds out.
 
+    Examples
+    --------
     >>> from hoag import glm
     >>> glm.HeldOut().has_hessian(constant=False)
     True

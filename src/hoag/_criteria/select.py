@@ -76,18 +76,42 @@ def plan(
     curvature: Curvature | None = None,
     risk: Risk | None = None,
 ) -> Criterion:
-    """How f is computed: for `minimize`, for the estimators and for benchmarks alike.
+    """How f is computed: the criterion that `hoag.minimize` and the estimators go by.
 
-    problems     a problem, a list of them whose f are added (folds), or criteria, which are taken
-                 as they are
-    by_steps     for a search that takes steps of its own ε_k, as the paper's does, and reads the
-                 error of every gradient; else for the default search, which asks for what it needs
-    certificate  whether such a search has errors measured, and bounded
-    inner, linear   solvers to use in place of those chosen
-    n_jobs       folds evaluated at a time
-    curvature, risk   for folds of one linear model: what stands for ∇²₁h⁻¹, and what is taken of
-                 the fits, in place of held-out losses; see hoag.glm.Curvature and hoag.glm.Risk
+    Parameters
+    ----------
+    problems : Problem, sequence of Problem, or Criterion
+        A problem, a list of them whose f are added (folds), or a criterion, which is taken as it
+        is.
+    by_steps : bool, default=False
+        For a search that takes steps of its own ε_k, as the paper's does, and reads the error of
+        every gradient; else for the default search, which asks for what it needs.
+    certificate : {"auto", "none", "estimate", "bound"}, default="auto"
+        Whether such a search has errors measured, and bounded.
+    inner : InnerSolver, default=None
+        What solves the inner problem, in place of what would be chosen.
+    linear : LinearSolver, default=None
+        What solves for the adjoint, in place of what would be chosen.
+    n_jobs : int, default=None
+        Folds evaluated at a time; None is one, or what joblib's configuration says.
+    curvature : Curvature, default=None
+        For folds of one linear model: what stands for ∇²₁h⁻¹; see `hoag.glm.Curvature`.
+    risk : Risk, default=None
+        For folds of one linear model: what is taken of the fits, in place of held-out losses; see
+        `hoag.glm.Risk`.
 
+    Returns
+    -------
+    Criterion
+        f(λ) with its hypergradient; `hoag.explain` says why it is this one.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where there is no problem, or settings do not go together.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))

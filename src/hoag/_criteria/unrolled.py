@@ -77,8 +77,15 @@ class Method(Protocol):
 class UnrolledGradientDescent:
     """x ← x − t ∇₁h + β (x − x₋); β > 0 is heavy ball.
 
-    t is `step`, or a power of two below 1/‖∇²₁h(x₀)‖, estimated by power iteration.
+    Parameters
+    ----------
+    step : float, default=None
+        t; None is a power of two below 1/‖∇²₁h(x₀)‖, estimated by power iteration.
+    momentum : float, default=0
+        β.
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -95,6 +102,7 @@ class UnrolledGradientDescent:
         self.step, self.momentum = step, momentum
 
     def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var:
+        """x_N from x, as an operation that can be differentiated."""
         t = self.step or self._power_of_two(oracle.point(x.value))
         before = x
         for _ in range(n_iter):
@@ -120,11 +128,20 @@ class UnrolledGradientDescent:
 class UnrolledLBFGS:
     """x ← x + t d with d from the two-loop recursion, t halved from 1 until h decreases enough.
 
-    The iterates converge, but their derivative need not: where the method takes many steps, how
-    its pairs (s, y) depend on λ is amplified from step to step, to a gradient of −8e6 for 2e2 on
+    The iterates converge, but their derivative need not: where the method takes many steps, how its
+    pairs (s, y) depend on λ is amplified from step to step, to a gradient of −8e6 for 2e2 on
     20news. `frozen` takes the pairs for constants. That is no longer the exact derivative of x_N,
     but −H⁻¹∇²₁,₂h, the derivative of X(λ), is then a fixed point of every step.
 
+    Parameters
+    ----------
+    memory : int, default=10
+        How many pairs (s, y) are kept.
+    frozen : bool, default=False
+        Take the pairs for constants.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -138,6 +155,7 @@ class UnrolledLBFGS:
         self.memory, self.frozen = memory, frozen
 
     def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var:
+        """x_N from x, as an operation that can be differentiated."""
         pairs: deque[tuple[Var, Var]] = deque(maxlen=self.memory)
         gradient = oracle.gradient(x)
         first = float(np.linalg.norm(gradient.value))
@@ -200,6 +218,8 @@ def _two_loop(gradient: Any, *flat: Any) -> Any:
 class UnrolledCG:
     """For quadratic h: conjugate gradients on ∇²₁h x = −∇₁h(0), with ∇²₁h d = ∇₁h(d) − ∇₁h(0).
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -210,6 +230,7 @@ class UnrolledCG:
     """
 
     def run(self, oracle: Oracle, x: Var, n_iter: int) -> Var:
+        """x_N from x, as an operation that can be differentiated."""
         origin = oracle.gradient(x * 0.0)
         r = -oracle.gradient(x)
         d, rho = r, r @ r
@@ -234,6 +255,21 @@ class Unrolled(OfProblem):
     depends on all of them. f_N is what a search minimises; `error` says how far its gradient is
     from ∇f, by the implicit gradient one Newton step further; `bound` is infinite.
 
+    Parameters
+    ----------
+    problem : Problem
+        h and g at a point: whatever `hoag.minimize` takes.
+    method : UnrolledGradientDescent, UnrolledLBFGS or UnrolledCG, default=None
+        The inner algorithm; None is `UnrolledLBFGS()`.
+    n_iter : int, default=100
+        N.
+    linear : LinearSolver, default=None
+        Solves for the adjoint of the certificate; None is `CG()`.
+    certificate : bool, default=True
+        Measure the error of every gradient.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)

@@ -39,27 +39,48 @@ def without_folds(
 ) -> FoldedFits:
     """f(λ) by one fit on all training rows, with its exact gradient; no row is held out.
 
-    problem   a linear model; its training rows, their loss and the penalty are what counts, and
-              for "alo" the loss that judges held-out rows
-    word      "alo"  Σᵢ sᵢ g(yᵢ, z̃ᵢ), approximate leave-one-out: z̃ᵢ by one Newton step towards the
-                     fit without row i
-              "gcv"  Σᵢ sᵢ loss(yᵢ, zᵢ)/(1 − df/n)², generalised cross-validation
-              "aic"  D + 2 df, with D twice the loss of all rows, above the least that any z has
-              "bic"  D + log(n) df
-              "sure" Σᵢ sᵢ(yᵢ − zᵢ)² + 2σ² df, for squares: Mallows' Cp, Stein's estimate of risk
-              "reml" c = −2 log p(y | λ), the coefficients integrated out: see
-                     hoag._criteria.marginal
-    noise     σ² for "sure"; by default the squares that are left, over n − df, of the fit with the
-              weakest penalties that leave n − df at least n/2
-    unit      for "aic", "bic" and "reml": what the loss of the problem is multiplied by to be −log
-              of a likelihood, where y was scaled
+        "alo"   Σᵢ sᵢ g(yᵢ, z̃ᵢ), approximate leave-one-out: z̃ᵢ by one Newton step towards the fit
+                without row i
+        "gcv"   Σᵢ sᵢ loss(yᵢ, zᵢ)/(1 − df/n)², generalised cross-validation
+        "aic"   D + 2 df, with D twice the loss of all rows, above the least that any z has
+        "bic"   D + log(n) df
+        "sure"  Σᵢ sᵢ(yᵢ − zᵢ)² + 2σ² df, for squares: Mallows' Cp, Stein's estimate of risk
+        "reml"  −2 log p(y | λ), the coefficients integrated out: the marginal likelihood
 
-    df = Σᵢ tr(CᵢVᵢ) counts coefficients as the penalty leaves them, the intercept too. n is the
-    number of rows with positive weight; for "aic", "bic" and "sure" weights are scaled to a mean of
-    1. A loss whose scale is not known has D over an estimate of it, found as `noise` is; for
-    squares f is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is f of
-    "reml". All of them take a factor of ∇²₁h.
+    df = Σᵢ tr(CᵢVᵢ) are the effective degrees of freedom, the intercept among them. n is the number
+    of rows with positive weight; for "aic", "bic" and "sure" weights are scaled to a mean of 1. A
+    loss whose scale is not known has D over an estimate of it, found as `noise` is; for squares f
+    is exp(c/n) of c = n log(D/n) + 2 df, which is least at the same λ, and so is f of "reml". All
+    of them take a factor of ∇²₁h.
 
+    Parameters
+    ----------
+    problem : LinearModel
+        Its training rows, their loss and the penalty are what counts, and for "alo" the loss that
+        judges held-out rows.
+    word : {"alo", "gcv", "aic", "bic", "sure", "reml"}, default="alo"
+        Which of the formulas above.
+    noise : float, default=None
+        σ² for "sure"; None is the squares that are left, over n − df, of the fit with the weakest
+        penalties that leave n − df at least n/2.
+    unit : float, default=1
+        For "aic", "bic" and "reml": what the loss of the problem is multiplied by to be −log of a
+        likelihood, where y was scaled.
+
+    Returns
+    -------
+    Criterion
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where the criterion is not known, or not defined for the loss of the problem.
+    NotSupportedError
+        Where there are more coefficients than a factor can be made for.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.preprocessing import scale

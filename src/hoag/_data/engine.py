@@ -85,15 +85,24 @@ def plus(a: Any, b: Any) -> Any:
 
 @deprecated(attributes={"pieces": "partitions"})
 class Engine(ABC):
-    """Partitions of rows, wherever they are.
+    """Partitions of rows, wherever they are, and sums over them.
 
-    total(call)     Σᵢ call(partition i), in a fixed tree over the partitions: see TreeSum
-    gathered(call)  [call(partition 0), call(partition 1), …]
-    each(call)      the same one after another, where memory would not hold all of them
+    With `prepare`, `call` gets prepare(i, partition i) in place of the partition. With rows=False X
+    is not needed, and is None where that saves a pass.
 
-    With `prepare`, `call` gets prepare(i, partition i) in place of the partition. With rows=False
-    X is not needed, and is None where that saves a pass. `reads` counts passes over the data.
+    Attributes
+    ----------
+    partitions : int
+        How many there are.
+    features : int
+        d, the columns of every X.
+    names : sequence of str or None
+        What the columns are called.
+    reads : float
+        Passes over the data so far.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import data
     >>> class Halves(data.Source):
@@ -112,28 +121,39 @@ class Engine(ABC):
     reads: float = 0.0
 
     @abstractmethod
-    def total(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Any: ...
+    def total(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Any:
+        """Σᵢ call(partition i), added in a fixed tree over the partitions."""
 
     @abstractmethod
-    def gathered(
-        self, call: Call, prepare: Prepare | None = None, rows: bool = True
-    ) -> list[Any]: ...
+    def gathered(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> list[Any]:
+        """[call(partition 0), call(partition 1), …]."""
 
     def each(self, call: Call, prepare: Prepare | None = None, rows: bool = True) -> Iterator[Any]:
+        """The same one after another, where memory would not hold all of them."""
         yield from self.gathered(call, prepare, rows)
 
     @abstractmethod
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """What distinguishes these data from others, for checkpoints."""
 
 
 class LocalEngine(Engine):
     """Partitions of a source, read one after another by a thread `ahead` of the computation.
 
-    threads  so many partitions are computed at a time, with one BLAS thread each, so that bits do
-             not depend on it; as many as BLAS may use where nobody says
-
     Losses and sums of a partition take as long as its products, and run on one processor otherwise.
 
+    Parameters
+    ----------
+    source : Source
+        Where partitions are read from.
+    ahead : int, default=2
+        How many are read before they are asked for.
+    threads : int, default=None
+        So many partitions are computed at a time, with one BLAS thread each, so that bits do not
+        depend on it; None is as many as BLAS may use.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import data
     >>> rows = data.partitions((np.eye(3), np.zeros(3)), rows=2)

@@ -14,8 +14,21 @@ from hoag._core.errors import InvalidInput
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes that one of `workers` workers needs: its rows, vectors, and matrices where there are.
+    """Bytes that one worker needs: its rows, vectors, and matrices where there are some.
 
+    Parameters
+    ----------
+    blocks : int
+        Bytes of its rows, targets and weights.
+    vectors : int
+        Bytes of the vectors of every fold.
+    matrices : int
+        Bytes of the matrices of every fold, where some are formed.
+    workers : int
+        How many workers share the rows.
+
+    Examples
+    --------
     >>> import hoag
     >>> plan = hoag.data.plan_memory((10**6, 100), workers=4)
     >>> plan.worker == plan.blocks + plan.vectors + plan.matrices
@@ -34,6 +47,7 @@ class MemoryPlan:
 
     @property
     def worker(self) -> int:
+        """Bytes that one worker needs."""
         return self.blocks + self.vectors + self.matrices
 
     def __str__(self) -> str:
@@ -54,11 +68,37 @@ def plan_memory(
 ) -> MemoryPlan:
     """Bytes a worker needs: its blocks + 10·folds vectors of features × outputs numbers.
 
-    X is (rows, columns), or (rows, columns, entries a row) where rows are sparse, or anything with
-    such a `shape`, whose `nnz` counts where it has one. Where features × outputs is at most 1000,
-    a matrix of that size is formed for every fold, and counted, too. y has one number a row, or as
-    many as its second dimension says; a weight is counted for every row.
+    Where features × outputs is at most 1000, a matrix of that size is formed for every fold, and
+    counted, too. A weight is counted for every row.
 
+    Parameters
+    ----------
+    X : tuple, dask array or dataframe, or sparse matrix
+        (rows, columns), or (rows, columns, entries a row) where rows are sparse, or anything with
+        such a `shape`, whose `nnz` counts where it has one.
+    y : array, default=None
+        One number a row, or as many as its second dimension says; None is one.
+    workers : int, default=None
+        How many workers share the rows; None is 1.
+    outputs : int, default=1
+        How many outputs a model has: classes, or targets.
+    folds : int, default=5
+        How many folds are fitted at once.
+    dtype : dtype, default=float64
+        Of the numbers of X.
+
+    Returns
+    -------
+    MemoryPlan
+        The bytes, part by part.
+
+    Raises
+    ------
+    InvalidDataError
+        Where the number of rows is not known, or X has no shape.
+
+    Examples
+    --------
     >>> import hoag
     >>> hoag.data.plan_memory((10**6, 20_000, 50), workers=2).blocks
     310000004

@@ -39,6 +39,63 @@ def partitions(
 ) -> Partitions:
     """Rows that need not fit into memory, in partitions that are read when they are needed.
 
+    The numbers of .npy files, of .npz archives that are not compressed and of arrays are read where
+    they lie. Everything else is parsed once and written to a cache of partitions, from which it is
+    read again and again: `cached` says where it is and how many bytes it takes. A cache is used by
+    later runs as long as the files have their sizes and times; it may be deleted at any time.
+
+    Columns of tables are encoded as the command line does it: a number that is missing becomes the
+    mean, with a column beside it that says where, and text becomes a column of 0 and 1 for each
+    category. Means, deviations and categories are those of all rows, found in one pass.
+
+    Parameters
+    ----------
+    data : path, pattern, list, tuple, sequence, iterable or callable
+        Paths of Parquet, Arrow, CSV, svmlight or .npz files, or a list of them or a pattern such as
+        "big/*.parquet", all of one kind. (X, y) or (X, y, weight), each an array or the path of an
+        .npy file. A sequence of such partitions, each of which is asked for when it is needed, or
+        an iterable of them that can be begun anew, or a function that returns one.
+    target : str or array, default=None
+        The column that is y; beside an .npy or .npz file also the path of an .npy file, or an
+        array.
+    weight : str or array, default=None
+        The column, or array, of the weights of the rows.
+    columns : sequence of str, default=None
+        The columns of tables that X is made of; all others but target and weight if None.
+    rows : int, default=None
+        How many rows a partition has. About 16 MB of them if None.
+    dtype : dtype, default=None
+        Of X: np.float32 takes half the memory, on disk too. If None, float32 stays what it is, and
+        other numbers become float64. Means and deviations are summed in float64.
+    cache : "auto", path or None, default="auto"
+        The folder for the cache. "auto": .hoag-blocks beside the data if that can be written to,
+        else in the user's cache folder, and for iterables a temporary one, which is removed with
+        the source. None: parsed again at every pass.
+    standardise : bool, default=False
+        Subtract the mean and divide by the standard deviation; sparse X is only divided.
+    categories : "auto" or list of str, default="auto"
+        Columns that are categories whatever they hold; text is, in any case.
+    features : int, default=None
+        How many features svmlight files have; found out if None.
+    dialect : dict, default=None
+        How CSV files are written, where that is not found out: sep, decimal, encoding, and na, a
+        list of words that stand for a missing value.
+    encoding : dict, default=None
+        That of other partitions, for new rows: their columns, means and categories are used, and
+        standardise and columns say nothing. y may be missing then.
+
+    Returns
+    -------
+    Partitions
+        For `fit` of the estimators.
+
+    Raises
+    ------
+    InvalidDataError
+        Where a file, a column or a value cannot be used; the message says where it is.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> import numpy as np
     >>> import hoag
@@ -51,51 +108,6 @@ def partitions(
     ...     source = hoag.partitions((folder / "X.npy", folder / "y.npy"), rows=300)
     ...     source.partitions, source.read(3).rows
     (4, 100)
-
-    The numbers of .npy files, of .npz archives that are not compressed and of arrays are read where
-    they lie. Everything else is parsed once and written to a cache of partitions, from which it is
-    read again and again: `cached` says where it is and how many bytes it takes. A cache is used by
-    later runs as long as the files have their sizes and times; it may be deleted at any time.
-
-    Columns of tables are encoded as the command line does it: a number that is missing becomes the
-    mean, with a column beside it that says where, and text becomes a column of 0 and 1 for each
-    category. Means, deviations and categories are those of all rows, found in one pass.
-
-    Parameters
-    ----------
-    data : path, pattern, list, tuple, sequence, iterable or function
-        Paths of Parquet, Arrow, CSV, svmlight or .npz files, or a list of them or a pattern such as
-        "big/*.parquet", all of one kind. (X, y) or (X, y, weight), each an array or the path of an
-        .npy file. A sequence of such partitions, each of which is asked for when it is needed, or
-        an iterable of them that can be begun anew, or a function that returns one.
-    target : str or array
-        The column that is y; beside an .npy or .npz file also the path of an .npy file, or an
-        array.
-    weight : str or array
-        The column, or array, of the weights of the rows.
-    columns : list of str
-        The columns of tables that X is made of; all others but target and weight if None.
-    rows : int
-        How many rows a partition has. About 16 MB of them if None.
-    dtype : dtype
-        Of X: np.float32 takes half the memory, on disk too. If None, float32 stays what it is, and
-        other numbers become float64. Means and deviations are summed in float64.
-    cache : "auto", path or None
-        The folder for the cache. "auto": .hoag-blocks beside the data if that can be written to,
-        else in the user's cache folder, and for iterables a temporary one, which is removed with
-        the source. None: parsed again at every pass.
-    standardise : bool
-        Subtract the mean and divide by the standard deviation; sparse X is only divided.
-    categories : "auto" or list of str
-        Columns that are categories whatever they hold; text is, in any case.
-    features : int
-        How many features svmlight files have; found out if None.
-    dialect : dict
-        How CSV files are written, where that is not found out: sep, decimal, encoding, and na, a
-        list of words that stand for a missing value.
-    encoding : dict
-        That of other partitions, for new rows: their columns, means and categories are used, and
-        standardise and columns say nothing. y may be missing then.
     """
     if rows is not None and rows < 1:
         raise InvalidInput(f"rows={rows}: a partition has at least one.")
@@ -111,13 +123,21 @@ def partitions(
 
 
 class Partitions(Source):
-    """What hoag.partitions makes: partitions of rows, encoded as they are read.
+    """What `hoag.partitions` makes: partitions of rows, encoded as they are read.
 
-    n         how many rows there are; None for a sequence that nobody has gone through
-    nbytes    about what one pass reads; None likewise
-    cached    (path, bytes) of the cache that partitions are read from, or None
-    encoding  means, scales and categories: plain data, that JSON can hold
+    Attributes
+    ----------
+    n : int or None
+        How many rows there are; None for a sequence that nobody has gone through.
+    nbytes : int or None
+        About what one pass reads; None likewise.
+    cached : (path, int) or None
+        The folder and the bytes of the cache that partitions are read from.
+    encoding : dict
+        Means, scales and categories: plain data, that JSON can hold.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> import hoag
     >>> source = hoag.partitions((np.eye(3), [0, 1, 1]), rows=2)
@@ -174,10 +194,12 @@ class Partitions(Source):
 
     @property
     def cached(self) -> Cache | None:
+        """Where the cache is, and how many bytes it takes; None where there is none."""
         reader = self._reader
         return Cache(reader.folder, reader.nbytes or 0) if isinstance(reader, Cached) else None
 
     def read(self, i: int, rows: bool = True) -> Partition:
+        """Partition i, encoded; with rows=False X may be left out."""
         try:
             raw = self._reader.read(i, rows)
         except (InvalidInput, OSError):

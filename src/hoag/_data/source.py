@@ -14,10 +14,19 @@ from hoag._core.numeric import Array
 
 
 class Partition(NamedTuple):
-    """Rows that follow each other: X, (m, d), an array or a CSR matrix, y and the weights.
+    """Rows that follow each other: X, y and their weights.
 
-    X is None where only y and the weights were asked for; weights are None where all are 1.
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (m, d), or None
+        The rows; None where only y and the weights were asked for.
+    y : array of shape (m,) or (m, K)
+        The targets.
+    weight : array of shape (m,), default=None
+        The weights; None where all are 1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag.data import Partition
     >>> Partition(np.zeros((3, 2)), np.ones(3)).rows
@@ -30,10 +39,12 @@ class Partition(NamedTuple):
 
     @property
     def rows(self) -> int:
+        """m, how many rows there are."""
         return len(self.y)
 
     @property
     def weights(self) -> Array:
+        """The weights as numbers, 1 where there are none."""
         return np.ones(self.rows) if self.weight is None else self.weight
 
 
@@ -41,12 +52,19 @@ class Partition(NamedTuple):
 class Source(ABC):
     """Rows in partitions, each of which can be read again and is then the same.
 
-    partitions    how many there are
-    features      d, the columns of every X
-    names         what these are called; None where nobody has named them
-    read(i)       partition i; with rows=False X may be left out
-    fingerprint() what tells these data from others, for checkpoints: a string
+    Derive from it, and write `partitions`, `features`, `read` and `fingerprint`.
 
+    Attributes
+    ----------
+    partitions : int
+        How many there are.
+    features : int
+        d, the columns of every X.
+    names : sequence of str or None
+        What the columns are called; None where nobody has named them.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import data
     >>> class Halves(data.Source):
@@ -65,10 +83,12 @@ class Source(ABC):
     names: Sequence[str] | None = None
 
     @abstractmethod
-    def read(self, i: int, rows: bool = True) -> Partition: ...
+    def read(self, i: int, rows: bool = True) -> Partition:
+        """Partition i; with rows=False X may be left out."""
 
     @abstractmethod
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """What distinguishes these data from others, for checkpoints."""
 
 
 def numbered(i: int, partition: Partition) -> tuple[int, Partition]:

@@ -48,15 +48,46 @@ def logistic(
 ) -> LinearModel:
     """h = Σᵢ sᵢ log(1 + exp(−yᵢ aᵢᵀx)) + ½ Σⱼ exp(λ[group(j)]) xⱼ², g the same loss held out.
 
-    Labels are any two values; the larger one is the positive class. With one shared penalty,
-    C = exp(−λ) is scikit-learn's C.
+    With one shared penalty, C = exp(−λ) is scikit-learn's C.
 
-    penalties   "shared", "per-feature", "per-coefficient", "per-class", group numbers, or a
-                hoag.glm.Penalty
-    intercept   add a coefficient, last in x, that is not penalised
-    classes     the labels, when the rows given do not show both
-    unit        how many stored entries make one pass; by default those of A
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Labels, any two values; the larger one is the positive class.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    intercept : bool, default=False
+        Add a coefficient, last in x, that is not penalised.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    classes : array-like, default=None
+        The labels, where the rows given do not show all of them.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of A.
 
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
@@ -85,8 +116,46 @@ def multinomial(
     """h = Σᵢ sᵢ (log Σ_c exp(aᵢᵀw_c) − aᵢᵀw_yᵢ) + ½ Σⱼ exp(λ[group(j)]) xⱼ².
 
     x holds W, shape (features, classes), row by row, then K − 1 intercepts in an orthonormal basis
-    of the vectors that sum to zero (`problem.train.design.Q`). Arguments as in `logistic`.
+    of the vectors that sum to zero (`problem.train.design.Q`). g is the same loss held out.
 
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Labels, of any kind.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    intercept : bool, default=False
+        Add a coefficient, last in x, that is not penalised.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    classes : array-like, default=None
+        The labels, where the rows given do not show all of them.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of A.
+
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -113,9 +182,44 @@ def ridge(
 ) -> LinearModel:
     """h = ½ Σᵢ sᵢ ‖yᵢ − aᵢᵀx‖² + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = Σᵢ s′ᵢ ‖y′ᵢ − a′ᵢᵀx‖².
 
-    y may have several targets, shape (n, K); "per-class" is then one penalty for each target.
-    With one shared penalty, exp(λ) is scikit-learn's alpha. Arguments as in `logistic`.
+    With one shared penalty, exp(λ) is scikit-learn's alpha.
 
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Numbers; with several targets, of shape (n, K), "per-class" is one penalty for each.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    intercept : bool, default=False
+        Add a coefficient, last in x, that is not penalised.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of A.
+
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -141,9 +245,39 @@ def kernel_ridge(
 ) -> KernelRidgeProblem:
     """(K(γ) + αI) x = y,  g = Σᵢ s′ᵢ (y′ᵢ − (K′(γ)x)ᵢ)², with λ = (log γ, log α).
 
-    The kernel is scikit-learn's exp(−γ‖a − b‖²); widths="per-feature" gives every feature its own
-    γⱼ, exp(−Σⱼ γⱼ(aⱼ − bⱼ)²), for dense rows.
+    The kernel is scikit-learn's exp(−γ‖a − b‖²).
 
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Numbers.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    widths : {"shared", "per-feature"}, default="shared"
+        "per-feature" gives every feature its own γⱼ, exp(−Σⱼ γⱼ(aⱼ − bⱼ)²), for dense rows.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of the kernel matrix.
+
+    Returns
+    -------
+    Problem
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -183,13 +317,44 @@ def cox(
     g is what the held-out rows add to L of all rows, at the x of the training rows. There is no
     intercept. With one shared penalty, exp(λ) is scikit-survival's alpha.
 
-    y        two columns, time and event (0 or 1), or a structured array of both, as
-             scikit-survival's
-    strata   a label for each row: risk sets are within a stratum
-    ties     "breslow" or "efron": how events at one time are compared
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n, 2) or structured array of shape (n,)
+        Time and event (0 or 1), as two columns, or as scikit-survival has them.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m, 2) or structured array of shape (m,)
+        Their times and events.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    strata : array-like of shape (n,), default=None
+        A label for each row: risk sets are within a stratum.
+    test_strata : array-like of shape (m,), default=None
+        The same for the held-out rows.
+    ties : {"breslow", "efron"}, default="breslow"
+        How events at one time are compared.
 
-    Other arguments as in `logistic`.
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
 
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -240,15 +405,50 @@ def linear(
 ) -> LinearModel:
     """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ outer(y′ᵢ, a′ᵢᵀx), with one's own loss.
 
-    loss       an instance of a hoag.glm.ScalarLoss, or anything with its `at`
-    y          numbers, as the loss takes them
-    outer      the loss of held-out rows; the same by default
-    offset     with a loss of positive means, such as hoag._glm.losses.Poisson(): what is added to
-               aᵢᵀx, the log of an exposure for one; test_offset for held-out rows
-    penalties  as in `logistic`, or a hoag.glm.Penalty such as hoag.glm.Quadratic(p, [S])
+    Parameters
+    ----------
+    loss : ScalarLoss
+        An instance of a `hoag.glm.ScalarLoss`, or anything with its `at`.
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Numbers, as the loss takes them.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    outer : ScalarLoss, default=None
+        The loss of held-out rows; None is the same.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    intercept : bool, default=False
+        Add a coefficient, last in x, that is not penalised.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    offset : array-like of shape (n,), default=None
+        With a loss of positive means: what is added to aᵢᵀx, the log of an exposure for one.
+    test_offset : array-like of shape (m,), default=None
+        The same for the held-out rows.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of A.
 
-    A and A_test may be hoag.glm.Rows, too.
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
 
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from hoag._glm.losses import Squared
     >>> from sklearn.datasets import load_diabetes
@@ -279,10 +479,45 @@ def ordinal(
 ) -> LinearModel:
     """h = −Σᵢ sᵢ log P(yᵢ) + ½ Σⱼ exp(λ[group(j)]) wⱼ²,  P(y > k) = σ(aᵢᵀw + level_k).
 
-    The classes are in the order of their values, three or more; x holds w and then one level for
-    each threshold between two of them, counted from what the shares of the classes give
-    (`problem.train.loss.cuts`). Arguments as in `logistic`.
+    x holds w and then one level for each threshold between two classes, counted from what the
+    shares of the classes give (`problem.train.loss.cuts`). g is the same loss held out.
 
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Classes in the order of their values, three or more.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    classes : array-like, default=None
+        The labels, where the rows given do not show all of them.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of A.
+
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -312,9 +547,46 @@ def huber(
     """h = ½ Σᵢ sᵢ (σ + σ H(rᵢ/σ)) + ½ Σⱼ exp(λ[group(j)]) wⱼ²,  rᵢ = aᵢᵀw − yᵢ.
 
     H(u) is u² up to |u| = delta and linear beyond; the spread σ is fitted, too, and last in x,
-    counted from the spread of y. exp(λ) is the alpha of scikit-learn's HuberRegressor, delta its
-    epsilon. Arguments as in `logistic`.
+    counted from the spread of y. exp(λ) is the alpha of scikit-learn's HuberRegressor.
 
+    Parameters
+    ----------
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The training rows.
+    y : array-like of shape (n,)
+        Numbers.
+    A_test : array-like, sparse matrix or Rows of shape (m, d)
+        The held-out rows.
+    y_test : array-like of shape (m,)
+        Their targets.
+    delta : float, default=1.35
+        Where H becomes linear: scikit-learn's epsilon.
+    penalties : str, array-like or Penalty, default="shared"
+        Which coefficients share a λ: "shared", "per-feature", "per-coefficient", "per-class", group
+        numbers, −1 for those without a penalty, or a `hoag.glm.Penalty`.
+    intercept : bool, default=False
+        Add a coefficient, last in x, that is not penalised.
+    sample_weight : array-like of shape (n,), default=None
+        sᵢ; None is 1 for every row.
+    test_weight : array-like of shape (m,), default=None
+        s′ᵢ, of the held-out rows; None is 1 for every row.
+    unit : float, default=None
+        How many stored entries make one pass; None is those of A.
+
+    Returns
+    -------
+    LinearModel
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -408,15 +680,45 @@ def folds(
     sample_weight: Any = None,
     **options: Any,
 ) -> list[Problem]:
-    """One problem for each split of the rows: `make` is logistic, multinomial, ridge, ….
+    """One problem for each split of the rows, for `hoag.minimize` to add up.
 
-    With make=hoag.models.linear, `loss` (and `outer`) are options; A may be hoag.glm.Rows. With
-    make=hoag.models.cox, `strata` and `ties` are, and a number of folds is stratified by events.
-    `cv` is a number of folds, a scikit-learn splitter or an iterable of (train, test) indices.
     The folds of a linear model share one matrix and its transpose, with zero weights on the rows
     that are not theirs, so a product over any fold is a product over all rows: one pass. A held-out
     row of a class that its fold has not seen in training is not counted.
 
+    Parameters
+    ----------
+    make : callable
+        One of the functions here: `hoag.models.logistic`, `multinomial`, `ridge`, ….
+    A : array-like, sparse matrix or Rows of shape (n, d)
+        The rows of all folds.
+    y : array-like of shape (n,)
+        Their targets, as `make` takes them.
+    cv : int, splitter or iterable, default=5
+        A number of folds, a scikit-learn splitter or (train, test) indices; with `hoag.models.cox`,
+        a number of folds is stratified by events.
+    groups : array-like of shape (n,), default=None
+        For splitters that keep groups of rows together.
+    sample_weight : array-like of shape (n,), default=None
+        The weights of the rows, in training and held out; None is 1 for every row.
+    **options : dict
+        Other arguments of `make`: penalties, intercept; `loss` and `outer` of `hoag.models.linear`;
+        `strata` and `ties` of `hoag.models.cox`.
+
+    Returns
+    -------
+    list of Problem
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidDataError
+        Where rows, targets or weights cannot be used.
+    InvalidParameterError
+        Where the penalties do not fit the coefficients.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.model_selection import ShuffleSplit

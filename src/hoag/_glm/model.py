@@ -30,6 +30,17 @@ class LinearModel(Problem):
 
     Made by `hoag.models.logistic`, `multinomial`, `ridge` and `linear`.
 
+    Attributes
+    ----------
+    train, test : DataTerm
+        The two sums over rows.
+    penalty : Penalty
+        penalty(x, λ).
+    x0, lam0 : array of shape (p,) and (s,)
+        Where solvers and searches start.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -58,6 +69,7 @@ class LinearModel(Problem):
         return LinearModel(self.train, self.test, penalty, self.ledger)
 
     def at(self, x: Array, lam: Array) -> LinearPoint:
+        """h and g at x and λ."""
         return LinearPoint(self, x, lam)
 
     def train_at(self, x: Array) -> DataTermAt:

@@ -26,6 +26,15 @@ class Penalty(ABC):
     `at(λ)` returns it at one λ. What is smooth enters by its derivatives there; `prox` is the room
     for what is not.
 
+    Attributes
+    ----------
+    size : int
+        p, the number of coefficients.
+    n_lam : int
+        s, the number of hyperparameters.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm
     >>> penalty = glm.Quadratic(3, [np.eye(3)])
@@ -39,7 +48,8 @@ class Penalty(ABC):
     groups: Index | None = None
 
     @abstractmethod
-    def at(self, lam: Array) -> PenaltyAt: ...
+    def at(self, lam: Array) -> PenaltyAt:
+        """The penalty at one λ."""
 
     def of_fold(self, floor: float, weights: Array | None) -> Penalty:
         """That of one fold, with what it adds to coefficients that no λ reaches, and its weights.
@@ -67,8 +77,15 @@ class Penalty(ABC):
 class PenaltyAt(ABC):
     """A penalty at one λ. Its curvature S(x) may depend on x; here it does not.
 
-    strong_convexity   μ > 0 with S ⪰ μI, or None
+    Attributes
+    ----------
+    strong_convexity : float or None
+        μ > 0 with S ⪰ μI, where there is one.
+    alpha : array of shape (p,) or None
+        α with S = diag(α), where it is diagonal.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm
     >>> at = glm.Quadratic(3, [np.eye(3)]).at(np.zeros(1))
@@ -80,9 +97,13 @@ class PenaltyAt(ABC):
     alpha: Array | None = None  # S = diag(α), where it is diagonal
 
     @abstractmethod
-    def value(self, x: Array) -> float: ...
+    def value(self, x: Array) -> float:
+        """penalty(x)."""
+
     @abstractmethod
-    def gradient(self, x: Array) -> Array: ...
+    def gradient(self, x: Array) -> Array:
+        """∇penalty(x), (p,)."""
+
     @abstractmethod
     def product(self, x: Array, v: Array) -> Array:
         """S(x) v."""
@@ -116,8 +137,13 @@ class QuadraticForm(PenaltyAt):
 
     X holds one x, of shape (size,), or one in each row: that of every fold, (K, size).
 
-    strengths  exp(λⱼ) in the units of the rows, (s,)
+    Attributes
+    ----------
+    strengths : array of shape (s,)
+        exp(λⱼ) in the units of the rows.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm
     >>> at = glm.Ridge(np.array([0, 1, 1])).at(np.log([2.0, 3.0]))
@@ -240,8 +266,15 @@ class Block:
 class QuadraticPenalty(Penalty):
     """½xᵀS(λ)x, whose S(λ) every fold, Hessian and profile along an axis can be computed with.
 
-    shift  λ counts from here: exp(λ − shift) is in the units of the rows
+    Derive from it, and write `at(λ)`, which returns a `QuadraticForm`.
 
+    Attributes
+    ----------
+    shift : float
+        λ counts from here: exp(λ − shift) is in the units of the rows.
+
+    Examples
+    --------
     >>> from hoag import glm
     >>> issubclass(glm.Ridge, glm.QuadraticPenalty), issubclass(glm.Quadratic, glm.QuadraticPenalty)
     (True, True)
@@ -251,7 +284,8 @@ class QuadraticPenalty(Penalty):
     aside: Aside | None = None
 
     @abstractmethod
-    def at(self, lam: Array) -> QuadraticForm: ...
+    def at(self, lam: Array) -> QuadraticForm:
+        """½xᵀSx at one λ."""
 
     @cached_property
     def terms(self) -> Sequence[Block]:
@@ -276,10 +310,19 @@ class QuadraticPenalty(Penalty):
 class Ridge(QuadraticPenalty):
     """½ Σⱼ exp(λ[group(j)] − shift) wⱼxⱼ².
 
-    group(j) = −1 means that xⱼ is not penalised, or by a fixed ½ floor·xⱼ². A caller who computes
-    in other units than he names λ in gives a `shift`; one whose columns have units of their own
-    `weights` w, which are 1 by default.
+    Parameters
+    ----------
+    groups : array of int, shape (p,)
+        group(j); −1 means that xⱼ is not penalised, or by a fixed ½ floor·xⱼ².
+    floor : float, default=0
+        The fixed penalty of those.
+    shift : float, default=0
+        λ counts from here, for a caller who computes in other units than he names λ in.
+    weights : array of shape (p,), default=None
+        w, for columns that have units of their own; None is 1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm
     >>> penalty = glm.Ridge(np.array([0, 0, 1, -1]))  # two groups, and one that is free
@@ -305,6 +348,7 @@ class Ridge(QuadraticPenalty):
         self.unpenalised = np.flatnonzero((groups < 0) & (floor == 0.0))
 
     def isotropic(self, slopes: int) -> bool:
+        """Whether one λ reaches the first `slopes` coefficients alike, and no other."""
         return not self.weighted and self.shared(slopes)
 
     def shared(self, slopes: int) -> bool:
@@ -333,6 +377,7 @@ class Ridge(QuadraticPenalty):
         return Ridge(groups, self.floor, self.shift)
 
     def at(self, lam: Array) -> RidgeAt:
+        """The penalty at one λ, whose S is diagonal."""
         return RidgeAt(self, lam)
 
     def alpha(self, lam: Array) -> Array:
@@ -426,13 +471,24 @@ class RidgeAt(QuadraticForm):
 class Quadratic(QuadraticPenalty):
     """Σⱼ exp(λⱼ − shift) ½ xᵀSⱼx with Sⱼ symmetric and positive semidefinite.
 
-    size   the number of coefficients
-    terms  one Sⱼ for each hyperparameter: a matrix for all of x, dense or sparse, or a flat array
-           for its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
-           smoothness of one curve among several is
-    fixed  a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for nothing
-    aside  what `fixed` is for where it is no prior of x; by default it is a part of that
+    Parameters
+    ----------
+    size : int
+        The number of coefficients.
+    terms : sequence of matrices, or of (slice, matrix)
+        One Sⱼ for each hyperparameter: a matrix for all of x, dense or sparse, or a flat array for
+        its diagonal; or (slice, Sⱼ) where Sⱼ is for some of the coefficients only, as the
+        smoothness of one curve among several is.
+    fixed : matrix, default=None
+        S₀, for a further ½ xᵀS₀x that no λ scales, such as a little of everything; None for
+        nothing.
+    shift : float, default=0
+        λ counts from here.
+    aside : object, default=None
+        What `fixed` is for where it is no prior of x; None is that it is a part of it.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm, testing
     >>> D = np.diff(np.eye(6), axis=0)  # neighbours should be alike
@@ -455,6 +511,7 @@ class Quadratic(QuadraticPenalty):
         self.fixed = None if fixed is None else Block.of(fixed, size, -1)
 
     def at(self, lam: Array) -> QuadraticAt:
+        """The penalty at one λ."""
         return QuadraticAt(self, np.exp(lam - self.shift))
 
 

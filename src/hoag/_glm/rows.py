@@ -20,16 +20,26 @@ from hoag._data.standardize import PLAIN, Standardiser, times_columns
 class Rows(ABC):
     """A, of shape (n, d), shared by every fold.
 
-    shape, entries   (n, d), and how many numbers are stored: the unit in which passes are counted
-    is_sparse        most entries are zeros
-    blocks()         (slice of rows, array or CSR matrix) one after another, covering all rows
-    take(numbers)    some of the rows, as Rows
+    Derive from it, and write `shape`, `entries`, `blocks` and `take`. The products go through the
+    blocks once; rows that know a faster way override them. Rows that are stored otherwise, not
+    centred or not scaled, may say so: `standardiser` makes A of what is stored, and `kept()` has the
+    blocks as they are stored.
 
-    is what rows of one's own have to offer. The products below go through the blocks once; rows
-    that know a faster way override them. Rows that are stored otherwise, not centred or
-    not scaled, may say so: `standardiser` makes A of what is stored, and `kept()` has the blocks as
-    they are stored.
+    Attributes
+    ----------
+    shape : (int, int)
+        n and d.
+    entries : int
+        How many numbers are stored: the unit in which passes are counted.
+    is_sparse : bool
+        Most entries are zeros.
 
+    See Also
+    --------
+    hoag.testing.check_rows : Every product against that of the dense matrix.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm, testing
     >>> class Halves(glm.Rows):
@@ -50,14 +60,16 @@ class Rows(ABC):
     standardiser: Standardiser = PLAIN
 
     @abstractmethod
-    def blocks(self) -> Iterator[tuple[slice, Any]]: ...
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """(slice of rows, array or CSR matrix) one after another, covering all rows."""
 
     def kept(self) -> Iterator[tuple[slice, Any]]:
         """The blocks before the standardiser."""
         return self.blocks()
 
     @abstractmethod
-    def take(self, numbers: npt.NDArray[np.intp]) -> Rows: ...
+    def take(self, numbers: npt.NDArray[np.intp]) -> Rows:
+        """Some of the rows, as Rows."""
 
     def parts(
         self, labels: npt.NDArray[np.intp], kept: bool = False
@@ -141,6 +153,15 @@ class ArrayRows(Rows):
     Products with Aᵀ run over the same rows: a second copy, sorted by columns, made them no faster
     once indices have 32 bits.
 
+    Parameters
+    ----------
+    A : array or sparse matrix of shape (n, d)
+        The rows.
+    scale : float, default=1
+        The number.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag import glm
     >>> glm.ArrayRows(np.eye(3)).forward(np.array([1.0, 2.0, 3.0]))

@@ -35,9 +35,25 @@ Part = tuple[Array, Charge]
 class Target:
     """Encoded y, the loss that fits it and the loss that judges held-out rows.
 
-    `basis` and `spread` are the Q and M of `Predictor`, None without an intercept and where slopes
-    are those of the outputs; `classes` is None for a regression.
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, K)
+        y as the losses take it.
+    loss : Loss
+        Of the training rows.
+    outer : Loss
+        Of the held-out rows.
+    outputs : int
+        How many numbers are predicted for each row.
+    basis : array, default=None
+        Q, the basis of the intercepts; None without them.
+    classes : array, default=None
+        The labels; None for a regression.
+    spread : array, default=None
+        M, from slopes to outputs; None where slopes are those of the outputs.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from hoag._glm.targets import binary
     >>> target = binary(["no", "yes"], np.array(["no", "yes"]), intercept=False)

@@ -422,16 +422,49 @@ def implicit(
 ) -> Argmin:
     """X(λ) = argmin over x of h(x, λ), differentiable: dX/dλ = −(∇²₁h)⁻¹ ∇²₁,₂h.
 
-    `solver(lam, x0, *data)` is any inner optimiser, and nothing of it is differentiated;
-    `h(x, lam, *data)` is the inner loss, in JAX or in PyTorch. x = X(lam, x0, *data) is what the
-    solver returned; its derivative in lam, and in the floating-point leaves of data, is that of the
-    minimum: one linear system, by conjugate gradients that start from the last q.
+    x = X(lam, x0, *data) is what the solver returned; its derivative in lam, and in the
+    floating-point leaves of data, is that of the minimum: one linear system, by conjugate gradients
+    that start from the last q.
 
     Where the solver stopped too early for that, the derivative is wrong without a sign of it. So
     every backward pass estimates its relative error, by a Newton step for x and a refinement of q,
     and does what `untrusted` says where that is above `trust`. The estimate is of the product with
     the vector v that came in; that v itself was taken at the solver's x is not in it.
 
+    Parameters
+    ----------
+    solver : callable
+        `solver(lam, x0, *data)`, any inner optimiser; nothing of it is differentiated.
+    h : callable
+        `h(x, lam, *data)`, the inner loss, in JAX or in PyTorch.
+    tol : float, default=None
+        Relative residual of the linear system; None is 1e-6, or 1e-4 where x is in float32.
+    trust : float, default=0.01
+        The relative error that a derivative may have. At 1 % a step of an outer loop is as good as
+        exact; inner solves that stop early without a word cost tens of percents.
+    floor : float, default=0
+        The error, in the units of the derivative, that never matters. Near the optimum of an outer
+        loop the derivative itself vanishes, and with it what is 1 % of it.
+    untrusted : {"raise", "warn", "correct", "nan", "ignore"}, default="raise"
+        Raise SingularProblemError; warn (ConvergenceWarning); return the refined derivative, and
+        warn only where that is off by more than `trust`, too; return NaN; or measure nothing.
+    max_iter : int, default=1000
+        Products with ∇²₁h that a linear solve may take.
+
+    Returns
+    -------
+    callable
+        X, with X(lam, x0, *data) ↦ x.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where a setting cannot be used.
+    SingularProblemError
+        In a backward pass that is not to be trusted, with untrusted="raise".
+
+    Examples
+    --------
     >>> import hoag
     >>> import jax
     >>> def h(x, lam):
@@ -442,25 +475,9 @@ def implicit(
     >>> lazy = hoag.implicit(lambda lam, x0: x0, h)  # a solver that does nothing
     >>> try:
     ...     jax.grad(lazy)(1.0, 0.0)
-    ... except hoag.InnerProblemError as error:
+    ... except hoag.HoagError as error:
     ...     print(str(error)[:44])
     The gradient of X(λ) is off by about 100.0%,
-
-    Parameters
-    ----------
-    tol : float, optional
-        Relative residual of the linear system: 1e-6, or 1e-4 where x is in float32.
-    trust : float
-        The relative error that a derivative may have. At 1 % a step of an outer loop is as good as
-        exact; inner solves that stop early without a word cost tens of percents.
-    floor : float
-        The error, in the units of the derivative, that never matters. Near the optimum of an outer
-        loop the derivative itself vanishes, and with it what is 1 % of it.
-    untrusted : {"raise", "warn", "correct", "nan", "ignore"}
-        Raise hoag.InnerProblemError; warn (ConvergenceWarning); return the refined derivative, and
-        warn only where that is off by more than `trust`, too; return NaN; or measure nothing.
-    max_iter : int
-        Products with ∇²₁h that a linear solve may take.
     """
     if untrusted not in get_args(Untrusted):
         allowed = ", ".join(map(repr, get_args(Untrusted)))

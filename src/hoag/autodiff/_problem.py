@@ -40,22 +40,52 @@ def problem(
 ) -> Derived:
     """min over λ of g(X(λ), λ) where X(λ) = argmin over x of h(x, λ), from functions of (x, λ).
 
-    h, g       numbers
-    x0, lam0   where to start; flat arrays, which tell how long x and λ are
-    h_x        ∇₁h, shape (p,)
-    hessian    ∇²₁h: an array (p, p), a sparse matrix or a LinearOperator
-    cross      ∇²₁,₂h: an array (p, s) or a LinearOperator; column j is ∂∇₁h/∂λⱼ
-    g_x, g_lam ∇₁g, shape (p,), and ∇₂g, shape (s,)
-    scale      what the search moves: λ itself ("linear"), its logarithm ("log"), its logit, λ in
-               units of a number, or a hoag.domains.Scale
-    mu         μ > 0 with ∇²₁h ⪰ μI for every x, or a function of λ, where it is known
-    convex     whether h is convex in x
-    solver     (λ, x₀) ↦ x, an inner solver of one's own
+    Derivatives that are missing are made by central differences of what is there, of `h_x` for both
+    second derivatives, and a warning says so: they are right to about 1e-6 of themselves, and cost
+    two gradients a product.
 
-    What is missing is made by central differences of what is there, of h_x for both second
-    derivatives, and a warning says so: they are right to about 1e-6 of themselves, and cost two
-    gradients a product.
+    Parameters
+    ----------
+    h, g : callable
+        (x, λ) ↦ a number.
+    x0, lam0 : array-like of shape (p,) and (s,)
+        Where to start; flat, they tell how long x and λ are.
+    h_x : callable, default=None
+        (x, λ) ↦ ∇₁h, shape (p,).
+    hessian : callable, default=None
+        (x, λ) ↦ ∇²₁h: an array (p, p), a sparse matrix or a LinearOperator.
+    cross : callable, default=None
+        (x, λ) ↦ ∇²₁,₂h: an array (p, s) or a LinearOperator; column j is ∂∇₁h/∂λⱼ.
+    g_x, g_lam : callable, default=None
+        (x, λ) ↦ ∇₁g, shape (p,), and ∇₂g, shape (s,).
+    scale : str, float or Scale, default="linear"
+        What the search moves: λ itself ("linear", as when h has exp(λ)), its logarithm ("log"), its
+        logit ("logit"), λ in units of a number, or a `hoag.domains.Scale`.
+    mu : float or callable, default=None
+        μ > 0 with ∇²₁h ⪰ μI for every x, or λ ↦ μ, where it is known.
+    convex : bool, default=True
+        Whether h is convex in x.
+    solver : callable, default=None
+        (λ, x₀) ↦ x, an inner solver of one's own.
 
+    Returns
+    -------
+    Problem
+        For `hoag.minimize`.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where x0, lam0 or scale cannot be used.
+
+    See Also
+    --------
+    hoag.testing.check_problem : Compares all derivatives with differences.
+    hoag.jax.problem : The same with derivatives by JAX.
+    hoag.torch.problem : The same with derivatives by PyTorch.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> A, y = np.eye(4), np.arange(4.0)

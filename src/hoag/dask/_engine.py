@@ -33,14 +33,37 @@ from hoag.dask._recipes import Recipes, digest, recipes
 def engine(
     X: Any, y: Any = None, sample_weight: Any = None, client: Any = None, patience: Any = None
 ) -> Engine:
-    """Partitions of a dask array or dataframe, one a block of rows, held by the workers of
-    `client`.
+    """Partitions of a dask array or dataframe, a block of rows each, held by workers of a cluster.
 
-    y and the weights are brought to the blocks of X. Without a client, dask's own scheduler
-    computes blocks in this process, again in every round. A worker that has not answered anything
-    for `patience` seconds is given up, and its blocks are made again on others: 10, or what
-    dask.config.set({"hoag.patience": …}) says.
+    y and the weights are brought to the blocks of X.
 
+    Parameters
+    ----------
+    X : dask array or dataframe
+        The rows.
+    y : dask array, series or array-like, default=None
+        The targets.
+    sample_weight : dask array, series or array-like, default=None
+        The weights of the rows.
+    client : distributed.Client, default=None
+        The cluster; None is the current one, and without any, dask's own scheduler computes blocks
+        in this process, again in every round.
+    patience : float, default=None
+        Seconds: a worker that has not answered anything for so long is given up, and its blocks are
+        made again on others. None is what dask.config.set({"hoag.patience": …}) says, or 10.
+
+    Returns
+    -------
+    Engine
+        For `fit(engine)` of the estimators.
+
+    Raises
+    ------
+    InvalidDataError
+        Where X, y and weights do not go together.
+
+    Examples
+    --------
     >>> import dask.array as da
     >>> import hoag.dask
     >>> engine = hoag.dask.engine(da.ones((6, 2), chunks=(2, 2)), da.arange(6, chunks=3))

@@ -34,30 +34,53 @@ def problem(
 ) -> Derived:
     """min over λ of g(X(λ), λ) where X(λ) = argmin over x of h(x, λ), h and g in JAX.
 
-    h, g      h(x, lam) and g(x, lam), scalars; h(x, lam, train) and g(x, lam, test) where data are
-              given
-    x0, lam0  where to start: any pytrees with floating-point leaves
-    train     arrays for h, a pytree of them; test the same for g. Arrays that the functions close
-              over will do as well: neither kind becomes part of compiled code, but for those
-              that the rules of a jax.custom_jvp or custom_vjp close over. Where all arrays have
-              their rows along the first axis, and h and g are sums or means over these,
-              hoag.optimize.Growing searches on samples
-    penalty   penalty(x, lam), added to h once, where h is a sum over rows
-    batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
-              so many blocks of `train`; a list of blocks; or a function without arguments that
-              returns an iterator over them, called for each pass. h(x, lam, block) is added up
-    scale     what the search moves: λ itself ("linear", as when h has exp(lam)), its logarithm
-              ("log"), its logit ("logit"), λ in units of a number, a hoag.domains.Scale; or a
-              pytree of these, like lam0 or like its upper part
-    mu        μ > 0 with ∇²₁h ⪰ μI for every x, or a function of λ, where it is known
-    convex    whether h is convex in x; where it is not, linear systems are regularised where they
-              have to be, and the status says that all is local
-    solver    (lam, x0) ↦ x, an inner solver of one's own, such as a loop with optax
-
     Gradients, products with the Hessian and with ∇²₁,₂h come from JAX, in double precision,
     compiled once; the Hessian is formed only where it is small. One pass of the cost is a gradient
     of h.
 
+    Parameters
+    ----------
+    h, g : callable
+        h(x, lam) and g(x, lam), scalars; h(x, lam, train) and g(x, lam, test) where data are given.
+    x0, lam0 : pytree
+        Where to start; the leaves are floating-point arrays.
+    train : pytree of arrays, default=None
+        Data for h. Arrays that the functions close over will do as well: neither kind becomes part
+        of compiled code, but for those that the rules of a jax.custom_jvp or custom_vjp close over.
+        Where all arrays have their rows along the first axis, and h and g are sums or means over
+        these, `hoag.optimize.Growing` searches on samples.
+    test : pytree of arrays, default=None
+        Data for g.
+    penalty : callable, default=None
+        penalty(x, lam), added to h once, where h is a sum over rows.
+    batches : int, list or callable, default=None
+        h is a sum over blocks of rows, one of which is in memory at a time: a number, into so many
+        blocks of `train`; a list of blocks; or a function without arguments that returns an
+        iterator over them, called for each pass. h(x, lam, block) is added up.
+    scale : str, float, Scale or pytree, default="linear"
+        What the search moves: λ itself ("linear", as when h has exp(lam)), its logarithm ("log"),
+        its logit ("logit"), λ in units of a number, a `hoag.domains.Scale`; or a pytree of these,
+        like lam0 or like its upper part.
+    mu : float or callable, default=None
+        μ > 0 with ∇²₁h ⪰ μI for every x, or λ ↦ μ, where it is known.
+    convex : bool, default=True
+        Whether h is convex in x; where it is not, linear systems are regularised where they have to
+        be, and the status says that all is local.
+    solver : callable, default=None
+        (lam, x0) ↦ x, an inner solver of one's own, such as a loop with optax.
+
+    Returns
+    -------
+    Problem
+        For `hoag.minimize`, whose result has λ and x as pytrees.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where the functions, the pytrees or the scale cannot be used.
+
+    Examples
+    --------
     >>> import jax, jax.numpy as jnp
     >>> import hoag.jax
     >>> jax.config.update("jax_enable_x64", True)

@@ -15,11 +15,22 @@ from hoag._core.result import Ask, Evaluation, Status
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """What a search wants to know: f at λ, as `ask` says, from where `start` ended.
+    """What a search yields to know f at λ, as precisely as `ask` says.
 
-    `told` makes of the answer what the trace says about the step, for evaluations that are asked
-    for together; else the search yields a Note.
+    Parameters
+    ----------
+    lam : array of shape (s,)
+        Where.
+    ask : Ask
+        How precise, and what of it.
+    start : Evaluation, default=None
+        From where the inner solvers start; None is afresh.
+    told : callable, default=None
+        Evaluation ↦ Note, what the trace says about the step, for evaluations that are asked for
+        together; otherwise the search yields a Note.
 
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> hoag.optimize.Evaluate(np.zeros(1), hoag.criteria.Ask(1e-3)).ask.eps
@@ -39,8 +50,17 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Note:
-    """What a search has to say about its last step, for the trace.
+    """What a search yields to say something about its last step, for the trace.
 
+    Parameters
+    ----------
+    step_size : float, default=nan
+        The step size, of searches that have one.
+    mapping : float, default=nan
+        The norm of the projected gradient, of searches that measure it.
+
+    Examples
+    --------
     >>> import hoag
     >>> hoag.optimize.Note(step_size=0.5).step_size
     0.5

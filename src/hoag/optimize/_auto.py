@@ -42,20 +42,26 @@ def check_starts(starts: Any) -> None:
 class Auto(Search):
     """min over λ in D of f(λ), by secants for one hyperparameter and quasi-Newton steps for more.
 
-    tol          stop when the loss can fall by no more than this share of itself, by its slope,
-                 the error of that slope, and the curvature
-    max_iter     the most evaluations, times `starts`
-    time_budget  seconds; it ends evaluations, too
-    starts       with several penalties whose ∇²f is known: so many descents, the first from the
-                 best shared penalty, the others from far above it, far below it and between.
-                 "auto": three where f is exact and cheap and targets are tuned together, in
-                 max_iter evaluations; else one
-
     The tolerance of each evaluation is what the next decision needs: the sign of the slope, a step,
-    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is
-    surveyed on one first. A domain that is no box is not: from lam0 on, steps go down
-    within it.
+    the end. Where a criterion can be evaluated on a sample of its rows, the whole box is scanned on
+    one first. A domain that is no box is not: from lam0 on, steps go down within it.
 
+    Parameters
+    ----------
+    tol : float, default=1e-4
+        Stop when the loss can fall by no more than this share of itself, by its slope, the error of
+        that slope, and the curvature.
+    max_iter : int, default=100
+        The most evaluations, times `starts`.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
+    starts : int or "auto", default="auto"
+        With several penalties whose ∇²f is known: so many descents, the first from the best shared
+        penalty, the others from far above it, far below it and between. "auto" is three where f is
+        exact and cheap and targets are tuned together, in max_iter evaluations; else one.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -100,6 +106,7 @@ class Auto(Search):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
+        """From a cheaper optimum where the criterion has one: a surrogate, a shared penalty."""
         box = domain.as_box()
         if box is not None and criterion.separable:
             starts = 1 if self.starts == "auto" else self.starts
@@ -131,6 +138,7 @@ class Auto(Search):
     # ---- f itself
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
+        """Those of the search that suits the traits of the criterion."""
         most = self.max_iter or 1
         if (box := domain.as_box()) is None:
             return (yield from quasi_newton.descend(domain, lam0, self.tol, most, traits.exact))

@@ -52,6 +52,19 @@ class BlackBox(Search):
 class Grid(BlackBox):
     """The per_axisˢ points of an equally spaced grid, ascending, the last coordinate fastest.
 
+    Every f(λ) is a fit of its own, and the best of the points is returned; lam0 is not among them.
+
+    Parameters
+    ----------
+    per_axis : int, default=10
+        How many points an axis has, its bounds among them.
+    eps : float, default=1e-4
+        The error that f may have at every point.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -67,6 +80,7 @@ class Grid(BlackBox):
         self.eps, self.time_budget = eps, time_budget
 
     def proposals(self, domain: Box) -> Proposals:
+        """The points of the grid, one after another."""
         if domain.size * np.log(self.per_axis) > np.log(MOST_POINTS):
             raise InvalidInput(
                 f"A grid of {self.per_axis} values for each of {domain.size} hyperparameters has "
@@ -86,8 +100,23 @@ class SampledBlackBox(BlackBox):
 
 
 class Random(SampledBlackBox):
-    """n points drawn uniformly from the domain.
+    """n points drawn uniformly from the box.
 
+    Every f(λ) is a fit of its own, and the best of the points is returned; lam0 is not among them.
+
+    Parameters
+    ----------
+    n : int, default=50
+        How many points are drawn.
+    seed : int, default=0
+        Of the random numbers.
+    eps : float, default=1e-4
+        The error that f may have at every point.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -96,6 +125,7 @@ class Random(SampledBlackBox):
     """
 
     def proposals(self, domain: Box) -> Proposals:
+        """The points, drawn one after another."""
         rng = np.random.default_rng(self.seed)
         for _ in range(self.n):
             yield domain.sample(rng, 1)[0]
@@ -104,10 +134,26 @@ class Random(SampledBlackBox):
 class Bayes(SampledBlackBox):
     """The λ of most expected improvement, under a Gaussian process fitted to the values so far.
 
-    It begins at `starts` points equally spaced from the lower corner of the domain to the upper.
+    It needs the package bayesian-optimization. Every f(λ) is a fit of its own, and the best of the
+    points is returned; lam0 is not among them.
 
+    Parameters
+    ----------
+    n : int, default=50
+        How many points are evaluated.
+    starts : int, default=4
+        How many of them come first, equally spaced from the lower corner of the box to the upper.
+    seed : int, default=0
+        Of the random numbers.
+    eps : float, default=1e-4
+        The error that f may have at every point.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
+
+    Examples
+    --------
     >>> from hoag.optimize import Bayes
-    >>> Bayes(n=20)  # needs the package bayesian-optimization when it is run
+    >>> Bayes(n=20)
     Bayes(n=20)
     """
 
@@ -123,6 +169,7 @@ class Bayes(SampledBlackBox):
         self.starts = whole_number("starts", starts)
 
     def proposals(self, domain: Box) -> Proposals:
+        """The points, each chosen from the values of those before."""
         bayes_opt = _package("Bayes", "bayes_opt", "bayesian-optimization")
         names = [f"lam_{j:06d}" for j in range(domain.size)]
         model = bayes_opt.BayesianOptimization(
@@ -149,14 +196,31 @@ class Bayes(SampledBlackBox):
 
 
 class TPE(SampledBlackBox):
-    """The λ that is likeliest among the good and unlikeliest among the bad so far.
+    """The λ that is likeliest among the good and unlikeliest among the bad so far, by Optuna.
 
+    It needs the package optuna. Every f(λ) is a fit of its own, and the best of the points is
+    returned; lam0 is not among them.
+
+    Parameters
+    ----------
+    n : int, default=50
+        How many points are evaluated.
+    seed : int, default=0
+        Of the random numbers.
+    eps : float, default=1e-4
+        The error that f may have at every point.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
+
+    Examples
+    --------
     >>> from hoag.optimize import TPE
-    >>> TPE(n=20)  # needs the package optuna when it is run
+    >>> TPE(n=20)
     TPE(n=20)
     """
 
     def proposals(self, domain: Box) -> Proposals:
+        """The points, each chosen from the values of those before."""
         optuna = _package("TPE", "optuna", "optuna")
         before = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.ERROR)

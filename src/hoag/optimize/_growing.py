@@ -20,22 +20,32 @@ from hoag.optimize._steps import acting
 class Growing(Auto):
     """min over λ in D of f(λ), by quasi-Newton steps on samples of the rows that grow to all.
 
-    tol          as that of Auto: stop when the loss can fall by no more than this share of itself
-    first        rows of the first sample; None: as few as the problem says will do
-    factor       how many times as many rows a sample has as the last: with four times as many, the
-                 error is half as large
-    seed         of the order in which rows come into samples
-    max_iter     the most evaluations, of all sizes together
-    time_budget  seconds; it ends evaluations, too
-
     On a sample λ moves while its slope is larger than the sampling error of that slope, which is
-    measured (hoag._criteria.implicit); then the sample grows, and λ, x, q and what is known of ∇²f
-    are where it begins. Where λ was already good on a sample to `tol`, all rows are next. The end
-    is on all rows in any case, and as good as that of Auto: λ and the loss are those of all rows.
+    measured; then the sample grows, and λ, x, q and what is known of ∇²f are where it begins. Where
+    λ was already good on a sample to `tol`, all rows are next. The end is on all rows in any case,
+    and as good as that of `Auto`: λ and the loss are those of all rows.
 
     For problems that are sums or means over rows: those of hoag.jax and hoag.torch with train= and
-    test=. Others are searched as by Auto.
+    test=. Others are searched as by `Auto`.
 
+    Parameters
+    ----------
+    tol : float, default=1e-4
+        Stop when the loss can fall by no more than this share of itself.
+    first : int, default=None
+        Rows of the first sample; None is as few as the problem says will do.
+    factor : float, default=4
+        How many times as many rows a sample has as the last: with four times as many, the error is
+        half as large.
+    seed : int, default=0
+        Of the order in which rows come into samples.
+    max_iter : int, default=100
+        The most evaluations, of all sizes together.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -60,6 +70,7 @@ class Growing(Auto):
         self.first, self.factor, self.seed = first, factor, seed
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
+        """A descent on each sample, from where the last one ended."""
         if traits.fewest is None or traits.rows is None or (box := domain.as_box()) is None:
             status = yield from super().steps(domain, lam0, traits)
             why = "All steps were on all rows: no sample of them stands for this problem."

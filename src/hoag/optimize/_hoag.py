@@ -26,19 +26,31 @@ from hoag.optimize._steps import AHEAD, Descent, M, gradient_error, mapping, siz
 
 
 class StepRule(Settings, ABC):
+    """How L, by which the steps of `Hoag` are divided, goes from one step to the next."""
+
     needs_lipschitz = False  # whether `next` wants the Lipschitz constant of g from the data
 
     @abstractmethod
-    def first(self, p: Array) -> float: ...
+    def first(self, p: Array) -> float:
+        """L₁, from the first hypergradient."""
+
     @abstractmethod
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
-    ) -> float: ...
+    ) -> float:
+        """L_{k+1}, from the last two evaluations and their tolerances."""
 
 
 class Constant(StepRule):
     """The same L at every step, the setting of Theorem 2, which asks that ∇f be L-Lipschitz.
 
+    Parameters
+    ----------
+    L : float
+        Steps are p/L.
+
+    Examples
+    --------
     >>> from hoag.optimize import Constant, Hoag
     >>> Hoag(step=Constant(L=10.0))
     Hoag(schedule=ExponentialDecay(first=0.1, rate=0.9), step=Constant(L=10.0))
@@ -50,36 +62,53 @@ class Constant(StepRule):
         self.L = float(L)
 
     def first(self, p: Array) -> float:
+        """L."""
         return self.L
 
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
     ) -> float:
+        """L."""
         return self.L
 
 
 class Adaptive(StepRule):
-    """Enlarge the step by `grow` when the descent that L promises was seen, else halve it.
+    """Enlarge the step by `grow` where f fell as L promises, else halve it.
 
     With Δ = ‖λ_k − λ_{k−1}‖ and the L that made this step, the test is
 
         g_k ≤ g_{k−1} + C ε_k + ε_{k−1}(C + M) Δ − (L/2) Δ²
 
-    C is the Lipschitz constant of g in x, a number or "data" for the problem's own. The paper
-    displays LΔ² in place of (L/2)Δ²; `descent="displayed"` selects it. On a convex stretch that
-    form holds only through the slack, so with a small C the step halves itself to nothing. The
-    slack takes ε_k for a bound on ‖x_k − X(λ_k)‖, which it is where the strong convexity of h is
-    known; elsewhere ε_k bounds ‖∇₁h‖.
+    The slack takes ε_k for a bound on ‖x_k − X(λ_k)‖, which it is where the strong convexity of h
+    is known; elsewhere ε_k bounds ‖∇₁h‖.
 
+    Parameters
+    ----------
+    C : float or "data", default=1
+        The Lipschitz constant of g in x, a number or the problem's own.
+    descent : {"proved", "displayed"}, default="proved"
+        The paper displays LΔ² in place of (L/2)Δ²; "displayed" selects it. On a convex stretch that
+        form holds only through the slack, so with a small C the step halves itself to nothing.
+    grow : float, default=1.05
+        The paper's β.
+    longest : float, default=inf
+        No hyperparameter moves by more in one step.
+    safeguards : bool, default=True
+        What is ours in it; see the notes.
+
+    Notes
+    -----
     Two things are ours. g_k stands for f(λ_k), and is taken as g − q·∇₁h, which is nearer to it: at
     loose tolerances g alone may not move at all between two steps. And there is a safeguard: ∇f
     changes by ‖p_k − p_{k−1}‖ over Δ, up to the errors of both, so its Lipschitz constant is at
-    least `shown`, and so is L. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws
-    λ across the box into a flat region before halving can catch up, and near the optimum the step
-    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant;
-    a larger `grow` than the paper's β = 1.05 then makes nearly all of them so. No hyperparameter
-    moves by more than `longest` in one step. safeguards=False leaves all three out.
+    least that, and so is L. Without it, a start near a stationary point (L₁ = ‖p₁‖ tiny) throws λ
+    across the box into a flat region before halving can catch up, and near the optimum the step
+    grows until λ oscillates. With one hyperparameter it makes the last steps those of the secant; a
+    larger `grow` than the paper's then makes nearly all of them so. safeguards=False leaves these
+    and `longest` out.
 
+    Examples
+    --------
     >>> from hoag.optimize import Adaptive, Hoag
     >>> Hoag(step=Adaptive(C=2.0))
     Hoag(schedule=ExponentialDecay(first=0.1, rate=0.9), step=Adaptive(C=2.0))
@@ -114,6 +143,7 @@ class Adaptive(StepRule):
     def next(
         self, L: float, C: float, before: Evaluation, now: Evaluation, eps: tuple[float, float]
     ) -> float:
+        """L by the test above, and at least what the two hypergradients show."""
         delta = float(np.linalg.norm(now.lam - before.lam))
         if delta == 0:
             return L
@@ -132,24 +162,37 @@ class Adaptive(StepRule):
 
 
 class Hoag(Search):
-    """λ_{k+1} = P_D(λ_k − p_k/L), with p_k computed only to the tolerance ε_k.
+    """λ_{k+1} = P_D(λ_k − p_k/L), with p_k computed only to the tolerance ε_k, as in the paper.
 
     Where the error of p_k was measured and is as large as p_k, λ stays for the next, smaller ε.
 
-    schedule     k ↦ ε_k, for k = 1, 2, …
-    step         Adaptive() as in the paper's experiments, or Constant(L) as in Theorem 2
-    tol          stop when the gradient mapping ‖λ − P_D(λ − p/L₁)‖ plus the error of p over L₁ is
-                 at most tol. L₁ = ‖p₁‖ is the first L, so a shrinking step does not count: tol is
-                 relative to the first gradient, or to 1e-3 of the first loss where that is
-                 larger, so that a start near the optimum can stop. An error that was not measured
-                 counts as ε_k.
-    gain         stop also when the loss can fall by no more than this share of itself, judged from
-                 the last steps: five times the decrease (L/2)(‖λ − P_D(λ − p/L)‖ + error/L)² that
-                 one more promises, while no hyperparameter, moved by one, promises more than five
-                 times `gain`. 0: never for this reason
-    max_iter     the most evaluations
-    time_budget  seconds; it ends evaluations, too
+    Parameters
+    ----------
+    schedule : callable, default=None
+        k ↦ ε_k, for k = 1, 2, …; None is `hoag.solvers.ExponentialDecay()`.
+    step : Adaptive or Constant, default=None
+        How L changes; None is `Adaptive()` as in the paper's experiments.
+    tol : float, default=1e-5
+        Stop when the gradient mapping ‖λ − P_D(λ − p/L₁)‖ plus the error of p over L₁ is at most
+        tol. L₁ = ‖p₁‖ is the first L, so a shrinking step does not count: tol is relative to the
+        first gradient, or to 1e-3 of the first loss where that is larger, so that a start near the
+        optimum can stop. An error that was not measured counts as ε_k.
+    gain : float, default=0
+        Stop also when the loss can fall by no more than this share of itself, judged from the last
+        steps: five times the decrease (L/2)(‖λ − P_D(λ − p/L)‖ + error/L)² that one more promises,
+        while no hyperparameter, moved by one, promises more than five times `gain`. 0 is never for
+        this reason.
+    max_iter : int, default=200
+        The most evaluations.
+    time_budget : float, default=None
+        Seconds; it ends evaluations, too.
 
+    References
+    ----------
+    F. Pedregosa, "Hyperparameter optimization with approximate gradient", ICML 2016.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -197,6 +240,7 @@ class Hoag(Search):
         self.accuracy = max(ACCURACY, gain)
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:
+        """The paper's lines (i) to (iv), until one of the stopping rules holds."""
         C = (yield Lipschitz()) if self.step.needs_lipschitz else np.nan
         lam, L, scale, waited_with = lam0, np.nan, np.nan, np.inf
         now: Evaluation | None = None

@@ -32,12 +32,21 @@ class JournalEntry:
 @storable
 @dataclass(eq=False)
 class Journal:
-    """What every ask was answered, and the few evaluations that a search goes on from.
+    """What every request of a search was answered, and the few evaluations that it goes on from.
 
-    `entries` are numbers. `held` has the whole evaluations, with (x, q), that the search or the run
-    still holds: those and no others may be asked to start from. Replayed into the same search, on
-    the same criterion, a journal brings it to the same place: Run(..., replay=journal). It pickles.
+    Replayed into the same search, on the same criterion, a journal brings it to the same place:
+    Run(..., replay=journal). It pickles.
 
+    Parameters
+    ----------
+    entries : list of JournalEntry, default=[]
+        The answers, as numbers.
+    held : dict of int to Evaluation, default={}
+        The whole evaluations, with (x, q), that the search or the run still holds: those and no
+        others may be asked to start from.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))

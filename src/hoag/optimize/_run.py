@@ -55,21 +55,34 @@ def attach(error: BaseException, found: Result) -> None:
 class Search(Settings, ABC):
     """A way to minimise a criterion over a domain: `steps` is all that it has to say.
 
-    steps        a generator: `now = yield Evaluate(lam, Ask(eps), before)` evaluates, and every
-                 evaluation on all rows is a step of the trace, one on a sample if a Note follows;
-                 `yield Note(...)` adds to the last step, and is answered by whether the callback
-                 or the clock has ended the search, for those that would think long about the next
-                 λ; `return Status(reason, why)` ends. The reason "converged" says that the
-                 last λ is the answer, or the one that `yield EndsAt(...)` named; with any other
-                 the best one seen is
-    domains      the domains that it can search: Box, or Domain for all that have `project`. With
-                 another one a run says so, and `steps` is not asked
-    accuracy     the share of itself to which f is verified at the end
-    by_steps     its evaluations are to be as the paper's: solved to the ε asked for, with the
-                 error of p measured
-    time_budget  seconds; it ends evaluations, too
-    max_iter     the most steps, if that is known
+    Derive from it, and write `steps`, a generator. `now = yield Evaluate(lam, Ask(eps), before)`
+    evaluates, and every evaluation on all rows is a step of the trace, one on a sample if a Note
+    follows. `yield Note(...)` adds to the last step, and is answered by whether the callback or the
+    clock has ended the search, for those that would think long about the next λ.
+    `return Status(reason, why)` ends: "converged" says that the last λ is the answer, or the one
+    that `yield EndsAt(...)` named; with any other reason the best one seen is.
 
+    Attributes
+    ----------
+    domains : type
+        The domains that it can search: Box, or Domain for all that have `project`. With another one
+        a run says so, and `steps` is not asked.
+    accuracy : float
+        The share of itself to which f is verified at the end.
+    by_steps : bool
+        Its evaluations are to be as the paper's: solved to the ε asked for, with the error of p
+        measured.
+    time_budget : float or None
+        Seconds; it ends evaluations, too.
+    max_iter : int or None
+        The most steps, if that is known.
+
+    See Also
+    --------
+    hoag.testing.check_search : Whether it stays in the domain, stops, and can be replayed.
+
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -97,7 +110,8 @@ class Search(Settings, ABC):
         return self.max_iter
 
     @abstractmethod
-    def steps(self, domain: Any, lam0: Array, traits: Traits) -> Steps: ...
+    def steps(self, domain: Any, lam0: Array, traits: Traits) -> Steps:
+        """The requests of the search, from lam0, for a criterion with these traits."""
 
     def seeded(self, seed: int) -> Search:
         """The same search with another seed, where it draws random numbers."""
@@ -114,21 +128,33 @@ class Search(Settings, ABC):
         on_step: OnStep | None = None,
         certificate: str = "auto",
     ) -> Result:
+        """Where f is least in the domain, as `Run` records it."""
         return Run(criterion, on_step, self.time_budget, certificate).drive(self, domain, lam0)
 
 
 class Run:
     """Drives one search over one criterion: trace, clock, callback, faults, journal, verification.
 
-    criterion    what is minimised
-    on_step      called with every Step; True stops
-    time_budget  seconds for everything, verification too
-    certificate  "auto": measure the error of the gradient that is returned, where that costs at
-                 most a fifth of the run; "none": do not; "estimate": do; "bound": bound it as well
-    replay       the journal of an earlier run, whose answers are taken in place of evaluations
-    slot         its slot in a checkpoint; by default the next one of the checkpoint that is open
-    before       the result of a search by which this one begins, whose cost and time count
+    Parameters
+    ----------
+    criterion : Criterion
+        What is minimised.
+    on_step : callable, default=None
+        Called with every `Step`; returning True stops.
+    time_budget : float, default=None
+        Seconds for everything, verification too.
+    certificate : {"auto", "none", "estimate", "bound"}, default="auto"
+        "auto" measures the error of the gradient that is returned, where that costs at most a fifth
+        of the run; "none" does not; "estimate" does; "bound" bounds it as well.
+    replay : Journal, default=None
+        The journal of an earlier run, whose answers are taken in place of evaluations.
+    slot : object, default=None
+        Its slot in a checkpoint; None is the next one of the checkpoint that is open.
+    before : Result, default=None
+        The result of a search by which this one begins, whose cost and time count.
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -164,10 +190,12 @@ class Run:
 
     @property
     def cost(self) -> Cost:
+        """What was spent so far."""
         return self.record.cost
 
     @property
     def seconds(self) -> float:
+        """How long it has run."""
         return self.record.seconds
 
     @property

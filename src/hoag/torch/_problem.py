@@ -39,40 +39,65 @@ def problem(
 ) -> Derived:
     """min over λ of g(X(λ), λ) where X(λ) = argmin over x of h(x, λ), h and g in PyTorch.
 
-    h, g      h(x, lam) and g(x, lam), tensors with one number; h(x, lam, train) and g(x, lam, test)
-              where data are given
-    x0, lam0  where to start: tensors, or dicts, lists and tuples of them, or a module
-    train     tensors for h, in whatever structure; test the same for g. Tensors that the functions
-              close over will do as well. Where all of them have their rows along the first axis,
-              and h and g are sums or means over these, hoag.optimize.Growing searches on samples
-    penalty   penalty(x, lam), added to h once, where h is a sum over rows
-    batches   h is a sum over blocks of rows, one of which is in memory at a time: a number, into
-              so many blocks of `train`; a list of blocks; a DataLoader; or a function without
-              arguments that returns an iterator over them, called for each pass. h(x, lam, block)
-              is added up
-    scale     what the search moves: λ itself ("linear", as when h has exp(lam)), its logarithm
-              ("log"), its logit ("logit"), λ in units of a number, a hoag.domains.Scale; or a
-              structure of these, like lam0 or like its upper part
-    mu        μ > 0 with ∇²₁h ⪰ μI for every x, or a function of λ, where it is known
-    convex    whether h is convex in x; where it is not, linear systems are regularised where they
-              have to be, and the status says that all is local
-    solver    (lam, x0) ↦ x, an inner solver of one's own, such as a loop with torch.optim
-
     Everything stays in the dtype and on the device of each tensor of x0 and lam0: float64, or
     float32, in which the last four digits of a gradient are noise. Arrays of NumPy and plain
-    numbers become tensors like x0's.
+    numbers become tensors like x0's. Gradients, products with the Hessian and with ∇²₁,₂h come from
+    reverse passes; the Hessian is formed only where it is small. One pass of the cost is a gradient
+    of h.
 
-    **Modules.** Where x0 is a module, h and g are called with a copy of it in which the parameters
-    are those of the moment: write model(A), model.encoder(A), model.named_parameters(), as always.
-    Parameters with requires_grad=False stay as they are, tied ones stay tied. What is handed out,
-    such as result.x, is a whole state_dict, with fixed parameters and buffers, for load_state_dict;
-    a solver gets such a dict and returns one, or a module. The user's own module is never touched.
+    Parameters
+    ----------
+    h, g : callable
+        h(x, lam) and g(x, lam), tensors with one number; h(x, lam, train) and g(x, lam, test) where
+        data are given.
+    x0, lam0 : tensor, structure of tensors, or module
+        Where to start: tensors, or dicts, lists and tuples of them; x0 may be a module.
+    train : structure of tensors, default=None
+        Data for h. Tensors that the functions close over will do as well. Where all of them have
+        their rows along the first axis, and h and g are sums or means over these,
+        `hoag.optimize.Growing` searches on samples.
+    test : structure of tensors, default=None
+        Data for g.
+    penalty : callable, default=None
+        penalty(x, lam), added to h once, where h is a sum over rows.
+    batches : int, list, DataLoader or callable, default=None
+        h is a sum over blocks of rows, one of which is in memory at a time: a number, into so many
+        blocks of `train`; a list of blocks; a DataLoader; or a function without arguments that
+        returns an iterator over them, called for each pass. h(x, lam, block) is added up.
+    scale : str, float, Scale or structure, default="linear"
+        What the search moves: λ itself ("linear", as when h has exp(lam)), its logarithm ("log"),
+        its logit ("logit"), λ in units of a number, a `hoag.domains.Scale`; or a structure of
+        these, like lam0 or like its upper part.
+    mu : float or callable, default=None
+        μ > 0 with ∇²₁h ⪰ μI for every x, or λ ↦ μ, where it is known.
+    convex : bool, default=True
+        Whether h is convex in x; where it is not, linear systems are regularised where they have to
+        be, and the status says that all is local.
+    solver : callable, default=None
+        (lam, x0) ↦ x, an inner solver of one's own, such as a loop with torch.optim.
+
+    Returns
+    -------
+    Problem
+        For `hoag.minimize`, whose result has λ and x as structures of tensors.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where the functions, the structures or the scale cannot be used.
+
+    Notes
+    -----
+    Where x0 is a module, h and g are called with a copy of it in which the parameters are those of
+    the moment: write model(A), model.encoder(A), model.named_parameters(), as always. Parameters
+    with requires_grad=False stay as they are, tied ones stay tied. What is handed out, such as
+    result.x, is a whole state_dict, with fixed parameters and buffers, for load_state_dict; a
+    solver gets such a dict and returns one, or a module. The user's own module is never touched.
     The functions must be the same at every call: dropout and batch normalisation that are being
     trained are refused, so call eval() first where there are any.
 
-    Gradients, products with the Hessian and with ∇²₁,₂h come from reverse passes; the Hessian is
-    formed only where it is small. One pass of the cost is a gradient of h.
-
+    Examples
+    --------
     >>> import torch
     >>> import hoag.torch
     >>> problem = hoag.torch.problem(

@@ -24,9 +24,15 @@ from hoag._linalg.operator import Inverse
 class Expense(NamedTuple):
     """What a curvature takes for one fold.
 
-    form    products of numbers for H
-    renew   operations for H and the inverse of it
+    Parameters
+    ----------
+    form : float
+        Products of numbers for H.
+    renew : float
+        Operations for H and the inverse of it.
 
+    Examples
+    --------
     >>> from hoag import glm
     >>> glm.Expense(form=1e6, renew=2e6).renew
     2000000.0
@@ -37,11 +43,19 @@ class Expense(NamedTuple):
 
 
 class Curvature(ABC):
-    """How ∇²₁h_k⁻¹ is had.
+    """What stands for ∇²₁h_k⁻¹ of every fold.
 
-    exact   the inverses are right to rounding where H was formed; else they only precondition
-    dense   H is all of ∇²L, so that risks may depend on ∇²₁h⁻¹ itself
+    Derive from it, and write `form`, `factor` and `expense`.
 
+    Attributes
+    ----------
+    exact : bool
+        The inverses are right to rounding where H was formed; else they only precondition.
+    dense : bool
+        H is all of ∇²L, so that risks may depend on ∇²₁h⁻¹ itself.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> from sklearn.datasets import load_diabetes
@@ -81,7 +95,8 @@ class Curvature(ABC):
         """b ↦ (∇²L_k + S)⁻¹b, for every fold."""
 
     @abstractmethod
-    def expense(self, prepared: Any) -> Expense: ...
+    def expense(self, prepared: Any) -> Expense:
+        """What forming and renewing the inverse of one fold take."""
 
 
 class Direct(Curvature):

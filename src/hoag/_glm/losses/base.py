@@ -95,10 +95,27 @@ class Loss(ABC):
 class ScalarLoss(Loss):
     """A loss of one number z, by its value and first two derivatives; all else follows.
 
-    This is what to derive from for a loss of one's own: three formulas, elementwise in y and z,
-    and the two constants of the certificate. Where `curvature` may be negative, say convex = False.
-    Of several outputs, y and z of shape (n, K), it is the sum.
+    Derive from it for a loss of one's own: three formulas, elementwise in y and z, and the
+    constants below, where they are known. Of several outputs, y and z of shape (n, K), it is the
+    sum.
 
+    Attributes
+    ----------
+    self_concordance : float
+        c with |d/dt log ∂²loss| ≤ c‖dz/dt‖ along any line; ∞ where none is known: there is no
+        rigorous bound then.
+    lipschitz : float or None
+        A bound on |slope|.
+    constant_hessian : bool
+        Whether ∂²loss/∂z² is the same at all y and z, as for squares.
+    convex : bool
+        Whether ∂²loss/∂z² is never negative.
+    dispersion : float or None
+        1 where it is −log of a likelihood without a scale of its own; None where the scale is
+        estimated, as for squares.
+
+    Examples
+    --------
     >>> import hoag
     >>> import numpy as np
     >>> class Cosh(hoag.glm.ScalarLoss):  # squares near 0, absolute values far away
@@ -115,11 +132,16 @@ class ScalarLoss(Loss):
     """
 
     @abstractmethod
-    def value(self, y: npt.NDArray[Any], z: Array) -> Array: ...
+    def value(self, y: npt.NDArray[Any], z: Array) -> Array:
+        """loss(y, z), elementwise."""
+
     @abstractmethod
-    def slope(self, y: npt.NDArray[Any], z: Array) -> Array: ...
+    def slope(self, y: npt.NDArray[Any], z: Array) -> Array:
+        """∂loss/∂z, elementwise."""
+
     @abstractmethod
-    def curvature(self, y: npt.NDArray[Any], z: Array) -> Array: ...
+    def curvature(self, y: npt.NDArray[Any], z: Array) -> Array:
+        """∂²loss/∂z², elementwise."""
 
     def third_derivative(self, y: npt.NDArray[Any], z: Array) -> Array:
         """Where there is no formula, by differences of the second."""
@@ -127,6 +149,7 @@ class ScalarLoss(Loss):
         return np.asarray((self.curvature(y, z + h) - self.curvature(y, z - h)) / (2 * h))
 
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt:
+        """The loss at y and z, each derivative computed once."""
         return ScalarAt(self, y, z)
 
 
