@@ -325,20 +325,35 @@ class Step:
 class Reason(StrEnum):
     """Why a search stopped; each is equal to its string, such as "converged".
 
-    CONVERGED     the loss can fall by no more than the tolerance: this is the answer
-    FINISHED      every point that was to be evaluated was, as on a grid
-    MAX_ITER      so many steps as were allowed have been made
-    TIME_BUDGET   so many seconds as were allowed are over
-    CALLBACK      the callback said so
-    INTERRUPTED   Ctrl-C, or an exception that ended the program
-    STALLED       no step lowers the loss, or its slope is not known well enough for one
-    FAILED        an evaluation raised an error, after others had not
-    NOT_FINITE    the loss or its derivatives are nan, infinite or too large to compute with
-    LEFT_BEHIND   it had converged, and the loss is lower at a λ that it had evaluated before
-    NOT_VERIFIED  it had converged, and the loss, computed again, is not known to the tolerance
-
     With any but the first, the best that was seen is returned.
 
+    Attributes
+    ----------
+    CONVERGED : str
+        The loss can fall by no more than the tolerance: this is the answer.
+    FINISHED : str
+        Every point that was to be evaluated was, as on a grid.
+    MAX_ITER : str
+        So many steps as were allowed have been made.
+    TIME_BUDGET : str
+        So many seconds as were allowed are over.
+    CALLBACK : str
+        The callback said so.
+    INTERRUPTED : str
+        Ctrl-C, or an exception that ended the program.
+    STALLED : str
+        No step lowers the loss, or its slope is not known well enough for one.
+    FAILED : str
+        An evaluation raised an error, after others had not.
+    NOT_FINITE : str
+        The loss or its derivatives are nan, infinite or too large to compute with.
+    LEFT_BEHIND : str
+        It had converged, and the loss is lower at a λ that it had evaluated before.
+    NOT_VERIFIED : str
+        It had converged, and the loss, computed again, is not known to the tolerance.
+
+    Examples
+    --------
     >>> import hoag
     >>> hoag.optimize.Reason("max_iter") == "max_iter"
     True
@@ -362,16 +377,27 @@ class Reason(StrEnum):
 class Status:
     """Why a search stopped: a reason for programs, and a sentence for people, made of the rest.
 
-    reason   a `Reason`, or its string
-    why      what the search says of its end, as a sentence; "" where `gain` says all of it
-    gain     the loss can still fall by this share of itself at most; nan where nobody knows
-    notes    what else to know of the result, and what to do: more sentences
-    how      how the search went about it, a sentence for `Result.explain`
-    basins   in how many minima it ended that it started from several λ
-    summary  what `Result.worded` says in place of `why`
-
     Whoever has something to add says `status.noted("A sentence.")`.
 
+    Parameters
+    ----------
+    reason : Reason or str
+        One of the reasons of `hoag.optimize.Reason`.
+    why : str, default=""
+        What the search says of its end, as a sentence; "" where `gain` says all of it.
+    gain : float, default=nan
+        The loss can still fall by this share of itself at most; nan where nobody knows.
+    notes : tuple of str, default=()
+        What else to know of the result, and what to do: more sentences.
+    how : str, default=""
+        How the search went about it, a sentence for `Result.explain`.
+    basins : int, default=1
+        In how many minima it ended that it started from several λ.
+    summary : str, default=""
+        What `Result.worded` says in place of `why`.
+
+    Examples
+    --------
     >>> import hoag
     >>> print(hoag.Status("converged", gain=8e-5))
     Converged: the loss cannot improve by more than 0.008 %.
@@ -392,6 +418,7 @@ class Status:
 
     @property
     def converged(self) -> bool:
+        """Whether the reason is "converged"."""
         return self.reason is Reason.CONVERGED
 
     @property
@@ -401,6 +428,7 @@ class Status:
 
     @property
     def sentence(self) -> str:
+        """All of it, as `str` has it."""
         return " ".join((self.summary or self.ended, *self.notes))
 
     def noted(self, *notes: str) -> Status:
@@ -437,15 +465,42 @@ class Result:
     """Where a search converged, or the best point that it evaluated.
 
     λ, x, value and gradient belong together, and `value` was computed once more at λ, outside
-    whatever approximation the search went by. `cost` and `seconds` are those of everything, what
-    came after the last step of the trace too; a pass is one of `unit`. For a sum of criteria x is a
-    tuple. `names` are those of the hyperparameters, where somebody has named them. `searched` has
-    the least and the largest value of each λ that was searched, shape (s, 2); `chosen` says what
-    computed the loss, and why that.
+    whatever approximation the search went by. λ and x are as the user's own problem has them
+    (dicts, modules); flat, as the search moved them, they are in `evaluation`.
 
-    λ and x are as the user's own problem has them (dicts, modules), by its `layout`; without one
-    they are flat arrays, which `evaluation` has in any case, as the search moved them.
+    Attributes
+    ----------
+    lam : array of shape (s,), or structure
+        The hyperparameters.
+    x : array, tuple of arrays, or structure
+        The inner solution; a tuple for a sum of criteria.
+    value : float
+        f(λ), the loss.
+    grad : array of shape (s,)
+        The hypergradient.
+    converged : bool
+        Whether the search has found what it was to find.
+    status : Status
+        Why it ended, as a sentence.
+    evaluation : Evaluation
+        All that is known of f at λ, with the errors of value and gradient.
+    trace : tuple of Step
+        The evaluations of the search.
+    cost : Cost
+        What everything took, what came after the last step of the trace too.
+    seconds : float
+        How long it took.
+    names : tuple of str
+        Of the hyperparameters, where somebody has named them.
+    unit : str
+        What a pass of the cost is.
+    searched : array of shape (s, 2) or None
+        The least and the largest value of each λ that was searched.
+    chosen : str
+        What computed the loss, and why that.
 
+    Examples
+    --------
     >>> import hoag
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
@@ -606,24 +661,29 @@ class Result:
 
     @property
     def lam(self) -> Any:
+        """The hyperparameters, as the user's problem has them."""
         flat = self.evaluation.lam
         return flat if self.layout is None else self.layout.given_lam(flat)
 
     @property
     def x(self) -> Any:
+        """The inner solution, as the user's problem has it."""
         flat = self.evaluation.x
         return flat if self.layout is None else self.layout.given_x(flat)
 
     @property
     def value(self) -> float:
+        """f(λ), the loss."""
         return self.evaluation.value
 
     @property
     def grad(self) -> Array:
+        """The hypergradient at λ, (s,)."""
         return self.evaluation.grad
 
     @property
     def converged(self) -> bool:
+        """Whether the search has found what it was to find."""
         return self.status.converged
 
     def to_frame(self) -> Any:
