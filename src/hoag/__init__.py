@@ -34,7 +34,7 @@ _ERRORS = (
 
 def __getattr__(name: str) -> object:
     if name in _ERRORS:
-        return getattr(_import("hoag.errors"), name)
+        return getattr(_import("hoag._core.errors"), name)
     if name in _OLD_MODULES:
         return _import(f"hoag.{name}")
     if name in _HOMES:

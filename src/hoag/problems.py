@@ -4,7 +4,7 @@
 >>> A, y = [[1.0], [2.0]], [1.0, 2.0]
 >>> problem = hoag.models.ridge(A, y, A, y)
 >>> point = problem.at(problem.x0, problem.lam0)
->>> point.h, point.h_x
+>>> float(point.h), point.h_x
 (2.5, array([-5.]))
 """
 

@@ -64,7 +64,13 @@ class InvalidInput(HoagError, ValueError):
 class InvalidParameterError(InvalidInput):
     """A parameter has a value that it cannot have, or does not go with another.
 
-    `InvalidParameterError.of("rule", "2se", "use 'best' or '1se'.")` reads
+    `InvalidParameterError.of("rule", "2se", "use 'best' or '1se'.")` reads "rule='2se': use 'best'
+    or '1se'."
+
+    Examples
+    --------
+    >>> from hoag.errors import InvalidParameterError
+    >>> str(InvalidParameterError.of("rule", "2se", "use 'best' or '1se'."))
     "rule='2se': use 'best' or '1se'."
     """
 
@@ -75,26 +81,61 @@ class InvalidParameterError(InvalidInput):
 
 
 class InvalidDataError(InvalidInput):
-    """Rows, y, weights or files that cannot be used; the message says where, and what to do."""
+    """Rows, y, weights or files that cannot be used; the message says where, and what to do.
+
+    Examples
+    --------
+    >>> from hoag.errors import InvalidDataError
+    >>> issubclass(InvalidDataError, ValueError)
+    True
+    """
 
 
 class NotSupportedError(InvalidInput):
-    """What is asked for makes sense and is not there; the message says what to use instead."""
+    """What is asked for makes sense and is not there; the message says what to use instead.
+
+    Examples
+    --------
+    >>> from hoag.errors import NotSupportedError
+    >>> issubclass(NotSupportedError, ValueError)
+    True
+    """
 
 
 class SingularProblemError(HoagError, ArithmeticError):
-    """The inner problem has no usable solution at some λ; the message says which and why."""
+    """The inner problem has no usable solution at some λ; the message says which and why.
+
+    Examples
+    --------
+    >>> from hoag.errors import SingularProblemError
+    >>> issubclass(SingularProblemError, ArithmeticError)
+    True
+    """
 
 
 InnerProblemError = SingularProblemError  # until nobody asks for it
 
 
 class CheckpointMismatchError(InvalidInput):
-    """A checkpoint is of other data or other settings than the search that should go on from it."""
+    """A checkpoint is of other data or other settings than the search that should go on from it.
+
+    Examples
+    --------
+    >>> from hoag.errors import CheckpointMismatchError
+    >>> issubclass(CheckpointMismatchError, ValueError)
+    True
+    """
 
 
 class ClusterLostError(HoagError, RuntimeError):
-    """Workers went away with the rows that they held."""
+    """Workers went away with the rows that they held.
+
+    Examples
+    --------
+    >>> from hoag.errors import ClusterLostError
+    >>> issubclass(ClusterLostError, RuntimeError)
+    True
+    """
 
 
 def check_given(**given: Any) -> None:

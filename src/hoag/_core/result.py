@@ -505,7 +505,7 @@ class Result:
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
     >>> result = hoag.minimize(folds)
-    >>> result.converged, result.status.reason, len(result.trace) >= 1
+    >>> result.converged, str(result.status.reason), len(result.trace) >= 1
     (True, 'converged', True)
     >>> len(result.to_frame()) == len(result.trace)
     True

@@ -94,7 +94,7 @@ class Search(Settings, ABC):
     ...             found = yield hoag.optimize.Evaluate((low + high) / 2, ask)
     ...             low, high = (low, found.lam) if found.grad[0] > 0 else (found.lam, high)
     ...         return hoag.Status("converged", "The box has been halved twenty times.")
-    >>> print(hoag.minimize(folds, search=Halving()).status)
+    >>> print(hoag.minimize(folds, search=Halving()).status.why)
     The box has been halved twenty times.
     """
 
@@ -159,8 +159,8 @@ class Run:
     >>> from sklearn.datasets import load_diabetes
     >>> folds = hoag.models.folds(hoag.models.ridge, *load_diabetes(return_X_y=True))
     >>> run = hoag.optimize.Run(hoag.plan(folds))
-    >>> run.drive(hoag.optimize.Auto(), hoag.Box(-6, 6), folds[0].lam0).status.reason
-    'converged'
+    >>> run.drive(hoag.optimize.Auto(), hoag.Box(-6, 6), folds[0].lam0).converged
+    True
     """
 
     def __init__(
