@@ -22,8 +22,8 @@ class Rows(ABC):
 
     Derive from it, and write `shape`, `entries`, `blocks` and `take`. The products go through the
     blocks once; rows that know a faster way override them. Rows that are stored otherwise, not
-    centred or not scaled, may say so: `standardiser` makes A of what is stored, and `kept()` has the
-    blocks as they are stored.
+    centred or not scaled, may say so: `standardiser` makes A of what is stored, and `kept()` has
+    the blocks as they are stored.
 
     Attributes
     ----------
