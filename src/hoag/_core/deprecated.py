@@ -22,10 +22,14 @@ def goes(since: str) -> str:
     return f"{major + 1}.0" if major else f"0.{minor + 2}"
 
 
+def sentence(old: str, instead: str, since: str = "0.2") -> str:
+    """What is said of everything that goes; for those who have a way of their own to warn."""
+    return f"{old} is deprecated since hoag {since} and goes in {goes(since)}: use {instead}."
+
+
 def warn(old: str, instead: str, since: str = "0.2", stacklevel: int = 2) -> None:
     """Of whoever calls the function that calls this one."""
-    told = f"{old} is deprecated since hoag {since} and goes in {goes(since)}: use {instead}."
-    warnings.warn(told, DeprecationWarning, stacklevel=stacklevel + 1)
+    warnings.warn(sentence(old, instead, since), DeprecationWarning, stacklevel=stacklevel + 1)
 
 
 def deprecated(
