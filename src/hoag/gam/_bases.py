@@ -21,10 +21,10 @@ from scipy import sparse
 from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
-from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._linalg.orthogonal import principal
 from hoag._linalg.symmetric import eigenvectors, rank
+from hoag.gam._errors import bad_column, bad_terms
 
 Values = list[npt.NDArray[Any]]
 
@@ -49,6 +49,7 @@ class Basis(ABC):
     penalties  its penalty matrices
     kind       "curve", "surface", "line" or "levels": how it is drawn
     centred    whether the columns of B add up to a constant
+    unit       what a unit of its columns is in the data
     """
 
     label: str
@@ -56,6 +57,7 @@ class Basis(ABC):
     penalties: tuple[PenaltyMatrix, ...]
     kind: str
     centred: bool = True
+    unit: float = 1.0
 
     @abstractmethod
     def design(self, values: Values) -> Any:
@@ -103,24 +105,19 @@ class Spline(Basis):
     ends: tuple[float, float]
 
     @staticmethod
-    def of(label: str, x: Array, recipe: Recipe, vanish: bool) -> Spline:
-        knots = _knots(label, x, recipe)
+    def of(label: str, x: npt.NDArray[Any], recipe: Recipe, vanish: bool) -> Spline:
+        knots = _knots(label, numbers(x, label), recipe)
+        beyond = "periodic" if recipe.cyclic else "linear"
         splines = SplineTransformer(
-            knots=knots[:, None],
-            degree=recipe.degree,
-            extrapolation="periodic" if recipe.cyclic else "linear",
-            sparse_output=True,
+            knots=knots[:, None], degree=recipe.degree, extrapolation=beyond, sparse_output=True
         ).fit(knots[:, None])
         size = int(splines.n_features_out_)
         if recipe.order >= size:
-            raise InvalidParameterError(
-                f"{label} has {size} coefficients, too few for differences of order "
-                f"{recipe.order}:",
-                parameter="knots", value=recipe.knots, hint="give more knots.", where=label,
-            )  # fmt: skip
+            what = f"{label} has {size} coefficients, too few for order={recipe.order}:"
+            raise bad_terms(what, recipe.knots, "give more knots.", label)
         gaps = np.diff(knots)
         even = bool(np.allclose(gaps, gaps[0]))
-        S = _differences(size, recipe) if even else _roughness(splines.bsplines_[0], recipe, size)
+        S = _differences(size, recipe) if even else _roughness(splines.bsplines_[0], recipe.order)
         roughness = (PenaltyMatrix("", S, True),)
         return Spline(
             label=label,
@@ -146,8 +143,9 @@ class Surface(Basis):
     def of(label: str, sides: Sequence[Spline], vanish: bool) -> Surface:
         sizes, along = [side.size for side in sides], []
         for j, side in enumerate(sides):
-            each = [side.penalties[0].S if j == k else np.eye(m) for k, m in enumerate(sizes)]
-            along.append(PenaltyMatrix(f"along {j + 1}", reduce(_kron, each), True))
+            before, after = np.eye(prod(sizes[:j])), np.eye(prod(sizes[j + 1 :]))
+            S = np.kron(np.kron(before, side.penalties[0].S), after)
+            along.append(PenaltyMatrix(f"along {j + 1}", S, True))
         penalties = (*along, *_null_space(along, "flat part", vanish))
         return Surface(label=label, size=prod(sizes), penalties=penalties, sides=tuple(sides))
 
@@ -158,24 +156,24 @@ class Surface(Basis):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line(Basis):
-    """f(x) = β(x − mean)/spread."""
+    """f(x) = β(x − mean)/unit, with the spread of x as its unit."""
 
     kind: str = "line"
     centred: bool = False
     mean: float
-    spread: float
 
     @staticmethod
-    def of(label: str, x: Array, vanish: bool) -> Line:
+    def of(label: str, values: npt.NDArray[Any], vanish: bool) -> Line:
+        x = numbers(values, label)
         mean, spread = float(x.mean()), float(x.std())
         if not spread > ROUNDING * abs(mean):
             raise bad_column(label, "is constant", "leave it out.")
         S = (PenaltyMatrix("", np.eye(1), False),) if vanish else ()
-        return Line(label=label, size=1, penalties=S, mean=mean, spread=spread)
+        return Line(label=label, size=1, penalties=S, mean=mean, unit=spread)
 
     def design(self, values: Values) -> Any:
         x = numbers(values[0], self.label)
-        return sparse.csr_matrix(((x - self.mean) / self.spread)[:, None])
+        return sparse.csr_matrix(((x - self.mean) / self.unit)[:, None])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -201,12 +199,9 @@ class Levels(Basis):
         return self._codes(values[0]) < 0
 
     def design(self, values: Values) -> Any:
-        codes, L = self._codes(values[0]), self.size
-        known, unseen = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-        rows = np.concatenate([known, np.repeat(unseen, L)])
-        columns = np.concatenate([codes[known], np.tile(np.arange(L), unseen.size)])
-        data = np.concatenate([np.ones(known.size), np.full(unseen.size * L, 1.0 / L)])
-        return sparse.csr_matrix((data, (rows, columns)), shape=(len(codes), L))
+        mean = sparse.csr_matrix(np.full((1, self.size), 1.0 / self.size))
+        rows = sparse.vstack([sparse.identity(self.size), mean], format="csr")
+        return rows[self._codes(values[0])]  # the last for −1
 
     def _codes(self, x: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         """The number of each row's level, −1 where it is none of them."""
@@ -238,13 +233,9 @@ class Times(Basis):
         vanish = len(roughness) < len(basis.penalties)
         rest = _null_space(roughness, "what is left", vanish, constants=True)
         return Times(
-            label=f"{basis.label}·{name}",
-            size=basis.size,
-            penalties=(*roughness, *rest) if vanish else basis.penalties,
-            kind=basis.kind,
-            centred=False,
-            basis=basis,
-        )
+            label=f"{basis.label}·{name}", size=basis.size, penalties=(*roughness, *rest),
+            kind=basis.kind, centred=False, basis=basis,
+        )  # fmt: skip
 
     @staticmethod
     def category(basis: Basis, values: Values, name: str, level: str) -> Times:
@@ -252,23 +243,16 @@ class Times(Basis):
         inside = np.flatnonzero(categories(values[-1], name) == level)
         means = np.asarray(basis.design([x[inside] for x in values[:-1]]).mean(axis=0)).ravel()
         return Times(
-            label=f"{basis.label}[{name}={level}]",
-            size=basis.size,
-            penalties=basis.penalties,
-            kind=basis.kind,
-            basis=basis,
-            level=level,
-            means=means,
-        )
+            label=f"{basis.label}[{name}={level}]", size=basis.size, penalties=basis.penalties,
+            kind=basis.kind, basis=basis, level=level, means=means,
+        )  # fmt: skip
 
     def design(self, values: Values) -> Any:
         B, by = self.basis.design(values[:-1]), values[-1]
         if self.level is None:
             return sparse.csr_matrix(sparse.diags_array(by.astype(np.float64)) @ B)
-        inside = np.flatnonzero(categories(by, self.label) == self.level)
-        block = B[inside].toarray() - self.means
-        places = np.repeat(inside, self.size), np.tile(np.arange(self.size), inside.size)
-        return sparse.csr_matrix((block.ravel(), places), shape=(len(by), self.size))
+        inside = categories(by, self.label) == self.level
+        return sparse.csr_matrix(np.where(inside[:, None], B.toarray() - self.means, 0.0))
 
 
 def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
@@ -295,12 +279,6 @@ def categories(x: npt.NDArray[Any], label: str) -> npt.NDArray[Any]:
     return x.astype(str)
 
 
-def bad_column(label: str, what: str, hint: str) -> InvalidDataError:
-    """The error for a column of the term with this label."""
-    where = f"the column of {label}"
-    return InvalidDataError(f"T{where[1:]} {what}:", hint=hint, where=where)
-
-
 def _knots(label: str, x: Array, recipe: Recipe) -> Array:
     """Where the pieces meet, both ends included."""
     if isinstance(recipe.knots, tuple):
@@ -311,10 +289,8 @@ def _knots(label: str, x: Array, recipe: Recipe) -> Array:
         raise bad_column(label, what, "use linear() or category().")
     many = min(int(recipe.knots or 0), different.size)
     if recipe.cyclic and many <= recipe.degree:
-        raise InvalidParameterError(
-            f"{label} is cyclic, with {many} knots:", parameter="knots", value=recipe.knots,
-            hint=f"degree={recipe.degree} needs {recipe.degree + 1} or more.", where=label,
-        )  # fmt: skip
+        hint = f"degree={recipe.degree} needs {recipe.degree + 1} or more."
+        raise bad_terms(f"{label} is cyclic, with {many} knots:", recipe.knots, hint, label)
     if recipe.spacing == "quantile":
         return np.unique(np.quantile(x, np.linspace(0, 1, many)))
     knots = np.linspace(different[0], different[-1], many)
@@ -337,21 +313,17 @@ def _differences(size: int, recipe: Recipe) -> Array:
     return np.asarray(D.T @ D)
 
 
-def _roughness(spline: BSpline, recipe: Recipe, size: int) -> Array:
+def _roughness(spline: BSpline, order: int) -> Array:
     """∫ f^(order)(t)² dt, by Gauss's rule on each piece, on an interval of length 1."""
-    order, degree = recipe.order, int(spline.k)
+    degree = int(spline.k)
     inner = spline.t[degree:-degree] if degree else spline.t
     width = float(inner[-1] - inner[0])
     places, weights = np.polynomial.legendre.leggauss(max(degree - order + 1, 1))
     middles, halves = (inner[1:] + inner[:-1]) / 2, np.diff(inner) / 2
     t = (middles[:, None] + halves[:, None] * places).ravel()
     w = (halves[:, None] * weights).ravel() / width
-    bent = np.asarray(spline.derivative(order)(t)).reshape(t.size, -1)[:, :size] * width**order
-    if recipe.cyclic:  # the last ones are the first ones, gone around
-        whole = np.asarray(spline.derivative(order)(t)).reshape(t.size, -1) * width**order
-        bent = whole[:, :size].copy()
-        bent[:, : whole.shape[1] - size] += whole[:, size:]
-    return np.asarray(bent.T @ (w[:, None] * bent))
+    D = np.asarray(spline.derivative(order)(t)) * width**order
+    return np.asarray(D.T @ (w[:, None] * D))
 
 
 def _total(penalties: Sequence[PenaltyMatrix]) -> Array:
@@ -369,10 +341,6 @@ def _null_space(
     U = V[:, e <= ROUNDING**0.5 * e[-1]]
     U = principal(U if constants else U - U.mean(axis=0), 0.5)
     return (PenaltyMatrix(name, U @ U.T, False),) if U.shape[1] else ()
-
-
-def _kron(A: Array, B: Array) -> Array:
-    return np.asarray(np.kron(A, B))
 
 
 def _rows_crossed(A: Any, B: Any) -> Any:

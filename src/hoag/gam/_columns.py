@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidDataError, InvalidParameterError
+from hoag._core.errors import InvalidDataError
 from hoag._core.words import listed
+from hoag.gam._errors import bad_terms
 from hoag.gam._terms import Column, Term, category, linear, numeric, smooth
 
 
@@ -39,12 +40,8 @@ class Frame:
             return self.names.index(str(column))
         if isinstance(column, (int, np.integer)) and -many <= column < many:
             return int(column) % many
-        raise InvalidParameterError(
-            f"The model names {column!r}, which is no column of X:",
-            parameter="terms",
-            value=column,
-            hint=f"these are {listed(self.names or range(many), '{}')}.",
-        )
+        hint = f"these are {listed(self.names or range(many), '{}')}."
+        raise bad_terms(f"The model names {column!r}, which is no column of X:", column, hint)
 
     def name(self, column: Column) -> str:
         return self._shown[self.place(column)]

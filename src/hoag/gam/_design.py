@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from hoag import penalties
-from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
-from hoag.gam._bases import Basis, Line
+from hoag.gam._bases import Basis
 from hoag.gam._columns import Frame
+from hoag.gam._errors import bad_terms
 from hoag.gam._terms import Column, Term
 
 
@@ -63,26 +63,20 @@ class Additive:
         for term in terms:
             if not isinstance(term, Term):
                 hint = "use smooth(), tensor(), linear() or category() of hoag.gam, or one formula."
-                raise InvalidParameterError(
-                    f"{term!r} is no term:", parameter="terms", value=term, hint=hint
-                )
+                raise bad_terms(f"{term!r} is no term:", term, hint)
             names = {column: frame.name(column) for column in term.needs}
             for basis, reads in term.bases(names, frame.values(term.needs)):
                 if basis.label in parts:
                     if basis.kind == "levels":
                         continue  # those of a curve by category, which were asked for, too
-                    raise InvalidParameterError(
-                        f"The term {basis.label} is there twice:", parameter="terms",
-                        value=basis.label, hint="leave one out.",
-                    )  # fmt: skip
+                    what = f"The term {basis.label} is there twice:"
+                    raise bad_terms(what, basis.label, "leave one out.")
                 columns = slice(first, first := first + basis.size)
                 own = slice(lam, lam := lam + len(basis.penalties))
                 parts[basis.label] = FittedTerm(term, basis, reads, columns, own)
         if not lam:
-            raise InvalidParameterError(
-                "No term has a penalty, so there is nothing to tune:", parameter="terms",
-                value=list(parts), hint="add a smooth() or category().",
-            )  # fmt: skip
+            what = "No term has a penalty, so there is nothing to tune:"
+            raise bad_terms(what, list(parts), "add a smooth() or category().")
         return Additive(tuple(parts.values()))
 
     @property
@@ -110,20 +104,16 @@ class Additive:
     @property
     def units(self) -> Array:
         """What a unit of each column of B is in the data: the spread of a line's column, else 1."""
-        found = np.ones(self.size)
-        for part in self.parts:
-            if isinstance(part.basis, Line):
-                found[part.columns] = part.basis.spread
-        return found
+        return self._each([part.basis.unit for part in self.parts])
 
     @property
     def centres(self) -> Array:
         """The row of B at which every f is 0, but for levels, whose coefficients see to that."""
-        found = self.means.copy()
-        for part in self.parts:
-            if part.is_levels:
-                found[part.columns] = 0.0
-        return found
+        return np.where(self._each([part.is_levels for part in self.parts]), 0.0, self.means)
+
+    def _each(self, values: Sequence[float]) -> Array:
+        """A number of each term, for each of its columns."""
+        return np.repeat(values, [part.basis.size for part in self.parts])
 
     def rows(self, part: FittedTerm, B: Any) -> Array:
         """Those of a term's columns as its coefficients are shown; dense."""

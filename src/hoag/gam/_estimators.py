@@ -10,29 +10,23 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import compute_sample_weight
 
+from hoag import linear_model
 from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag.gam import _linear
 from hoag.gam._model import AdditiveModel
-from hoag.linear_model._gamma import GammaRegressorCV
-from hoag.linear_model._huber import HuberRegressorCV
 from hoag.linear_model._linear import LinearEstimator
-from hoag.linear_model._logistic import LogisticRegressionCV
 from hoag.linear_model._parameters import fitted, parameters
-from hoag.linear_model._poisson import PoissonRegressorCV
-from hoag.linear_model._quantile import QuantileRegressorCV
 from hoag.linear_model._rating import Classifier, Regressor
-from hoag.linear_model._ridge import RidgeCV
-from hoag.linear_model._tweedie import TweedieRegressorCV
 
 # What y is like, and the linear model that is made of the curves.
 FAMILIES: dict[str, Any] = {
-    "gaussian": RidgeCV,
-    "poisson": PoissonRegressorCV,
-    "gamma": GammaRegressorCV,
-    "tweedie": TweedieRegressorCV,
-    "inverse-gaussian": lambda: TweedieRegressorCV(power=3.0),
-    "huber": HuberRegressorCV,
-    "quantile": QuantileRegressorCV,
+    "gaussian": linear_model.RidgeCV,
+    "poisson": linear_model.PoissonRegressorCV,
+    "gamma": linear_model.GammaRegressorCV,
+    "tweedie": linear_model.TweedieRegressorCV,
+    "inverse-gaussian": lambda: linear_model.TweedieRegressorCV(power=3.0),
+    "huber": linear_model.HuberRegressorCV,
+    "quantile": linear_model.QuantileRegressorCV,
 }
 
 
@@ -237,12 +231,11 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         found = {"offset": offset, "exposure": exposure}
         found = {name: value for name, value in found.items() if value is not None}
         if found and not _linear.takes_offsets(self._linear_model()):
-            name = next(iter(found))
-            raise NotSupportedError(
-                f"{name} is for families with the logarithm as their link, and "
-                f"family={self.family!r} has another:",
-                parameter=name, hint="subtract it from y.",
-            )  # fmt: skip
+            name, family = next(iter(found)), f"family={self.family!r}"
+            what = (
+                f"{name} is for families with the logarithm as their link, which {family} is not:"
+            )
+            raise NotSupportedError(what, parameter=name, hint="subtract it from y.")
         return found
 
 
@@ -297,7 +290,7 @@ class GAMClassifierCV(Classifier, AdditiveModel):
     classes_: npt.NDArray[Any] = fitted()
 
     def _linear_model(self) -> LinearEstimator:
-        return LogisticRegressionCV(class_weight=self.class_weight)
+        return linear_model.LogisticRegressionCV(class_weight=self.class_weight)
 
     @property
     def _family_name(self) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hoag._core.errors import InvalidParameterError
+from hoag.gam._errors import bad_terms
 from hoag.gam._terms import Column, Term, category, linear, smooth, tensor
 
 Single = str | int | float
@@ -30,12 +31,14 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<name>[^\W\d][\w.]*)
            |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
            |(?P<quoted>"[^"]*"|'[^']*'|`[^`]*`)
-           |(?P<sign>\S))""",
+           |(?P<sign>\S)
+           |(?P<end>\Z))""",
     re.VERBOSE,
 )
 _CYCLIC = ("cc", "cp")
 _BASES = ("ps", "cr", "bs", "tp", "ts", "cs", *_CYCLIC)
 _OPTIONS = ("k", "bs", "by", "m")
+_MEANING = {"k": "it is how many coefficients.", "m": "it is the order of differences."}
 _NONE = ("None", "NA", "NULL")  # as mgcv's by=NA: there is none
 
 
@@ -88,45 +91,34 @@ def _shortened(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:60]} … {text[-15:]}")
 
 
-class _Token(NamedTuple):
-    """kind: "name" (quoted ones, too), "number", "sign", or "end"; and where it is."""
-
-    kind: str
-    text: str
-    start: int
-
-
 class _Reader:
     """A formula, token by token."""
 
     def __init__(self, formula: str) -> None:
-        self.formula, self.place = formula, 0
-        self.tokens = list[_Token]()
-        for found in _TOKEN.finditer(formula):
-            kind = str(found.lastgroup)
-            quoted, text = kind == "quoted", found[kind]
-            token = ("name", text[1:-1]) if quoted else (kind, text)
-            self.tokens.append(_Token(*token, found.start(kind)))
-        self.tokens.append(_Token("end", "", len(formula)))
+        self.formula, self.tokens, self.place = formula, [*_TOKEN.finditer(formula)], 0
 
     @property
-    def next(self) -> _Token:
+    def next(self) -> re.Match[str]:
         return self.tokens[self.place]
+
+    @property
+    def start(self) -> int:
+        """Where the next token is."""
+        return self.next.start(self.next.lastgroup or 0)
 
     def takes(self, *signs: str) -> bool:
         """Whether the next token is one of these signs, after which the one that follows is."""
-        found = self.next.kind == "sign" and self.next.text in signs
+        found = self.next["sign"] in signs
         self.place += found
         return found
 
-    def error(self, what: str, hint: str) -> InvalidParameterError:
-        return InvalidParameterError(
-            f"The formula {_shortened(self.formula)} {what}:",
-            parameter="terms", value=self.formula, hint=hint,
-        )  # fmt: skip
+    def error(self, what: str, hint: str, summand: str = "") -> InvalidParameterError:
+        about = f"The formula {_shortened(self.formula)}"
+        about = f"{_shortened(summand)}:" if summand else about
+        return bad_terms(f"{about} {what}:", self.formula, hint)
 
     def unreadable(self) -> InvalidParameterError:
-        rest = self.formula[self.next.start :]
+        rest = self.formula[self.start :]
         where = f"at {_shortened(rest)}" if rest else "for it ends too early"
         hint = "write y ~ s(x) + te(u, v) + z, and names that are none in R in backticks."
         return self.error(f"cannot be read, {where}", hint)
@@ -134,10 +126,9 @@ class _Reader:
     def left(self) -> str | None:
         """What is before ~: a name, or else its text."""
         for k, one in enumerate(self.tokens):
-            if (one.kind, one.text) == ("sign", "~"):
-                self.place, name = k + 1, self.tokens[0]
-                alone = k == 1 and name.kind == "name"
-                return (name.text if alone else self.formula[: one.start].strip()) or None
+            if one["sign"] == "~":
+                self.place, text = k + 1, self.formula[: one.start("sign")].strip()
+                return (text[1:-1] if k == 1 and self.tokens[0]["quoted"] else text) or None
         return None
 
     def summands(self) -> list[_Summand]:
@@ -148,7 +139,7 @@ class _Reader:
             found.append(self.summand())
             while depth and self.takes(")"):
                 depth -= 1
-            if self.next.kind == "end" and not depth:
+            if self.start == len(self.formula) and not depth:
                 return found
             if self.takes("-"):
                 hint = "leave out what is not wanted; there is always an intercept."
@@ -160,7 +151,7 @@ class _Reader:
                 raise self.unreadable()
 
     def summand(self) -> _Summand:
-        start, name = self.next.start, self.single()
+        start, name = self.start, self.single()
         entries, options = list[Value](), dict[str, Value]()
         called = isinstance(name, str) and self.takes("(")
         while called and not self.takes(")"):
@@ -174,7 +165,7 @@ class _Reader:
             else:
                 entries.append(one)
             self.separate()
-        text = self.formula[start : self.next.start].strip()
+        text = self.formula[start : self.start].strip()
         if called:
             return _Summand(self, str(name), entries, options, text)
         return _Summand(self, "", [name], {}, text)
@@ -192,18 +183,18 @@ class _Reader:
 
     def separate(self) -> None:
         """A comma, but for before the end of what is in parentheses."""
-        if (self.next.kind, self.next.text) != ("sign", ")") and not self.takes(","):
+        if self.next["sign"] != ")" and not self.takes(","):
             raise self.unreadable()
 
     def single(self) -> Single:
         minus = self.takes("-")
         signed = minus or self.takes("+")
-        kind, text, _ = self.next
-        if not text or kind not in (("number",) if signed else ("name", "number")):
+        name, text = self.next["name"] or (self.next["quoted"] or "")[1:-1], self.next["number"]
+        if not text and (signed or not name):
             raise self.unreadable()
         self.place += 1
-        if kind == "name":
-            return text
+        if not text:
+            return name
         if len(text) > 15 or not float(text) < 1e15:
             raise self.error("has a number of more than 15 digits", "shorten it.")
         number = int(text) if text.isdecimal() else float(text)
@@ -230,37 +221,32 @@ class _Summand(NamedTuple):
             if one == 1:
                 return None
             raise self.reader.error(f"has {one!r}, and always an intercept", "leave it out.")
-        if len(columns) == 1:
-            if call in ("category", "factor", "linear") and not options:
-                return linear(columns[0]) if call == "linear" else category(columns[0])
-            if call == "s" and options.get("bs") == "re":
+        if len(columns) == 1 and call in ("linear", "category", "factor") and not options:
+            return linear(columns[0]) if call == "linear" else category(columns[0])
+        if len(columns) == 1 and call == "s":
+            if options.get("bs") == "re":
                 self.check(("bs", "k"))
                 return category(columns[0])
-            if call == "s":
-                return smooth(columns[0], **self.arguments(1))
-        elif columns and call in ("te", "s"):
+            return smooth(columns[0], **self.arguments(1))
+        if len(columns) > 1 and call in ("te", "s"):
             return tensor(*columns, **self.arguments(len(columns)))
         what = f"has {_shortened(self.text)}, which is not known"
         hint = "use s(x), te(u, v), factor(x) or a column; compute anything else before."
         raise self.reader.error(what, hint)
 
     def error(self, what: str, hint: str) -> InvalidParameterError:
-        message = f"{_shortened(self.text)}: {what}:"
-        parameters = {"parameter": "terms", "value": self.reader.formula}
-        return InvalidParameterError(message, hint=hint, **parameters)
+        return self.reader.error(what, hint, self.text)
 
     def column(self, value: Value, name: str) -> Column:
         if isinstance(value, (str, int)):
             return value
-        hint = "compute it before, and name it."
-        raise self.error(f"{name}{_told(value)} is no column", hint)
+        raise self.error(f"{name}{_told(value)} is no column", "compute it before, and name it.")
 
     def check(self, known: tuple[str, ...]) -> None:
         kind = f"{self.call}()" if "by" in known else f"{self.call}(bs='re')"
         for name in self.options:
             if name not in known:
-                hint = f"known are {', '.join(known)}."
-                raise self.error(f"{kind} has no {name!r} here", hint)
+                raise self.error(f"{kind} has no {name!r} here", f"known are {', '.join(known)}.")
 
     def arguments(self, columns: int) -> dict[str, Any]:
         """mgcv's k, bs, by and m as ours."""
@@ -268,16 +254,15 @@ class _Summand(NamedTuple):
         bases = self.each("bs", columns, "ps")
         for basis in bases:
             if basis not in _BASES:
-                hint = f"use one of {', '.join(_BASES)}."
-                raise self.error(f"bs={_told(basis)} is not known", hint)
+                known = f"use one of {', '.join(_BASES)}."
+                raise self.error(f"bs={_told(basis)} is not known", known)
         around = tuple(basis in _CYCLIC for basis in bases)
         found: dict[str, Any] = {}
         if any(around):
             found["cyclic"] = around if columns > 1 else around[0]
         counts = [self.whole("k", k) for k in self.each("k", columns, -1)]
-        if any(k >= 0 for k in counts):  # below 0 is mgcv's word for its default
-            if columns > 1 and self.call == "s" and not isinstance(self.options["k"], tuple):
-                # of s(u, v) k is of all
+        if max(counts) >= 0:  # below 0 is mgcv's word for its default
+            if self.call == "s" and not isinstance(self.options["k"], tuple):  # k is of all
                 counts = [k if k < 3 else max(round(k ** (1 / columns)), 3) for k in counts]
             knots = tuple(self.knots(k, c) for k, c in zip(counts, around, strict=True))
             found["knots"] = knots if len(set(knots)) > 1 else knots[0]
@@ -286,8 +271,7 @@ class _Summand(NamedTuple):
         if "m" in self.options:
             found["order"] = order = self.whole("m", self.options["m"])
             if not 1 <= order <= 3:
-                hint = "it is the order of the differences that are penalised."
-                raise self.error(f"m={order} should be 1, 2 or 3", hint)
+                raise self.error(f"m={order} should be 1, 2 or 3", _MEANING["m"])
         return found
 
     def each(self, name: str, columns: int, usual: Value) -> tuple[Any, ...]:
@@ -297,15 +281,13 @@ class _Summand(NamedTuple):
             return (given,) * columns
         if len(given) != columns:
             many = f"{len(given)} entries for {columns} column{'s' if columns > 1 else ''}"
-            hint = "give one for each, or one for all."
-            raise self.error(f"{name}={_told(given)} has {many}", hint)
+            raise self.error(f"{name}={_told(given)} has {many}", "give one for each, or for all.")
         return given
 
     def whole(self, name: str, value: Any) -> int:
         if isinstance(value, (int, float)) and value == int(value):
             return int(value)
-        what = "how many coefficients" if name == "k" else "the order of the differences penalised"
-        raise self.error(f"{name}={_told(value)} should be a whole number", f"it is {what}.")
+        raise self.error(f"{name}={_told(value)} should be a whole number", _MEANING[name])
 
     def knots(self, k: int, cyclic: bool) -> int | None:
         """So many knots as k coefficients have, of cubic pieces; around, one more than those."""

@@ -19,12 +19,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hoag._core.errors import (
-    InvalidDataError,
-    InvalidParameterError,
-    NotSupportedError,
-    check_given,
-)
+from hoag._core import errors
+from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag._data.files import check_distinct
 from hoag.gam import _linear
@@ -42,6 +38,10 @@ if TYPE_CHECKING:
     from hoag.plot import TermsDisplay
 
 Band = tuple[Array, Array, Array]
+
+# Attributes of the linear model that are those of the additive one.
+_KEPT = ("lam_", "lam_interval_", "criterion_", "alpha_", "n_iter_", "penalties_", "scores_",
+         "classes_")  # fmt: skip
 
 # The words of plateaus_.
 STRAIGHT, GONE = "straight", "gone"
@@ -149,13 +149,12 @@ class AdditiveModel(SearchParameters):
         raise NotImplementedError
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
-        check_given(y=y, sample_weight=sample_weight, **params)
+        errors.check_given(y=y, sample_weight=sample_weight, **params)
         frame = self._frame(X, reset=True)
         y = column_or_1d(self._left_side(X) if y is None else y, warn=True)
         if not is_classifier(self) and len(y) > 1 and np.all(y == y[0]):
-            raise InvalidDataError(
-                "y is constant: there is no curve to fit, nor noise to judge it by.", where="y"
-            )
+            what = "y is constant: there is no curve to fit, nor noise to judge it by."
+            raise InvalidDataError(what, where="y")
         check_consistent_length(X, y)
         self.terms_ = self._terms(frame)
         design = Additive.of(frame, self.terms_)
@@ -181,29 +180,25 @@ class AdditiveModel(SearchParameters):
         self._grams = [self._additive.gram(part, B, weights) for part in self._parts]
         self._read_off()
         self._explained = self._share_explained(B, y, sample_weight, params)
-        self._warn()
+        self._check_fit()
         return self
 
-    def _warn(self) -> None:
-        """Of noise that is fitted, and of counts that vary more than their family says."""
+    def _check_fit(self) -> None:
+        """Warn of noise that is fitted, and of counts that vary more than their family says."""
         rows, edf = self._posterior.rows, self._posterior.total_edf / self._outputs
         if edf > self._saturated * rows:
-            warnings.warn(
+            _warn(
                 f"The terms have {edf:.1f} effective degrees of freedom for {rows} rows: the noise "
                 "is fitted with the rest, and tests and bands mean nothing. Use fewer terms or "
-                "knots, or choose the penalties by folds, cv=5.",
-                UserWarning,
-                stacklevel=4,
+                "knots, or choose the penalties by folds, cv=5."
             )
         times = self.dispersion_ / self.scale_
         if self._posterior.counts and times > self._overdispersed:
-            warnings.warn(
+            _warn(
                 f"The counts vary {times:.1f} times as much about their mean as those of a Poisson "
                 "distribution (Pearson's dispersion): standard errors, bands and p-values are too "
                 "small, and curves too wiggly. Use scale='pearson', which estimates the dispersion "
-                "and takes it for all of these.",
-                UserWarning,
-                stacklevel=4,
+                "and takes it for all of these."
             )
 
     def _read_off(self) -> None:
@@ -214,12 +209,8 @@ class AdditiveModel(SearchParameters):
         flat = np.ndim(model.coef_) == 1
         self.coef_ = shown[0, :-1] if flat else shown[:, :-1]
         self.intercept_ = float(shown[0, -1]) if flat else shown[:, -1]
-        for name in ("lam_", "lam_interval_", "criterion_", "alpha_", "n_iter_", "penalties_"):
-            setattr(self, name, vars(model).get(name))
-        for name in ("scores_", "classes_"):
-            self.__dict__.pop(name, None)
-            if name in vars(model):
-                setattr(self, name, vars(model)[name])
+        self.__dict__.pop("scores_", None)  # of an earlier fit
+        self.__dict__.update({name: vars(model)[name] for name in _KEPT if name in vars(model)})
         self.labels_, self._outputs = self._additive.labels, posterior.outputs
         self.covariance_ = self._additive.covariance(
             posterior.covariance, posterior.variances, self._outputs
@@ -261,35 +252,32 @@ class AdditiveModel(SearchParameters):
         if self.terms is None:
             found, left_out = frame.every_term()
             if left_out:
-                warnings.warn(
-                    "Left out, as constant or with a category for every other row: "
-                    f"{', '.join(left_out)}.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+                told = ", ".join(left_out)
+                _warn(f"Left out, as constant or with a category for every other row: {told}.")
             if not found:
-                raise InvalidDataError(
-                    "All columns of X are constant: there is no term to fit.", where="X"
-                )
+                what = "All columns of X are constant: there is no term to fit."
+                raise InvalidDataError(what, where="X")
             return found
+        return self._given(frame.numeric)[1]
+
+    def _given(self, numeric: Any = lambda column: True) -> tuple[str | None, list[Term]]:
+        """The left side of the formula, if any, and the terms that were given."""
         if isinstance(self.terms, str):
-            return from_formula(self.terms, frame.numeric)[1]
-        return [self.terms] if isinstance(self.terms, Term) else list(self.terms)
+            return from_formula(self.terms, numeric)
+        return None, [self.terms] if isinstance(self.terms, Term) else list(self.terms or [])
 
     def _left_side(self, X: Any) -> Any:
-        left = from_formula(self.terms)[0] if isinstance(self.terms, str) else None
+        left, frame = self._given()[0], framed(X)
         if left is None:
             raise InvalidDataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None:",
                 hint="give y, or a formula with a left side, 'y ~ s(x)', and X with the column y.",
                 where="y",
             )
-        frame = framed(X)
         if "(" in left or not is_frame(frame):
             why = "is computed" if "(" in left else "is a column, and X is no frame"
-            raise InvalidDataError(
-                f"The left side of the formula, {left!r}, {why}:", hint="give y.", where="y"
-            )
+            what = f"The left side of the formula, {left!r}, {why}:"
+            raise InvalidDataError(what, hint="give y.", where="y")
         return Frame(frame).column(left)
 
     def _frame(self, X: Any, reset: bool) -> Frame:
@@ -298,21 +286,16 @@ class AdditiveModel(SearchParameters):
         So a frame may have others, the target among them, and in any order.
         """
         if is_out_of_core(X):
-            raise NotSupportedError(
-                f"{type(self).__name__} needs its rows in memory:",
-                parameter="X", hint="give X as an array or a frame.",
-            )  # fmt: skip
+            what = f"{type(self).__name__} needs its rows in memory:"
+            raise NotSupportedError(what, parameter="X", hint="give an array or a frame.")
         X = framed(X)
         if not is_frame(X):
-            check_given(X=X)
-            least = 2 if reset else 1
-            return Frame(
-                validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
-            )
+            errors.check_given(X=X)
+            settings = {"dtype": np.float64, "ensure_min_samples": 2 if reset else 1}
+            return Frame(validate_data(self, X, reset=reset, **settings))
         check_distinct("X", X.columns)
-        terms = from_formula(self.terms)[1] if isinstance(self.terms, str) else self.terms
-        given = [terms] if isinstance(terms, Term) else terms or []
-        needs = [column for term in given if isinstance(term, Term) for column in term.needs]
+        given = [term for term in self._given()[1] if isinstance(term, Term)]
+        needs = [column for term in given for column in term.needs]
         if needs and all(isinstance(column, str) for column in needs):
             X = Frame(X).only(list(dict.fromkeys(needs)))
         validate_data(self, X, reset=reset, skip_check_array=True)
@@ -345,10 +328,9 @@ class AdditiveModel(SearchParameters):
             variance = 0.0
             if np.any(unseen):  # of one more level, about a mean that the others show
                 variance = self._posterior.variances[part.lam.start] * (1 + 1 / part.basis.size)
-                warnings.warn(
+                _warn(
                     f"{int(unseen.sum())} of {unseen.size} rows have a category of {part.label} "
                     "that was not there in fit: the mean of the others is taken for it.",
-                    UserWarning,
                     stacklevel=4,
                 )
             variances.append(np.where(unseen, variance, 0.0))
@@ -382,15 +364,12 @@ class AdditiveModel(SearchParameters):
 
     def _check_interval(self, interval: float) -> None:
         if not 0 < interval < 1:
-            hint = "give a probability between 0 and 1, such as 0.95."
-            raise InvalidParameterError.of("interval", interval, hint)
+            raise InvalidParameterError.of("interval", interval, "give a probability, as 0.95.")
         why = "" if self._posterior.likely else "the loss is no likelihood of y"
         why = "there are several classes, not one linear predictor" if self._outputs > 1 else why
         if why:
-            raise NotSupportedError(
-                f"Bands are not there where {why}:",
-                parameter="interval", value=interval, hint="leave interval out.",
-            )  # fmt: skip
+            what, hint = f"There are no bands where {why}:", "leave interval out."
+            raise NotSupportedError(what, parameter="interval", value=interval, hint=hint)
 
     def summary(self) -> Summary:
         """Coefficients and terms with approximate tests, as mgcv's summary has them.
@@ -456,6 +435,11 @@ class AdditiveModel(SearchParameters):
     def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
         """How much of the deviance is explained."""
         raise NotImplementedError
+
+
+def _warn(message: str, stacklevel: int = 5) -> None:
+    """Where fit was called, by default."""
+    warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
 def band(values: Array, errors: Array, interval: float) -> Band:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import ROUNDING
 from hoag.gam._bases import Basis, Levels, Line, Recipe, Spline, Surface, Times, Values, numbers
+from hoag.gam._errors import bad_terms
 
 # A column is named, or numbered from 0.
 Column = str | int
@@ -101,7 +102,7 @@ class Smooth(Term):
     _function = "s"
 
     def basis(self, label: str, values: Values) -> Basis:
-        return Spline.of(label, numbers(values[0], label), self.recipe, self.vanish)
+        return Spline.of(label, values[0], self.recipe, self.vanish)
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,13 @@ class Tensor(Term):
     def basis(self, label: str, values: Values) -> Basis:
         columns = [numbers(x, label) for x in values]
         different = len(np.unique(np.column_stack(columns), axis=0))
-        recipes = self._with_knots(different)
-        sides = [Spline.of(label, *pair, False) for pair in zip(columns, recipes, strict=True)]
+        pairs = zip(columns, self._with_knots(different), strict=True)
+        sides = [Spline.of(label, *pair, False) for pair in pairs]
         sizes = [side.size for side in sides]
         if prod(sizes) > 4 * different:  # which nobody can mean
-            raise InvalidParameterError(
-                f"{label} has {prod(sizes)} coefficients, {' × '.join(map(str, sizes))}, "
-                f"for {different} different rows:",
-                parameter="knots", value=tuple(one.knots for one in self.recipes),
-                hint=self._advice(different), where=label,
-            )  # fmt: skip
+            product = " × ".join(map(str, sizes))
+            what = f"{label} has {prod(sizes)} coefficients, {product}, for {different} different"
+            raise bad_terms(f"{what} rows:", sizes, self._advice(different), label)
         return Surface.of(label, sides, self.vanish)
 
     def _with_knots(self, different: int) -> list[Recipe]:
@@ -152,7 +150,7 @@ class Linear(Term):
     vanish: bool
 
     def basis(self, label: str, values: Values) -> Basis:
-        return Line.of(label, numbers(values[0], label), self.vanish)
+        return Line.of(label, values[0], self.vanish)
 
 
 @dataclass(frozen=True)
@@ -277,16 +275,12 @@ def tensor(
     many = len(columns)
     if many < 2 or len(set(columns)) < many:
         what = "one column" if many < 2 else "a column twice"
-        raise InvalidParameterError(
-            f"A surface over {', '.join(map(str, columns))} has {what}:", parameter="columns",
-            value=columns, hint="give two columns or more; for one use smooth().",
-        )  # fmt: skip
-    each = {
-        name: given if isinstance(given, (tuple, list)) else [given] * many
-        for name, given in (("knots", knots), ("cyclic", cyclic))
-    }
+        message = f"A surface over {', '.join(map(str, columns))} has {what}:"
+        raise bad_terms(message, columns, "give two columns or more; for one use smooth().")
+    each: dict[str, Any] = {"knots": knots, "cyclic": cyclic}
     for name, given in each.items():
-        if len(given) != many:
+        each[name] = given if isinstance(given, (tuple, list)) else [given] * many
+        if len(each[name]) != many:
             hint = f"give one for each of the {many} columns, or one for all."
             raise InvalidParameterError.of(name, given, hint)
     pairs = zip(each["knots"], each["cyclic"], strict=True)
