@@ -162,6 +162,9 @@ def test_hooks_before_a_commit_are_the_checks_that_make_runs():
     for tool in ("ruff check", "ruff format", "mypy", "codespell"):
         assert any(tool in entry for entry in entries)
         assert f"$(BIN)/{tool}" in text("Makefile")
+    files = re.findall(r"tests/\w+\.py", " ".join(entries))
+    assert files == ["tests/test_docstrings.py", "tests/test_public.py"]
+    assert [name for name in files if not (HOME / name).exists()] == []
 
 
 def test_extras_are_documented():
