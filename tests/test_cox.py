@@ -606,7 +606,9 @@ def test_the_searches_and_rules_that_others_have():
     assert paper.criterion_ == pytest.approx(best.criterion_, rel=1e-3)
     path = best.path(X, y, strata=strata, points=5)
     assert path.loss.min() == pytest.approx(best.criterion_, rel=1e-6)
-    bound = CoxRegressionCV(cv=3, certificate="bound").fit(X, y, strata=strata)
+    bound = CoxRegressionCV(cv=3, search=hoag.optimize.Auto(certificate="bound")).fit(
+        X, y, strata=strata
+    )
     assert bound.result_.evaluation.bound == np.inf  # none is known, and none is claimed
 
 

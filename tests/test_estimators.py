@@ -337,8 +337,10 @@ def test_the_units_of_y_do_not_matter(factor):
 def test_an_interval_that_there_was_no_time_for_is_told():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
-    noise = RidgeCV(cv=5, time_budget=0.0).fit(X, rng.normal(size=30))
-    cut_short = RidgeCV(cv=5, tol=1e-12, time_budget=0.0).fit(X, X[:, 0] + rng.normal(size=30))
+    noise = RidgeCV(cv=5, search=hoag.optimize.Auto(time_budget=0.0)).fit(X, rng.normal(size=30))
+    cut_short = RidgeCV(cv=5, tol=1e-12, search=hoag.optimize.Auto(tol=1e-12, time_budget=0.0)).fit(
+        X, X[:, 0] + rng.normal(size=30)
+    )
     for model in (noise, cut_short):
         assert model.result_.status.reason == "time_budget"
         assert str(model.result_.status).endswith("There was no time for lam_interval_.")
@@ -351,7 +353,7 @@ def test_a_search_cut_short_warns_and_a_callback_does_not():
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         RidgeCV(cv=5, tol=1e-12, max_iter=1).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="time budget"):
-        RidgeCV(cv=5, tol=1e-12, time_budget=0).fit(X, y)
+        RidgeCV(cv=5, tol=1e-12, search=hoag.optimize.Auto(tol=1e-12, time_budget=0)).fit(X, y)
     seen = []
     stop = lambda step: seen.append(step) or step.k == 2  # noqa: E731
     model = RidgeCV(cv=5, tol=1e-12, callback=stop).fit(X, y)
@@ -388,7 +390,9 @@ def test_grids_of_scikit_learn_become_bounds():
 def test_the_trace_is_in_the_users_units_and_certified():
     pd = pytest.importorskip("pandas")
     X, y = binary_data()
-    model = LogisticRegressionCV(scoring="roc_auc", certificate="bound").fit(X, y)
+    model = LogisticRegressionCV(
+        scoring="roc_auc", search=hoag.optimize.Auto(certificate="bound")
+    ).fit(X, y)
     frame = model.result_.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert len(frame) == model.n_iter_
@@ -585,8 +589,12 @@ def test_any_search_will_do(search):
 def test_more_starts_are_no_worse_and_the_status_says_where_they_ended():
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
-    one = LogisticRegressionCV(penalties="per-feature", starts=1).fit(X, y)
-    four = LogisticRegressionCV(penalties="per-feature", starts=4).fit(X, y)
+    one = LogisticRegressionCV(penalties="per-feature", search=hoag.optimize.Auto(starts=1)).fit(
+        X, y
+    )
+    four = LogisticRegressionCV(penalties="per-feature", search=hoag.optimize.Auto(starts=4)).fit(
+        X, y
+    )
     assert four.criterion_ <= one.criterion_ * (1 + 1e-6)
     assert four.criterion_at(four.lam_, X, y) == pytest.approx(four.criterion_, rel=1e-6)
     assert re.search(r"4 starts ended in \d different minim", str(four.result_.status))
@@ -598,7 +606,12 @@ def test_more_starts_are_no_worse_and_the_status_says_where_they_ended():
 def test_max_iter_is_for_each_start():
     X, y = regression_data()
     seen = []
-    model = RidgeCV(penalties="per-feature", starts=4, max_iter=3, callback=seen.append)
+    model = RidgeCV(
+        penalties="per-feature",
+        search=hoag.optimize.Auto(max_iter=3, starts=4),
+        max_iter=3,
+        callback=seen.append,
+    )
     model.fit(X, y)
     assert 3 < len(seen) == model.n_iter_ <= 4 * 3
     assert RidgeCV(penalties="per-feature", max_iter=3).fit(X, y).n_iter_ <= 3
@@ -609,12 +622,21 @@ def test_starts_that_are_not_followed_are_told():
     X, y = regression_data()
     # No group has more columns than there are rows: 1200 coefficients, by any way of writing them.
     A = sparse.random(500, 1200, density=0.02, random_state=0, format="csr")
-    many = LogisticRegressionCV(penalties=np.arange(1200) % 3, starts=3, cv=2, max_iter=2)
+    many = LogisticRegressionCV(
+        penalties=np.arange(1200) % 3,
+        search=hoag.optimize.Auto(max_iter=2, starts=3),
+        cv=2,
+        max_iter=2,
+    )
     with pytest.warns(UserWarning, match=r"starts=3 was not followed"):
         many.fit(A, np.arange(500) % 2)
-    RidgeCV(penalties="shared", starts=3).fit(X, y)  # one penalty: the whole box is looked at
+    RidgeCV(penalties="shared", search=hoag.optimize.Auto(starts=3)).fit(
+        X, y
+    )  # one penalty: the whole box is looked at
     for cv in (3, None):
-        model = RidgeCV(penalties="per-feature", starts=3, cv=cv).fit(X, y)
+        model = RidgeCV(penalties="per-feature", search=hoag.optimize.Auto(starts=3), cv=cv).fit(
+            X, y
+        )
         assert "3 starts ended in" in str(model.result_.status)
 
 
@@ -632,7 +654,7 @@ def test_starts_that_are_not_followed_are_told():
         ({"starts": 0}, "starts=0: give a whole number"),
         ({"starts": 1.5}, "starts=1.5: give a whole number"),
         ({"starts": 2, "search": Hoag()}, "give one of the two"),
-        ({"penalties": "each"}, "not known"),
+        ({"penalties": "each"}, "use 'shared'"),
         ({"penalties": np.array([0, 2])}, "group numbers"),
         ({"Cs": [0.0, 1.0]}, "positive, finite"),
         ({"Cs": 2.5}, "whole number"),

@@ -177,7 +177,13 @@ def test_rules_scores_budgets_threads_and_certificates(name):
     assert averaged.criterion_ == pytest.approx(model.criterion_, rel=1e-9)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        hurried = quiet(estimator(name, cv=splits, time_budget=0.0), X, y, weights, **offset)
+        hurried = quiet(
+            estimator(name, cv=splits, search=hoag.optimize.Auto(time_budget=0.0)),
+            X,
+            y,
+            weights,
+            **offset,
+        )
     assert np.isfinite(hurried.criterion_)
 
     known = fit(certificate="bound").result_.evaluation

@@ -249,7 +249,9 @@ def test_where_factors_are_dear_it_begins_at_the_best_shared_penalty():
     assert one.criterion_at(first.lam[0], A, y) == pytest.approx(one.criterion_, rel=2e-3)
     assert first.cost.passes > first.evaluation.cost.passes  # the search for it is counted
     assert each.criterion_ <= one.criterion_
-    again = hoag.LogisticRegressionCV(penalties=groups, cv=3, time_budget=0.0)
+    again = hoag.LogisticRegressionCV(
+        penalties=groups, cv=3, search=hoag.optimize.Auto(time_budget=0.0)
+    )
     with pytest.warns(ConvergenceWarning):
         again.fit(A, y)
     error = again.result_.evaluation.f_error

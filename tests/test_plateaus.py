@@ -18,6 +18,7 @@ from hoag import Box, LogisticRegressionCV, RidgeCV
 from hoag.criteria import Evaluation
 from hoag.linear_model._plateaus import plateaus
 from hoag.linear_model._sharing import Groups
+from hoag.optimize import Auto
 
 GROUPS = np.repeat([0, 1], 3)
 TOL = 1e-4
@@ -161,7 +162,7 @@ def test_without_an_interval_there_is_no_word():
     X, y, _ = strong_and_noise()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = RidgeCV(penalties=GROUPS, cv=5, time_budget=0).fit(X, y)
+        model = RidgeCV(penalties=GROUPS, cv=5, search=Auto(time_budget=0)).fit(X, y)
     assert np.all(np.isnan(model.lam_interval_))
     assert model.plateaus_.tolist() == ["", ""]
 

@@ -256,7 +256,9 @@ def test_penalties_are_sorted_and_those_on_a_plateau_marked(each):
 def test_a_penalty_for_each_coefficient_is_a_map_of_features_and_classes():
     wine, target = load_wine(return_X_y=True)
     wine = scale(wine)[:, :12]
-    model = LogisticRegressionCV(penalties="per-coefficient", cv=2, tol=1e-2, starts=1)
+    model = LogisticRegressionCV(
+        penalties="per-coefficient", cv=2, tol=1e-2, search=hoag.optimize.Auto(tol=1e-2, starts=1)
+    )
     model.fit(wine, target)
     ax = PenaltiesDisplay.from_estimator(model).ax_
     lam = model.lam_.reshape(12, 3)

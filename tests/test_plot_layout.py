@@ -20,6 +20,7 @@ from hoag import (
     RidgeCV,
 )
 from hoag.gam import category, smooth, tensor
+from hoag.optimize import Auto
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -54,7 +55,9 @@ def kernel():
 
 
 def many():
-    return LogisticRegressionCV(penalties="per-feature", cv=2, tol=1e-2, starts=1).fit(X, Y)
+    return LogisticRegressionCV(
+        penalties="per-feature", cv=2, tol=1e-2, search=Auto(tol=1e-2, starts=1)
+    ).fit(X, Y)
 
 
 def groups():

@@ -10,15 +10,13 @@ from quick import quick
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
-from sklearn.base import RegressorMixin
 from sklearn.linear_model import PoissonRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hoag
 from hoag import glm, models, testing
 from hoag._glm import losses
-from hoag._glm.units import units
-from hoag.linear_model._linear import LinearEstimator
+from hoag.linear_model import Family, RegressorCV, as_given, parameters
 from hoag.optimize import Evaluate, Search
 
 # ---------------------------------------------------------------- a loss
@@ -37,6 +35,11 @@ class Poisson(glm.ScalarLoss):
 
     def curvature(self, y, z):
         return np.exp(z)
+
+    takes = "counts"
+
+    def accepts(self, y):
+        return y >= 0
 
 
 def counts(n=300, d=6, seed=0):
@@ -74,53 +77,19 @@ def test_a_loss_of_ones_own_through_minimize(to):
     assert each.value < result.value
 
 
-class PoissonCV(RegressorMixin, LinearEstimator):
-    """Poisson regression with tuned penalties: an estimator of its own."""
+@parameters
+class PoissonCV(RegressorCV):
+    """Regression of counts whose mean is e^z."""
 
-    def __init__(
-        self, *, penalties="shared", cv=None, fit_intercept=True, scoring=None, search=None,
-        bounds="auto", tol=1e-4, max_iter=100, time_budget=None, refit=True, n_jobs=None,
-        certificate="auto", random_state=None, verbose=0, callback=None,
-    ):  # fmt: skip
-        self.penalties = penalties
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.search = search
-        self.bounds = bounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_budget = time_budget
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.certificate = certificate
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+    most: float = 700.0  # no prediction is above e^most
 
-    def fit(self, X, y, sample_weight=None, **params):
-        return self._tune(X, y, sample_weight, params)
-
-    def _read(self, X, y):
-        X, y = self._validate(X, y, y_numeric=True, ensure_min_samples=2)
-        if np.any(y < 0):
-            raise hoag.InvalidInput(f"y[{np.flatnonzero(y < 0)[0]}] is negative: no count.")
-        return X, np.asarray(y, dtype=float)
-
-    def _task(self, X, y, weights, splits):
-        u = units(X, weights, centre=bool(self.fit_intercept))
-        basis = np.eye(1) if self.fit_intercept else None
-        target = glm.Target(y, Poisson(), Poisson(), 1, basis)
-        return self._linear_task(
-            u, target, splits, curvature=max(float(np.average(y, weights=weights)), 1e-3)
-        )
-
-    def _attributes(self, u, target, x):
-        coef, intercept = u.coefficients(x, 1, target.basis)
-        return {"coef_": coef[0], "intercept_": float(intercept[0])}
-
-    def predict(self, X):
-        return np.exp(np.minimum(self._linear_predictor(X), 700.0))
+    _family = Family(
+        loss=lambda model: Poisson(),
+        held_out="negative log likelihood",
+        units=as_given,  # a count is no other count in other units
+        mean=lambda model, z: np.exp(np.minimum(z, model.most)),
+        twin="sklearn.linear_model:PoissonRegressor",
+    )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -138,7 +107,7 @@ def test_an_estimator_of_ones_own():
     assert model.criterion_ == pytest.approx(model.criterion_at(model.lam_, A, y), rel=1e-6)
     assert model.scores_["d2_absolute_error_score"].shape == (5,)
     assert model.result_.converged
-    with pytest.raises(hoag.InvalidInput, match=r"y\[3\] is negative"):
+    with pytest.raises(hoag.HoagError, match="y is -1 in row 3; this model is for counts"):
         PoissonCV().fit(A, np.where(np.arange(300) == 3, -1.0, y))
 
 

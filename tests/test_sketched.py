@@ -119,7 +119,7 @@ class Free:
 
 FEW_COEFFICIENTS = {
     "logistic": hoag.LogisticRegressionCV(),
-    "bound": hoag.LogisticRegressionCV(certificate="bound"),
+    "bound": hoag.LogisticRegressionCV(search=hoag.optimize.Auto(certificate="bound")),
     "per-feature": hoag.LogisticRegressionCV(penalties="per-feature"),
     "ridge": hoag.RidgeCV(cv=5),
     "poisson": hoag.PoissonRegressorCV(),

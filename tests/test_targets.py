@@ -125,7 +125,9 @@ def test_a_search_goes_where_it_is_led_only_if_that_is_lower(monkeypatch):
 
 def test_many_targets_are_told_in_how_many_basins_their_starts_ended():
     X, Y = data(4)
-    model = hoag.RidgeCV(penalties=own(bands(), 4), cv=FOLDS, starts=3).fit(X, Y)
+    model = hoag.RidgeCV(
+        penalties=own(bands(), 4), cv=FOLDS, search=hoag.optimize.Auto(starts=3)
+    ).fit(X, Y)
     assert re.search(
         r"3 starts ended in one minimum for [0-4] of 4 sets", str(model.result_.status)
     )
@@ -313,7 +315,9 @@ def test_a_callback_and_the_clock_stop_between_sets_and_nothing_is_lost():
     assert seen[1] <= seen[0]
     assert model.criterion_at(model.lam_, X, Y) == pytest.approx(model.criterion_, rel=1e-6)
     with pytest.warns(ConvergenceWarning):
-        late = hoag.RidgeCV(penalties=own(bands(), 20), cv=FOLDS, time_budget=0.0).fit(X, Y)
+        late = hoag.RidgeCV(
+            penalties=own(bands(), 20), cv=FOLDS, search=hoag.optimize.Auto(time_budget=0.0)
+        ).fit(X, Y)
     assert late.result_.status.reason == "time_budget"
     assert late.criterion_at(late.lam_, X, Y) == pytest.approx(late.criterion_, rel=1e-6)
 

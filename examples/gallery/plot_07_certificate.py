@@ -57,6 +57,8 @@ plt.show()
 # that stepped along it would be guessing. That is how the tolerances of a search are chosen: as
 # loose as the next decision allows. The estimators measure it once, at the end:
 
-model = hoag.LogisticRegressionCV(standardize=True, certificate="bound").fit(X, y)
+model = hoag.LogisticRegressionCV(
+    standardize=True, search=hoag.optimize.Auto(certificate="bound")
+).fit(X, y)
 found = model.result_.evaluation
 print(f"slope {found.grad[0]:+.1e}, estimated error {found.error:.0e}, bound {found.bound:.0e}")

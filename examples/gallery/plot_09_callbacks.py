@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from hoag import LogisticRegressionCV
-from hoag.optimize import Hoag
+from hoag.optimize import Auto, Hoag
 
 X, y = load_digits(n_class=4, return_X_y=True)
 X = X[::2] / 16
@@ -68,6 +68,6 @@ plt.show()
 # the loss of what is returned. With scikit-learn 1.9 its own callbacks work as well
 # (``set_callbacks``), and ``verbose=1`` shows a progress bar.
 
-brief = LogisticRegressionCV(penalties="per-feature", time_budget=0.3, cv=3)
+brief = LogisticRegressionCV(penalties="per-feature", search=Auto(time_budget=0.3), cv=3)
 brief.fit(X, y)
 print(brief.result_.status)

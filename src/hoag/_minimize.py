@@ -30,7 +30,7 @@ def minimize(
     bounds: Any = None,
     search: Any = None,
     callback: OnStep | None = None,
-    certificate: str = "auto",
+    certificate: str | None = None,
     checkpoint: Any = None,
 ) -> Result:
     """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
@@ -96,6 +96,7 @@ def minimize(
     search = Auto() if search is None else search
     if not isinstance(search, Search):
         raise InvalidInput(f"search={search!r}: give an instance, such as hoag.optimize.Hoag().")
+    certificate = certificate or search.certificate
     criterion = plan(_in_units(problem, bounds), by_steps=search.by_steps, certificate=certificate)
     about = criterion.stands_on
     view = None if about is None else about.layout

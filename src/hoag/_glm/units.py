@@ -64,6 +64,7 @@ class Units:
     y_mean: Any = 0.0
     y_scale: float = 1.0
     loss_shift: float = 0.0  # what the units of the loss add to λ
+    gain: float = 1.0  # the loss of y over that of y′
     scales: float | Array = 1.0  # what each column of X is divided by, beside c
     standard: FoldSpreads | None = None  # how folds standardise columns, where they do
 

@@ -16,7 +16,7 @@ from hoag.gam import _linear
 from hoag.gam._model import AdditiveModel
 from hoag.linear_model._linear import LinearEstimator
 from hoag.linear_model._parameters import fitted, parameters
-from hoag.linear_model._rating import Classifier, Regressor
+from hoag.linear_model._scoring import Classifier, Regressor
 
 # What y is like, and the linear model that is made of the curves.
 FAMILIES: dict[str, Any] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 from hoag._core.numeric import Array
 from hoag.gam._posterior import Posterior
+from hoag.linear_model import PoissonRegressorCV
 from hoag.linear_model._linear import LinearEstimator
-from hoag.linear_model._poisson import PoissonRegressorCV
 
 
 def fit(
@@ -18,7 +18,8 @@ def fit(
     model._on_refit = lambda *refit: refits.append(refit)  # type: ignore[method-assign]
     model.fit(B, y, sample_weight, **params)
     del model._on_refit
-    return Posterior.of(*refits[0], unit=model._loss_unit)
+    _, u, *_ = refits[0]
+    return Posterior.of(*refits[0], unit=u.gain / u.y_scale**2)
 
 
 def usual_cv(model: LinearEstimator) -> Any:

@@ -23,6 +23,7 @@ from hoag._core import errors
 from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag._data.files import check_distinct
+from hoag._data.out_of_core import is_out_of_core
 from hoag.gam import _linear
 from hoag.gam._columns import Frame, ModelFrame, framed, is_frame
 from hoag.gam._design import Additive, FittedTerm
@@ -31,7 +32,6 @@ from hoag.gam._summary import Summary, summary
 from hoag.gam._terms import Term
 from hoag.linear_model._base import SearchParameters
 from hoag.linear_model._linear import LinearEstimator
-from hoag.linear_model._out_of_core import is_out_of_core
 from hoag.linear_model._parameters import fitted, parameters
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from hoag._glm.model import LinearModel
 from hoag._glm.penalties import QuadraticPenalty
 from hoag._glm.targets import Target
 from hoag._glm.term import DataTermAt
+from hoag._glm.units import WEIGHT, Units
 from hoag._linalg.cholesky import factors
 from hoag._linalg.symmetric import rank
-from hoag.linear_model._units import WEIGHT, Units
 
 
 @dataclass(frozen=True, eq=False)

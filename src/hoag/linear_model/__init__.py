@@ -5,32 +5,49 @@
 True
 """
 
+from hoag.linear_model._classifiers import (
+    ClassifierCV,
+    LinearSVCCV,
+    LogisticRegressionCV,
+    OrdinalLogisticCV,
+)
 from hoag.linear_model._concordance import concordance
 from hoag.linear_model._cox import CoxRegressionCV
-from hoag.linear_model._gamma import GammaRegressorCV
-from hoag.linear_model._huber import HuberRegressorCV
+from hoag.linear_model._families import Family, as_given, log_mean, moments, quantiles
 from hoag.linear_model._kernel import KernelRidgeCV
-from hoag.linear_model._linear_svc import LinearSVCCV
-from hoag.linear_model._logistic import LogisticRegressionCV
-from hoag.linear_model._ordinal import OrdinalLogisticCV
-from hoag.linear_model._poisson import PoissonRegressorCV
-from hoag.linear_model._quantile import QuantileRegressorCV
-from hoag.linear_model._ridge import RidgeCV
-from hoag.linear_model._ridge_classifier import RidgeClassifierCV
-from hoag.linear_model._tweedie import TweedieRegressorCV
+from hoag.linear_model._parameters import parameters
+from hoag.linear_model._path import Path
+from hoag.linear_model._regressors import (
+    GammaRegressorCV,
+    HuberRegressorCV,
+    PoissonRegressorCV,
+    QuantileRegressorCV,
+    RegressorCV,
+    TweedieRegressorCV,
+)
+from hoag.linear_model._ridge import RidgeClassifierCV, RidgeCV
 
 __all__ = [
+    "ClassifierCV",
     "CoxRegressionCV",
+    "Family",
     "GammaRegressorCV",
     "HuberRegressorCV",
     "KernelRidgeCV",
     "LinearSVCCV",
     "LogisticRegressionCV",
     "OrdinalLogisticCV",
+    "Path",
     "PoissonRegressorCV",
     "QuantileRegressorCV",
+    "RegressorCV",
     "RidgeCV",
     "RidgeClassifierCV",
     "TweedieRegressorCV",
+    "as_given",
     "concordance",
+    "log_mean",
+    "moments",
+    "parameters",
+    "quantiles",
 ]

@@ -5,42 +5,61 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from numpy.exceptions import DTypePromotionError
-from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hoag._core.domain import Box
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotSupportedError,
+    check_given,
+)
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Result, Step
+from hoag._core.warn import warn
 from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
+from hoag._data.checks import not_a_number
 from hoag._data.engine import Engine
+from hoag._data.out_of_core import adopt, is_out_of_core
 from hoag._glm.fold_rule import FoldRule
 from hoag._glm.folds import check_sparse
+from hoag.linear_model._accepted import Accepted
 from hoag.linear_model._beyond import search_beyond
-from hoag.linear_model._callbacks import CallbackSupportMixin, Listeners, with_callbacks
-from hoag.linear_model._columns import not_a_number
-from hoag.linear_model._compatible import Compatible
+from hoag.linear_model._callbacks import Listeners
+from hoag.linear_model._compat import (
+    CallbackSupportMixin,
+    _check_sample_weight,
+    with_callbacks,
+)
 from hoag.linear_model._interval import interval
-from hoag.linear_model._judge import Judge
 from hoag.linear_model._names import table
-from hoag.linear_model._out_of_core import adopt, is_out_of_core
 from hoag.linear_model._parameters import fitted, inherit_docs, parameters
-from hoag.linear_model._path import Path, by_score, flat_beyond, one_standard_error, path
-from hoag.linear_model._splits import splitter
-from hoag.linear_model._task import Grid, Task, translated, warn_about
+from hoag.linear_model._path import (
+    Path,
+    Walk,
+    by_score,
+    flat_beyond,
+    one_standard_error,
+    path,
+    standard_error,
+)
+from hoag.linear_model._scoring import Judge
+from hoag.linear_model._splits import asks_for_routing, checked, routed, splitter
+from hoag.linear_model._tuning import Attributes, Grid, Tuning
 from hoag.optimize import Auto, Search
 from hoag.optimize._asks import ACCURACY
 from hoag.optimize._checkpoint import kept, told
@@ -48,6 +67,9 @@ from hoag.optimize._fingerprint import Fingerprint, of_fit
 
 # criterion_at solves for f to this share of itself.
 TIGHT = 1e-9
+
+# Statuses that the user asked for: no warning.
+ASKED = ("converged", "callback", "finished")
 
 # Parameters that may be arrays, or lists of numbers; of others NumPy makes no truth value.
 MAY_BE_ARRAYS = {"Cs", "alpha", "alphas", "bounds", "cv", "gamma", "l1_ratios", "penalties"}
@@ -59,6 +81,27 @@ _NO_MATTER = (
 )
 
 
+# Parameters that are settings of the search now, and what they are where nobody gives them.
+DEPRECATED = {"starts": "auto", "time_budget": None, "certificate": "auto"}
+
+
+# What criteria and losses are called in sentences.
+CRITERIA = {"aic": "AIC", "bic": "BIC", "reml": "−2 log restricted likelihood", "sure": "Cp"}
+LEFT_OUT = {
+    "alo": "approximate leave-one-out",
+    "loo": "leave-one-out",
+    "gcv": "generalised cross-validation of the",
+}
+LOSSES = {
+    "brier": "Brier loss",
+    "huber": "Huber loss",
+    "huber_and_spread": "Huber loss",
+    "partial_likelihood": "partial-likelihood deviance",
+    "pinball": "pinball loss",
+    "squared_hinge": "squared hinge loss",
+}
+
+
 class OutOfCore(NamedTuple):
     """Out-of-core data, with y and weights, and which rows are held out."""
 
@@ -66,23 +109,87 @@ class OutOfCore(NamedTuple):
     splits: FoldRule
 
 
-class Data(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FitData:
     """What fit was given, as it is read: rows, their weights, splits, and the model's own.
 
-    Out-of-core data are `partitions`, and there is nothing in the others.
+    Out-of-core data are `partitions`, and there is nothing in the others. `scoring` is what scorers
+    are called with, and `cost` what reading has cost.
     """
 
-    X: Any
-    y: Any
-    weights: Array
-    splits: Any
-    given: dict[str, Any]
+    X: Any = None
+    y: Any = None
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    splits: Any = ()
+    given: Attributes = field(default_factory=dict)
+    scoring: Attributes = field(default_factory=dict)
     partitions: OutOfCore | None = None
+    cost: Cost = field(default_factory=Cost)
 
 
 @parameters
 class SearchParameters(BaseEstimator):  # type: ignore[misc]
-    """How λ is searched for, judged and told."""
+    """How λ is searched for, judged and reported.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable or str, default=None
+        Which rows are held out: a number of folds, a splitter of sklearn.model_selection, or pairs
+        of training and held-out rows. None is 5 folds, stratified for classes, not shuffled. Or an
+        analytic criterion of the fit on all rows, without folds, see
+        hoag.criteria.without_folds: "alo", approximate leave-one-out, and "gcv" are in the units of
+        held-out losses; "aic" is 2 Σᵢ sᵢ loss + 2 df, "bic" has log(n) df, with weights of mean 1;
+        "reml" is −2 log of the likelihood of y with the coefficients integrated out, up to a
+        constant.
+    scoring : str, callable, list or dict, default=None
+        Scorers evaluated on the held-out folds at the best λ, in `scores_`. They do not select,
+        unless select="scoring".
+    rule : {"best", "1se"}, default="best"
+        "1se": the strongest penalties whose criterion is within one standard error over the folds
+        of the least, all moved together from there. `lam_min_` keeps the least.
+    search : hoag.optimize.Search, default=None
+        How to search, such as hoag.optimize.Auto(starts=4, time_budget=60) or
+        hoag.optimize.Hoag(); its own limits then replace tol and max_iter.
+    bounds : "auto", pair (lower, upper) or hoag.Box, default="auto"
+        Where λ = log α is searched. "auto" follows the scale of the data.
+    tol : float, default=1e-4
+        Stop when the criterion can fall by no more than this share of itself.
+    max_iter : int, default=100
+        The most steps of the search.
+    n_jobs : int, default=None
+        Folds evaluated at a time, through joblib; threads unless its configuration says otherwise.
+    random_state : int or RandomState, default=None
+        For searches that draw random numbers; the default one does not.
+    verbose : int, default=0
+        A progress bar.
+    callback : callable, default=None
+        Called with every hoag.criteria.Step, in the units of this estimator; return True to stop.
+    checkpoint : path, default=None
+        A file in which the search is kept while it runs. Killed at any instant, the same fit goes
+        on from there, to the same result bit by bit; Ctrl-C ends it with the best so far. A file of
+        other data or settings is refused. See the guide.
+
+    Attributes
+    ----------
+    lam_ : ndarray of shape (n_penalties,)
+        The λ that was chosen.
+    lam_interval_ : ndarray of shape (n_penalties, 2)
+        Between which λ the criterion is within `tol` of its best, one λ at a time; about lam_min_.
+        nan where there was no time for it.
+    criterion_ : float
+        The mean held-out loss at lam_, or the analytic criterion.
+    penalties_ : ndarray of records of shape (n_penalties,)
+        name, lam, value = exp(λ), lower and upper end of the interval, plateau;
+        pandas.DataFrame(penalties_) is a table.
+    result_ : hoag.Result
+        Trace, status, cost, gradients with their errors; result_.to_frame(), result_.explain().
+    n_iter_ : int
+        The steps of the search.
+    n_features_in_ : int
+        The columns of X in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where they are all strings.
+    """
 
     cv: Any = None
     scoring: Any = None
@@ -113,10 +220,27 @@ class SearchParameters(BaseEstimator):  # type: ignore[misc]
 
 
 @parameters
-class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # type: ignore[misc]
+class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[misc]
     """fit: make a criterion of the data, minimise it over λ, fit the model at the best λ.
 
-    A subclass says what its model is: `_read` checks the data, `_task` makes the criterion.
+    A subclass says what its model is: `_read` checks the data, `_tuning` makes the criterion.
+
+    Parameters
+    ----------
+    select : {"criterion", "scoring"}, default="criterion"
+        What chooses λ. "scoring": of a fine path around the λ whose criterion is least, all moved
+        together, the one with the best mean score; `cv_results_` has the scores.
+    refit : bool, default=True
+        Fit on all rows at the best λ; else the mean of the folds' models is kept.
+
+    Attributes
+    ----------
+    lam_min_ : ndarray of shape (n_penalties,)
+        λ where the criterion is least; lam_, unless a rule chose.
+    scores_ : dict of ndarray of shape (n_folds,)
+        With `scoring`, by scorer.
+    refit_cost_ : hoag.criteria.Cost
+        What the fit on all rows has cost.
     """
 
     select: Literal["criterion", "scoring"] = "criterion"
@@ -126,17 +250,14 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
     lam_min_: Array = fitted()
     refit_cost_: Cost = fitted()
 
-    # The words that cv may be, for criteria that hold out no rows; see hoag.without_folds.
-    _words: ClassVar[tuple[str, ...]] = ()
+    # Who computed the loss in the last fit, and why.
+    _chosen: Explanation | None = fitted()
 
-    # Whether a classifier makes probabilities of its decision values, by `_probabilities`.
-    _probable: ClassVar[bool] = False
+    # The words that cv may be, for analytic criteria; see hoag.without_folds.
+    _words: ClassVar[tuple[str, ...]] = ()
 
     # What is tuned, by scikit-learn's name.
     _called: ClassVar[str] = "alpha"
-
-    # Who computed the loss in the last fit, and why.
-    _chosen: Explanation | None = fitted()
 
     # What held-out rows are judged by, where there is no choice of a criterion.
     _loss: ClassVar[str] = ""
@@ -144,92 +265,110 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
     # Arguments of fit, with a number for each row, that are the model's and not the splitter's.
     _of_rows: ClassVar[tuple[str, ...]] = ()
 
+    # scikit-learn's parameters with values that are refused, and attributes that are not there.
+    _accepted: ClassVar[dict[str, Accepted]] = {}
+    _missing: ClassVar[dict[str, str]] = {}
+
+    # The link in the HTML box: a section of the page about the estimators.
+    _doc_link_module = "hoag"
+    _doc_link_template = "docs/estimators.md#{section}"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        return {"section": type(self).__name__.lower()}
+
+    def __getattr__(self, name: str) -> Any:
+        """Asked for what is not there: an attribute of scikit-learn's has a sentence of its own."""
+        kind = type(self)
+        instead = f": {kind._missing[name]}" if name in kind._missing else "."
+        raise AttributeError(
+            f"{kind.__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
+        )
+
+    # ---- fit
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Tune the penalties and fit the model; `groups` for the splitter go in params."""
         return self._tune(X, y, sample_weight, params)
 
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+        """Read, search, choose, fit, report."""
         self._check_parameters()
-        earlier = ("scores_", "refit_cost_", "dof_", "shrink_")
-        for name in (*earlier, *self._missing):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        check_given(**params)
-        engine = adopt(X, y, sample_weight)
-        if engine is not None:
-            task, passes, rule = self._out_of_core_task(engine, params)
-            data = Data(None, None, np.empty(0), (), {}, OutOfCore(engine, rule))
-            return self._tuned(task, data, {}, Cost(reads=passes))
-        X, y = self._read(X, y)
-        if self._scoring is not None:
-            self._scorer()  # a wrong name is an error before the work, not after it
-        weights = _row_weights(sample_weight, X)
-        given, params = self._given(params)
-        splits, scoring_params = self._splits(X, y, sample_weight, params)
-        data = Data(X, y, weights, splits, given)
-        return self._tuned(self._task_on(data), data, scoring_params)
-
-    def _tuned(
-        self, task: Task, data: Data, scoring_params: dict[str, Any], before: Cost | None = None
-    ) -> Self:
-        """Search, choose, fit, report; `before` is what the first pass has cost."""
-        self._chosen = task.criterion.chosen
-        X, y, weights, splits, given, _ = data
-        search = self._search()
+        for name in ("scores_", "refit_cost_", "dof_", "shrink_", *self._missing):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        data, tuning = self._prepare(X, y, sample_weight, params)
+        self._chosen, search = tuning.criterion.chosen, self._search()
         listeners = Listeners(
             self,
-            {"X": X, "y": y},
+            {"X": data.X, "y": data.y},
             search.most_steps,
-            lambda step: (
-                self._named(step.lam) | task.averaged(task.criterion.solution(step.evaluation)[0])
-            ),
+            lambda step: self._named(step.lam) | self._average(tuning, step.evaluation),
         )
 
         def on_step(step: Step) -> bool:
-            return listeners.on_step(step, translated(step, task))
+            return listeners.on_step(step, tuning.step(step))
 
-        with self._threads(splits):
+        with self._threads(data.splits):
             try:
                 with kept(self.checkpoint, lambda: self._fingerprint(data, search)) as file:
-                    task, result = self._searched(task, search, data, on_step)
+                    tuning, result = self._searched(tuning, search, data, on_step)
                     result = told(file, result)
             except BaseException as error:
                 if isinstance(error.__dict__.get("result"), Result):
-                    error.result = translated(error.result, task)  # type: ignore[attr-defined]
+                    error.result = tuning.result(error.result)  # type: ignore[attr-defined]
                 raise
             finally:
                 listeners.close()
             self.n_iter_, self.lam_min_ = len(result.trace), result.lam
-            judge = Judge(self, X, y, weights, splits, task, scoring_params, given)
-            least, (result, chosen, scored) = result, self._ruled(judge, result)
-            result, fitted = self._closed(task, result, chosen)
-        result = replace(result, cost=result.cost + (before or Cost()))
-        self.result_ = translated(result, task)
-        self.lam_, self.criterion_ = self.result_.lam, self.result_.value
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        names = self._lam_names()
-        status = self.result_.status
-        if X is not None and self.refit:
-            status = status.noted(self._run_away(X, y))
-        self.result_ = replace(self.result_, names=tuple(names), status=status)
-        plateaus = vars(self).get("plateaus_", "")
-        self.penalties_ = table(names, self.lam_, self.lam_interval_, plateaus)
-        for name, value in (scored | self._judged(judge, result)).items():
-            setattr(self, name, value)
-        listeners.finish(fitted)
-        bounded = not isinstance(self.bounds, str)
-        what = "criterion" if self._scores_one_fit else "held-out loss"
-        warn_about(task, least, self._grids(), bounded, names, what)
+            judge = Judge(self, data, tuning)
+            least, (result, chosen, scored) = result, self._choose(judge, result)
+            result, made = self._finish(tuning, result, chosen)
+        result = replace(result, cost=result.cost + data.cost)
+        self._report(judge, result, made, scored)
+        listeners.finish(made)
+        self._warn_of_ends(tuning, least)
         return self
 
-    def _out_of_core_task(
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> tuple[FitData, Tuning]:
+        """What was given as it is read, and what is searched."""
+        check_given(**params)
+        engine = adopt(X, y, sample_weight)
+        if engine is not None:
+            tuning, passes, rule = self._tuning_out_of_core(engine, params)
+            return FitData(partitions=OutOfCore(engine, rule), cost=Cost(reads=passes)), tuning
+        X, y = self._read(X, y)
+        if self._scoring is not None:
+            self._scorer()  # a wrong name is an error before the work, not after it
+        weights = _row_weights(sample_weight, X)
+        own = {name: params[name] for name in self._of_rows if params.get(name) is not None}
+        others = {name: value for name, value in params.items() if name not in self._of_rows}
+        splits, scoring = self._splits(X, y, sample_weight, others)
+        data = FitData(X, y, weights, splits, own, scoring)
+        return data, self._tuning_on(data)
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y, checked."""
+        raise NotImplementedError
+
+    def _tuning_on(self, data: FitData) -> Tuning:
+        """What is searched on rows in memory."""
+        return self._tuning(data.X, data.y, data.weights, data.splits, **data.given)
+
+    def _tuning(self, X: Any, y: Any, weights: Array, splits: Any, **given: Any) -> Tuning:
+        raise NotImplementedError
+
+    def _tuning_out_of_core(
         self, engine: Engine, params: dict[str, Any]
-    ) -> tuple[Task, float, FoldRule]:
+    ) -> tuple[Tuning, float, FoldRule]:
         """What is searched on out-of-core data, the passes that took, and who is held out."""
         raise _in_memory(self)
 
-    def _fingerprint(self, data: Data, search: Search) -> Fingerprint:
+    def _average(self, tuning: Tuning, found: Evaluation) -> Attributes:
+        return tuning.fits.average(tuning.criterion.solution(found)[0])
+
+    def _fingerprint(self, data: FitData, search: Search) -> Fingerprint:
         """What a checkpoint is known again by: the data, and what decides how λ is searched for."""
         settings = self.get_params(deep=False)
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
@@ -241,45 +380,40 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
             given, splits = {"rows": data.partitions.rows}, data.partitions.splits
         return of_fit(kind, given, splits, self.cv, own)
 
-    def _task_on(self, data: Data) -> Task:
-        task: Task = self._task(data.X, data.y, data.weights, data.splits, **data.given)
-        return task
-
     def _searched(
-        self, task: Task, search: Search, data: Data, on_step: Any
-    ) -> tuple[Task, Result]:
-        """What the search found, and the task with what it minimised."""
-        criterion, how = task.criterion, {"on_step": on_step, "certificate": self.certificate}
-        found = search.minimize(criterion, task.box, task.start, **how)
-        own = self._own_bounds(task)
-        box, found = search_beyond(search, criterion, task.box, found, own, self.tol, **how)
-        return replace(task, box=box), found
+        self, tuning: Tuning, search: Search, data: FitData, on_step: Any
+    ) -> tuple[Tuning, Result]:
+        """What the search found, and what it was that it minimised."""
+        criterion, own = tuning.criterion, self._own_bounds(tuning)
+        found = search.minimize(criterion, tuning.box, tuning.start, on_step)
+        box, found = search_beyond(search, criterion, tuning.box, found, own, self.tol, on_step)
+        return replace(tuning, box=box), found
 
-    def _own_bounds(self, task: Task) -> npt.NDArray[np.bool_]:
+    def _own_bounds(self, tuning: Tuning) -> npt.NDArray[np.bool_]:
         """Which λ have bounds that were made from the data, and not given."""
-        own = np.full(task.box.size, isinstance(self.bounds, str))
+        own = np.full(tuning.box.size, isinstance(self.bounds, str))
         for grid in self._grids():
             own[grid.part] = False
-        if task.groups is not None:  # side information moves within the penalties' own box
-            own &= task.stronger > 0
+        if tuning.shares is not None:  # side information moves within the penalties' own box
+            own &= tuning.stronger > 0
         return own
 
-    def _ruled(self, judge: Judge, result: Result) -> tuple[Result, Evaluation, dict[str, Any]]:
-        """The result, told what the rule did; the evaluation that it chooses; and scores."""
+    def _choose(self, judge: Judge, result: Result) -> tuple[Result, Evaluation, Attributes]:
+        """The result, with what the rule did; the evaluation that it chooses; and scores."""
         start, chosen, cost = time.perf_counter(), result.evaluation, Cost()
-        scored: dict[str, Any] = {}
+        scored: Attributes = {}
         if self.select == "scoring":
             chosen, status, cost, cv_results = by_score(judge, result)
             result, scored = replace(result, status=status), {"cv_results_": cv_results}
         elif self.rule == "1se":
-            chosen, status, cost = one_standard_error(judge.task, result)
+            chosen, status, cost = one_standard_error(judge.tuning, result)
             result = replace(result, status=status)
         seconds = result.seconds + time.perf_counter() - start
         return replace(result, cost=result.cost + cost, seconds=seconds), chosen, scored
 
-    def _closed(
-        self, task: Task, result: Result, chosen: Evaluation
-    ) -> tuple[Result, dict[str, Any]]:
+    def _finish(
+        self, tuning: Tuning, result: Result, chosen: Evaluation
+    ) -> tuple[Result, Attributes]:
         """What comes after the search, counted: the interval, while there is time, and the refit.
 
         The interval is about the least; the fit, and what is reported, where the rule chose. Also
@@ -287,43 +421,83 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
         """
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
-        late = self._no_time_left(result)
+        late = _no_time_left(result, self._search().time_budget)
         if not late:
             eps = result.trace[-1].eps
-            self.lam_interval_, spent = interval(task.criterion, task.box, best, eps, self.tol)
+            self.lam_interval_, spent = interval(tuning.criterion, tuning.box, best, eps, self.tol)
             if self.rule == "best" and self.select == "criterion":
-                late, looked = flat_beyond(task, best, self.lam_interval_, self.tol)
-                spent = spent + looked
-        status = result.status.noted(late)
-        result = replace(result, evaluation=chosen, status=status)
-        fitted = self._named(result.lam)
+                late, cost = flat_beyond(tuning, best, self.lam_interval_, self.tol)
+                spent = spent + cost
+        result = replace(result, evaluation=chosen, status=result.status.noted(late))
+        made = self._named(result.lam)
         if self.refit:
-            made, self.refit_cost_ = task.refit(result)
-            fitted, spent = fitted | made, spent + self.refit_cost_
+            model, self.refit_cost_ = tuning.refit(chosen)
+            made, spent = made | model, spent + self.refit_cost_
         else:
-            fitted |= task.averaged(task.criterion.solution(chosen)[0])
+            made |= self._average(tuning, chosen)
         seconds = result.seconds + time.perf_counter() - start
-        return replace(result, cost=result.cost + spent, seconds=seconds), fitted
+        return replace(result, cost=result.cost + spent, seconds=seconds), made
 
-    def _run_away(self, X: Any, y: Any) -> str:
+    def _report(self, judge: Judge, result: Result, made: Attributes, scored: Attributes) -> None:
+        """Set the fitted attributes."""
+        shown, data = judge.tuning.result(result), judge.data
+        self.lam_, self.criterion_ = shown.lam, shown.value
+        self._set(made)
+        names = self._lam_names()
+        status = shown.status
+        if data.X is not None and self.refit:
+            status = status.noted(self._separated(data))
+        self.result_ = replace(shown, names=tuple(names), status=status).worded(
+            self._parameters(names), self._shown, self._judged_by(), _spread(judge.tuning, result)
+        )
+        plateaus = vars(self).get("plateaus_", "")
+        self.penalties_ = table(names, self.lam_, self.lam_interval_, plateaus)
+        self._set(scored | self._judged(judge, result))
+
+    def _set(self, attributes: Attributes) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def _judged(self, judge: Judge, result: Result) -> Attributes:
+        """Attributes that say how good the best λ is, beside its criterion."""
+        if self._scoring is None:
+            return {}
+        return {"scores_": judge.scores(result.lam, result.x)}
+
+    def _separated(self, data: FitData) -> str:
         """Which coefficients only the penalty holds, as a sentence."""
         return ""
-
-    def _no_time_left(self, result: Result) -> str:
-        """Why the interval is left out, as a sentence; "" where there is time for it."""
-        none = "There was no time for lam_interval_."
-        late = self.time_budget is not None and result.seconds >= self.time_budget
-        if result.status.reason == "interrupted" or (late and not result.status.converged):
-            return none
-        return f"The time budget of {self.time_budget:g} s is used up. {none}" if late else ""
 
     def _threads(self, splits: Any) -> AbstractContextManager[Any]:
         """How many of them BLAS may use while λ is searched for."""
         return nullcontext()
 
-    def _named(self, lam: Array) -> dict[str, Any]:
+    # ---- λ as the user knows it
+
+    def _named(self, lam: Array) -> Attributes:
         """λ by the names that scikit-learn has for it: alpha_, C_, gamma_."""
         raise NotImplementedError
+
+    def _parameters(self, names: list[str]) -> str | list[str]:
+        """What λ are called in sentences: one name for all, or one each."""
+        return self._called
+
+    def _shown(self, lam: Array) -> Array:
+        """λ as the user knows them: C, or alpha."""
+        with np.errstate(over="ignore"):
+            return np.exp(-lam if self._called == "C" else lam)
+
+    def _judged_by(self) -> str:
+        """What criterion_ is, in words."""
+        word = self.cv if isinstance(self.cv, str) else "loo" if self._closed_form() else ""
+        if word in CRITERIA:
+            return CRITERIA[word]
+        name = LOSSES.get(self._loss_name, self._loss_name.replace("_", " "))
+        return f"{LEFT_OUT.get(word, 'cross-validated')} {name}"
+
+    @property
+    def _loss_name(self) -> str:
+        return str(vars(self).get("criterion", self._loss))
 
     def _lam_names(self) -> list[str]:
         """What each hyperparameter is called, in tables and pictures."""
@@ -340,9 +514,10 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
 
         Give sample_weight and groups as they were given to fit.
         """
-        task = self._task_of(X, y, sample_weight, params)
-        found = task.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
-        return float(task.told(task.criterion.verify(found, TIGHT * abs(found.value)).value))
+        tuning = self._again(X, y, sample_weight, params)
+        found = tuning.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
+        known = tuning.criterion.verify(found, TIGHT * abs(found.value))
+        return float(tuning.reported.value(known.value))
 
     def path(
         self,
@@ -356,96 +531,77 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
     ) -> Path:
         """The criterion where all penalties are moved together, at places from −around to around.
 
-        Every place is solved for and settled: see hoag.linear_model.Path. Give the data, the
+        Every place is solved for and verified: see hoag.linear_model.Path. Give the data, the
         weights and groups as they were given to fit.
         """
         check_is_fitted(self)
         if points < 3 or not around > 0:
-            raise InvalidInput(
-                f"around={around}, points={points}: give a width above 0 and three points or more."
+            raise InvalidParameterError(
+                f"around={around}, points={points}:",
+                parameter="points",
+                value=points,
+                hint="give a width above 0 and three points or more.",
             )
-        task = self._task_of(X, y, sample_weight, params)
-        begin = task.criterion.value(self.lam_, ACCURACY * abs(self.criterion_) / task.per_row)
-        return path(task, begin, np.linspace(-around, around, points))
+        tuning = self._again(X, y, sample_weight, params)
+        tol = ACCURACY * abs(self.criterion_) / tuning.reported.per_row
+        begin = tuning.criterion.value(self.lam_, tol)
+        return path(tuning, begin, np.linspace(-around, around, points))
 
-    def _task_of(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Task:
+    def _again(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Tuning:
         """What `fit` would search, for data that are given again."""
-        reader = clone(self)
-        engine = adopt(X, y, sample_weight)
-        if engine is not None:
-            found: Task = reader._out_of_core_task(engine, params)[0]
-            return found
-        X, y = reader._read(X, y)
-        if X.shape[1] != vars(self).get("n_features_in_", X.shape[1]):
-            raise InvalidInput(
-                f"X has {X.shape[1]} features, and the model was fitted on {self.n_features_in_}."
+        data, tuning = self._reader()._prepare(X, y, sample_weight, params)
+        features = vars(self).get("n_features_in_")
+        if data.X is not None and data.X.shape[1] != (features or data.X.shape[1]):
+            raise InvalidDataError(
+                f"X has {data.X.shape[1]} features, and the model was fitted on {features}.",
+                parameter="X",
             )
-        weights = _row_weights(sample_weight, X)
-        given, params = reader._given(params)
-        splits, _ = reader._splits(X, y, sample_weight, params)
-        task: Task = reader._task(X, y, weights, splits, **given)
-        return task
+        return tuning
+
+    def _reader(self) -> TunedEstimator:
+        """One of the same parameters, to which reading may leave its notes."""
+        found: TunedEstimator = clone(self)
+        return found
 
     def _chosen_for(
         self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> Explanation | None:
         """What would compute the loss if these were fitted."""
-        clone(self)._check_parameters()
-        return self._task_of(X, y, sample_weight, params).criterion.chosen
+        self._reader()._check_parameters()
+        return self._again(X, y, sample_weight, params).criterion.chosen
 
-    def _given(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arguments of fit that are the model's own, where they are given, and the others."""
-        own = {name: params[name] for name in self._of_rows if params.get(name) is not None}
-        return own, {name: value for name, value in params.items() if name not in self._of_rows}
+    # ---- scores and splits
 
-    def _facing(self, X: Any, given: dict[str, Any]) -> Any:
-        """What a scorer is handed for some rows: this model, or what it says of them.
+    def _facing(self, X: Any, given: Attributes) -> Any:
+        """What a scorer is handed for some rows: this model, or what it predicts for them.
 
         `given` are the arguments that the model has for these rows.
         """
         return self
-
-    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
-        """Attributes that say how good the best λ is, beside its criterion."""
-        if self._scoring is None:
-            return {}
-        return {"scores_": judge.scores(result.lam, result.x)}
 
     @property
     def _scoring(self) -> Any:
         """As given; scikit-learn 1.9 has a word for not given."""
         return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
 
+    @property
+    def _one_scorer(self) -> bool:
+        return isinstance(self._scoring, str) or callable(self._scoring)
+
     def _scorer(self) -> Any:
         scoring = self._scoring
-        if isinstance(scoring, tuple):
-            scoring = list(scoring)
-        return check_scoring(self, scoring=scoring)
+        return check_scoring(self, scoring=list(scoring) if isinstance(scoring, tuple) else scoring)
 
     def _splits(
         self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         """The splits of the rows, and what the scorers are called with."""
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **weight, **params)
-            splitting = routed.splitter.split
-            scoring = routed.scorer.score if self._scoring is not None else {}
-        else:
-            unknown = set(params) - {"groups"}
-            if unknown:
-                raise TypeError(
-                    f"{type(self).__name__}.fit got {sorted(unknown)}: without metadata routing it "
-                    f"takes {', '.join(['X', 'y', 'sample_weight', *self._of_rows])} and groups. "
-                    "Switch routing on with "
-                    "sklearn.set_config(enable_metadata_routing=True)."
-                )
-            splitting, scoring = params, weight
+        splitting, scoring = routed(self, sample_weight, params)
         if self._closed_form():
             return None, scoring
         y, stratified = self._split_by(y)
         cv = splitter(self.cv, y, stratified)
-        return _checked_splits(cv.split(X, y, **splitting), X.shape[0]), scoring
+        return checked(cv.split(X, y, **splitting), X.shape[0]), scoring
 
     def _split_by(self, y: Any) -> tuple[Any, bool]:
         """What splitters see of y, and whether a number of folds is stratified by it."""
@@ -453,39 +609,17 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
 
     @property
     def _scores_one_fit(self) -> bool:
-        """Whether the criterion is a score of one fit, and no row is held out, or left out."""
+        """Whether the criterion judges one fit, and no row is held out, or left out."""
         return isinstance(self.cv, str) and self.cv not in ("alo", "loo")
 
     def _closed_form(self) -> bool:
         """Whether the criterion needs no splits."""
         return isinstance(self.cv, str)
 
-    def _check_word(self) -> None:
-        """Whether cv is a word that says something here, and what else is asked goes with it."""
-        if not isinstance(self.cv, str):
-            return
-        if self.cv == "loo" and self.cv not in self._words and "alo" in self._words:
-            raise InvalidInput(
-                "cv='loo': leave-one-out has no closed form for this loss. Use cv='alo', which "
-                "approximates it by one fit, or cv=sklearn.model_selection.LeaveOneOut(), which "
-                "fits a model for each row."
-            )
-        if self.cv not in self._words:
-            known = "".join(f"{word!r}, " for word in self._words)
-            raise InvalidInput(
-                f"cv={self.cv!r}: use {known}a number of folds, a splitter or an iterable of "
-                "(train, test) rows."
-            )
-
     def get_metadata_routing(self) -> Any:
         router = MetadataRouter(owner=self).add_self_request(self)
-        # A number or an iterable stands for a splitter that asks for nothing.
-        router.add(
-            splitter=self.cv
-            if isinstance(self.cv, _Splitter) and not isinstance(self.cv, str)
-            else check_cv(),
-            method_mapping=MethodMapping().add(caller="fit", callee="split"),
-        )
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=asks_for_routing(self.cv), method_mapping=mapping)
         if self._scoring is not None:
             mapping = MethodMapping().add(caller="fit", callee="score")
             router.add(scorer=self._scorer(), method_mapping=self._scored_by(mapping))
@@ -495,25 +629,32 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
         """Which methods call the scorer, beside fit."""
         return mapping
 
+    # ---- the search
+
     def _search(self) -> Search:
         """The search that was given, with the seed that was given, or the default one."""
-        if self.search is None:
-            return Auto(self.tol, self.max_iter, self.time_budget)
-        if not isinstance(self.search, Search):
-            raise InvalidInput(
-                f"search={self.search!r}: give an instance, such as hoag.optimize.Hoag()."
-            )
-        if self.random_state is None:
-            return self.search
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return self.search.seeded(int(seed))
+        found = self.search
+        if found is None:
+            found = Auto(self.tol, self.max_iter)
+            found.time_budget, found.starts = self.time_budget, self._starts
+        elif self.random_state is not None:
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            found = found.seeded(int(seed))
+        if self.certificate != "auto":
+            found = copy(found)
+            found.certificate = self.certificate
+        return found
+
+    @property
+    def _starts(self) -> int | Literal["auto"]:
+        """How many descents, of what has several penalties."""
+        return "auto"
 
     def _plan(self, problems: Any) -> Criterion:
         """How the folds are evaluated."""
         search = self._search()
-        return plan(
-            problems, by_steps=search.by_steps, certificate=self.certificate, n_jobs=self.n_jobs
-        )
+        how = search.by_steps, search.certificate
+        return plan(problems, by_steps=how[0], certificate=how[1], n_jobs=self.n_jobs)
 
     def _box(self, auto: Box, start: Array) -> tuple[Box, Array]:
         """The bounds that the user gave, or those from the data."""
@@ -521,8 +662,11 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
         if grids:
             if not (isinstance(bounds, str) and bounds == "auto"):
                 names = " and ".join(grid.name for grid in grids)
-                raise InvalidInput(
-                    f"Both {names} and bounds are given, and both say where to look: leave one out."
+                raise InvalidParameterError(
+                    f"Both {names} and bounds are given, and both say where to look:",
+                    parameter="bounds",
+                    value=bounds,
+                    hint="leave one out.",
                 )
             lower, upper = auto.lower.copy(), auto.upper.copy()
             for grid in grids:
@@ -531,14 +675,18 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
             return box, box.project(start)
         if isinstance(bounds, str):
             if bounds != "auto":
-                raise InvalidInput(f"bounds={bounds!r}: use 'auto' or a pair (lower, upper).")
+                raise InvalidParameterError.of(
+                    "bounds", bounds, "use 'auto' or a pair (lower, upper)."
+                )
             return auto, start
         box = Box.of(bounds, auto.size)
         largest = float(np.log(np.finfo(float).max))
         if max(-float(box.lower.min()), float(box.upper.max())) > largest:
-            raise InvalidInput(
-                f"bounds={bounds!r}: they are logs of penalties, and exp(±{largest:.0f}) is the "
-                "most that a number holds."
+            raise InvalidParameterError.of(
+                "bounds",
+                bounds,
+                f"they are logs of penalties, and exp(±{largest:.0f}) is the most that a number "
+                "holds.",
             )
         return box, box.project(start)
 
@@ -546,32 +694,98 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
         """What was given in scikit-learn's manner, and becomes bounds."""
         return []
 
+    def _warn_of_ends(self, tuning: Tuning, result: Result) -> None:
+        """Say that the search did not converge, or which bound it ran into.
+
+        Only of bounds that somebody gave, as a grid or as bounds: those that were made from the
+        data have been moved as far as the loss falls.
+        """
+        if result.status.reason not in ASKED:
+            warn(str(result.status), ConvergenceWarning)
+        best, box = result.evaluation, tuning.box
+        moves = ~self._own_bounds(tuning) & (box.lower < box.upper)
+        if tuning.shares is not None:
+            moves &= tuning.stronger > 0
+        low = np.flatnonzero(moves & (best.lam <= box.lower) & (best.grad > 0.0))
+        high = np.flatnonzero(moves & (best.lam >= box.upper) & (best.grad < 0.0))
+        at = [(int(j), "lower") for j in low] + [(int(j), "upper") for j in high]
+        if not at:
+            return
+        j, side = at[0]
+        others = f" (and {len(at) - 1} more of {best.lam.size})" if len(at) > 1 else ""
+        names, larger, widen = self.result_.names, side == "upper", "bounds"
+        called = f" ({names[j]})" if len(names) > 1 else ""
+        where = f"lam_[{j}] = {best.lam[j]:.4g}{called} is on its {side} bound{others}"
+        for grid in self._grids():
+            if j in np.arange(best.lam.size)[grid.part]:
+                value = grid.values[np.argmin(np.abs(grid.lam - best.lam[j]))]
+                larger, widen = bool(value == grid.values.max()), grid.name
+                extreme, name = "largest" if larger else "smallest", grid.name.removesuffix("s")
+                where = f"{name} = {value:.4g}, the {extreme} of {widen}, is chosen{others}"
+        what = "criterion" if self._scores_one_fit else "held-out loss"
+        warn(
+            f"{where}, and the {what} still falls beyond it: the best value is "
+            f"{'larger' if larger else 'smaller'}. To look there, widen {widen}."
+        )
+
+    # ---- checks
+
     def _check_parameters(self) -> None:
         given = self.get_params(deep=False)
         for name, value in given.items():
             if isinstance(value, np.ndarray) and value.ndim and name not in MAY_BE_ARRAYS:
-                raise InvalidInput(f"{name}={value!r}: give one value, and not an array of them.")
-        self._check_compatible(given)
+                raise InvalidParameterError.of(name, value, "give one value, and no array of them.")
+        for name, accepted in self._accepted.items():
+            if name in given and not accepted.harmless(given[name]):
+                raise InvalidParameterError.of(name, given[name], accepted.otherwise)
         self._check_word()
-        if not (isinstance(self.tol, Real) and float(self.tol) > 0):
-            raise InvalidInput(f"tol={self.tol!r}: give a positive number, such as 1e-4.")
-        if not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
-            raise InvalidInput(f"max_iter={self.max_iter!r}: give a whole number, at least one.")
-        budget = self.time_budget
-        if budget is not None and not (isinstance(budget, Real) and float(budget) >= 0):
-            raise InvalidInput(f"time_budget={budget!r}: give seconds, or None.")
-        if self.rule not in ("best", "1se"):
-            raise InvalidInput(f"rule={self.rule!r}: use 'best' or '1se'.")
-        if self.select not in ("criterion", "scoring"):
-            raise InvalidInput(f"select={self.select!r}: use 'criterion' or 'scoring'.")
-        one = isinstance(self._scoring, str) or callable(self._scoring)
-        if self.select == "scoring" and not (one and self.rule == "best"):
-            raise InvalidInput(
-                "select='scoring' needs one scorer, such as scoring='roc_auc', and rule='best': "
-                "what it selects is the best score."
+        one, budget = self._one_scorer, self.time_budget
+        for name, right, hint in (
+            ("tol", is_number(self.tol, above=0), "give a positive number, such as 1e-4."),
+            (
+                "max_iter",
+                isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1,
+                "give a whole number, at least one.",
+            ),
+            ("time_budget", budget is None or is_number(budget, least=0), "give seconds, or None."),
+            (
+                "search",
+                self.search is None or isinstance(self.search, Search),
+                "give an instance, such as hoag.optimize.Hoag().",
+            ),
+            ("rule", self.rule in ("best", "1se"), "use 'best' or '1se'."),
+            ("select", self.select in ("criterion", "scoring"), "use 'criterion' or 'scoring'."),
+            (
+                "select",
+                self.select != "scoring" or (one and self.rule == "best"),
+                "it needs one scorer, such as scoring='roc_auc', and rule='best': what it selects "
+                "is the best score.",
+            ),
+            ("callback", self.callback is None or callable(self.callback), "it is not callable."),
+        ):
+            if not right:
+                raise InvalidParameterError.of(name, given[name], hint)
+        for name, usual in DEPRECATED.items():
+            if name in given and given[name] not in (usual, "deprecated"):
+                warn(
+                    f"{name}={given[name]!r} is deprecated since hoag 0.2 and goes in 0.4: use "
+                    f"search=hoag.optimize.Auto({name}={given[name]!r}).",
+                    DeprecationWarning,
+                )
+
+    def _check_word(self) -> None:
+        """Whether cv is a word that says something here, and what else is asked goes with it."""
+        if not isinstance(self.cv, str) or self.cv in self._words:
+            return
+        hint = "".join(f"{word!r}, " for word in self._words)
+        hint = f"use {hint}a number of folds, a splitter or an iterable of (train, test) rows."
+        if self.cv == "loo" and "alo" in self._words:
+            hint = (
+                "leave-one-out has no closed form for this loss. Use cv='alo', which approximates "
+                "it by one fit, or cv=sklearn.model_selection.LeaveOneOut(), which fits a model "
+                "for each row."
             )
-        if self.callback is not None and not callable(self.callback):
-            raise InvalidInput(f"callback={self.callback!r} is not callable.")
+        raise InvalidParameterError.of("cv", self.cv, hint)
 
     def _validate(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         if is_out_of_core(X):
@@ -586,10 +800,12 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
             found = not_a_number(X)
             if found is None:
                 raise
-            raise InvalidInput(
-                f"X has {found[1]!r} in {found[0]}, and models take numbers: encode categories in "
-                "a pipeline, for instance by sklearn.preprocessing.OneHotEncoder, and give times "
-                "as numbers."
+            raise InvalidDataError(
+                f"X has {found[1]!r} in {found[0]}, and models take numbers:",
+                parameter="X",
+                where=found[0],
+                hint="encode categories in a pipeline, for instance by "
+                "sklearn.preprocessing.OneHotEncoder, and give times as numbers.",
             ) from error
 
     def __sklearn_tags__(self) -> Any:
@@ -598,53 +814,54 @@ class TunedEstimator(Compatible, CallbackSupportMixin, SearchParameters):  # typ
         return tags
 
 
-def _in_memory(estimator: Any) -> InvalidInput:
-    return InvalidInput(
-        f"{type(estimator).__name__} needs its rows in memory: give X as an array, a frame or a "
-        "sparse matrix."
+def _spread(tuning: Tuning, result: Result) -> float:
+    """The standard error of the loss over folds, as it is reported; nan for one split."""
+    best = result.evaluation
+    walk = Walk(tuning, best)
+    losses = walk.losses(best)
+    if losses is None:
+        return float("nan")
+    error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
+    return tuning.reported.slope(best.value) * error
+
+
+def _no_time_left(result: Result, budget: float | None) -> str:
+    """Why the interval is left out, as a sentence; "" where there is time for it."""
+    none = "There was no time for lam_interval_."
+    late = budget is not None and result.seconds >= budget
+    if result.status.reason == "interrupted" or (late and not result.status.converged):
+        return none
+    return f"The time budget of {budget:g} s is used up. {none}" if late else ""
+
+
+def is_number(value: Any, above: float = -np.inf, least: float = -np.inf) -> bool:
+    return isinstance(value, Real) and float(value) > above and float(value) >= least
+
+
+def _in_memory(estimator: Any) -> NotSupportedError:
+    return NotSupportedError(
+        f"{type(estimator).__name__} needs its rows in memory:",
+        parameter="X",
+        hint="give X as an array, a frame or a sparse matrix.",
     )
 
 
 def _row_weights(sample_weight: Any, X: Any) -> Array:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if np.any(weights < 0):
-        raise InvalidInput("sample_weight must not be negative.")
-    if not np.any(weights > 0):
-        raise InvalidInput("sample_weight is zero for every row: there is nothing to fit.")
     with np.errstate(over="ignore"):
         total = float(weights.sum())
-    if not 1e-300 < total < 1e300:
-        raise InvalidInput("sample_weight is too large or too small to add up: rescale it.")
+    for wrong, why in (
+        (np.any(weights < 0), "must not be negative."),
+        (not np.any(weights > 0), "is zero for every row: there is nothing to fit."),
+        (not 1e-300 < total < 1e300, "is too large or too small to add up: rescale it."),
+    ):
+        if wrong:
+            raise InvalidDataError(f"sample_weight {why}", parameter="sample_weight")
     return np.asarray(weights)
 
 
-def _checked_splits(splits: Any, n: int) -> list[tuple[Any, Any]]:
-    """The splits as row numbers."""
-    checked = []
-    for k, (train, test) in enumerate(splits, start=1):
-        try:
-            parts = tuple(
-                np.arange(n)[rows if rows.size else slice(0)]
-                for rows in map(np.asarray, (train, test))
-            )
-        except IndexError:
-            raise InvalidInput(
-                f"Split {k} of cv names rows that X, of {n} rows, has not."
-            ) from None
-        if parts[0].size == 0:
-            raise InvalidInput(f"Split {k} of cv has no training rows.")
-        checked.append((parts[0], parts[1]))
-    return checked
-
-
-@runtime_checkable
-class _Splitter(Protocol):
-    """What scikit-learn takes for a splitter; a str has a split, too."""
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any: ...
-
-
 def with_features(model: Any, estimator: Any) -> Any:
+    """A model of scikit-learn with the features that an estimator was fitted to."""
     model.n_features_in_ = estimator.n_features_in_
     if "feature_names_in_" in vars(estimator):
         model.feature_names_in_ = estimator.feature_names_in_

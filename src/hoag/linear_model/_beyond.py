@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.domain import Box
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import ROUNDOFF
 from hoag._core.result import Evaluation, Result
 from hoag._criteria.base import Criterion
-from hoag.linear_model._units import ABOVE, WEIGHT
+from hoag._glm.units import ABOVE, WEIGHT
 from hoag.optimize import Search
 
 # Bounds reach as far as penalties act. One that is rounding beside such a bound is none at all.
@@ -43,7 +43,7 @@ def search_beyond(
     first: Result,
     own: Sides,
     tol: float,
-    **how: Any,
+    on_step: Any = None,
 ) -> tuple[Box, Result]:
     """What is found where bounds of our `own` are moved until f no longer falls, and the box then.
 
@@ -63,8 +63,8 @@ def search_beyond(
             break
         there = wider if box.size > 1 else _part_beyond(box, wider)
         try:
-            then = again.minimize(criterion, there, found.lam, **how)
-        except InnerProblemError:  # f is not known there, and the bound stays
+            then = again.minimize(criterion, there, found.lam, on_step)
+        except SingularProblemError:  # f is not known there, and the bound stays
             break
         found = _joined(found, then)
         if found.evaluation is not then.evaluation:

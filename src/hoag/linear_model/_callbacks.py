@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from hoag._core.result import Step
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-try:
-    from sklearn import callback
-    from sklearn.callback import CallbackSupportMixin
-
-    HAS_CALLBACKS = True
-except ImportError:  # scikit-learn before 1.9
-    HAS_CALLBACKS = False
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
-
-
-def with_callbacks(fit: Method) -> Method:
-    """scikit-learn's decorator of this name, where it has one; what it decorates keeps its type."""
-    managed: Method = callback.with_callbacks(fit) if HAS_CALLBACKS else fit
-    return managed
-
-
-__all__ = ["CallbackSupportMixin", "Listeners", "with_callbacks"]
+from hoag._core.warn import warn
+from hoag.linear_model._compat import HAS_CALLBACKS
 
 
 class Listeners:
@@ -87,10 +66,6 @@ def _progress_bar(estimator: Any) -> Any:
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        warnings.warn(
-            "verbose asks for a progress bar, which needs tqdm: pip install 'hoag[progress]'.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn("verbose asks for a progress bar, which needs tqdm: pip install 'hoag[progress]'.")
         return None
     return tqdm(desc=f"{type(estimator).__name__}: tuning", unit=" steps")

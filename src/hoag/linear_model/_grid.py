@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation
-from hoag.linear_model._judge import Judge
+from hoag.linear_model._scoring import Judge
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class OverGrid:
 
 def over_grid(judge: Judge, lams: Array, best: Evaluation, tol: float, intercept: bool) -> OverGrid:
     """Each λ solved for as precisely as the search needs it, from strong penalties to weak ones."""
-    criterion, warm, spent = judge.task.criterion, None, Cost()
+    criterion, warm, spent = judge.tuning.criterion, None, Cost()
     scores: list[Any] = [None] * lams.size
     paths: list[Any] = [None] * lams.size
     for g in np.argsort(-lams):
@@ -77,6 +77,6 @@ def over_grid(judge: Judge, lams: Array, best: Evaluation, tol: float, intercept
         (scores[g],) = judge.scores(found.lam, x).values()
         paths[g] = [
             np.column_stack([m["coef_"], m["intercept_"]] if intercept else [m["coef_"]])
-            for m in judge.task.models(x)
+            for m in judge.tuning.fits.models(x)
         ]
     return OverGrid(np.stack(scores, axis=1), np.stack(paths, axis=1), spent)

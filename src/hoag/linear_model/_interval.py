@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from hoag._core.domain import Box
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation
 from hoag._criteria.base import Criterion
@@ -65,7 +65,7 @@ def interval(
         if best.lam.size > 1 and best.profile is None and cheap:
             ends, looked = _to_bounds(box, best, ends, tol, look)
             cost = cost + looked
-    except InnerProblemError:
+    except SingularProblemError:
         return np.full((best.lam.size, 2), np.nan), Cost()
     return ends, cost
 

@@ -14,22 +14,25 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from threadpoolctl import threadpool_limits
 
 from hoag._core.domain import Box
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, NotSupportedError
 from hoag._core.numeric import Array
-from hoag._core.result import Cost, Result
-from hoag._criteria.base import REFIT_TOL
+from hoag._core.result import Cost, Evaluation
+from hoag._criteria.base import REFIT_TOL, Criterion
+from hoag._data.standardize import near_zero
+from hoag._data.target import ArrayColumn
 from hoag._glm.basis import FEW
 from hoag._glm.kernel_ridge import KernelRidgeProblem
+from hoag._glm.losses import OuterLoss
 from hoag._glm.rows import ArrayRows
+from hoag._glm.units import WEIGHT, Units, units
+from hoag.linear_model._accepted import KERNEL
 from hoag.linear_model._base import TunedEstimator, with_features
-from hoag.linear_model._columns import near_zero
-from hoag.linear_model._compatible import KERNEL
+from hoag.linear_model._families import moments, squared_error
+from hoag.linear_model._fits import check_judged, warn_refit
 from hoag.linear_model._linear import alpha_grid
 from hoag.linear_model._parameters import fitted, parameters
-from hoag.linear_model._rating import Regressor
-from hoag.linear_model._regression import check_criterion, outer_loss, regression_units
-from hoag.linear_model._task import Grid, Task, warn_refit
-from hoag.linear_model._units import WEIGHT, Units, units
+from hoag.linear_model._scoring import Regressor
+from hoag.linear_model._tuning import Attributes, Fits, Grid, Reported, Tuning
 
 # "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
 # mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below
@@ -49,6 +52,49 @@ class KernelRidgeCV(Regressor, TunedEstimator):
 
     The intercept b is the weighted mean of y over the training rows.
 
+    Rules move the ridge alone: a width is no penalty.
+
+    Parameters
+    ----------
+    alpha, gamma : float or array-like of float, default=None
+        None is tuned; a number is kept as it is, as in scikit-learn's KernelRidge; of several only
+        the range counts, and becomes the bounds.
+    widths : {"shared", "per-feature"}, default="shared"
+        One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
+    fit_intercept : bool, default=True
+        False is scikit-learn's KernelRidge, b = 0: for a y whose mean is small beside its spread.
+    criterion : {"squared_error", "huber"}, default="squared_error"
+        What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
+        the spread of y and linear beyond.
+    bounds : "auto", pair (lower, upper) or hoag.Box, default="auto"
+        Of λ = (log γ, …, log α).
+    cv : int, splitter or iterable, default=None
+        None is 5-fold.
+    kernel : {"rbf"}, default="rbf"
+        Others are not tuned here, and get a sentence that says what to use.
+    degree, coef0, kernel_params : object
+        Of other kernels; ignored, as scikit-learn does with this one.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,)
+        The coefficients of the kernel's columns.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The rows that were fitted.
+    intercept_ : float
+        b.
+    alpha_ : float
+        The ridge.
+    gamma_ : float or ndarray of shape (n_features,)
+        γ, or one for each feature with widths="per-feature".
+
+    See Also
+    --------
+    RidgeCV : Without a kernel.
+    sklearn.kernel_ridge.KernelRidge : The plain model, for γ and α of one's own.
+
+    Examples
+    --------
     >>> from hoag import KernelRidgeCV
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.preprocessing import scale
@@ -56,33 +102,6 @@ class KernelRidgeCV(Regressor, TunedEstimator):
     >>> model = KernelRidgeCV(cv=3).fit(scale(X), y)
     >>> print(f"log γ = {model.lam_[0]:.1f}, log α = {model.lam_[1]:.1f}")
     log γ = -3.6, log α = -0.0
-
-    Parameters
-    ----------
-    alpha, gamma : float, array of float or None
-        None is tuned; a number is kept as it is, as in scikit-learn's KernelRidge; of several only
-        the range counts, and becomes the bounds.
-    widths : {"shared", "per-feature"}
-        One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
-    cv : None (5-fold), int, splitter or iterable
-    fit_intercept : bool
-        False is scikit-learn's KernelRidge, b = 0: for a y whose mean is small beside its spread.
-    criterion : {"squared_error", "huber"}
-    bounds : "auto", pair (lower, upper) or hoag.Box
-        Of λ = (log γ, …, log α).
-    kernel : "rbf"
-        Others are not tuned here, and get a sentence that says what to use.
-    degree, coef0, kernel_params : of other kernels; ignored, as scikit-learn does with this one
-    scoring, select, rule, search, tol, max_iter, time_budget, refit, n_jobs, certificate,
-    random_state, verbose, callback, checkpoint : as in LogisticRegressionCV; rules move
-        the ridge alone
-
-    Attributes
-    ----------
-    dual_coef_, X_fit_ : as in scikit-learn's KernelRidge
-    intercept_ : float
-    alpha_, gamma_ : float; gamma_ is an array (n_features,) for "per-feature"
-    lam_, criterion_, lam_interval_, result_, scores_, n_iter_ : as in LogisticRegressionCV
     """
 
     _accepted = KERNEL
@@ -111,7 +130,7 @@ class KernelRidgeCV(Regressor, TunedEstimator):
         small = all(len(train) <= FEW for train, _ in splits)
         return threadpool_limits(1, "blas") if small else nullcontext()
 
-    def _named(self, lam: Array) -> dict[str, Any]:
+    def _named(self, lam: Array) -> Attributes:
         with np.errstate(over="ignore"):
             gamma, alpha = np.exp(lam[:-1]), float(np.exp(lam[-1]))
         return {"gamma_": float(gamma[0]) if self.widths == "shared" else gamma, "alpha_": alpha}
@@ -121,6 +140,9 @@ class KernelRidgeCV(Regressor, TunedEstimator):
         features = vars(self).get("feature_names_in_", [f"x{j}" for j in range(self.lam_.size - 1)])
         one = self.lam_.size == 2
         return [*(["width"] if one else [f"width of {name}" for name in features]), "ridge"]
+
+    def _parameters(self, names: list[str]) -> str | list[str]:
+        return ["gamma"] * (len(names) - 1) + ["alpha"]
 
     def _lam_of_features(self) -> Array:
         return np.asarray(self.lam_[:-1])
@@ -132,42 +154,28 @@ class KernelRidgeCV(Regressor, TunedEstimator):
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = self._validate(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         if y.ndim == 2 and y.shape[1] > 1:
-            raise InvalidInput(
-                f"y has {y.shape[1]} columns: for several targets, each with widths and ridge of "
-                "its own, use sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV())."
+            raise NotSupportedError(
+                f"y has {y.shape[1]} columns:",
+                parameter="y",
+                hint="for several targets, each with widths and ridge of its own, use "
+                "sklearn.multioutput.MultiOutputRegressor(KernelRidgeCV()).",
             )
         y = column_or_1d(y, warn=True)
         return X, np.asarray(y, dtype=np.float64)
 
-    def _task(self, X: Any, y: Array, weights: Array, splits: Any) -> Task:
-        check_criterion(self.criterion)
+    def _tuning(self, X: Any, y: Array, weights: Array, splits: Any, **given: Any) -> Tuning:
         if np.sum(weights > 0) < 2:
-            raise InvalidInput("Only one sample has a positive weight; two are needed.")
+            raise InvalidDataError(
+                "Only one sample has a positive weight; two are needed.", parameter="sample_weight"
+            )
         _check_memory(splits)
         self.X_fit_ = X
         u = units(X, weights, centre=True)
-        y, u = regression_units(y, u, centre=bool(self.fit_intercept))
-        outer = outer_loss(self.criterion, y)
-        assert isinstance(u.rows, ArrayRows)
-        n, A = len(y), u.rows.A * u.rows.scale
-        shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
-
-        def level(train: Any) -> float:
-            s = u.weights[train]
-            return float(s @ y[train] / (s.sum() or 1.0)) if self.fit_intercept else 0.0
-
-        def problem(train: Any, test: Any) -> KernelRidgeProblem:
-            s, b = u.weights, level(train)
-            rows = (A[train], y[train] - b, A[test], y[test] - b)
-            weights = (s[train], s[test], float(n) ** 2)
-            return KernelRidgeProblem(*rows, *weights, self.widths, outer, shift)
-
-        problems = [problem(train, test) for train, test in splits]
-        judged = np.array([p.test_weights.sum() for p in problems])
-        if not np.any(judged):
-            raise InvalidInput("No held-out row of cv has a positive weight.")
-        criterion = self._plan(problems)
-        widths = problems[0].lam0.size - 1
+        own = moments(self, ArrayColumn(y, u.weights))
+        outer = squared_error(self, own(y))
+        fits = KernelFits(self, u, own(y), (own.mean, own.scale), splits, outer)
+        criterion, shift = self._plan(fits.problems), fits.shift
+        widths = fits.problems[0].lam0.size - 1
         # With a width for each feature every squared difference is a share of the whole.
         many = np.log(widths) if widths > 1 else 0.0
         corners = ((WIDTHS[0], RIDGES[0]), (WIDTHS[1] + many, RIDGES[1]), START)
@@ -176,30 +184,9 @@ class KernelRidgeCV(Regressor, TunedEstimator):
             for width, ridge in corners
         )
         box, start = self._box(Box(lower, upper), start)
-
-        def models(x: Any) -> list[dict[str, Any]]:
-            return [
-                self._attributes(u, n, train, p, part, level(train))
-                for (train, _), p, part in zip(splits, problems, x, strict=True)
-            ]
-
-        def refit(result: Result) -> tuple[dict[str, Any], Cost]:
-            rows = np.flatnonzero(u.weights > 0)
-            whole = problem(rows, rows[:1])
-            solve, cost = criterion.refit(whole, result.evaluation, REFIT_TOL)
-            warn_refit(solve)
-            return self._attributes(u, n, rows, whole, solve.x, level(rows)), cost
-
-        per_row = u.y_scale**2 / float(judged.sum())
+        reported = Reported(own.gain / float(fits.weights.sum()))
         stronger = np.append(np.zeros(widths), 1.0)  # the ridge; a width is no penalty
-        return Task(criterion, box, start, per_row, models, refit, judged, stronger)
-
-    def _attributes(
-        self, u: Units, n: int, rows: Any, problem: KernelRidgeProblem, x: Array, level: float
-    ) -> dict[str, Any]:
-        dual = np.zeros(n)
-        np.add.at(dual, np.arange(n)[rows], u.y_scale * problem.dual_coef(x))
-        return {"dual_coef_": dual, "intercept_": float(u.y_mean + u.y_scale * level)}
+        return Tuning(criterion, box, start, stronger, fits, reported)
 
     def predict(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -252,6 +239,54 @@ class KernelRidgeCV(Regressor, TunedEstimator):
         return tags
 
 
+class KernelFits(Fits):
+    """Those of the folds' kernels, for rows and y in units of their own."""
+
+    def __init__(
+        self,
+        model: KernelRidgeCV,
+        u: Units,
+        y: Array,
+        back: tuple[float, float],
+        splits: Any,
+        outer: OuterLoss,
+    ) -> None:
+        assert isinstance(u.rows, ArrayRows)
+        self.model, self.u, self.y, self.back, self.outer = model, u, y, back, outer
+        self.A, self.splits = u.rows.A * u.rows.scale, splits
+        self.shift = (-2 * float(np.log(u.c)), float(np.log(u.total / WEIGHT)))
+        self.problems = [self.problem(train, test) for train, test in splits]
+        self.weights = np.array([p.test_weights.sum() for p in self.problems])
+        check_judged(self.weights, model.cv)
+
+    def level(self, train: Any) -> float:
+        """b, for some training rows."""
+        s = self.u.weights[train]
+        return float(s @ self.y[train] / (s.sum() or 1.0)) if self.model.fit_intercept else 0.0
+
+    def problem(self, train: Any, test: Any) -> KernelRidgeProblem:
+        A, y, s, b = self.A, self.y, self.u.weights, self.level(train)
+        rows = (A[train], y[train] - b, A[test], y[test] - b)
+        weights = (s[train], s[test], float(len(y)) ** 2)
+        return KernelRidgeProblem(*rows, *weights, self.model.widths, self.outer, self.shift)
+
+    def attributes(self, rows: Any, problem: KernelRidgeProblem, x: Array) -> Attributes:
+        (mean, scale), dual = self.back, np.zeros(len(self.y))
+        np.add.at(dual, np.arange(dual.size)[rows], scale * problem.dual_coef(x))
+        return {"dual_coef_": dual, "intercept_": float(mean + scale * self.level(rows))}
+
+    def models(self, x: Any) -> list[Attributes]:
+        parts = zip(self.splits, self.problems, x, strict=True)
+        return [self.attributes(train, problem, part) for (train, _), problem, part in parts]
+
+    def refit(self, criterion: Criterion, found: Evaluation) -> tuple[Attributes, Cost]:
+        rows = np.flatnonzero(self.u.weights > 0)
+        whole = self.problem(rows, rows[:1])
+        solve, cost = criterion.refit(whole, found, REFIT_TOL)
+        warn_refit(solve)
+        return self.attributes(rows, whole, solve.x), cost
+
+
 def _check_memory(splits: Any) -> None:
     """Each fold holds its distances, kernel and factor, (training rows)² numbers each."""
     wanted = sum(8 * len(train) * (3 * len(train) + 2 * len(test)) for train, test in splits)
@@ -259,10 +294,12 @@ def _check_memory(splits: Any) -> None:
     if wanted > there:
         rows = len(splits[0][0]) + len(splits[0][1])
         fits = int(rows * np.sqrt(0.5 * there / wanted))
-        raise InvalidInput(
+        raise NotSupportedError(
             f"The kernels of {len(splits)} folds of {rows} rows take {wanted / 1e9:.2g} GB, and "
-            f"this machine has {there / 1e9:.2g}. Fit on some {fits} of the rows, or use RidgeCV "
-            "behind sklearn.kernel_approximation.Nystroem."
+            f"this machine has {there / 1e9:.2g}.",
+            parameter="X",
+            hint=f"Fit on some {fits} of the rows, or use RidgeCV behind "
+            "sklearn.kernel_approximation.Nystroem.",
         )
 
 

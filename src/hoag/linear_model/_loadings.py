@@ -14,8 +14,8 @@ from hoag._criteria.base import Criterion
 from hoag._criteria.wrapped import Affine, Loads
 from hoag._glm.groups import Penalties
 from hoag._glm.targets import Target
+from hoag._glm.units import Units
 from hoag.linear_model._sharing import Groups, Moved, Shares, Sizes, Structure
-from hoag.linear_model._units import Units
 
 LEVEL = "level"  # the name of what all penalties have in common
 

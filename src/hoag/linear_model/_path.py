@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidParameterError, SingularProblemError
 from hoag._core.numeric import DOUBT, Array
 from hoag._core.result import Ask, Cost, Evaluation, Result, Status
-from hoag.linear_model._judge import Judge
-from hoag.linear_model._task import Task
+from hoag.linear_model._tuning import Tuning
 from hoag.optimize._asks import ACCURACY
 
 # Penalties, and odds, are much larger where their logs are by so much: twenty times.
@@ -72,24 +71,24 @@ def standard_error(folds: Array, weights: Array) -> Array:
 class Walk:
     """Evaluations of a task at λ + t, each from the last one and settled, and what they cost."""
 
-    def __init__(self, task: Task, begin: Evaluation) -> None:
-        self.task, self._begin, self._warm = task, begin, begin.warm
+    def __init__(self, tuning: Tuning, begin: Evaluation) -> None:
+        self.tuning, self._begin, self._warm = tuning, begin, begin.warm
         self.cost = Cost()
 
     def at(self, shift: float, gradient: bool = False) -> Evaluation:
         """f there, in the criterion's own units; where it cannot be computed, infinite."""
         lam, tol = self.shifted(shift), self.tol
         try:
-            found = self.task.criterion.evaluate(lam, Ask(tol, gradient=gradient), self._warm)
-            known = self.task.criterion.verify(found, tol)
-        except InnerProblemError:
+            found = self.tuning.criterion.evaluate(lam, Ask(tol, gradient=gradient), self._warm)
+            known = self.tuning.criterion.verify(found, tol)
+        except SingularProblemError:
             return Evaluation(lam, np.inf, np.full(lam.size, np.nan), f_error=np.inf)
         self._warm = found.warm
         self.cost = self.cost + found.cost + known.cost
         return known
 
     def shifted(self, shift: float) -> Array:
-        return self.task.box.project(self._begin.lam + shift * self.task.stronger)
+        return self.tuning.box.project(self._begin.lam + shift * self.tuning.stronger)
 
     @property
     def tol(self) -> float:
@@ -98,60 +97,61 @@ class Walk:
 
     def losses(self, found: Evaluation) -> Array | None:
         """The mean held-out loss of every fold with held-out rows; None for one split."""
-        weights = self.task.judged
+        weights = self.tuning.fits.weights
         if found.folds is None or found.folds.size != weights.size or weights.size < 2:
             return None
         return np.asarray(found.folds[weights > 0] / weights[weights > 0])
 
     @property
     def weights(self) -> Array:
-        return self.task.judged[self.task.judged > 0]
+        return self.tuning.fits.weights[self.tuning.fits.weights > 0]
 
 
 def one_standard_error(
-    task: Task, result: Result, stride: float = 0.5, near: float = 0.01
+    tuning: Tuning, result: Result, stride: float = 0.5, near: float = 0.01
 ) -> tuple[Evaluation, Status, Cost]:
     """At the strongest penalties whose loss is within one standard error of the least.
 
     All penalties are moved together. The way up is gone stride by stride, until the loss is above
     that, and the last place below it is found by bisection, to `near` in λ.
     """
-    walk, best = Walk(task, result.evaluation), result.evaluation
+    walk, best = Walk(tuning, result.evaluation), result.evaluation
     begun = walk.at(0.0)
     losses = walk.losses(begun)
     if losses is None:
-        raise InvalidInput(
-            "rule='1se' needs the losses of two folds or more, and there is one split: give cv a "
-            "number of folds, or rule='best'."
+        raise InvalidParameterError.of(
+            "rule",
+            "1se",
+            "it needs the losses of two folds or more, and there is one split: give cv a number "
+            "of folds, or rule='best'.",
         )
     error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
     limit, low = begun.value + error, 0.0
-    most = float(np.max((task.box.upper - best.lam)[task.stronger > 0]))
+    most = float(np.max((tuning.box.upper - best.lam)[tuning.stronger > 0]))
     high = min(stride, most)
     while low < high and walk.at(high).value <= limit:
         low, high = high, min(high + stride, most)
     while high - low > near:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if walk.at(middle).value <= limit else (low, middle)
-    moved = f"the penalties are stronger by {low:.2f} in lam" if low > 0 else "nothing is moved"
-    share = f", {error / begun.value:.1%}" if begun.value else ""
+    share = f" ({error / begun.value:.1%})" if begun.value else ""
+    moved = f"the penalties are {np.exp(low):.3g} times as strong" if low > 0 else "nothing moves"
     why = (
-        f"By rule='1se' {moved}: these are the strongest within the bounds whose "
-        f"loss is within one standard error over the folds{share}, of the least, at lam_min_, "
-        "which lam_interval_ is about."
+        f"By rule='1se' {moved}: the strongest within the bounds whose loss is within one standard "
+        f"error over the folds{share} of the least, at lam_min_."
     )
     return walk.at(low, gradient=True), result.status.noted(why), walk.cost
 
 
-def flat_beyond(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[str, Cost]:
+def flat_beyond(tuning: Tuning, best: Evaluation, ends: Array, tol: float) -> tuple[str, Cost]:
     """Whether penalties e^MUCH times as strong are within one standard error, and what that cost.
 
     `ends` are those of the interval in which the loss is within tol of itself: where the parabola
     through them says that it is not, nothing is looked at.
     """
-    walk = Walk(task, best)
-    losses, moves = walk.losses(best), task.stronger > 0
-    room = np.max((task.box.upper - best.lam)[moves], initial=0.0)
+    walk = Walk(tuning, best)
+    losses, moves = walk.losses(best), tuning.stronger > 0
+    room = np.max((tuning.box.upper - best.lam)[moves], initial=0.0)
     if losses is None or not room >= MUCH:
         return "", walk.cost
     error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
@@ -166,23 +166,23 @@ def flat_beyond(task: Task, best: Evaluation, ends: Array, tol: float) -> tuple[
 
 
 def by_score(
-    judge: Judge, result: Result, around: float = 6.0, points: int = 49
+    judge: Any, result: Result, around: float = 6.0, points: int = 49
 ) -> tuple[Evaluation, Status, Cost, dict[str, Any]]:
     """At the penalties, of a fine path around the best, whose mean score is highest.
 
     Of equal ones the strongest. Also `cv_results_`: lam, and the scores of every fold.
     """
-    task, begin = judge.task, result.evaluation
+    tuning, begin = judge.tuning, result.evaluation
     shifts = np.linspace(-around, around, points)
-    room = [(end - begin.lam)[task.stronger > 0] for end in (task.box.lower, task.box.upper)]
+    room = [(end - begin.lam)[tuning.stronger > 0] for end in (tuning.box.lower, tuning.box.upper)]
     shifts = shifts[(shifts >= np.min(room[0])) & (shifts <= np.max(room[1]))]
-    each, cost = _along(task, begin, shifts)
+    each, cost = _along(tuning, begin, shifts)
     scores = [next(iter(judge.scores(one.lam, one.x).values())) for one in each]
     table = np.array(scores).T
     mean = table.mean(axis=0)
     best = int(np.flatnonzero(mean == np.nanmax(mean))[-1]) if np.any(np.isfinite(mean)) else -1
     if best < 0:
-        raise InvalidInput("select='scoring': no score along the path is a number.")
+        raise InvalidParameterError.of("select", "scoring", "no score along the path is a number.")
     results = {
         "lam": np.array([one.lam for one in each]),
         "mean_test_score": mean,
@@ -191,41 +191,41 @@ def by_score(
         **{f"split{k}_test_score": row for k, row in enumerate(table)},
     }
     why = (
-        f"By select='scoring' the penalties are moved by {shifts[best]:.2f} in "
-        f"lam, to the best mean score of {len(each)} places, {mean[best]:.4g}."
+        f"By select='scoring' the penalties are {np.exp(shifts[best]):.3g} times as strong: the "
+        f"best mean score of {len(each)} places, {mean[best]:.4g}."
     )
-    walk = Walk(task, begin)
+    walk = Walk(tuning, begin)
     chosen = walk.at(float(shifts[best]), gradient=True)
     return chosen, result.status.noted(why), cost + walk.cost, results
 
 
-def path(task: Task, begin: Evaluation, shifts: Array) -> Path:
+def path(tuning: Tuning, begin: Evaluation, shifts: Array) -> Path:
     """What is measured at λ + t for every t."""
-    each, _ = _along(task, begin, shifts)
-    walk = Walk(task, begin)
+    each, _ = _along(tuning, begin, shifts)
+    walk = Walk(tuning, begin)
     losses = [walk.losses(one) for one in each]
     folds = None
     if all(own is not None for own in losses):
-        folds = task.per_row * task.judged.sum() * np.array(losses)
-    models = [{} if one.x is None else task.averaged(one.x) for one in each]
+        folds = tuning.reported.per_row * tuning.fits.weights.sum() * np.array(losses)
+    models = [{} if one.x is None else tuning.fits.average(one.x) for one in each]
     coef = np.array([m["coef_"] for m in models]) if all("coef_" in m for m in models) else None
     return Path(
         np.asarray(shifts, dtype=float),
         np.array([one.lam for one in each]),
-        np.array([task.told(one.value) for one in each]),
-        np.array([task.told_error(one) for one in each]),
+        np.array([tuning.reported.value(one.value) for one in each]),
+        np.array([tuning.reported.slope(one.value) * one.f_error for one in each]),
         folds,
         None if folds is None else walk.weights / walk.weights.sum(),
         coef,
     )
 
 
-def _along(task: Task, begin: Evaluation, shifts: Array) -> tuple[list[Evaluation], Cost]:
+def _along(tuning: Tuning, begin: Evaluation, shifts: Array) -> tuple[list[Evaluation], Cost]:
     """Outwards from the begin, up and down, each from the last; in the order of the shifts."""
     found: dict[int, Evaluation] = {}
     cost = Cost()
     for side in (np.flatnonzero(shifts >= 0), np.flatnonzero(shifts < 0)[::-1]):
-        walk = Walk(task, begin)
+        walk = Walk(tuning, begin)
         for k in side:
             found[int(k)] = walk.at(float(shifts[k]))
         cost = cost + walk.cost

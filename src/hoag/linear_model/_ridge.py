@@ -1,69 +1,111 @@
-"""RidgeCV, and what it shares with the classifier."""
+"""RidgeCV and RidgeClassifierCV."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import MultiOutputMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
-from hoag._core.result import Cost, Result
+from hoag._core.result import Result
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._criteria.separable import separated
 from hoag._data.engine import Engine
+from hoag._data.target import ArrayColumn, Column, OfRows, PartitionedColumn, Weigh
 from hoag._glm.folds import FREE
-from hoag._glm.groups import NAMES
-from hoag._glm.losses import Squared
 from hoag._glm.penalties import Ridge
 from hoag._glm.targets import Target
-from hoag.linear_model._base import with_features
-from hoag.linear_model._column import ArrayColumn, Column, OfRows, PartitionedColumn, Weigh
-from hoag.linear_model._compatible import RIDGE, RIDGE_ATTRIBUTES
-from hoag.linear_model._judge import Judge
+from hoag._glm.units import Units
+from hoag.linear_model._accepted import RIDGE as RIDGE_ACCEPTED
+from hoag.linear_model._accepted import RIDGE_ATTRIBUTES
+from hoag.linear_model._classifiers import class_weights
+from hoag.linear_model._families import RIDGE, Reading
+from hoag.linear_model._fits import LeaveOneOutFits
 from hoag.linear_model._linear import LinearEstimator, alpha_grid
-from hoag.linear_model._parameters import parameters
-from hoag.linear_model._rating import Regressor
-from hoag.linear_model._reading import Reading
-from hoag.linear_model._regression import check_criterion, of_units, outer_loss, standard
-from hoag.linear_model._scored import scored_task
+from hoag.linear_model._parameters import fitted, parameters
+from hoag.linear_model._scoring import Classifier, Judge, Regressor
 from hoag.linear_model._sharing import Groups, Shares
-from hoag.linear_model._task import Grid, Task
-from hoag.linear_model._units import Units
+from hoag.linear_model._tuning import Attributes, Grid, Reported, Tuning
 
 
+@parameters
 class RidgeEstimator(LinearEstimator):
-    """Σᵢ sᵢ (yᵢ − aᵢᵀw − b)² + Σⱼ αⱼ wⱼ²: leave-one-out in closed form, or folds."""
+    """Σᵢ sᵢ (yᵢ − aᵢᵀw − b)² + Σⱼ αⱼ wⱼ²: leave-one-out in closed form, or folds.
 
-    _accepted = RIDGE
+    Parameters
+    ----------
+    alphas : array-like of float, default=None
+        As in scikit-learn; only the range counts, and becomes the bounds: log α.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is not penalised.
+    cv : int, splitter, iterable or str, default=None
+        None and "loo" are leave-one-out in closed form, as is "alo"; "gcv" is generalised
+        cross-validation. For numbers "aic", "bic" and "sure" (Mallows' Cp) judge the fit on all
+        rows: see hoag.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df, or
+        (Σ squares + 2σ²df)/n, the squared error that is to be expected on new y of these rows.
+        "reml", for one target, is −2 log of the restricted likelihood, up to a constant.
+    criterion : {"squared_error", "huber"}, default="squared_error"
+        What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
+        the spread of y and linear beyond, so that few outliers do not decide.
+    store_cv_results : bool, default=False
+        For leave-one-out: keep `cv_results_`.
+    store_cv_values : bool, default=False
+        scikit-learn 1.6's, and does nothing.
+
+    Attributes
+    ----------
+    alpha_ : float or ndarray
+        exp(λ): a number for "shared", one for each target or group, or the shape of coef_.
+    best_score_ : float or ndarray of shape (n_targets,)
+        As in scikit-learn, the mean score of held-out rows: by scoring, or −criterion_ for
+        leave-one-out, or R² of folds, or the accuracy.
+    cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
+        With store_cv_results: squared errors of rows left out, times their weights, or with
+        scoring their predictions, at each of alphas, or at alpha_ alone.
+    """
+
+    alphas: Any = field(default=None, kw_only=False)
+    fit_intercept: bool = True
+    criterion: Literal["squared_error", "huber"] = "squared_error"
+    store_cv_results: bool | None = False
+    store_cv_values: bool | str = False
+
+    best_score_: Any = fitted()
+    cv_results_: Array = fitted()
+    scores_: dict[str, Array] = fitted()
+    # Whether y is one number for each row, and whether it came as a column.
+    _flat: bool = fitted()
+    _column: bool = fitted()
+
+    _family = RIDGE
+    _accepted = RIDGE_ACCEPTED
     _missing = RIDGE_ATTRIBUTES
     _left_out_words = ("loo", "alo", "gcv")
-    _words: ClassVar[tuple[str, ...]] = _left_out_words
     # The variance of y about its mean, where it is known; see cv="sure".
-    noise: float | None = None
-    # What the penalties of an output's own are called.
-    _per_output = "per-target"
-
-    best_score_: Any
-    cv_results_: Array
-    scores_: dict[str, Array]
+    noise: ClassVar[float | None] = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.store_cv_results and not self._leaves_one_out:
-            raise InvalidInput(
-                "store_cv_results=True is for leave-one-out, cv=None: with folds, scoring= gives "
-                "scores_, and result_.to_frame() the steps of the search."
+            raise InvalidParameterError.of(
+                "store_cv_results",
+                self.store_cv_results,
+                "it is for leave-one-out, cv=None: with folds, scoring= gives scores_, and "
+                "result_.to_frame() the steps of the search.",
             )
 
-    def _named(self, lam: Array) -> dict[str, Any]:
+    def _named(self, lam: Array) -> Attributes:
         alpha = super()._named(lam)["alpha_"]
         return {"alpha_": alpha[0] if self._flat and np.ndim(alpha) == 2 else alpha}
 
@@ -75,23 +117,21 @@ class RidgeEstimator(LinearEstimator):
         """Whether the criterion is leave-one-out in closed form, or generalised."""
         return self.cv is None or (isinstance(self.cv, str) and self.cv in self._left_out_words)
 
-    def _reading(self, column: Column) -> Reading:
-        check_criterion(self.criterion)
+    def _reading(self, column: Column, **given: Any) -> Reading:
         weigh = self._class_weights(column)
-        as_numbers = partial(_numbered, numbers=self._numbers, flat=self._flat)
-        numbers = column.seen(as_numbers, weigh)
+        encode = partial(_encoded, encode=self._numbers, flat=self._flat)
+        numbers = column.seen(encode, weigh)
         if numbers.positive < 2:
-            raise InvalidInput("Only one sample has a positive weight; two are needed.")
-        intercept = bool(self.fit_intercept)
-        own = standard(numbers, intercept)
-        outer = outer_loss(self.criterion, own(numbers.some()[0]))
-        squares = partial(of_units, units=own, loss=Squared(0.5), outer=outer, intercept=intercept)
-        target = partial(_regressed, numbers=as_numbers, model=squares)
-        return Reading(target, intercept, 1.0, weigh, own.mean, own.biggest * own.spread)
+            raise InvalidDataError(
+                "Only one sample has a positive weight; two are needed.", parameter="sample_weight"
+            )
+        found = self._family.read(self, numbers, weigh)
+        return replace(found, target=partial(_target, encode=encode, target=found.target))
 
-    def _task_by(self, reading: Reading, X: Any, y: Any, weights: Array, splits: Any) -> Task:
+    def _tuning(self, X: Any, y: Any, weights: Array, splits: Any, **given: Any) -> Tuning:
         if splits is not None:
-            return super()._task_by(reading, X, y, weights, splits)
+            return super()._tuning(X, y, weights, splits)
+        reading = self._reading(ArrayColumn(y, weights))
         kept = np.flatnonzero(reading.weights(y, weights) > 0)
         if kept.size < len(y):
             X, y, weights = X[kept], y[kept], weights[kept]
@@ -99,83 +139,54 @@ class RidgeEstimator(LinearEstimator):
         shares = self._shares(u, target, 1.0)
         if self._leaves_one_out and shares.groups is not None:
             return self._leave_one_out(u, target, kept, shares, shares.groups)
-        return scored_task(self, u, target, 1.0, self.noise)
+        return self._tuning_of_one_fit(u, target, 1.0, self.noise)
 
     def _leave_one_out(
         self, u: Units, target: Target, kept: Any, shares: Shares, groups: Groups
-    ) -> Task:
-        intercept = target.basis is not None
+    ) -> Tuning:
         floor = FREE * float(u.weights.sum()) if np.any(groups.numbers < 0) else 0.0
         loo = LeaveOneOut(
-            u.rows,
-            target.y,
-            u.weights,
+            *(u.rows, target.y, u.weights),
             Ridge(groups.numbers.ravel(), floor, u.log_shift),
-            intercept=intercept,
-            gcv=_is(self.cv, "gcv"),
+            intercept=target.basis is not None,
+            gcv=isinstance(self.cv, str) and self.cv == "gcv",
             outer=target.outer,
         )
         loo.at_once = self.n_jobs
         criterion = separated(loo, loo.groups, self.n_jobs) or loo
         criterion.chosen = loo.chosen
         moved = self._moved(shares, self._plan(criterion), u, 1.0)
+        fits = LeaveOneOutFits(self, u, target, criterion=loo, kept=kept, to_lam=moved.lam)
+        per_row = self._per_row(u, target, float(u.weights.sum()))
+        return self._tuning_of(moved, shares, fits, Reported(per_row))
 
-        def models(x: Array) -> list[dict[str, Any]]:
-            whole = np.append(x, loo.intercept(x)) if intercept else x.ravel()
-            return [self._attributes(u, target, whole)]
-
-        def predictions(lam: Array) -> tuple[Any, Array]:
-            own = lam if moved.loads is None else moved.loads.lam(lam)
-            return kept, np.asarray(loo.predictions(own) * u.y_scale + u.y_mean)
-
-        def refit(result: Result) -> tuple[dict[str, Any], Cost]:
-            return models(moved.criterion.solution(result.evaluation)[0])[0], Cost()
-
-        return Task(
-            moved.criterion,
-            moved.box,
-            moved.start,
-            self._per_row(u, target, float(u.weights.sum())),
-            models,
-            refit,
-            u.weights,
-            moved.stronger,
-            predictions=predictions,
-            groups=shares,
-        )
-
-    def _penalties(self) -> Any:
-        if _is(self.penalties, self._per_output):
-            return "per-class"  # whose classes are the targets
-        if isinstance(self.penalties, str) and self.penalties not in NAMES:
-            raise InvalidInput(
-                f"penalties={self.penalties!r}: use 'shared', '{self._per_output}', 'per-feature', "
-                "'per-coefficient', or an array of group numbers."
-            )
-        return super()._penalties()
+    def _per_row(self, u: Units, target: Target, judged: float) -> float:
+        """Of the mean over targets."""
+        return super()._per_row(u, target, judged) / target.outputs
 
     def _grids(self) -> list[Grid]:
         return alpha_grid("alphas", self.alphas)
 
-    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+    def _judged(self, judge: Judge, result: Result) -> Attributes:
         """best_score_ as in scikit-learn, and cv_results_ where it is asked for.
 
         best_score_ is the mean score of the held-out parts; without `scoring` that of leave-one-out
         is −1/n Σ sᵢ(loss of row i), and of folds R², or the accuracy.
         """
-        found = super()._judged(judge, result)
-        if self._scoring is not None and len(found["scores_"]) == 1:
-            (scores,) = found["scores_"].values()
-            found["best_score_"] = float(np.mean(scores))
-        elif self._scoring is None and judge.splits is None and not self._leaves_one_out:
+        found, data, tuning = super()._judged(judge, result), judge.data, judge.tuning
+        if self._scoring is not None:
+            if len(found["scores_"]) == 1:
+                (scores,) = found["scores_"].values()
+                found["best_score_"] = float(np.mean(scores))
+        elif data.splits is None and not self._leaves_one_out:
             found["best_score_"] = -self.criterion_
-        elif self._scoring is None and self._closed_form():
-            weights = self._weighted(judge.y, judge.weights)
-            found["best_score_"] = -float(result.value * judge.task.per_row * weights.mean())
-        elif self._scoring is None and judge.X is not None:
-            models = zip(judge.splits, judge.task.models(result.x), strict=True)
+        elif self._closed_form():
+            weights = self._weighted(data.y, data.weights)
+            found["best_score_"] = -float(tuning.reported.value(result.value) * weights.mean())
+        elif data.X is not None:
+            models = zip(data.splits, tuning.fits.models(result.x), strict=True)
             scores = [
-                self._plain_score(judge.y[test], judge.X[test] @ m["coef_"].T + m["intercept_"])
+                self._plain_score(data.y[test], data.X[test] @ m["coef_"].T + m["intercept_"])
                 for (_, test), m in models
             ]
             found["best_score_"] = float(np.mean(scores))
@@ -190,12 +201,12 @@ class RidgeEstimator(LinearEstimator):
 
         Shape (n, number of λ), or (n, n_targets, number of λ) where y has two axes.
         """
-        assert judge.task.predictions is not None
-        y, weights = self._numbers(judge.y), self._weighted(judge.y, judge.weights)
+        y, weights = self._numbers(judge.data.y), self._weighted(judge.data.y, judge.data.weights)
         results = np.zeros((*y.shape, len(lams)))
         for place, lam in enumerate(lams):
-            kept, predictions = judge.task.predictions(lam)
-            found = predictions.reshape(-1, *y.shape[1:])
+            known = judge.tuning.fits.held_out(lam)
+            assert known is not None
+            kept, found = known[0], known[1].reshape(-1, *y.shape[1:])
             if self._scoring is None:
                 each = weights[kept].reshape(-1, *(1,) * (y.ndim - 1))
                 found = each * (y[kept] - found) ** 2
@@ -210,7 +221,7 @@ class RidgeEstimator(LinearEstimator):
         raise NotImplementedError
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
-        super()._know_partitions(engine, column)
+        self._know_features(engine)
         shape = column.nothing.shape
         self._flat, self._column = len(shape) == 1 or shape[1] == 1, len(shape) == 2
 
@@ -219,21 +230,34 @@ class RidgeEstimator(LinearEstimator):
         """y ↦ y as it is fitted."""
         return np.asarray
 
-    def _class_weights(self, column: Column) -> Weigh | None:
-        """What weights become by the classes of their rows; None where there are none."""
-        return None
-
     def _weighted(self, y: npt.NDArray[Any], weights: Array) -> Array:
         """The weights of the rows, with those of their classes."""
         weigh = self._class_weights(ArrayColumn(y, weights))
         return weights if weigh is None else weigh(y, weights)
 
-    def _attributes(self, u: Units, target: Target, x: Array) -> dict[str, Any]:
+    def _attributes(self, u: Units, target: Target, x: Array) -> Attributes:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
         if self._flat:
             level = intercept if self._column and self.fit_intercept else float(intercept[0])
             return {"coef_": coef[0], "intercept_": level}
         return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
+
+    def _plain(self, kind: Any, alpha: Any, **more: Any) -> Any:
+        """A model of scikit-learn's, of this class and penalty."""
+        model = self._twin(kind=kind, alpha=alpha, n_iter_=None, **more)
+        model.solver_ = "auto"
+        return model
+
+
+def _encoded(y: npt.NDArray[Any], encode: OfRows, flat: bool) -> Array:
+    """y as it is fitted; one target alone is flat."""
+    found = np.asarray(encode(y))
+    return found.ravel() if flat else found
+
+
+def _target(y: npt.NDArray[Any], encode: OfRows, target: OfRows) -> Target:
+    found: Target = target(encode(y))
+    return found
 
 
 @parameters
@@ -245,6 +269,34 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
     A drop-in replacement for scikit-learn's class of this name. With cv=None the criterion is the
     leave-one-out error in closed form, and its gradient is exact.
 
+    Parameters
+    ----------
+    penalties : str, array-like of int, dict or Structure, default="shared"
+        As in LogisticRegressionCV, with targets for classes: "shared", "per-target", "per-feature",
+        "per-coefficient", or group numbers, labels, or what hoag.penalties makes.
+    noise : float, default=None
+        The variance σ² of y about its mean, for cv="sure"; None: estimated from the fit with the
+        weakest penalties that leave half of the rows' degrees of freedom.
+    alpha_per_target : bool, default=False
+        True is scikit-learn's word for penalties="per-target".
+    gcv_mode : str, default=None
+        scikit-learn's, and does nothing.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The coefficients.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The intercept; 0 without one.
+
+    See Also
+    --------
+    RidgeClassifierCV : For classes.
+    KernelRidgeCV : For what is not linear.
+    sklearn.linear_model.RidgeCV : Over a grid.
+
+    Examples
+    --------
     >>> from hoag import RidgeCV
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
@@ -253,70 +305,29 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
     alpha = 0.0042, leave-one-out error 2999.8
     >>> RidgeCV(penalties="per-feature").fit(X, y).alpha_.shape
     (10,)
-
-    Parameters
-    ----------
-    alphas : array of float or None
-        As in scikit-learn; only the range counts, and becomes the bounds: log α.
-    penalties : {"shared", "per-target", "per-feature", "per-coefficient"} or array of int
-        Which coefficients share a penalty; an array gives the group number of each feature, or of
-        each coefficient, shape (n_features, n_targets); −1: not penalised. Or a dict from columns
-        to labels, or hoag.penalties.quadratic(...), as in LogisticRegressionCV.
-    cv : None, "loo", "gcv", "aic", "bic", "sure", "reml", int, splitter or iterable
-        None and "loo" are leave-one-out in closed form, as is "alo"; "gcv" is generalised
-        cross-validation. "aic", "bic" and "sure" (Mallows' Cp) are scores of the fit on all rows:
-        see hoag.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df,
-        or (Σ squares + 2σ²df)/n, the squared error that is to be expected on new y of these rows.
-        "reml", for one target, is −2 log of the restricted likelihood, up to a constant.
-    noise : float or None
-        The variance σ² of y about its mean, for cv="sure"; None: estimated from the fit with the
-        weakest penalties that leave half of the rows' degrees of freedom.
-    criterion : {"squared_error", "huber"}
-        What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
-        the spread of y and linear beyond, so that few outliers do not decide.
-    alpha_per_target : bool
-        True is scikit-learn's word for penalties="per-target".
-    store_cv_results : bool
-        For leave-one-out: keep `cv_results_`.
-    gcv_mode, store_cv_values : scikit-learn's, and do nothing
-    shrink, standardize : as in LogisticRegressionCV
-    fit_intercept, scoring, select, rule, search, starts, bounds, tol, max_iter, time_budget, refit,
-    n_jobs, certificate, random_state, verbose, callback, checkpoint : as in LogisticRegressionCV
-
-    Attributes
-    ----------
-    coef_, intercept_ : as in scikit-learn's Ridge
-    alpha_ : exp(λ); a number for "shared", one for each target or group, or the shape of coef_
-    best_score_ : float, or one for each target with alpha_per_target: as in scikit-learn, the mean
-        score of held-out rows: by scoring, or −criterion_ for leave-one-out, or R² of folds
-    cv_results_ : array (n, n_alphas) or (n, n_targets, n_alphas), with store_cv_results: squared
-        errors of rows left out, times their weights, or with scoring their predictions, at each of
-        alphas, or at alpha_ alone
-    lam_, criterion_, lam_interval_, plateaus_, result_, scores_, n_iter_, shrink_ : as in
-        LogisticRegressionCV
-    dof_ : float, how many coefficients the fit is worth, where cv is "aic", "bic", "sure" or
-        "reml"
     """
 
-    _words = ("loo", "alo", "gcv", "aic", "bic", "sure", "reml")
-
-    alphas: Any = field(default=None, kw_only=False)
-    fit_intercept: bool = True
-    criterion: Literal["squared_error", "huber"] = "squared_error"
     alpha_per_target: bool = False
-    store_cv_results: bool | None = False
     gcv_mode: Literal["auto", "svd", "eigen"] | None = None
-    store_cv_values: bool | str = False
-    noise: float | None = None
+    noise: float | None = None  # type: ignore[misc]
+
+    _words = ("loo", "alo", "gcv", "aic", "bic", "sure", "reml")
+    _sharing = ("shared", "per-target", "per-class", "per-feature", "per-coefficient")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.noise is not None and not _is(self.cv, "sure"):
-            raise InvalidInput(f"noise={self.noise!r} is for cv='sure': leave it out.")
-        if self.alpha_per_target and not _is(self.penalties, "shared"):
-            raise InvalidInput(
+        if self.noise is not None and not (isinstance(self.cv, str) and self.cv == "sure"):
+            raise InvalidParameterError.of(
+                "noise", self.noise, "it is for cv='sure': leave it out."
+            )
+        shared = isinstance(self.penalties, str) and self.penalties == "shared"
+        if self.alpha_per_target and not shared:
+            raise InvalidParameterError(
                 "Both alpha_per_target=True and penalties are given, and both say which "
-                "coefficients share a penalty: leave one out."
+                "coefficients share a penalty:",
+                parameter="alpha_per_target",
+                value=True,
+                hint="leave one out.",
             )
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
@@ -325,11 +336,13 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
         return X, np.asarray(y, dtype=np.float64)
 
     def _penalties(self) -> Any:
-        if self.alpha_per_target and not self._flat:
-            return "per-class"
-        return super()._penalties()
+        found = super()._penalties()
+        per_target = isinstance(found, str) and found == "per-target"
+        if per_target or (self.alpha_per_target and not self._flat):
+            return "per-class"  # whose classes are the targets
+        return found
 
-    def _judged(self, judge: Judge, result: Result) -> dict[str, Any]:
+    def _judged(self, judge: Judge, result: Result) -> Attributes:
         found = super()._judged(judge, result)
         if self.alpha_per_target and self._leaves_one_out and not self._flat:
             if self._scoring is None:
@@ -349,29 +362,150 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
         return float(np.mean(1 - ratio))
 
     def predict(self, X: Any) -> Array:
+        """What is predicted of y, of the shape that y had in fit."""
         return self._linear_predictor(X)
 
     def to_sklearn(self) -> Any:
         """The fitted model as a plain sklearn.linear_model.Ridge."""
-        from sklearn.linear_model import Ridge as PlainRidge
-
-        check_is_fitted(self)
-        plain = np.ndim(self.alpha_) == 0 or _is(self._penalties(), "per-class")
-        model = PlainRidge(alpha=self.alpha_ if plain else 1.0, fit_intercept=self.fit_intercept)
-        model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
-        model.n_iter_, model.solver_ = None, "auto"
-        return with_features(model, self)
+        penalties = self._penalties()
+        each = isinstance(penalties, str) and penalties == "per-class"
+        alpha = self.alpha_ if np.ndim(self.alpha_) == 0 or each else 1.0
+        return self._plain("Ridge", alpha)
 
 
-def _is(value: Any, name: str) -> bool:
-    return isinstance(value, str) and value == name
+@parameters
+class RidgeClassifierCV(Classifier, RidgeEstimator):
+    """A classifier by ridge regression on ±1, its penalties tuned by gradient.
+
+        Σᵢ sᵢ Σ_c (y_ic − aᵢᵀw_c − b_c)² + Σ_c Σⱼ αⱼ w_cj²,   y_ic = 1 or −1
+
+    y_ic is 1 where row i is of class c. The class with the largest value is predicted; two classes
+    have one column, and a label of a multi-label y is a column too, predicted where its value is
+    positive. A drop-in replacement for scikit-learn's class of this name. With cv=None the
+    criterion is the leave-one-out error in closed form, and its gradient is exact.
+
+    Parameters
+    ----------
+    class_weight : dict, list of dict or "balanced", default=None
+        As in scikit-learn; for a multi-label y "balanced" or a list of dicts, one a label. With
+        sample_weight "balanced" counts rows by it, as scikit-learn's LogisticRegression does and
+        its RidgeClassifier does not, so that a row of weight two is two rows.
+        Multiplies sample_weight, so it counts in training and in the criterion.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        The coefficients.
+    intercept_ : float or ndarray
+        The intercepts; 0 without.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, in the order of their values.
+
+    See Also
+    --------
+    LogisticRegressionCV : With probabilities.
+    sklearn.linear_model.RidgeClassifierCV : Over a grid.
+
+    Examples
+    --------
+    >>> from hoag import RidgeClassifierCV
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RidgeClassifierCV().fit(X, y)
+    >>> print(f"{model.alpha_:.2g}, accuracy {model.score(X, y):.2f}")
+    1.4, accuracy 0.85
+    """
+
+    class_weight: Any = None
+
+    classes_: npt.NDArray[Any] = fitted()
+    _label_binarizer: LabelBinarizer = fitted()
+
+    _words = ("loo", "alo", "gcv")
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+        X, y = self._validate(X, y, multi_output=True, ensure_min_samples=2)
+        check_classification_targets(y)
+        self._know(y)
+        return X, y if self._multilabel else column_or_1d(y, warn=True)
+
+    def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
+        self._know_features(engine)
+        if column.nothing.ndim > 1:
+            raise NotSupportedError(
+                "Several labels for each row need the rows in memory.", parameter="y"
+            )
+        check_classification_targets(column.classes)
+        self._know(column.classes)
+
+    def _know(self, y: npt.NDArray[Any]) -> None:
+        """Keep the classes: all that y shows."""
+        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
+        self.classes_ = self._label_binarizer.classes_
+        if not self._multilabel and len(self.classes_) < 2:
+            raise InvalidDataError(
+                "A classifier needs two classes or more; y has only one class: "
+                f"{self.classes_[0]}.",
+                parameter="y",
+            )
+        self._flat, self._column = self._numbers(y).shape[1] == 1, True
+
+    @property
+    def _multilabel(self) -> bool:
+        return bool(self._label_binarizer.y_type_.startswith("multilabel"))
+
+    @property
+    def _numbers(self) -> OfRows:
+        return partial(_signs, binarizer=self._label_binarizer)
+
+    def _class_weights(self, column: Column) -> Weigh | None:
+        if not self._multilabel:
+            return class_weights(self.class_weight, self.classes_, column)
+        return None if self.class_weight is None else partial(_weighed, each=self.class_weight)
+
+    def decision_function(self, X: Any) -> Array:
+        """aᵢᵀw + b of every row, and of every class where there are more than two."""
+        return self._linear_predictor(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class with the largest decision value; of labels, those with positive ones."""
+        return self._labels(self.decision_function(X))
+
+    def _labels(self, decision: Array) -> npt.NDArray[Any]:
+        if self._multilabel:
+            signs = np.where(decision.reshape(len(decision), -1) > 0, 1, -1)
+            return np.asarray(self._label_binarizer.inverse_transform(signs))
+        codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def _plain_score(self, y: npt.NDArray[Any], predictions: Array) -> float:
+        """The accuracy."""
+        right = self._labels(predictions) == y
+        return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
+
+    def to_sklearn(self) -> Any:
+        """The fitted model as a plain sklearn.linear_model.RidgeClassifier."""
+        alpha = self.alpha_ if np.ndim(self.alpha_) == 0 else 1.0
+        binarizer = copy.deepcopy(self._label_binarizer)
+        model = self._plain("RidgeClassifier", alpha, _label_binarizer=binarizer)
+        model.class_weight = self.class_weight
+        with contextlib.suppress(AttributeError):  # before 1.7 it is a property of the binarizer's
+            model.classes_ = self.classes_.copy()
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
-def _numbered(y: npt.NDArray[Any], numbers: OfRows, flat: bool) -> Array:
-    """y as it is fitted; one target alone is flat."""
-    found = np.asarray(numbers(y))
-    return found.ravel() if flat else found
+def _signs(y: npt.NDArray[Any], binarizer: LabelBinarizer) -> Array:
+    """1 for the class, or for each class, and −1 for the others."""
+    if len(y) == 0:
+        columns = len(binarizer.classes_)
+        return np.zeros((0, 1 if columns == 2 and np.ndim(y) == 1 else columns))
+    return np.asarray(binarizer.transform(y), dtype=np.float64)
 
 
-def _regressed(y: npt.NDArray[Any], numbers: OfRows, model: Callable[[Array], Target]) -> Target:
-    return model(numbers(y))
+def _weighed(y: npt.NDArray[Any], weights: Array, each: Any) -> Array:
+    return np.asarray(weights * compute_sample_weight(each, y))

@@ -28,8 +28,8 @@ from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.losses import Multinomial
 from hoag._glm.penalties import Aside, Penalty, Quadratic
 from hoag._glm.targets import Target
+from hoag._glm.units import WEIGHT, Units, auto_box, column_energies, group_energies
 from hoag._linalg.symmetric import above_rounding, eigenvalues, eigenvectors, ranges
-from hoag.linear_model._units import WEIGHT, Units, auto_box, column_energies, group_energies
 
 
 class Sizes(NamedTuple):
@@ -51,6 +51,9 @@ class Moved(NamedTuple):
     start: Array
     stronger: Array
     loads: Loads | None = None
+
+    def lam(self, moved: Array) -> Array:
+        return moved if self.loads is None else self.loads.lam(moved)
 
 
 class Shares(ABC):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -26,12 +27,12 @@ import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from hoag._core.domain import Box
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidParameterError, SingularProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Result, Status
 from hoag._criteria.base import Criterion, Traits
 from hoag._criteria.wrapped import Affine, Loads, Shrunk
-from hoag.linear_model._task import Task
+from hoag.linear_model._tuning import Tuning
 from hoag.optimize import Auto, Search
 from hoag.optimize._asks import ACCURACY, Evaluate, Steps
 from hoag.optimize._checkpoint import current
@@ -49,8 +50,8 @@ def check_shrink(shrink: Any) -> None:
         return
     number = isinstance(shrink, Real) and not isinstance(shrink, bool)
     if not (number and float(shrink) >= 0):
-        raise InvalidInput(
-            f"shrink={shrink!r}: give a number, 0 or more, 'auto', or None, which is 0."
+        raise InvalidParameterError.of(
+            "shrink", shrink, "give a number, 0 or more, 'auto', or None, which is 0."
         )
 
 
@@ -100,7 +101,7 @@ class Choice:
 class Part:
     """Some rows put aside: a task on the others, and one that judges their fit on these."""
 
-    def __init__(self, tuned: Task, judged: Task, box: Box, rows: int, search: Auto) -> None:
+    def __init__(self, tuned: Tuning, judged: Tuning, box: Box, rows: int, search: Auto) -> None:
         self.tuned, self.judged, self.box = tuned, judged, box
         self.shared = Shared.of(tuned.criterion, box, search)
         self.unit, self.lam = self.shared.unit(rows), self.shared.lam
@@ -117,11 +118,9 @@ class Part:
         seen = criterion.value(self.lam, goal, self._warm)
         known = criterion.verify(seen, goal)
         self._warm, self.cost = seen.warm, self.cost + seen.cost + known.cost
-        if self.judged.lost is None:
-            return np.array([known.value])
         x, spent = criterion.solution(known)
-        self.cost = self.cost + spent
-        return self.judged.lost(x)
+        self.cost, each = self.cost + spent, self.judged.fits.losses(x)
+        return np.array([known.value]) if each is None else each
 
 
 def put_aside(
@@ -169,7 +168,7 @@ def chosen(parts: Sequence[Part], search: Onward, deadline: float, taus: Sequenc
             break
         try:
             each = np.concatenate([part.lost(tau, search) for part in parts])
-        except InnerProblemError:
+        except SingularProblemError:
             break
         if not np.all(np.isfinite(each)):
             break
@@ -215,18 +214,15 @@ class Shrinkage:
 
     whole    the task on all rows
     rows     how many it judges
-    search   the one that was asked for; None: the default one
+    search   the one that was asked for, or the default one
     alone    what one penalty for all is tuned to where there is no other; None if not known
     """
 
-    whole: Task
+    whole: Tuning
     rows: int
-    search: Search | None
+    search: Search
     tol: float
     max_iter: int
-    time_budget: float | None
-    starts: Any
-    certificate: str
     alone: Callable[[], Shared | None]
 
     # From hardly apart to hardly drawn together.
@@ -234,15 +230,16 @@ class Shrinkage:
 
     def run(
         self, shrink: Any, parts: Callable[[Auto], Iterator[Part]], on_step: Any
-    ) -> tuple[Task, Result, float]:
+    ) -> tuple[Tuning, Result, float]:
         """The task with what is minimised, the result, and τ; `parts` are for choosing it."""
         start, box = time.perf_counter(), self.whole.box
-        rough = Auto(self._rough, self.max_iter, self.time_budget)
+        budget = self.search.time_budget
+        rough = Auto(self._rough, self.max_iter, budget)
         one = Shared.of(self.whole.criterion, box, rough)
         choice = Choice(np.inf if shrink == "auto" else float(shrink), "", Cost())
         if shrink == "auto":
             # Half of the time, if that is limited, is for what follows.
-            left = None if self.time_budget is None else self.time_budget / 2
+            left = None if budget is None else budget / 2
             each = None if left is None else left / (2 * len(self.taus))
             aside = list(parts(Auto(self._rough, self.max_iter, each)))
             onward = Onward(self._rough, self.max_iter, each)
@@ -251,10 +248,10 @@ class Shrinkage:
             choice = replace(choice, sentence="shrink=inf: one penalty for all.")
         spent = one.result.cost + choice.cost
         seconds = time.perf_counter() - start
-        task, result = self._final(one, choice.tau, seconds, on_step)
+        tuning, result = self._final(one, choice.tau, seconds, on_step)
         status = result.status.noted(choice.sentence)
         return (
-            task,
+            tuning,
             replace(
                 result,
                 status=status,
@@ -269,27 +266,24 @@ class Shrinkage:
         """To what share of itself f is minimised where τ are compared."""
         return max(self.tol, ACCURACY)
 
-    def _final(self, one: Shared, tau: float, seconds: float, on_step: Any) -> tuple[Task, Result]:
-        task, box = self.whole, self.whole.box
-        left = None if self.time_budget is None else max(self.time_budget - seconds, 0.0)
+    def _final(
+        self, one: Shared, tau: float, seconds: float, on_step: Any
+    ) -> tuple[Tuning, Result]:
+        tuning, box = self.whole, self.whole.box
+        search = copy(self.search)
+        if search.time_budget is not None:
+            search.time_budget = max(search.time_budget - seconds, 0.0)
         if tau == np.inf:
             one = self.alone() or one
             box = Box(np.minimum(box.lower, one.lam - 1.0), np.maximum(box.upper, one.lam + 1.0))
-            task = replace(task, box=box)
+            tuning = replace(tuning, box=box)
             stay = Stay(one.result.status, self.tol * abs(one.result.value), self.tol)
-            run = Run(task.criterion, on_step, left, self.certificate)
-            return task, run.drive(stay, box, one.lam)
-        starts = 1 if self.starts == "auto" else self.starts
-        search = self.search or Auto(self.tol, self.max_iter, left, starts)
+            run = Run(tuning.criterion, on_step, search.time_budget, search.certificate)
+            return tuning, run.drive(stay, box, one.lam)
+        if isinstance(search, Auto) and search.starts == "auto":
+            search.starts = 1
         if tau > 0:
-            shrunk = Shrunk(task.criterion, tau * one.unit(self.rows))
-            task = replace(
-                task,
-                criterion=shrunk,
-                plain=shrunk.plain,
-                refit=lambda result: self.whole.refit(
-                    replace(result, evaluation=shrunk.within(result.evaluation))
-                ),
-            )
-        found = search.minimize(task.criterion, box, one.lam, on_step, self.certificate)
-        return task, found
+            shrunk = Shrunk(tuning.criterion, tau * one.unit(self.rows))
+            tuning = replace(tuning, criterion=shrunk, shrunk=shrunk)
+        found = search.minimize(tuning.criterion, box, one.lam, on_step)
+        return tuning, found

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from sklearn import get_config
 from sklearn.model_selection import KFold, check_cv
+from sklearn.utils.metadata_routing import process_routing
 
-from hoag._core.errors import InvalidInput
-from hoag.linear_model._task import LEVEL
+from hoag._core.errors import InvalidParameterError
+from hoag._core.warn import warn
+
+
+@runtime_checkable
+class Splitter(Protocol):
+    """What scikit-learn takes for a splitter; a str has a split, too."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any: ...
 
 
 def splitter(cv: Any, y: Any, stratified: bool) -> Any:
@@ -23,12 +31,10 @@ def splitter(cv: Any, y: Any, stratified: bool) -> Any:
         cv = [_pair(split, k) for k, split in enumerate(cv, start=1)]
     found = check_cv(cv, y, classifier=stratified)
     if type(found) is KFold and not found.shuffle and in_order(y, stratified):
-        warnings.warn(
+        warn(
             f"The rows are sorted by y, and {found.n_splits} folds that are not shuffled hold out "
             "its lowest and highest values each at once: what they lose there is far more than "
-            f"unseen rows would. Give cv=KFold({found.n_splits}, shuffle=True, random_state=0).",
-            UserWarning,
-            stacklevel=LEVEL + 1,
+            f"unseen rows would. Give cv=KFold({found.n_splits}, shuffle=True, random_state=0)."
         )
     return found
 
@@ -37,9 +43,12 @@ def _pair(split: Any, k: int) -> tuple[Any, Any]:
     try:
         train, test = split
     except (TypeError, ValueError):
-        raise InvalidInput(
-            f"Split {k} of cv is {split!r}: give a number of folds, a splitter of "
-            "sklearn.model_selection, or pairs of training and held-out row numbers."
+        raise InvalidParameterError(
+            f"Split {k} of cv is {split!r}:",
+            parameter="cv",
+            value=split,
+            hint="give a number of folds, a splitter of sklearn.model_selection, or pairs of "
+            "training and held-out row numbers.",
         ) from None
     return train, test
 
@@ -51,11 +60,9 @@ def _default(y: Any, stratified: bool, folds: int = 5) -> int:
     most = int(np.unique(np.asarray(y), return_counts=True)[1].max())
     if not 2 <= most < folds:
         return folds
-    warnings.warn(
+    warn(
         f"No class has {folds} rows, so there are {most} folds in place of {folds}, as many as the "
-        "largest class has rows: give cv to choose.",
-        UserWarning,
-        stacklevel=LEVEL + 2,
+        "largest class has rows: give cv to choose."
     )
     return most
 
@@ -71,3 +78,47 @@ def in_order(y: Any, classes: bool, fewest: int = 20) -> bool:
     if classes:
         return 0 < int(np.sum(y[1:] != y[:-1])) == np.unique(y).size - 1
     return bool(np.any(y != y[0]) and (np.all(y[1:] >= y[:-1]) or np.all(y[1:] <= y[:-1])))
+
+
+def checked(splits: Any, n: int) -> list[tuple[Any, Any]]:
+    """The splits as row numbers."""
+    found = []
+    for k, (train, test) in enumerate(splits, start=1):
+        try:
+            parts = tuple(
+                np.arange(n)[rows if rows.size else slice(0)]
+                for rows in map(np.asarray, (train, test))
+            )
+        except IndexError:
+            raise InvalidParameterError(
+                f"Split {k} of cv names rows that X, of {n} rows, has not.", parameter="cv"
+            ) from None
+        if parts[0].size == 0:
+            raise InvalidParameterError(f"Split {k} of cv has no training rows.", parameter="cv")
+        found.append((parts[0], parts[1]))
+    return found
+
+
+def routed(
+    estimator: Any, sample_weight: Any, params: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the splitter and the scorers are called with."""
+    weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+    if get_config()["enable_metadata_routing"]:
+        found = process_routing(estimator, "fit", **weight, **params)
+        scoring = found.scorer.score if estimator._scoring is not None else {}
+        return found.splitter.split, scoring
+    unknown = sorted(set(params) - {"groups"})
+    if unknown:
+        taken = ", ".join(["X", "y", "sample_weight", *estimator._of_rows])
+        raise TypeError(
+            f"{type(estimator).__name__}.fit got {unknown}: without metadata routing it takes "
+            f"{taken} and groups. Switch routing on with "
+            "sklearn.set_config(enable_metadata_routing=True)."
+        )
+    return params, weight
+
+
+def asks_for_routing(cv: Any) -> Any:
+    """The splitter; a number or an iterable stands for one that asks for nothing."""
+    return cv if isinstance(cv, Splitter) and not isinstance(cv, str) else check_cv()

@@ -76,6 +76,8 @@ class Search(Settings, ABC):
         Seconds; it ends evaluations, too.
     max_iter : int or None
         The most steps, if that is known.
+    certificate : str
+        Whether the error of the gradient at the end is measured: see `Run`.
 
     See Also
     --------
@@ -103,6 +105,7 @@ class Search(Settings, ABC):
     by_steps: bool = True
     time_budget: float | None = None
     max_iter: int | None = None
+    certificate: str = "auto"
 
     @property
     def most_steps(self) -> int | None:
@@ -126,9 +129,10 @@ class Search(Settings, ABC):
         domain: Domain,
         lam0: Array,
         on_step: OnStep | None = None,
-        certificate: str = "auto",
+        certificate: str | None = None,
     ) -> Result:
         """Where f is least in the domain, as `Run` records it."""
+        certificate = certificate or self.certificate
         return Run(criterion, on_step, self.time_budget, certificate).drive(self, domain, lam0)
 
 

@@ -53,14 +53,14 @@ class DevianceResidualsDisplay(HeldOutDisplay):
 
     @classmethod
     def _kind(cls) -> type:
-        from hoag.linear_model._positive_mean import PositiveMeanRegressor
+        from hoag.linear_model._regressors import LogLinkRegressor
 
-        return PositiveMeanRegressor
+        return LogLinkRegressor
 
     @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:
         said, y = estimator.predict(X, **params), np.asarray(y, dtype=float)
-        deviance = estimator._family(1.0).at(y, np.log(said)).value
+        deviance = 2 * estimator._family.loss(estimator).at(y, np.log(said)).value
         return cls(said, np.sign(y - said) * np.sqrt(np.maximum(deviance, 0.0)), weights)
 
     def _draw(self, ax: Axes) -> None:

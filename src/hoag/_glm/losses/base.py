@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,10 @@ class Loss(ABC):
     convex             whether ∂²loss/∂z² is never negative
     dispersion         1 where it is −log of a likelihood without a scale of its own, as for
                        classes and counts; None where the scale is estimated, as for squares
+    takes              which y it is for, in words
     """
+
+    takes: ClassVar[str] = "numbers"
 
     self_concordance: float = float("inf")
     constant_hessian: bool = False
@@ -74,6 +77,10 @@ class Loss(ABC):
     dispersion: float | None = None
     # Of |curvature| wherever y and z are, for a loss that only judges; None: as it is.
     bound: float | None = None
+
+    def accepts(self, y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which y it is for."""
+        return np.ones(len(y), dtype=bool)
 
     @abstractmethod
     def at(self, y: npt.NDArray[Any], z: Array) -> LossAt: ...

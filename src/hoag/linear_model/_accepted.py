@@ -8,14 +8,12 @@ are all there is to it; a parameter that does something is in its estimator, not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-
-from hoag._core.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -24,33 +22,6 @@ class Accepted:
 
     harmless: Callable[[Any], bool]
     otherwise: str
-
-
-class Compatible:
-    """An estimator that takes scikit-learn's parameters, and answers for its attributes."""
-
-    _accepted: ClassVar[Mapping[str, Accepted]] = {}
-    _missing: ClassVar[Mapping[str, str]] = {}
-
-    # The link in the HTML box: a section of the page about the estimators.
-    _doc_link_module = "hoag"
-    _doc_link_template = "docs/estimators.md#{section}"
-
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        return {"section": type(self).__name__.lower()}
-
-    def _check_compatible(self, given: Mapping[str, Any]) -> None:
-        for name, accepted in self._accepted.items():
-            if name in given and not accepted.harmless(given[name]):
-                raise InvalidInput(f"{name}={given[name]!r}: {accepted.otherwise}")
-
-    def __getattr__(self, name: str) -> Any:
-        """Asked for what is not there: an attribute of scikit-learn's has a sentence of its own."""
-        kind = type(self)
-        instead = f": {kind._missing[name]}" if name in kind._missing else "."
-        raise AttributeError(
-            f"{kind.__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
-        )
 
 
 def one_of(*values: Any) -> Callable[[Any], bool]:

@@ -1,99 +1,114 @@
-"""Scorers on held-out rows, for the models of the folds at some λ."""
+"""Scores: of fitted models, on arrays and partitions alike; and of folds' models on their rows."""
 
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
-from hoag.linear_model._task import Task
+from hoag._core.warn import warn
+from hoag._data.out_of_core import with_own_y
+from hoag.linear_model._tuning import Attributes, Tuning
+
+
+class Regressor(RegressorMixin):  # type: ignore[misc]
+    """scikit-learn's, whose score needs no y where rows have it with them."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R², the share of the squares about the mean that is explained; at most 1.
+
+        Partitions have y and weights with them: score(source).
+        """
+        return float(super().score(*with_own_y(X, y, sample_weight)))
+
+
+class Classifier(ClassifierMixin):  # type: ignore[misc]
+    """Likewise."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy. Partitions have y and weights with them: score(source)."""
+        return float(super().score(*with_own_y(X, y, sample_weight)))
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """What scores are computed from: an estimator, its data and splits, and what scorers take."""
+    """What scores are computed from: an estimator, its data, and what was tuned."""
 
     estimator: Any
-    X: Any
-    y: npt.NDArray[Any]
-    weights: Array
-    splits: Any
-    task: Task
-    params: dict[str, Any]
-    given: dict[str, Any] = field(default_factory=dict)  # what the model has for each row
+    data: Any
+    tuning: Tuning
 
     def scores(self, lam: Array, x: Any) -> dict[str, Array]:
         """By scorer, one for each held-out part; x is that of all folds at λ.
 
         For a criterion without folds one score, over the predictions of all rows.
         """
-        rows: list[dict[str, float]] = []
-        if self.task.predictions is not None:
-            kept, predictions = self.task.predictions(lam)
-            rows.append(self._score(self.predicted(predictions), kept))
+        known = self.tuning.fits.held_out(lam)
+        if known is not None:
+            kept, predictions = known
+            rows = [self._score(self.predicted(predictions), kept)]
         else:
-            for test, fold, own in self.folds(lam, x):
-                rows.append(self._score(fold._facing(self.X[test], own), test))
+            X = self.data.X
+            rows = [self._score(fold._facing(X[test], own), test)
+                    for test, fold, own in self.folds(lam, x)]  # fmt: skip
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
-    def folds(self, lam: Array, x: Any) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+    def folds(self, lam: Array, x: Any) -> Iterator[tuple[Any, Any, Attributes]]:
         """The held-out rows of each fold, its model, and what that was given for these rows."""
-        for (_, test), model in zip(self.splits, self.task.models(x), strict=True):
+        data = self.data
+        for (_, test), model in zip(data.splits, self.tuning.fits.models(x), strict=True):
             fold = copy.copy(self.estimator)
             fold.__dict__.pop("feature_names_in_", None)  # X is an array by now
             fold.scoring = None  # so that a scorer may call fold.score
-            for name, value in (self.estimator._named(lam) | model).items():
-                setattr(fold, name, value)
-            yield test, fold, {key: np.asarray(own)[test] for key, own in self.given.items()}
+            fold._set(self.estimator._named(lam) | model)
+            yield test, fold, {key: np.asarray(own)[test] for key, own in data.given.items()}
 
     def predicted(self, predictions: Array) -> Any:
         """A model whose predictions are known already."""
         if not is_classifier(self.estimator):
             return Predicted(predictions)
-        if self.estimator._probable:
-            return PredictedProbabilities(predictions, self.estimator)
-        return PredictedClasses(predictions, self.estimator)
+        kind = PredictedOdds if "predict_proba" in dir(self.estimator) else PredictedClasses
+        return kind(predictions, self.estimator)
 
     def score_of_each_target(self, lam: Array) -> Array:
-        """For a criterion without folds and one scorer: each target by itself."""
-        assert self.task.predictions is not None
-        kept, predictions = self.task.predictions(lam)
+        """For leave-one-out and one scorer: each target by itself."""
+        known, data = self.tuning.fits.held_out(lam), self.data
+        assert known is not None
+        kept, predictions = known
         return np.array(
             [
                 score
                 for k, column in enumerate(predictions.T)
-                for score in replace(self, y=self.y[:, k])._score(Predicted(column), kept).values()
+                for score in replace(self, data=replace(data, y=data.y[:, k]))
+                ._score(Predicted(column), kept)
+                .values()
             ]
         )
 
     def _score(self, model: Any, rows: Any) -> dict[str, float]:
-        scoring = self.estimator._scoring
+        scoring, data = self.estimator._scoring, self.data
         name = scoring if isinstance(scoring, str) else "score"
-        X, y, n = self.X[rows], self.y[rows], self.X.shape[0]
-        own = {key: _rows_of(value, rows, n) for key, value in self.params.items()}
+        X, y, n = data.X[rows], data.y[rows], data.X.shape[0]
+        own = {key: _rows_of(value, rows, n) for key, value in data.scoring.items()}
         try:
             found = self.estimator._scorer()(model, X, y, **own)
         except TypeError as error:
-            raise InvalidInput(
-                f"scoring={scoring!r} failed where it was called with (estimator, X, y): {error}. "
-                "Give the name of a scorer, or one that sklearn.metrics.make_scorer makes."
+            raise InvalidParameterError(
+                f"scoring={scoring!r} failed where it was called with (estimator, X, y): {error}.",
+                parameter="scoring",
+                value=scoring,
+                hint="Give the name of a scorer, or one that sklearn.metrics.make_scorer makes.",
             ) from error
         except ValueError as error:  # of a scorer that cannot judge these rows; the model is fine
-            warnings.warn(
-                f"Scoring failed on {X.shape[0]} held-out rows, and is nan there: {error}",
-                UserWarning,
-                stacklevel=2,
-            )
-            several = scoring is not None and not isinstance(scoring, str) and not callable(scoring)
-            names = list(scoring) if several else [name]
+            warn(f"Scoring failed on {X.shape[0]} held-out rows, and is nan there: {error}")
+            names = [name] if self.estimator._one_scorer or scoring is None else list(scoring)
             return dict.fromkeys(names, float("nan"))
         return found if isinstance(found, dict) else {name: found}
 
@@ -135,11 +150,11 @@ class PredictedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
-class PredictedProbabilities(PredictedClasses):
+class PredictedOdds(PredictedClasses):
     """The same for one whose decision values have probabilities."""
 
     def predict_proba(self, X: Any) -> Array:
-        return np.asarray(self.estimator._probabilities(self.decision))
+        return np.asarray(self.estimator._odds(self.decision))
 
 
 def _rows_of(value: Any, rows: npt.NDArray[Any], n: int) -> Any:
