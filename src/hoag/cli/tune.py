@@ -315,12 +315,15 @@ def _estimator(args: argparse.Namespace, data: Data, jury: Jury, progress: Progr
         "cv": cv,
         "bounds": "auto" if args.bounds is None else tuple(args.bounds),
         "max_iter": args.max_iter,
-        "time_budget": args.time_budget,
         "n_jobs": args.jobs,
         "checkpoint": args.checkpoint,
         "callback": tell,
-        **given(args, ("tol", "starts", "rule")),
+        **given(args, ("tol", "rule")),
     }
+    limits = given(args, ("time_budget", "starts", "certificate"))
+    if limits:
+        limits |= {"max_iter": args.max_iter, **given(args, ("tol",))}
+        options["search"] = hoag.optimize.Auto(**limits)
     own = given(args, jury.family.settings)
     if is_additive(data.model):
         from hoag.cli import rows
@@ -332,7 +335,7 @@ def _estimator(args: argparse.Namespace, data: Data, jury: Jury, progress: Progr
         family = getattr(hoag, FAMILIES[LIKE[word]].estimator)(**own) if own else word
         return hoag.GAMRegressorCV(family=family, scale=args.scale or "family", **options)
     names = ["widths"] if data.model == "kernel-ridge" else ["penalties", "shrink"]
-    options |= given(args, (*names, "criterion", "certificate")) | own
+    options |= given(args, (*names, "criterion")) | own
     if args.standardize:
         options["standardize"] = True
     options["scoring"] = jury if data.blocks is None and not args.nested else None
