@@ -663,7 +663,10 @@ def test_streamed_moments_are_those_of_memory(cuts, offset, weighted, holes, see
         np.testing.assert_allclose(moments.means[j], x0 + mean, rtol=1e-12, atol=atol)
         constant = X[known, j].min() == X[known, j].max()
         np.testing.assert_allclose(moments.scales[j], 1 if constant else deviation, rtol=1e-12)
-        assert (moments.least[j], moments.most[j]) == (X[known, j].min(), X[known, j].max())
+        assert (moments.columns.least[j], moments.columns.most[j]) == (
+            X[known, j].min(),
+            X[known, j].max(),
+        )
         assert moments.missing[j] == (~known).sum()
 
 

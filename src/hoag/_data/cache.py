@@ -57,12 +57,12 @@ class Tallied(Reader):
     statistics: ColumnStatistics
 
     def __init__(self, summary: dict[str, Any], fingerprint: str) -> None:
-        self.summary, self.heights, self.told = summary, summary["heights"], fingerprint
+        self.summary, self.heights, self.identity = summary, summary["heights"], fingerprint
         self.partitions, self.rows = len(self.heights), summary["rows"]
         self.features, self.sparse = summary["features"], summary["sparse"]
 
     def fingerprint(self) -> str:
-        return self.told
+        return self.identity
 
 
 class Cached(Tallied):

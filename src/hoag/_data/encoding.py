@@ -29,13 +29,14 @@ def made(
         means = None if summary["sparse"] else statistics.means.tolist()
         return plain | {"means": means, "scales": statistics.scales.tolist()}
     assert statistics is not None  # every table was gone through
+    columns = statistics.columns
     found: dict[str, Any] = {
         **{key: summary[key] for key in ("numbers", "flags", "first", "whole")},
         "standardise": standardise,
         "means": statistics.means.tolist(),
         "scales": statistics.scales.tolist(),
-        "least": np.where(np.isfinite(statistics.least), statistics.least, 0.0).tolist(),
-        "most": np.where(np.isfinite(statistics.most), statistics.most, 0.0).tolist(),
+        "least": np.where(np.isfinite(columns.least), columns.least, 0.0).tolist(),
+        "most": np.where(np.isfinite(columns.most), columns.most, 0.0).tolist(),
         "missing": statistics.missing.astype(int).tolist(),
         "categories": {}, "counts": {}, "lacking": summary["lacking"],
     }  # fmt: skip

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -198,14 +199,10 @@ def rule_of(cv: Any, column: PartitionedColumn, stratified: bool, groups: Any = 
     if isinstance(cv, Integral):
         return InOrder.of(column.rows, int(cv))
     # Any other splitter sees all of y, and makes lists of all rows.
-    y = np.concatenate(column.engine.gathered(_y, rows=False))
+    y = np.concatenate(column.engine.gathered(attrgetter("y"), rows=False))
     cv = check_cv(cv, y, classifier=stratified)
     splits = cv.split(np.zeros(len(y)), y, groups)  # one after another: each is as long as y
     return Listed.of(column.rows, splits, int(cv.get_n_splits(np.zeros(len(y)), y, groups)))
-
-
-def _y(partition: Any) -> Any:
-    return np.asarray(partition.y)
 
 
 def _repeats(rows: Any) -> bool:

@@ -125,7 +125,7 @@ class Items(Reader):
         self.features, self.sparse = first.shape[1], bool(sparse.issparse(first))
 
     def read(self, i: int, rows: bool = True) -> Raw:
-        found = understood(self.items[i], Where(f"partition {i}"), self.dtype)
+        found = raw_of(self.items[i], Where(f"partition {i}"), self.dtype)
         if i and found.X.shape[1] != self.features:
             raise InvalidInput(
                 f"Partition {i} has {found.X.shape[1]} columns and partition 0 has "
@@ -173,7 +173,7 @@ class Restarted(Stream):
 
     def __iter__(self) -> Iterator[Raw]:
         for i, item in enumerate(self.begin()):
-            yield understood(item, Where(f"partition {i}"), self.dtype)
+            yield raw_of(item, Where(f"partition {i}"), self.dtype)
 
     def fingerprint(self) -> str:
         """Of all that the first pass gave."""
@@ -202,7 +202,7 @@ class OneByOne(Stream):
         return iter(self.reader)
 
 
-def understood(item: Any, where: Where, dtype: Any) -> Raw:
+def raw_of(item: Any, where: Where, dtype: Any) -> Raw:
     """(X, y) or (X, y, weight) as somebody gave it."""
     if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
         raise InvalidInput(

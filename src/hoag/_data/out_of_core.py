@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
         )
     engine = adopt(X, y, sample_weight)
     assert engine is not None
-    kept = engine.gathered(_y_and_weights, rows=False)
+    kept = engine.gathered(attrgetter("y", "weight"), rows=False)
     ys, weights = zip(*kept, strict=True)
     found = np.concatenate(ys)
     if not len(found):
@@ -80,10 +81,6 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     weighted = any(own is not None for own in weights)
     each = [np.ones(len(y)) if own is None else own for y, own in kept]
     return engine, found, np.concatenate(each) if weighted else None
-
-
-def _y_and_weights(partition: Any) -> tuple[Any, Array | None]:
-    return np.asarray(partition.y), partition.weight
 
 
 def predicted(engine: Engine, coef: Array, intercept: Any) -> Array:

@@ -17,7 +17,7 @@ from hoag._data.checks import check
 from hoag._data.dialect import Dialect
 from hoag._data.files import UnchangedFiles, stamp
 from hoag._data.raw import Reader, ReadOptions, Stream
-from hoag._data.readers import understood
+from hoag._data.readers import reader_of
 from hoag._data.source import Partition, Source
 from hoag._data.statistics import ColumnStatistics
 
@@ -149,7 +149,7 @@ class Partitions(Source):
 
     def __init__(self, data: Any, asked: ReadOptions, cache: Any, standardise: bool) -> None:
         self._asked, self._cache, self._standardise = asked, cache, standardise
-        found = understood(data, asked)
+        found = reader_of(data, asked)
         self._files = UnchangedFiles(found.paths)
         self._kind = found.kind if isinstance(found, Stream) else ""
         if not isinstance(found, Stream):
@@ -158,7 +158,7 @@ class Partitions(Source):
             self._reader = Cursor(found)
         else:
             self._reader = kept(found, cache)
-        self._seen: set[int] | None = None if self._reader.checked else set()
+        self._checked: set[int] | None = None if self._reader.checked else set()
         summary, statistics = self._first_pass()
         self.encoding: dict[str, Any] = asked.known or encodings.made(
             summary, statistics, standardise
@@ -187,10 +187,10 @@ class Partitions(Source):
         return summary, statistics
 
     def _check(self, i: int, raw: Any) -> None:
-        if self._seen is not None and i not in self._seen:
+        if self._checked is not None and i not in self._checked:
             check(raw, target=self._asked.known is None)
             if raw.X is not None:
-                self._seen.add(i)
+                self._checked.add(i)
 
     @property
     def cached(self) -> Cache | None:

@@ -1,4 +1,4 @@
-"""What was given to hoag.partitions: files, arrays, a sequence, something to begin anew."""
+"""Which reader is for what hoag.partitions was given: files, arrays, a sequence, a function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def understood(data: Any, asked: ReadOptions) -> Reader | Stream:
+def reader_of(data: Any, asked: ReadOptions) -> Reader | Stream:
     """The partitions of `data`, by their numbers or one after another."""
     # A tuple of .npy files is X, y and the weights.
     if _paths(data) and not (isinstance(data, tuple) and len(data) in (2, 3) and _are_npy(data)):

@@ -38,14 +38,6 @@ class ColumnStatistics:
         )
 
     @property
-    def least(self) -> Array:
-        return self.columns.least
-
-    @property
-    def most(self) -> Array:
-        return self.columns.most
-
-    @property
     def means(self) -> Array:
         return self.shift + self.columns.about.mean
 
@@ -58,7 +50,7 @@ class ColumnStatistics:
     def scales(self) -> Array:
         """Standard deviations, 1 for columns that have one value only."""
         found = np.sqrt(self.variances)
-        return np.where((self.least < self.most) & (found > 0), found, 1.0)
+        return np.where((self.columns.least < self.columns.most) & (found > 0), found, 1.0)
 
     def add(self, X: Any, weight: Array | None) -> None:
         """More rows; nan stands for a number that is missing."""
