@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from hoag._core.numeric import Array
+from hoag.linear_model import QuantileRegressorCV
 from hoag.plot import _style as style
 from hoag.plot._display import HeldOutDisplay
 from hoag.plot._held_out import bins, weighted
@@ -46,6 +47,7 @@ class BelowDisplay(HeldOutDisplay):
     """
 
     shares_: Array
+    _kind = QuantileRegressorCV
 
     def __init__(
         self,
@@ -56,12 +58,6 @@ class BelowDisplay(HeldOutDisplay):
     ) -> None:
         self.truth, self.predicted, self.weights = weighted(truth, predicted, weights)
         self.quantile = quantile
-
-    @classmethod
-    def _kind(cls) -> type:
-        from hoag.linear_model import QuantileRegressorCV
-
-        return QuantileRegressorCV
 
     @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:

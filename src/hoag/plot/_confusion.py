@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+FLAT = 30  # characters of all names that have room side by side
 COUNTED = 12  # classes whose cells have room for their numbers
 
 
@@ -47,6 +48,7 @@ class ConfusionDisplay(HeldOutDisplay):
     """
 
     counts_: Array
+    _kind = ClassifierMixin
 
     def __init__(
         self,
@@ -60,10 +62,6 @@ class ConfusionDisplay(HeldOutDisplay):
         hits = [np.asarray(values)[:, None] == known for values in (truth, predicted)]
         weights = np.ones(len(hits[0])) if weights is None else np.asarray(weights)
         self.counts_ = (hits[0] * weights[:, None]).T @ hits[1]
-
-    @classmethod
-    def _kind(cls) -> type:
-        return ClassifierMixin  # type: ignore[no-any-return]
 
     @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:
@@ -84,7 +82,7 @@ class ConfusionDisplay(HeldOutDisplay):
                         color=style.ink(), fontsize="medium" if size <= 6 else "small")  # fmt: skip
         ax.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
         names = [style.short(str(name), 12) for name in self.classes]
-        across = sum(len(name) + 2 for name in names) > style.WIDE
+        across = sum(len(name) + 2 for name in names) > FLAT
         small = "medium" if size <= 6 else "small" if size <= COUNTED else 6.5
         ax.set_xticks(range(size), names, rotation=90 if across else 0, fontsize=small)
         ax.set_yticks(range(size), names, fontsize=small)

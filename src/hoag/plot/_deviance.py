@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from hoag.linear_model._regressors import LogLinkRegressor
 from hoag.plot import _style as style
 from hoag.plot._display import HeldOutDisplay
 from hoag.plot._held_out import cloud, weighted
@@ -46,16 +47,12 @@ class DevianceResidualsDisplay(HeldOutDisplay):
     'predicted mean'
     """
 
+    _kind = LogLinkRegressor
+
     def __init__(
         self, predicted: ArrayLike, residuals: ArrayLike, weights: ArrayLike | None = None
     ) -> None:
         self.predicted, self.residuals, self.weights = weighted(predicted, residuals, weights)
-
-    @classmethod
-    def _kind(cls) -> type:
-        from hoag.linear_model._regressors import LogLinkRegressor
-
-        return LogLinkRegressor
 
     @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:

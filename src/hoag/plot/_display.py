@@ -46,6 +46,8 @@ class Display:
 class HeldOutDisplay(Display):
     """What a model predicts of rows, best of rows that it was not fitted to."""
 
+    _kind: type  # of the estimators that it is about
+
     @classmethod
     def from_estimator(
         cls,
@@ -72,13 +74,8 @@ class HeldOutDisplay(Display):
         -------
         display : the picture, drawn
         """
-        made = style.rows(estimator, cls._kind(), X, y)
+        made = style.rows(estimator, cls._kind, X, y)
         return cls._of(made, X, y, sample_weight, params).plot(ax)
-
-    @classmethod
-    def _kind(cls) -> type:
-        """Of the estimators that it is about."""
-        raise NotImplementedError
 
     @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:

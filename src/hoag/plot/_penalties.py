@@ -141,8 +141,7 @@ class PenaltiesDisplay(Display):
 
     def _rows(self, ax: Axes) -> int:
         """How many have room for their names."""
-        inches = ax.get_window_extent().height / ax.figure.dpi
-        return min(self.most, max(4, 2 * int(0.5 * inches / ROW)))
+        return min(self.most, max(4, 2 * int(0.5 * style.inches(ax.yaxis) / ROW)))
 
     def _draw(self, ax: Axes) -> None:
         if self.image_shape is not None:

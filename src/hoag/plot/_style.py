@@ -6,6 +6,7 @@ colour of text, which a page replaces by its own where it is black.
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,11 @@ import numpy as np
 from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
+from hoag.linear_model._base import TunedEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-
-    from hoag.linear_model._base import TunedEstimator
 
 PATH, BEST, SOFT = "#2277BB", "#D55E00", "#808080"
 DARK = "#111111"  # on colours that are light everywhere
@@ -48,7 +48,7 @@ SIZE = (5.2, 3.7)  # inches: a column of a page, and on a phone all of its width
 LONG = 22  # characters of a name
 LITTLE = 0.01  # per cent: steps whose losses differ by less are as good as one
 CLOSE = 1e-3  # values that differ by less of themselves are shown as differences
-WIDE = 30  # characters of a label in one line, about, for each 2.4 inches
+WIDE = 12.5  # characters of a label for each inch of it
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
@@ -77,8 +77,6 @@ def looks(many: int) -> list[tuple[str, str]]:
 
 def checked(estimator: Any) -> TunedEstimator:
     """The estimator, which has to be fitted, and one of this library."""
-    from hoag.linear_model._base import TunedEstimator
-
     if not isinstance(estimator, TunedEstimator) or "result_" not in vars(estimator):
         raise InvalidInput(
             f"This {type(estimator).__name__} has no result_: fit it first, with an estimator "
@@ -160,11 +158,15 @@ def number(value: float, position: Any = None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def inches(axis: Any) -> float:
+    """How long an axis is, before anything is written beside it."""
+    box = axis.axes.get_window_extent()
+    return float(box.width if axis.axis_name == "x" else box.height) / float(axis.axes.figure.dpi)
+
+
 def room(axis: Any) -> int:
     """How many ticks an axis has room for."""
-    box, across = axis.axes.get_window_extent(), axis.axis_name == "x"
-    inches = (box.width if across else box.height) / axis.axes.figure.dpi
-    return int(np.clip(72 * inches / (55 if across else 32), 2, 6))
+    return int(np.clip(inches(axis) * (1.3 if axis.axis_name == "x" else 2.25), 2, 6))
 
 
 def numbers(*axes: Axis) -> None:
@@ -237,11 +239,7 @@ def bar(ax: Axes, picture: Any, label: str = "", sign: float | None = None) -> A
 
 def folded(label: str, axis: Any) -> str:
     """A label in as many lines as it takes to be no longer than its axis."""
-    import textwrap
-
-    box, across = axis.axes.get_window_extent(), axis.axis_name == "x"
-    inches = (box.width if across else box.height) / axis.axes.figure.dpi
-    return "\n".join(textwrap.wrap(label, max(14, int(WIDE * inches / 2.4))))
+    return "\n".join(textwrap.wrap(label, max(14, int(WIDE * inches(axis)))))
 
 
 def losses(ax: Axes, name: str, least: float, most: float) -> tuple[float, float]:

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.numeric import Array
+from hoag._glm.cox import records
+from hoag.linear_model import CoxRegressionCV
 from hoag.plot import _style as style
 from hoag.plot._display import HeldOutDisplay
 
@@ -55,6 +57,7 @@ class SurvivalDisplay(HeldOutDisplay):
     """
 
     curves_: list[tuple[Array, Array, Array]]
+    _kind = CoxRegressionCV
 
     def __init__(
         self,
@@ -68,15 +71,7 @@ class SurvivalDisplay(HeldOutDisplay):
         self.weights = np.ones(self.time.size) if weights is None else np.asarray(weights)
 
     @classmethod
-    def _kind(cls) -> type:
-        from hoag.linear_model import CoxRegressionCV
-
-        return CoxRegressionCV
-
-    @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:
-        from hoag._glm.cox import records
-
         known = records(y)
         return cls(known["time"], known["event"], estimator.predict(X, **params), weights)
 

@@ -49,15 +49,12 @@ class TenthsDisplay(HeldOutDisplay):
     predicted_: Array
     observed_: Array
     error_: Array
+    _kind = RegressorMixin
 
     def __init__(
         self, truth: ArrayLike, predicted: ArrayLike, weights: ArrayLike | None = None
     ) -> None:
         self.truth, self.predicted, self.weights = weighted(truth, predicted, weights)
-
-    @classmethod
-    def _kind(cls) -> type:
-        return RegressorMixin  # type: ignore[no-any-return]
 
     @classmethod
     def _of(cls, estimator: Any, X: Any, y: Any, weights: Any, params: dict[str, Any]) -> Self:
