@@ -42,7 +42,7 @@ def test_nothing_public_is_left_out():
 
 
 def test_a_docstring_becomes_what_sphinx_reads():
-    written = """f* is |p| for lam_ and `x`.
+    written = """f* is |p| for lam_ and `x`, or ``y``.
 
         a formula * of its own
 
@@ -61,7 +61,7 @@ def test_a_docstring_becomes_what_sphinx_reads():
     lam_ : as elsewhere
     """
     made = plain.marked(inspect.cleandoc(written).splitlines())
-    assert made[0] == r"f\* is \|p\| for lam\_ and \ ``x``\ ."
+    assert made[0] == r"f\* is \|p\| for lam\_ and \ ``x``\ , or \ ``y``\ ."
     assert made[made.index(".. code-block:: none") + 2] == "   a formula * of its own"
     assert made[made.index("``eps``") + 1] == "   how precise p is"
     assert made[made.index(">>> 1 + 1") + 1] == "2"

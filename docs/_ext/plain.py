@@ -15,8 +15,8 @@ def process(app, what, name, thing, options, lines):
 
 
 def inline(text):
-    """Code in backticks; all other characters as they are."""
-    parts = text.split("`")
+    """Code in backticks, single or double; all other characters as they are."""
+    parts = text.replace("``", "`").split("`")
     if len(parts) % 2 == 0:
         parts = [text.replace("`", "'")]
     for k, part in enumerate(parts):

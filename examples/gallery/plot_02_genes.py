@@ -5,7 +5,7 @@ Genes: far more columns than rows
 Seventy patients, seven thousand genes: with that many columns a model can fit anything, so
 everything hangs on the penalty. It looks like a large problem and is a small one. A single
 penalty does not notice a rotation of the columns, so rows are written in a basis of their own
-span: seventy coefficients, solved exactly, and the whole range of λ is looked over.
+span: seventy coefficients, solved exactly, and the whole range of λ is scanned.
 """
 
 # %%
@@ -32,7 +32,7 @@ print(f"{X.shape[0]} × {X.shape[1]} in {time.perf_counter() - start:.2f} s")
 print(model.result_.status)
 
 # %%
-# The status says that the whole box was looked at. That matters: on few rows the held-out loss
+# That the whole range is scanned matters: on few rows the held-out loss
 # may have more than one valley, and a search that only walks downhill could end in the wrong one.
 # Here it has one, as the picture shows. The scores of the five folds are far apart, and no search
 # can help that: there are fourteen patients in each.

@@ -52,7 +52,7 @@ ax.legend(loc="lower left")
 plt.show()
 
 # %%
-# How the search went: a look over the box on a sample of the rows, then steps that move all widths
+# How the search went: a scan of the box on a sample of the rows, then steps that move all widths
 # together.
 
 print(each.result_.status)
