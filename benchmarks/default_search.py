@@ -34,7 +34,7 @@ from sklearn.preprocessing import scale
 import hoag
 from hoag import LogisticRegressionCV, datasets, minimize, models
 from hoag._core.domain import Box
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag._criteria.select import plan
@@ -311,7 +311,7 @@ def starts(name: str, seed: int) -> Run:
         try:
             ends.append(minimize(criterion(setting), lam0, box, Auto()))
             say(f"    {lam0} to {ends[-1].lam}: {ends[-1].status}")
-        except InnerProblemError as error:
+        except SingularProblemError as error:
             say(f"    {lam0}: {error}")
     excess = truth.excess(*(end.lam for end in ends))
     best = min(0.0, float(excess.min()))  # one of them may find better than was known

@@ -151,7 +151,7 @@ def written(error):
     """Whether an exception has a sentence, and a line of ours or of scikit-learn's raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     package = any(f"{name}/" in last.filename for name in ("hoag", "sklearn"))
-    kind = isinstance(error, ValueError | TypeError | hoag.InnerProblemError)
+    kind = isinstance(error, ValueError | TypeError | hoag.errors.SingularProblemError)
     return kind and package and "raise" in (last.line or "") and len(str(error)) > 15
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hoag
+from hoag.errors import InvalidInputError, SingularProblemError
 
 
 class Denoise:
@@ -61,7 +62,7 @@ def test_every_linear_solver_works_on_it():
         rmatvec = matvec
 
     jacobi = hoag.solvers.CG(preconditioner=hoag.solvers.jacobi)
-    with pytest.raises(hoag.InvalidInput, match="diagonal"):
+    with pytest.raises(InvalidInputError, match="diagonal"):
         hoag.minimize(hoag.criteria.Implicit(Denoise(hessian=NoDiagonal()), linear=jacobi))
 
 
@@ -180,23 +181,23 @@ def test_lam0_may_be_a_number_and_bounds_arrays():
     ],
 )
 def test_errors_say_what_and_where(call, message):
-    with pytest.raises(hoag.InvalidInput, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         call()
 
 
 def test_a_start_that_holds_nan_is_refused():
     problem = Denoise()
     problem.x0 = np.array([0.0, np.nan, 0.0])
-    with pytest.raises(hoag.InvalidInput, match=r"problem\.x0 holds a NaN"):
+    with pytest.raises(InvalidInputError, match=r"problem\.x0 holds a NaN"):
         hoag.minimize(problem)
     problem = Denoise()
     problem.lam0 = np.zeros((1, 1))
-    with pytest.raises(hoag.InvalidInput, match=r"problem\.lam0 has shape"):
+    with pytest.raises(InvalidInputError, match=r"problem\.lam0 has shape"):
         hoag.minimize(problem)
 
 
 def test_a_nan_gradient_is_an_error_that_says_where():
-    with pytest.raises(hoag.InnerProblemError, match="diverges at lam"):
+    with pytest.raises(SingularProblemError, match="diverges at lam"):
         hoag.minimize(Denoise(h_x=np.full(3, np.nan)))
 
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import scale
 
 import hoag
 from hoag import glm
+from hoag.errors import InvalidInputError
 
 
 class DiagonalPlusLowRank(glm.Curvature):
@@ -141,13 +142,13 @@ def test_the_contract_of_criteria_holds():
 def test_what_an_axis_cannot_do_is_a_sentence():
     X, y = load_diabetes(return_X_y=True)
     kernel = hoag.models.kernel_ridge(X[:50], y[:50], X[50:99], y[50:99])
-    with pytest.raises(hoag.InvalidInput, match="folds of one linear model that share their rows"):
+    with pytest.raises(InvalidInputError, match="folds of one linear model that share their rows"):
         hoag.plan(kernel, risk=TrimmedHeldOut(0.1))
     single = hoag.models.ridge(X, y, X, y)
     risk = hoag.criteria.without_folds(single, "gcv").risk
-    with pytest.raises(hoag.InvalidInput, match="depends on ∇²₁h⁻¹ itself"):
+    with pytest.raises(InvalidInputError, match="depends on ∇²₁h⁻¹ itself"):
         hoag.plan(single, curvature=DiagonalPlusLowRank(), risk=risk)
-    with pytest.raises(hoag.InvalidInput, match="Gcv is of one fit on all rows: give one problem"):
+    with pytest.raises(InvalidInputError, match="Gcv is of one fit on all rows: give one problem"):
         hoag.plan(folds("ridge"), risk=risk)
     assert hoag.plan(single, risk=risk).value(0.0).value == pytest.approx(
         hoag.criteria.without_folds(single, "gcv").value(0.0).value, rel=1e-9

@@ -5,6 +5,7 @@ import pytest
 import registry
 
 import hoag
+from hoag.errors import InvalidInputError
 from hoag.optimize import TPE, Bayes, Grid, Random
 
 BOX = hoag.Box(-3.0, 3.0, size=1)
@@ -38,7 +39,7 @@ def test_a_grid_in_two_dimensions_has_every_pair():
 def test_a_grid_that_no_one_could_wait_for_is_refused():
     problem = registry.make("logistic", penalties="per-feature", seed=0)
     problem.lam0 = np.zeros(30)
-    with pytest.raises(hoag.InvalidInput, match="more than 1000000 points"):
+    with pytest.raises(InvalidInputError, match="more than 1000000 points"):
         hoag.minimize(problem, search=Grid(10))
 
 
@@ -91,7 +92,7 @@ def test_a_callback_and_the_clock_stop_them(problem):
 
 @pytest.mark.parametrize("make", [lambda: Grid(0), lambda: Random(0), lambda: Bayes(n=1.5)])
 def test_numbers_that_make_no_sense_are_refused(make):
-    with pytest.raises(hoag.InvalidInput, match="at least one"):
+    with pytest.raises(InvalidInputError, match="at least one"):
         make()
 
 

@@ -6,6 +6,7 @@ import registry
 
 import hoag
 from hoag._linear import CG, Cholesky
+from hoag.errors import SingularProblemError
 
 MODELS = ("logistic", "multinomial", "ridge", "ridge-2", "kernel-ridge", "kernel-widths")
 PENALTIES = ("shared", "per-class", "per-feature", "per-coefficient", "groups", "partly-free")
@@ -40,7 +41,7 @@ def exact(setting, problem, lam, found):
         return hoag.criteria.Implicit(problem, linear=solver, certificate=False).evaluate(
             lam, 1e-13, found.warm
         )
-    except hoag.InnerProblemError:
+    except SingularProblemError:
         assert singular
         return None
 

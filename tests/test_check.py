@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hoag
+from hoag.errors import InvalidInputError
 
 
 class Broken:
@@ -52,7 +53,7 @@ def test_a_correct_problem_passes():
     ],
 )
 def test_the_wrong_member_is_named(name, change):
-    with pytest.raises(hoag.InvalidInput, match=name) as error:
+    with pytest.raises(InvalidInputError, match=name) as error:
         hoag.testing.check_problem(Broken(**{name: change}))
     others = {"h_x", "hessian", "cross", "g_x", "g_lam", "strong_convexity"} - {name}
     if name == "h_x":  # the derivatives of a wrong gradient are wrong too
@@ -63,7 +64,7 @@ def test_the_wrong_member_is_named(name, change):
 
 @pytest.mark.parametrize("name", ["h_x", "hessian", "cross", "g_x", "g_lam"])
 def test_a_nan_is_a_wrong_derivative(name):
-    with pytest.raises(hoag.InvalidInput, match=name):
+    with pytest.raises(InvalidInputError, match=name):
         hoag.testing.check_problem(Broken(**{name: lambda v: v * np.nan}))
 
 
@@ -78,7 +79,7 @@ def test_a_nan_is_a_wrong_derivative(name):
     ],
 )
 def test_wrong_shapes_are_named(spoiled, message):
-    with pytest.raises(hoag.InvalidInput, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         hoag.testing.check_problem(Broken(**spoiled))
 
 
@@ -89,11 +90,11 @@ def test_a_missing_member_is_named():
             del point.cross
             return point
 
-    with pytest.raises(hoag.InvalidInput, match="without the member cross"):
+    with pytest.raises(InvalidInputError, match="without the member cross"):
         hoag.testing.check_problem(Short())
-    with pytest.raises(hoag.InvalidInput, match="is a class"):
+    with pytest.raises(InvalidInputError, match="is a class"):
         hoag.testing.check_problem(Broken)
-    with pytest.raises(hoag.InvalidInput, match="is not a problem"):
+    with pytest.raises(InvalidInputError, match="is not a problem"):
         hoag.testing.check_problem(5)
 
 
@@ -104,7 +105,7 @@ def test_lists_will_do():
 
 def test_asymmetric_hessian_and_wrong_transpose():
     tilt = np.array([[0, 1e-2, 0], [0, 0, 0], [0, 0, 0]])
-    with pytest.raises(hoag.InvalidInput, match="hessian"):
+    with pytest.raises(InvalidInputError, match="hessian"):
         hoag.testing.check_problem(Broken(hessian=lambda H: H + tilt))
 
     class Lopsided:
@@ -114,5 +115,5 @@ def test_asymmetric_hessian_and_wrong_transpose():
         def __init__(self, D):
             self.matvec, self.rmatvec = lambda v: D @ v, lambda q: 2 * D.T @ q
 
-    with pytest.raises(hoag.InvalidInput, match="rmatvec"):
+    with pytest.raises(InvalidInputError, match="rmatvec"):
         hoag.testing.check_problem(Broken(cross=Lopsided))

@@ -18,6 +18,7 @@ from test_checkpoint import bits, bits_of_fit, classes, fitted, minimized, table
 
 import hoag
 from hoag import models
+from hoag.errors import InvalidInputError
 from hoag.optimize import Auto, Hoag
 from hoag.optimize import _checkpoint as checkpoint
 from hoag.optimize import _storage as storage
@@ -79,7 +80,7 @@ def test_a_journal_is_packed_with_what_its_entries_share_and_no_class_of_anybody
     assert again.entries[0].answer is again.held[0]
     assert again.entries[0].ask == hoag.criteria.Ask(0.1)
     np.testing.assert_array_equal(again.held[0].warm, shared.warm)
-    with pytest.raises(storage.Unstorable):
+    with pytest.raises(storage.UnstorableError):
         storage.pack(hoag.optimize.Journal([*entries, Odd()], {}))
 
 
@@ -108,11 +109,11 @@ def small(tmp_path_factory):
 
 def test_a_checkpoint_cut_at_any_byte_is_refused(small, tmp_path):
     for size in range(len(small)):
-        with pytest.raises(storage.Damaged):
+        with pytest.raises(storage.DamagedError):
             storage.opened(small[:size])
     for size in (0, 1, len(small) // 2, len(small) - 1):
         (tmp_path / "run.ckpt").write_bytes(small[:size])
-        with pytest.raises(hoag.InvalidInput, match=r"run.ckpt is no checkpoint, or a damaged one"):
+        with pytest.raises(InvalidInputError, match=r"run.ckpt is no checkpoint, or a damaged one"):
             minimized("spectral", "fast", tmp_path / "run.ckpt")
         assert (tmp_path / "run.ckpt").read_bytes() == small[:size]  # nobody's file is written over
 
@@ -122,10 +123,10 @@ def test_a_checkpoint_with_any_bit_flipped_is_refused(small, tmp_path):
         for bit in (1 << place % 8, 1 << (place + 3) % 8):
             wrong = bytearray(small)
             wrong[place] ^= bit
-            with pytest.raises(storage.Damaged):
+            with pytest.raises(storage.DamagedError):
                 storage.opened(bytes(wrong))
     (tmp_path / "run.ckpt").write_bytes(small + b"\0")
-    with pytest.raises(hoag.InvalidInput, match="damaged"):
+    with pytest.raises(InvalidInputError, match="damaged"):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
 
@@ -134,7 +135,7 @@ def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path, monkeypatch):
     minimized("spectral", "fast", tmp_path / "run.ckpt")
     monkeypatch.undo()
     with pytest.raises(
-        hoag.InvalidInput, match=r"format 4, and this version of hoag reads format 3"
+        InvalidInputError, match=r"format 4, and this version of hoag reads format 3"
     ):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
@@ -143,7 +144,7 @@ def test_a_checkpoint_of_another_version_of_hoag_is_refused(tmp_path, monkeypatc
     minimized("spectral", "fast", tmp_path / "run.ckpt")
     monkeypatch.setattr(hoag, "__version__", "9.0")
     with pytest.raises(
-        hoag.InvalidInput, match=r"the version of hoag differs \(version is .* 9.0 h"
+        InvalidInputError, match=r"the version of hoag differs \(version is .* 9.0 h"
     ):
         minimized("spectral", "fast", tmp_path / "run.ckpt")
 
@@ -167,7 +168,7 @@ def test_a_checkpoint_of_another_search_is_refused(case, small, tmp_path):
     words, make, options = case
     path = tmp_path / "run.ckpt"
     path.write_bytes(small)
-    with pytest.raises(hoag.InvalidInput, match=f"checkpoint of another search: .*{words}"):
+    with pytest.raises(InvalidInputError, match=f"checkpoint of another search: .*{words}"):
         hoag.minimize(make(), **{"search": Auto(1e-6), "checkpoint": path} | options)
     assert path.read_bytes() == small
 
@@ -189,7 +190,7 @@ def test_peoples_own_problems_are_told_apart_by_what_they_compute(tmp_path):
         return hoag.minimize(problem, checkpoint=tmp_path / "run.ckpt")
 
     assert bits(minimize(2.0)) == bits(minimize(2.0))
-    with pytest.raises(hoag.InvalidInput, match="the problem differs"):
+    with pytest.raises(InvalidInputError, match="the problem differs"):
         minimize(2.001)
 
 
@@ -204,7 +205,7 @@ def test_peoples_own_problems_are_told_apart_by_what_they_compute(tmp_path):
 )
 def test_an_estimator_says_what_differs(options, words, tmp_path):
     fitted("dense", tmp_path / "run.ckpt")
-    with pytest.raises(hoag.InvalidInput, match=words):
+    with pytest.raises(InvalidInputError, match=words):
         fitted("dense", tmp_path / "run.ckpt", **options)
 
 
@@ -235,11 +236,11 @@ def test_what_does_not_matter_to_the_search_may_differ(tmp_path):
     first = fitted("dense", tmp_path / "run.ckpt")
     later = {"scoring": "roc_auc", "n_jobs": 2, "time_budget": 100.0, "callback": print}
     assert bits_of_fit(fitted("dense", tmp_path / "run.ckpt", **later)) == bits_of_fit(first)
-    with pytest.raises(hoag.InvalidInput, match=r"the data differ \(X, y\); the splits differ\."):
+    with pytest.raises(InvalidInputError, match=r"the data differ \(X, y\); the splits differ\."):
         hoag.LogisticRegressionCV(cv=3, checkpoint=tmp_path / "run.ckpt").fit(*classes(90, 5, 1))
     shuffled = hoag.RidgeCV(cv=KFold(3, shuffle=True), checkpoint=tmp_path / "other.ckpt")
     shuffled.fit(*table())
-    with pytest.raises(hoag.InvalidInput, match=r"search: the splits differ\."):
+    with pytest.raises(InvalidInputError, match=r"search: the splits differ\."):
         shuffled.fit(*table())
 
 
@@ -247,11 +248,11 @@ def test_words_and_arguments_of_rows_are_named(tmp_path):
     X, y = table()
     hoag.RidgeCV(cv="gcv", checkpoint=tmp_path / "words.ckpt").fit(X, y)
     for cv, told in (("loo", "'gcv' there, 'loo' here"), (4, "'gcv' there, 4 here")):
-        with pytest.raises(hoag.InvalidInput, match=rf": the splits differ \(cv is {told}\)\."):
+        with pytest.raises(InvalidInputError, match=rf": the splits differ \(cv is {told}\)\."):
             hoag.RidgeCV(cv=cv, checkpoint=tmp_path / "words.ckpt").fit(X, y)
     counts = hoag.PoissonRegressorCV(checkpoint=tmp_path / "counts.ckpt")
     counts.fit(X, np.abs(np.round(y)), exposure=np.linspace(1.0, 2.0, len(y)))
-    with pytest.raises(hoag.InvalidInput, match=r"search: the data differ \(exposure\)\."):
+    with pytest.raises(InvalidInputError, match=r"search: the data differ \(exposure\)\."):
         counts.fit(X, np.abs(np.round(y)), exposure=np.linspace(1.0, 3.0, len(y)))
 
 
@@ -269,14 +270,14 @@ def test_rows_in_pieces_say_what_differs(tmp_path):
         ({"fit_intercept": False}, r"the settings differ \(fit_intercept is True there, False h"),
         ({"X": X + 1.0}, r"the data differ \(rows\)\."),
     ):
-        with pytest.raises(hoag.InvalidInput, match=rf"of another search: {told}"):
+        with pytest.raises(InvalidInputError, match=rf"of another search: {told}"):
             fit(**options)
     shuffled = KFold(4, shuffle=True)
-    with pytest.raises(hoag.InvalidInput, match=r"cv is 4 there, KFold\(.*shuffle=True\) here\)"):
+    with pytest.raises(InvalidInputError, match=r"cv is 4 there, KFold\(.*shuffle=True\) here\)"):
         fit(cv=shuffled)
     (tmp_path / "run.ckpt").unlink()
     fit(cv=shuffled)
-    with pytest.raises(hoag.InvalidInput, match=r"search: the splits differ\."):
+    with pytest.raises(InvalidInputError, match=r"search: the splits differ\."):
         fit(cv=shuffled)
 
 
@@ -299,7 +300,7 @@ def test_a_path_that_cannot_be_a_checkpoint_is_told_before_the_work(tmp_path):
         (tmp_path / "no" / "run.ckpt", "there is no folder"),
         (3, "give the path of a file"),
     ):
-        with pytest.raises(hoag.InvalidInput, match=words):
+        with pytest.raises(InvalidInputError, match=words):
             minimized("spectral", "fast", path)
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import column_or_1d
 
 import hoag
-from hoag import CoxRegressionCV, InvalidInput
+from hoag import CoxRegressionCV
 from hoag._criteria.curvature.base import Direct
 from hoag._criteria.curvature.woodbury import Woodbury
 from hoag._criteria.fits import FoldedFits
@@ -30,6 +30,7 @@ from hoag._glm.risk_sets import RiskSets
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import binary
 from hoag.criteria import Ask
+from hoag.errors import InvalidInputError
 from hoag.linear_model import concordance
 
 TIES = ("breslow", "efron")
@@ -476,17 +477,17 @@ def test_bad_targets_are_answered_with_the_first_bad_row():
         "needs two, one of truth values": structured(y)[["days"]],
     }
     for what, bad in cases.items():
-        with pytest.raises(InvalidInput, match=what):
+        with pytest.raises(InvalidInputError, match=what):
             CoxRegressionCV().fit(X, bad)
-    with pytest.raises(InvalidInput, match="one label for each of 60 rows"):
+    with pytest.raises(InvalidInputError, match="one label for each of 60 rows"):
         CoxRegressionCV().fit(X, y, strata=[1, 2])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         CoxRegressionCV().fit(X, y[:50])
-    with pytest.raises(InvalidInput, match="'breslow' or 'efron'"):
+    with pytest.raises(InvalidInputError, match="'breslow' or 'efron'"):
         CoxRegressionCV(ties="exact").fit(X, y)
-    with pytest.raises(InvalidInput, match="penalties='per-class'"):
+    with pytest.raises(InvalidInputError, match="penalties='per-class'"):
         CoxRegressionCV(penalties="per-class").fit(X, y)
-    with pytest.raises(InvalidInput, match="No event has a positive weight"):
+    with pytest.raises(InvalidInputError, match="No event has a positive weight"):
         CoxRegressionCV().fit(X, y, sample_weight=1.0 - y[:, 1])
     fitted = CoxRegressionCV(cv=3).fit(X, y)
     with pytest.raises(AttributeError, match="scikit-learn has no Cox regression"):
@@ -568,12 +569,12 @@ def test_every_stratum_has_a_baseline():
     base = model.baseline_cumulative_hazard_[(strata == "west").astype(int), place]
     risk = np.exp((X - model.means_) @ model.coef_)
     np.testing.assert_allclose(curves[:, 1], np.exp(-base * risk))
-    with pytest.raises(InvalidInput, match="give the label of each"):
+    with pytest.raises(InvalidInputError, match="give the label of each"):
         model.predict_survival_function(X)
-    with pytest.raises(InvalidInput, match="'north' was not there"):
+    with pytest.raises(InvalidInputError, match="'north' was not there"):
         model.predict_survival_function(X[:1], strata=["north"])
     plain = CoxRegressionCV(cv=3).fit(X, y)
-    with pytest.raises(InvalidInput, match="fitted without strata"):
+    with pytest.raises(InvalidInputError, match="fitted without strata"):
         plain.predict_survival_function(X, strata=strata)
 
 
@@ -661,5 +662,5 @@ def test_concordance_weighs_pairs_within_strata():
             pairs += pair
             right += pair * (1.0 if risk[i] > risk[j] else 0.5 * (risk[i] == risk[j]))
     assert concordance(y, risk, weights, strata) == pytest.approx(right / pairs, rel=1e-12)
-    with pytest.raises(InvalidInput, match="No two rows can be compared"):
+    with pytest.raises(InvalidInputError, match="No two rows can be compared"):
         concordance([[1.0, 1], [1.0, 1]], [0.0, 1.0])

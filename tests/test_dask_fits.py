@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import hoag
+from hoag.errors import InvalidInputError
 
 pytest.importorskip("distributed")
 pytest.importorskip("dask.array")
@@ -94,7 +95,7 @@ def test_predictions_and_scores_are_those_of_memory(kind, kept, two_workers):
         like(model.score(far_X, far_y), model.score(X, y))
         like(model.score(far_X, y, weight), model.score(X, y, weight))
         like(model.score(far_X, far_y, far_weight), model.score(X, y, weight))
-        with pytest.raises(hoag.InvalidInput, match="score needs the y of these rows"):
+        with pytest.raises(InvalidInputError, match="score needs the y of these rows"):
             model.score(far_X)
     like(model.score(far_X, far_y), model.score(X, y))  # and where there is no cluster
 
@@ -118,7 +119,7 @@ def test_a_number_that_is_not_finite_is_named_by_a_worker(two_workers):
     told = r"X is nan in row 6 of partition 2 \(row 200 of all\), column 3"
     with (
         two_workers.as_current(),
-        pytest.raises(hoag.InvalidInput, match=told),
+        pytest.raises(InvalidInputError, match=told),
     ):
         new("ridge").fit(*blocks(X, ys["ridge"]))
 
@@ -133,7 +134,7 @@ def test_models_that_need_their_rows_refuse_blocks():
             (model.predict, (far_X,)),
             (model.score, (far_X, far_y)),
         ):
-            with pytest.raises(hoag.InvalidInput, match="needs its rows in memory"):
+            with pytest.raises(InvalidInputError, match="needs its rows in memory"):
                 asked(*given)
 
 

@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 from quick import quick
 
-from hoag import InvalidInput, cli, datasets
+from hoag import cli, datasets, errors
 from hoag._core import writing
 from hoag.cli.data import _digest
 from hoag.datasets import CATALOGUE, Entry, File
+from hoag.errors import InvalidInputError
 
 REAL = os.environ.get("HOAG_DATA")
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -285,7 +286,7 @@ def test_a_truncated_file_is_named(folders, damage):
     name, file, end = damage(folders[0])
     path = folders[0] / file
     path.write_bytes(path.read_bytes()[:end])
-    with pytest.raises(datasets.DataDamaged, match=r"is damaged: .*Delete it") as caught:
+    with pytest.raises(errors.DataDamagedError, match=r"is damaged: .*Delete it") as caught:
         datasets.load(name)
     assert str(path) in str(caught.value)
 
@@ -301,7 +302,7 @@ def test_a_truncated_file_is_named(folders, damage):
 def test_idx_headers_are_checked(folders, file, values, sentence):
     write_mnist(folders[0])
     write_idx(folders[0] / file, values)
-    with pytest.raises(datasets.DataDamaged, match=sentence):
+    with pytest.raises(errors.DataDamagedError, match=sentence):
         datasets.load("mnist")
 
 
@@ -309,7 +310,7 @@ def test_an_idx_file_that_is_shorter_than_its_header_says(folders):
     write_mnist(folders[0])
     path = folders[0] / "train-labels-idx1-ubyte.gz"
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())[:-2]))
-    with pytest.raises(datasets.DataDamaged, match="promises 5 items, and 3 bytes follow"):
+    with pytest.raises(errors.DataDamagedError, match="promises 5 items, and 3 bytes follow"):
         datasets.load("mnist")
 
 
@@ -324,7 +325,7 @@ def test_an_idx_file_that_is_shorter_than_its_header_says(folders):
 )
 def test_the_columns_of_the_table_are_checked(folders, content, sentence):
     (folders[0] / "parkinsons_updrs.data").write_text(content)
-    with pytest.raises(datasets.DataDamaged, match=sentence):
+    with pytest.raises(errors.DataDamagedError, match=sentence):
         datasets.load("parkinsons")
 
 
@@ -381,7 +382,7 @@ def test_a_broken_download_is_tried_again_and_leaves_nothing_behind(folders, ser
     if whole:
         assert datasets._get(server.file()).read_bytes() == CONTENT
     else:
-        with pytest.raises(datasets.DataNotFound, match="120000 out of 300000 bytes"):
+        with pytest.raises(errors.DataNotFoundError, match="120000 out of 300000 bytes"):
             datasets._get(server.file())
     assert server.asked == 2
     assert names_in(folders[1]) == (["tiny.bin"] if whole else [])
@@ -389,7 +390,7 @@ def test_a_broken_download_is_tried_again_and_leaves_nothing_behind(folders, ser
 
 def test_a_wrong_checksum_leaves_no_file(folders, server):
     server.content = CONTENT[::-1]
-    with pytest.raises(datasets.DataNotFound, match=r"SHA256 checksum of tiny.bin .* differs"):
+    with pytest.raises(errors.DataNotFoundError, match=r"SHA256 checksum of tiny.bin .* differs"):
         datasets._get(server.file())
     assert names_in(folders[1]) == []
     assert server.asked == 1
@@ -404,13 +405,13 @@ def test_the_next_address_is_tried(folders, server):
 @pytest.mark.parametrize("status", [404, 503])
 def test_what_a_server_answers_is_told(folders, server, status):
     server.status = status
-    with pytest.raises(datasets.DataNotFound, match=f"{server.file().addresses[0]}: .*{status}"):
+    with pytest.raises(errors.DataNotFoundError, match=f"{server.file().addresses[0]}: .*{status}"):
         datasets._get(server.file())
 
 
 def test_without_a_network_the_sentence_says_everything(folders):
     address = closed()
-    with pytest.raises(datasets.DataNotFound) as caught:
+    with pytest.raises(errors.DataNotFoundError) as caught:
         datasets._get(File({"tiny.bin": "0", "tiny.txt": ""}, 1, (address,)))
     said = str(caught.value)
     for part in ("tiny.bin or tiny.txt", *map(str, folders), address, "refused", "HOAG_DATA"):
@@ -420,7 +421,7 @@ def test_without_a_network_the_sentence_says_everything(folders):
 
 def test_without_download_nothing_is_asked_for(folders, server):
     file = server.file()
-    with pytest.raises(datasets.DataNotFound, match="download=True") as caught:
+    with pytest.raises(errors.DataNotFoundError, match="download=True") as caught:
         datasets._get(file, download=False)
     assert file.addresses[0] in str(caught.value)
     assert server.asked == 0
@@ -429,7 +430,7 @@ def test_without_download_nothing_is_asked_for(folders, server):
 def test_a_set_without_a_home_says_where_to_put_the_file(folders, monkeypatch):
     monkeypatch.delenv("HOAG_DATA")
     with pytest.raises(
-        datasets.DataNotFound, match="not distributed anywhere: put imdb_tfidf"
+        errors.DataNotFoundError, match=r"not distributed anywhere\. Put imdb_tfidf"
     ) as e:
         datasets.load("imdb")
     assert "HOAG_DATA is not set" in str(e.value)
@@ -440,7 +441,7 @@ def test_a_cache_that_cannot_be_written_is_named(folders, server, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(datasets.DataNotFound, match="Set HOAG_CACHE to a folder") as caught:
+    with pytest.raises(errors.DataNotFoundError, match="Set HOAG_CACHE to a folder") as caught:
         datasets._get(server.file())
     assert str(folders[1]) in str(caught.value)
 
@@ -460,7 +461,7 @@ def test_several_that_fetch_at_once_all_have_the_whole_file(folders, server):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(InvalidInput, match=r"20news, real-sim.*Did you mean 'mnist'"):
+    with pytest.raises(InvalidInputError, match=r"20news, real-sim.*Did you mean 'mnist'"):
         datasets.load("minst")
 
 
@@ -517,7 +518,7 @@ def test_fetch_all_leaves_out_what_has_no_home(tiny, folders, capsys):
 def test_fetch_goes_on_after_a_failure(tiny, folders, capsys):
     assert cli.main(["data", "fetch", "imdb", "tiny"]) == 1
     assert names_in(folders[1]) == ["tiny.svm"]
-    assert "put imdb_tfidf.svm.bz2" in capsys.readouterr().err
+    assert "Put imdb_tfidf.svm.bz2" in capsys.readouterr().err
 
 
 def test_fetch_says_what_it_does_on_a_terminal(tiny, capsys, monkeypatch):

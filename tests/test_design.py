@@ -74,7 +74,7 @@ def refuses(function: ast.FunctionDef) -> bool:
     return (
         ast.unparse(body[0])
         .removeprefix("raise ")
-        .startswith(("NotImplementedError", "InvalidInput"))
+        .startswith(("NotImplementedError", "InvalidInputError"))
     )
 
 

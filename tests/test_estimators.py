@@ -40,6 +40,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import hoag
 from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeClassifierCV, RidgeCV
+from hoag.errors import InvalidInputError
 from hoag.optimize import Hoag
 
 
@@ -383,7 +384,7 @@ def test_grids_of_scikit_learn_become_bounds():
     fixed = RidgeCV([3.0]).fit(X, y)
     assert fixed.alpha_ == pytest.approx(3.0)
     np.testing.assert_allclose(fixed.coef_, Ridge(alpha=3.0).fit(X, y).coef_)
-    with pytest.raises(hoag.InvalidInput, match="Both alphas and bounds"):
+    with pytest.raises(InvalidInputError, match="Both alphas and bounds"):
         RidgeCV([1.0, 2.0], bounds=(0, 1)).fit(X, y)
 
 
@@ -667,7 +668,7 @@ def test_starts_that_are_not_followed_are_told():
 )
 def test_a_wrong_parameter_gets_a_sentence(change, message):
     X, y = binary_data()
-    with pytest.raises(hoag.InvalidInput, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         LogisticRegressionCV(**change).fit(X, y)
 
 

@@ -13,6 +13,7 @@ from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._glm.penalties import Ridge
 from hoag._glm.rows import ArrayRows
 from hoag._glm.squares import SquaresDesign
+from hoag.errors import InvalidInputError
 
 CANCER, DIABETES = (load(return_X_y=True) for load in (load_breast_cancer, load_diabetes))
 
@@ -145,7 +146,7 @@ def test_the_search_and_where_rows_are_matter():
 def test_an_additive_model_is_explained_once_it_is_fitted():
     X, y = DIABETES[0][:, :2], DIABETES[1]
     model = hoag.GAMRegressorCV()
-    with pytest.raises(hoag.InvalidInput, match="fit it"):
+    with pytest.raises(InvalidInputError, match="Fit it"):
         hoag.explain(model, X, y)
     assert "Gram matrix" in str(hoag.explain(model.fit(X, y)))
 
@@ -153,11 +154,11 @@ def test_an_additive_model_is_explained_once_it_is_fitted():
 def test_what_cannot_be_explained_is_said():
     for wrong, sentence in (
         (lambda: hoag.explain(hoag.RidgeCV()), "give the data"),
-        (lambda: hoag.explain(hoag.RidgeCV), "give an instance"),
+        (lambda: hoag.explain(hoag.RidgeCV), "Give an instance"),
         (lambda: hoag.explain(models.folds(models.ridge, *DIABETES), *DIABETES), "have their data"),
         (lambda: hoag.explain(hoag.RidgeCV(cv="x"), *DIABETES), "cv='x'"),
     ):
-        with pytest.raises(hoag.InvalidInput, match=sentence):
+        with pytest.raises(InvalidInputError, match=sentence):
             wrong()
 
 

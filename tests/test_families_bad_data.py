@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from quick import quick
 
 import hoag
+from hoag.errors import InvalidInputError
 
 CLASSES = ("svc", "ordinal")
 
@@ -24,7 +25,7 @@ CLASSES = ("svc", "ordinal")
 def test_the_first_y_that_a_family_does_not_take_is_named(name, bad):
     X, y, _, _ = draw(name)
     y[[7, 30]] = bad
-    with pytest.raises(hoag.InvalidInput, match=rf"y is {bad:g} in row 7 \(and 1 more\)"):
+    with pytest.raises(InvalidInputError, match=rf"y is {bad:g} in row 7 \(and 1 more\)"):
         estimator(name).fit(X, y)
 
 
@@ -40,7 +41,7 @@ def test_missing_numbers_and_wrong_lengths_are_sentences(name):
     with pytest.raises(ValueError, match="sample_weight"):
         estimator(name).fit(X, y, sample_weight=weights[:-1])
     if name in POWERS:
-        with pytest.raises(hoag.InvalidInput, match="offset has 79 numbers; X has 80 rows"):
+        with pytest.raises(InvalidInputError, match="offset has 79 numbers; X has 80 rows"):
             estimator(name).fit(X, y, offset=np.zeros(79))
         with pytest.raises(ValueError, match="offset contains NaN"):
             estimator(name).fit(X, y, offset=np.full(80, np.nan))
@@ -52,21 +53,21 @@ def test_exposures_are_positive_and_given_once(name):
     years = np.linspace(1, 2, len(y))
     for bad in (0.0, -1.0):
         years[[4, 9]] = bad
-        with pytest.raises(hoag.InvalidInput, match=rf"exposure is {bad:g} in row 4"):
+        with pytest.raises(InvalidInputError, match=rf"exposure is {bad:g} in row 4"):
             estimator(name).fit(X, y, exposure=years)
-    with pytest.raises(hoag.InvalidInput, match="Both offset and exposure"):
+    with pytest.raises(InvalidInputError, match="Both offset and exposure"):
         estimator(name).fit(X, y, exposure=np.ones(len(y)), offset=np.zeros(len(y)))
     model = estimator(name).fit(X, y)
-    with pytest.raises(hoag.InvalidInput, match="exposure has 2 numbers; X has 80 rows"):
+    with pytest.raises(InvalidInputError, match="exposure has 2 numbers; X has 80 rows"):
         model.predict(X, exposure=np.ones(2))
 
 
 @pytest.mark.parametrize("name", ["poisson", "tweedie"])
 def test_nothing_but_zeros_is_nothing_to_fit(name):
     X, y, weights, _ = draw(name)
-    with pytest.raises(hoag.InvalidInput, match="The mean of y is 0"):
+    with pytest.raises(InvalidInputError, match="The mean of y is 0"):
         estimator(name).fit(X, 0 * y)
-    with pytest.raises(hoag.InvalidInput, match="The mean of y is 0"):
+    with pytest.raises(InvalidInputError, match="The mean of y is 0"):
         estimator(name).fit(X, y, sample_weight=weights * (y == 0))
 
 
@@ -192,13 +193,13 @@ def test_no_other_rate_explains_more_than_the_one_that_scores_are_judged_by(kind
 @pytest.mark.parametrize("given", [2.0, "years"])
 def test_one_exposure_for_all_rows_is_named(given):
     X, y = np.random.default_rng(5).normal(size=(20, 2)), np.arange(20) % 7
-    with pytest.raises(hoag.InvalidInput, match=r"exposure=.* give one number for each row"):
+    with pytest.raises(InvalidInputError, match=r"exposure=.* give one number for each row"):
         hoag.PoissonRegressorCV().fit(X, y, exposure=given)
 
 
 def test_one_alpha_is_no_range():
     X, y = np.random.default_rng(6).normal(size=(20, 2)), np.arange(20) % 7
-    with pytest.raises(hoag.InvalidInput, match="alphas=10: give several values"):
+    with pytest.raises(InvalidInputError, match="alphas=10: give several values"):
         hoag.PoissonRegressorCV(alphas=10).fit(X, y)
 
 
@@ -249,12 +250,12 @@ def test_predictions_are_in_the_unit_of_y_whatever_it_is(name, unit):
 
 def test_y_so_far_apart_that_no_mean_is_in_reach_is_refused():
     X, y, _, _ = draw("gamma")
-    with pytest.raises(hoag.InvalidInput, match=r"in row 0 .* of 1, where there is no intercept"):
+    with pytest.raises(InvalidInputError, match=r"in row 0 .* of 1, where there is no intercept"):
         hoag.GammaRegressorCV(fit_intercept=False).fit(X, y * 1e200)
     y[5] *= 1e-200
-    with pytest.raises(hoag.InvalidInput, match="in row 5; this model is for numbers within"):
+    with pytest.raises(InvalidInputError, match="in row 5; this model is for numbers within"):
         hoag.GammaRegressorCV().fit(X, y)
-    with pytest.raises(hoag.InvalidInput, match="has lost digits: rescale y"):
+    with pytest.raises(InvalidInputError, match="has lost digits: rescale y"):
         hoag.PoissonRegressorCV().fit(X, np.full(len(X), 1e-310))
 
 
@@ -282,7 +283,7 @@ def test_values_that_are_no_numbers_are_named_with_their_column(kind):
             X["a"], X["b"] = [1.0, 2.0, 3.0], pandas.to_datetime(["2020-01-01"] * 3)
         if kind == "categories":
             X["b"] = pandas.Categorical(["u", "v", "u"])
-    with pytest.raises(hoag.InvalidInput, match=f"X has {what}.* in {where}, and models take"):
+    with pytest.raises(InvalidInputError, match=f"X has {what}.* in {where}, and models take"):
         hoag.RidgeCV().fit(X, [1.0, 2.0, 4.0])
 
 
@@ -301,12 +302,12 @@ def test_values_that_are_no_numbers_are_named_with_their_column(kind):
 )
 def test_arrays_where_one_value_is_meant_are_refused(options, said):
     X, y, _, _ = draw("poisson")
-    with pytest.raises(hoag.InvalidInput, match=said):
+    with pytest.raises(InvalidInputError, match=said):
         estimator("poisson").set_params(**options).fit(X, y)
 
 
 @pytest.mark.parametrize("power", [np.ones(3), print, None, 1j])
 def test_powers_that_are_no_numbers_are_refused(power):
     X, y, _, _ = draw("tweedie")
-    with pytest.raises(hoag.InvalidInput, match="power="):
+    with pytest.raises(InvalidInputError, match="power="):
         hoag.TweedieRegressorCV(power=power).fit(X, y)

@@ -17,6 +17,7 @@ from hoag._criteria.base import SPACING
 from hoag._criteria.folds import Sum
 from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.implicit import Implicit
+from hoag.errors import InvalidInputError
 from hoag.optimize import Auto
 from hoag.optimize._scan import RISEN, scan
 from hoag.problems import priced
@@ -309,7 +310,7 @@ def test_a_part_without_a_solution_of_its_own_may_be_added():
     ],
 )
 def test_bad_settings_are_refused_in_a_sentence(bad):
-    with pytest.raises(hoag.InvalidInput, match=rf"^{next(iter(bad))}=.*: .*\.$"):
+    with pytest.raises(InvalidInputError, match=rf"^{next(iter(bad))}=.*: .*\.$"):
         Auto(**bad)
 
 

@@ -14,6 +14,7 @@ from hoag._glm.folds import linear_folds
 from hoag._glm.losses import Brier, Huber, MultinomialBrier
 from hoag._glm.rows import ArrayRows
 from hoag._glm.targets import multiclass
+from hoag.errors import InvalidInputError
 
 MAKERS = {
     "logistic": models.logistic,
@@ -85,7 +86,7 @@ def test_a_class_without_training_rows_gets_a_finite_intercept_and_is_not_judged
 
 def test_a_fold_without_training_weight_is_an_error():
     A, y = np.eye(4), np.arange(4.0)
-    with pytest.raises(hoag.InvalidInput, match="Split 2 of cv has no training row"):
+    with pytest.raises(InvalidInputError, match="Split 2 of cv has no training row"):
         models.folds(
             models.ridge, A, y, cv=[([0, 1], [2]), ([2, 3], [0])], sample_weight=[1, 1, 0, 0]
         )

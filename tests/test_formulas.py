@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import hoag
 from hoag import GAMRegressorCV
+from hoag.errors import InvalidInputError
 from hoag.gam import category, from_formula, linear, smooth, tensor
 
 pd = pytest.importorskip("pandas")
@@ -35,7 +35,7 @@ def test_formulas_of_mgcv():
         "y ~ s(x + 1)",
         "~ 0",
     ):
-        with pytest.raises(hoag.InvalidInput):
+        with pytest.raises(InvalidInputError):
             from_formula(wrong)
 
 
@@ -54,7 +54,7 @@ def test_no_formula_is_too_long():
     assert [term.columns[0] for term in from_formula(" + ".join(names))[1]] == names
     assert from_formula("(" * 5000 + "x" + ")" * 5000)[1] == [linear("x")]
     for wrong in ("(" * 5000, "-" * 5000 + "x", "s(x, k=" + "c(" * 5000, "9" * 5000):
-        with pytest.raises(hoag.InvalidInput) as told:
+        with pytest.raises(InvalidInputError) as told:
             from_formula(wrong)
         assert len(str(told.value)) < 500
 
@@ -83,7 +83,7 @@ def test_no_formula_is_too_long():
     ],
 )
 def test_what_is_wrong_in_a_formula_is_named(formula, said):
-    with pytest.raises(hoag.InvalidInput, match=said) as told:
+    with pytest.raises(InvalidInputError, match=said) as told:
         from_formula(formula)
     assert "x" in str(told.value) or "te(u, v" in str(told.value)
 
@@ -107,7 +107,7 @@ def test_what_is_wrong_in_a_formula_is_named(formula, said):
 def test_any_text_is_a_formula_or_refused_in_a_sentence(text):
     try:
         _, terms = from_formula(text)
-    except hoag.InvalidInput:
+    except InvalidInputError:
         return
     assert terms
     assert all(isinstance(name, (str, int)) for term in terms for name in term.needs)

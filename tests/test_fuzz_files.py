@@ -20,7 +20,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 sio = pytest.importorskip("skops.io")
 
-# What may come out: InvalidInput and scikit-learn's are ValueErrors.
+# What may come out: InvalidInputError and scikit-learn's are ValueErrors.
 TOLD = (ValueError, OSError, ImportError, ArithmeticError)
 UNTOLD = (UnicodeError, OverflowError, ZeroDivisionError, FloatingPointError, json.JSONDecodeError)
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 
 import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV
+from hoag.errors import InvalidInputError
 from hoag.gam import category, linear, smooth, tensor
 from hoag.gam._columns import Frame
 from hoag.gam._design import Additive
@@ -277,7 +278,7 @@ def test_classes(data, classes):
         assert np.all((low <= value) & (value <= high))
         np.testing.assert_allclose(low[:, 0], 1 - high[:, 1])
     else:
-        with pytest.raises(hoag.InvalidInput, match="one linear predictor"):
+        with pytest.raises(InvalidInputError, match="one linear predictor"):
             model.predict_proba(X, interval=0.9)
         assert "3 classes" in str(model.summary())
 
@@ -319,7 +320,7 @@ def test_a_frame_of_words_and_numbers():
     np.testing.assert_allclose(formula.predict(frame), model.predict(frame.drop(columns="y")))
     fewer = frame[["kind", "dose", "site", "age"]]  # no more than is asked for, in any order
     np.testing.assert_array_equal(formula.predict(fewer), formula.predict(frame))
-    with pytest.raises(hoag.InvalidInput, match="'dose', which is no column of X"):
+    with pytest.raises(InvalidInputError, match="'dose', which is no column of X"):
         formula.predict(frame.drop(columns="dose"))
     assert model.labels_ == ["s(age)", "site", "dose", "kind"]
     assert np.sqrt(np.mean((model.predict(frame.drop(columns="y")) - f) ** 2)) < 0.1
@@ -363,13 +364,13 @@ def test_what_a_column_may_hold():
         model = GAMRegressorCV().fit(frame, y)
     assert model.labels_ == ["s(x)", "flag", "s(when)"]
     assert model.edf_[2] < 5
-    with pytest.raises(hoag.InvalidInput, match="200 categories for 200 rows"):
+    with pytest.raises(InvalidInputError, match="200 categories for 200 rows"):
         GAMRegressorCV("id").fit(frame, y)
     plain = GAMRegressorCV("s(x) + flag").fit(frame, y)
     for other in (frame["flag"].astype(int), frame["flag"].astype(str).str.lower()):
         again = plain.predict(frame.assign(flag=other))
         np.testing.assert_array_equal(again, plain.predict(frame))
-    with pytest.raises(hoag.InvalidInput, match="NaN or an infinity in row 0"):
+    with pytest.raises(InvalidInputError, match="NaN or an infinity in row 0"):
         plain.predict(frame.assign(x=np.nan))
 
 
@@ -379,7 +380,7 @@ def test_warnings_of_what_cannot_be_told():
     x[3] = 1e6
     with pytest.warns(UserWarning, match="between two of the 20 knots of s\\(x0\\): no curve"):
         GAMRegressorCV().fit(x, y)
-    with pytest.raises(hoag.InvalidInput, match="y is constant"):
+    with pytest.raises(InvalidInputError, match="y is constant"):
         GAMRegressorCV().fit(rng.normal(size=(50, 1)), np.ones(50))
     wide = rng.normal(size=(30, 50))
     with warnings.catch_warnings(record=True) as caught:
@@ -412,7 +413,7 @@ def test_positive_numbers_with_a_heavy_tail():
 
 def test_offsets_where_there_are_none(data):
     X, _, y = data
-    with pytest.raises(hoag.InvalidInput, match="offset is for families with the logarithm"):
+    with pytest.raises(InvalidInputError, match="offset is for families with the logarithm"):
         GAMRegressorCV().fit(X, y, offset=y)
     assert GAMRegressorCV().fit(X, y).model_.cv == "reml"
     assert GAMRegressorCV([smooth(0)], family="huber").fit(X, y).model_.cv == 5
@@ -427,7 +428,7 @@ def test_own_estimators_as_a_family(data):
     )
     high.fit(X, y)
     assert 0.8 < np.mean(y <= high.predict(X)) < 0.97
-    with pytest.raises(hoag.InvalidInput, match="no likelihood"):
+    with pytest.raises(InvalidInputError, match="no likelihood"):
         high.predict(X, interval=0.9)
 
 
@@ -478,9 +479,9 @@ def test_a_surface_has_as_many_coefficients_as_there_are_rows_for():
     assert size == {30: 25, 50: 49}
     assert additive(rng.uniform(size=(90, 2)), tensor(0, 1))[0].size == 81
     assert additive(X, tensor(0, 1, knots=7))[0].size == 81  # as it was asked for
-    with pytest.raises(hoag.InvalidInput, match="256 coefficients, 4 × 4 × 4 × 4, for 50 differ"):
+    with pytest.raises(InvalidInputError, match="256 coefficients, 4 × 4 × 4 × 4, for 50 differ"):
         GAMRegressorCV("te(0, 1, 2, 3)").fit(X, X[:, 0])
-    with pytest.raises(hoag.InvalidInput, match="for 50 different rows: give k=7"):
+    with pytest.raises(InvalidInputError, match="for 50 different rows: give k=7"):
         GAMRegressorCV("te(0, 1, k=20)").fit(X, X[:, 0])
 
 
@@ -498,30 +499,30 @@ def test_a_surface_has_as_many_coefficients_as_there_are_rows_for():
 def test_errors_are_sentences(terms, said):
     X = np.random.default_rng(0).uniform(size=(30, 3))
     X[:, 2] = X[:, 2] > 0.5
-    with pytest.raises(hoag.InvalidInput, match=said):
+    with pytest.raises(InvalidInputError, match=said):
         GAMRegressorCV(terms).fit(X, X[:, 0])
 
 
 def test_other_errors():
     X = np.random.default_rng(0).uniform(size=(30, 2))
-    with pytest.raises(hoag.InvalidInput, match="family="):
+    with pytest.raises(InvalidInputError, match="family="):
         GAMRegressorCV(family="cauchy").fit(X, X[:, 0])
-    with pytest.raises(hoag.InvalidInput, match="knots=1"):
+    with pytest.raises(InvalidInputError, match="knots=1"):
         smooth(0, knots=1)
     for wrong in ("a", 2.5, None, [1, np.nan], [1, 0], True):
-        with pytest.raises(hoag.InvalidInput, match="knots="):
+        with pytest.raises(InvalidInputError, match="knots="):
             smooth(0, knots=wrong)
     for name in ("order", "degree"):
-        with pytest.raises(hoag.InvalidInput, match=f"{name}='a'"):
+        with pytest.raises(InvalidInputError, match=f"{name}='a'"):
             tensor(0, 1, **{name: "a"})
-    with pytest.raises(hoag.InvalidInput, match="two columns"):
+    with pytest.raises(InvalidInputError, match="two columns"):
         tensor(0)
     frame = pd.DataFrame({"x": [0.0, np.nan, *np.arange(28)], "k": ["a", None] * 15})
-    with pytest.raises(hoag.InvalidInput, match="NaN or an infinity in row 1"):
+    with pytest.raises(InvalidInputError, match="NaN or an infinity in row 1"):
         GAMRegressorCV([smooth("x")]).fit(frame, X[:, 0])
-    with pytest.raises(hoag.InvalidInput, match="no category in row 1"):
+    with pytest.raises(InvalidInputError, match="no category in row 1"):
         GAMRegressorCV([category("k")]).fit(frame, X[:, 0])
-    with pytest.raises(hoag.InvalidInput, match="holds no numbers"):
+    with pytest.raises(InvalidInputError, match="holds no numbers"):
         GAMRegressorCV([smooth("k")]).fit(frame.assign(k="a"), X[:, 0])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

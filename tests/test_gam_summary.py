@@ -6,6 +6,7 @@ from scipy import stats
 
 import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV, RidgeCV
+from hoag.errors import InvalidInputError
 from hoag.gam import category, linear, smooth
 from hoag.gam._columns import Frame
 
@@ -202,7 +203,7 @@ def test_the_dispersion_of_classes_is_about_one(classes):
 
 
 def test_scale_is_one_of_two_words(claims):
-    with pytest.raises(hoag.InvalidInput, match="scale='deviance': use"):
+    with pytest.raises(InvalidInputError, match="scale='deviance': use"):
         GAMRegressorCV("n ~ s(a)", scale="deviance").fit(claims)
     same = [
         GAMRegressorCV("years ~ s(a)", scale=scale, family="gamma").fit(claims)

@@ -8,6 +8,7 @@ import pytest
 import hoag
 from hoag import models
 from hoag.cli import main
+from hoag.errors import InvalidInputError
 
 RNG = np.random.default_rng(0)
 N = 30
@@ -74,11 +75,11 @@ def test_no_estimator_ignores_them(kind, which, how, told):
 @pytest.mark.parametrize("kind", [hoag.RidgeCV, hoag.KernelRidgeCV, hoag.GAMRegressorCV])
 def test_predictions_and_scores_do_not_ignore_them(kind):
     fitted = kind().fit(X, POSITIVE)
-    with pytest.raises(hoag.InvalidInput, match="X has 3 masked values"):
+    with pytest.raises(InvalidInputError, match="X has 3 masked values"):
         fitted.predict(masked(X))
     for which in range(3):
         rows = changed((X, POSITIVE, WEIGHT), which, masked)
-        with pytest.raises(hoag.InvalidInput, match=f"{CALLED[which]} has .* masked value"):
+        with pytest.raises(InvalidInputError, match=f"{CALLED[which]} has .* masked value"):
             fitted.score(*rows)
 
 
@@ -86,7 +87,7 @@ def test_predictions_and_scores_do_not_ignore_them(kind):
 def test_nor_do_offsets(given):
     for kind in (hoag.PoissonRegressorCV, hoag.GAMRegressorCV):
         model = kind(family="poisson") if kind is hoag.GAMRegressorCV else kind()
-        with pytest.raises(hoag.InvalidInput, match=f"{given} has 1 masked value,"):
+        with pytest.raises(InvalidInputError, match=f"{given} has 1 masked value,"):
             model.fit(X, POSITIVE, **{given: masked(WEIGHT)})
 
 
@@ -132,7 +133,7 @@ def test_blocks_do_not_ignore_them(which, how, tmp_path):
         np.savez(tmp_path / "a.npz", X=rows[0], y=rows[1], weight=rows[2])
         sources += [tuple(paths), tmp_path / "a.npz"]
     for source in sources:
-        with pytest.raises(hoag.InvalidInput, match=r"masked value|complex"):
+        with pytest.raises(InvalidInputError, match=r"masked value|complex"):
             hoag.partitions(source)
 
 
@@ -150,7 +151,10 @@ def test_blocks_on_workers_do_not_ignore_them(which, how):
         for values in changed((X, POSITIVE, WEIGHT), which, how)
     ]
     told = f"{CALLED[which]} h.*(masked|complex)"
-    with dask.config.set(scheduler="synchronous"), pytest.raises(hoag.InvalidInput, match=told):
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(InvalidInputError, match=told),
+    ):
         recipes(*rows, dask.compute).partition(1).compute()
 
 
@@ -160,7 +164,7 @@ def test_columns_of_one_name_are_refused_in_every_file(suffix, tmp_path):
     tables = [pa.table([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0]], names) for names in ("aby", "aay")]
     paths = [written(tmp_path / f"{k}.{suffix}", table) for k, table in enumerate(tables)]
     for given in (paths[1], paths):  # the first file of several, and another
-        with pytest.raises(hoag.InvalidInput, match=r"1\..* has the column 'a' more than once"):
+        with pytest.raises(InvalidInputError, match=r"1\..* has the column 'a' more than once"):
             hoag.partitions(given, "y", columns=["a"])
 
 
@@ -184,7 +188,7 @@ def test_columns_of_one_name_are_refused_however_it_is_written(header, tmp_path,
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.csv"
     path.write_text(header + "\n" + "".join(f"{i % 7},{i * i % 5},{i % 3}\n" for i in range(60)))
-    with pytest.raises(hoag.InvalidInput, match=r"more than once|without a name"):
+    with pytest.raises(InvalidInputError, match=r"more than once|without a name"):
         hoag.partitions(path, "y")
     # pandas has names for columns that have none.
     for way in ("--blocks", "--no-blocks") if "a" in header else ("--blocks",):
@@ -197,12 +201,12 @@ def test_columns_of_one_name_are_refused_in_frames():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "a", "b"])
     for model in (hoag.GAMRegressorCV(), hoag.GAMRegressorCV("y ~ s(a) + b")):
-        with pytest.raises(hoag.InvalidInput, match="X has the column 'a' more than once"):
+        with pytest.raises(InvalidInputError, match="X has the column 'a' more than once"):
             model.fit(frame, POSITIVE)
     dd = pytest.importorskip("dask.dataframe")
     from hoag.dask._recipes import recipes
 
     far = dd.from_pandas(frame.set_axis(["a", "c", "b"], axis=1), npartitions=2)
     far.columns = ["a", "a", "b"]
-    with pytest.raises(hoag.InvalidInput, match="X has the column 'a' more than once"):
+    with pytest.raises(InvalidInputError, match="X has the column 'a' more than once"):
         recipes(far, None, None, None)

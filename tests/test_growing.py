@@ -16,6 +16,7 @@ from hoag.autodiff import _samples as samples
 from hoag.autodiff._derivatives import Derived
 from hoag.autodiff._functions import Functions, Inner, Outer
 from hoag.autodiff._pytree import Layout, Tree
+from hoag.errors import InvalidInputError
 from hoag.optimize import Auto, Growing, Run
 
 
@@ -199,7 +200,7 @@ class Worst(Logistic):
     ("kind", "what"), [(WithPenalty, "h is neither .* penalty="), (Worst, "g is neither a sum")]
 )
 def test_functions_that_are_no_sums_get_a_sentence(kind, what):
-    with pytest.raises(hoag.InvalidInput, match=what):
+    with pytest.raises(InvalidInputError, match=what):
         hoag.minimize(problem(n=8000, p=5, kind=kind), search=Growing())
 
 
@@ -256,9 +257,9 @@ def test_folds_grow_together():
 
 
 def test_settings_are_checked():
-    with pytest.raises(hoag.InvalidInput, match="above 1"):
+    with pytest.raises(InvalidInputError, match="above 1"):
         Growing(factor=1.0)
-    with pytest.raises(hoag.InvalidInput, match="number of rows"):
+    with pytest.raises(InvalidInputError, match="number of rows"):
         Growing(first=0)
     made = hoag.models.ridge(*rows(30, 3), *rows(30, 3))
     assert "on all rows" in str(hoag.minimize(made, search=Growing()).status)

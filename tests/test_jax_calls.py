@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hoag
+from hoag.errors import InvalidInputError
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -43,5 +44,5 @@ def test_a_function_that_changes_between_calls_is_found_out(kind):
         centre = rng.normal(size=3) if kind == "an array" else float(rng.normal())
         return jnp.sum((x - centre) ** 2) + lam * jnp.sum(x**2)
 
-    with pytest.raises(hoag.InvalidInput, match="changes between calls"):
+    with pytest.raises(InvalidInputError, match="changes between calls"):
         hoag.jax.problem(h, outer, jnp.zeros(3), jnp.array(1.0), scale="log")

@@ -15,6 +15,7 @@ from hoag._glm.groups import group_numbers
 from hoag._glm.losses import Huber
 from hoag._glm.penalties import Ridge as Penalty
 from hoag._glm.rows import ArrayRows
+from hoag.errors import InvalidInputError
 
 
 def data(n, p, targets, seed=0):
@@ -111,7 +112,7 @@ def test_the_search_finds_what_a_fine_grid_of_scikit_learn_finds():
 def test_rows_without_weight_are_refused():
     A, y, weights = data(30, 4, 1)
     weights[0] = 0
-    with pytest.raises(hoag.InvalidInput, match="positive weights"):
+    with pytest.raises(InvalidInputError, match="positive weights"):
         criterion(A, y, weights, "shared")
 
 

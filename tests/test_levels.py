@@ -11,6 +11,7 @@ import hoag
 from hoag._glm import losses
 from hoag._glm.targets import Target
 from hoag._glm.term import DataTerm, Predictor
+from hoag.errors import InvalidInputError
 from hoag.glm import LinearModel
 from hoag.problems import Ledger
 
@@ -172,19 +173,19 @@ def test_exposure_is_the_weight_of_a_frequency():
 def test_targets_that_no_model_takes_are_named():
     A = np.ones((4, 1))
     rows = A[:2], [1.0, 2.0], A[2:]
-    with pytest.raises(hoag.InvalidInput, match="y_test is -1 in row 1; this model is for counts"):
+    with pytest.raises(InvalidInputError, match="y_test is -1 in row 1; this model is for counts"):
         hoag.models.linear(losses.Poisson(), *rows, [0.0, -1.0])
-    with pytest.raises(hoag.InvalidInput, match=r"y is 0 in row 0 .and 1 more.; .* positive"):
+    with pytest.raises(InvalidInputError, match=r"y is 0 in row 0 .and 1 more.; .* positive"):
         hoag.models.linear(losses.Gamma(), A[:2], [0.0, 0.0], A[2:], [1.0, 1.0])
-    with pytest.raises(hoag.InvalidInput, match="Ordered classes are three or more"):
+    with pytest.raises(InvalidInputError, match="Ordered classes are three or more"):
         hoag.models.ordinal(A, [0, 1, 0, 1], A, [0, 1, 0, 1])
-    with pytest.raises(hoag.InvalidInput, match="both offset and test_offset"):
+    with pytest.raises(InvalidInputError, match="both offset and test_offset"):
         hoag.models.linear(losses.Poisson(), *rows, [1.0, 1.0], offset=[0.0, 0.0])
-    with pytest.raises(hoag.InvalidInput, match="offset has 3 numbers; there are 2 rows"):
+    with pytest.raises(InvalidInputError, match="offset has 3 numbers; there are 2 rows"):
         hoag.models.linear(losses.Poisson(), *rows, [1.0, 1.0], offset=np.zeros(3))
-    with pytest.raises(hoag.InvalidInput, match="subtract it from y"):
+    with pytest.raises(InvalidInputError, match="Subtract it from y"):
         hoag.models.linear(losses.Squared(), *rows, [1.0, 1.0], offset=np.zeros(2))
-    with pytest.raises(hoag.InvalidInput, match="lies between 1 and 2"):
+    with pytest.raises(InvalidInputError, match="lies between 1 and 2"):
         losses.Tweedie(2.5)
 
 
@@ -234,7 +235,7 @@ def test_approximate_leave_one_out_is_a_newton_step_for_every_row(kind):
 def test_a_class_that_one_row_makes_up_cannot_lose_it():
     A, y = np.random.default_rng(0).normal(size=(12, 2)), np.repeat([0, 1, 2], [5, 2, 5])
     problem = hoag.models.ordinal(A, y, A, y)
-    with pytest.raises(hoag.InvalidInput, match="Row 5 has half the weight of its class"):
+    with pytest.raises(InvalidInputError, match="Row 5 has half the weight of its class"):
         hoag.criteria.without_folds(problem, "alo")
     assert hoag.minimize(hoag.criteria.without_folds(problem, "gcv")).converged
 
@@ -265,7 +266,7 @@ def test_words_for_criteria_without_folds(kind):
             assert model.criterion_ == pytest.approx(folds.criterion_, rel=0.25)
         ends = [model.criterion_at(model.lam_ + t, X, y) for t in (0.4, -0.4)]
         assert min(ends) >= model.criterion_ * (1 - 2e-3 * (kind is hoag.LinearSVCCV) - 1e-4)
-    with pytest.raises(hoag.InvalidInput, match="cv='loo': leave-one-out has no closed form"):
+    with pytest.raises(InvalidInputError, match="cv='loo': leave-one-out has no closed form"):
         kind(cv="loo").fit(X, y)
 
 
@@ -279,7 +280,7 @@ def test_a_penalty_for_each_coefficient_of_one_output_is_one_for_each_feature():
     )
     np.testing.assert_array_equal(one.alpha_, other.alpha_)
     assert one.alpha_.shape == (3,)
-    with pytest.raises(hoag.InvalidInput, match="penalties='per-class': use 'shared'"):
+    with pytest.raises(InvalidInputError, match="penalties='per-class': use 'shared'"):
         hoag.PoissonRegressorCV(penalties="per-class").fit(X, y)
 
 

@@ -23,6 +23,7 @@ from hoag._glm.rows import ArrayRows
 from hoag._glm.squares import SquaresDesign
 from hoag._glm.targets import multiclass, ordered, regression
 from hoag.criteria import without_folds
+from hoag.errors import InvalidInputError
 from hoag.glm import Quadratic, Ridge
 
 N, P = 40, 5
@@ -525,26 +526,26 @@ def test_where_it_says_nothing_there_is_a_sentence():
     rng, A = rows(10, 60, 4)
     y = A[:, 0] + rng.normal(size=60)
     for make in (hoag.HuberRegressorCV, hoag.QuantileRegressorCV):
-        with pytest.raises(hoag.InvalidInput, match="cv='reml': use"):
+        with pytest.raises(InvalidInputError, match="cv='reml': use"):
             make(cv="reml").fit(A, y)
     for make in (hoag.LinearSVCCV, hoag.RidgeClassifierCV):
-        with pytest.raises(hoag.InvalidInput, match="cv='reml': use"):
+        with pytest.raises(InvalidInputError, match="cv='reml': use"):
             make(cv="reml").fit(A, y > 0)
     times = np.array([(True, t) for t in np.exp(y)], dtype=[("event", bool), ("time", float)])
-    with pytest.raises(hoag.InvalidInput, match="cv='reml': use"):
+    with pytest.raises(InvalidInputError, match="cv='reml': use"):
         hoag.CoxRegressionCV(cv="reml").fit(A, times)
     with pytest.raises(
-        hoag.InvalidInput, match="for one target, whose noise it estimates; y has 2"
+        InvalidInputError, match="for one target, whose noise it estimates; y has 2"
     ):
         hoag.RidgeCV(cv="reml").fit(A, np.column_stack([y, y]))
     for asked in ({"scoring": "r2"}, {"rule": "1se"}):
-        with pytest.raises(hoag.InvalidInput, match="need predictions of held-out rows"):
+        with pytest.raises(InvalidInputError, match="need predictions of held-out rows"):
             hoag.RidgeCV(cv="reml", **asked).fit(A, y)
-    with pytest.raises(hoag.InvalidInput, match="judges by the loss that is fitted"):
+    with pytest.raises(InvalidInputError, match="judges by the loss that is fitted"):
         hoag.RidgeCV(cv="reml", criterion="huber").fit(A, y)
-    with pytest.raises(hoag.InvalidInput, match="nothing is left to tell the noise by"):
+    with pytest.raises(InvalidInputError, match="nothing is left to tell the noise by"):
         hoag.RidgeCV(cv="reml", penalties=np.array([-1, -1, -1, 0])).fit(A[:4], y[:4])
-    with pytest.raises(hoag.InvalidInput, match="judged on held-out rows"):
+    with pytest.raises(InvalidInputError, match="judged on held-out rows"):
         hoag.TweedieRegressorCV(cv="reml", power="tuned").fit(A, np.exp(y))
     column = hoag.RidgeCV(cv="reml").fit(A, y[:, None])
     assert column.alpha_ == hoag.RidgeCV(cv="reml").fit(A, y).alpha_

@@ -19,6 +19,7 @@ import sklearn.kernel_ridge
 import sklearn.linear_model
 
 import hoag
+from hoag.errors import InvalidInputError
 
 IMPORTS = {
     "LogisticRegressionCV": (
@@ -987,7 +988,7 @@ def test_alphas_of_logistic_regression_are_those_of_the_mean_loss():
     np.testing.assert_allclose(np.sort(1 / (80 * same.alphas_)), np.logspace(-4, 4, 10))
     with pytest.warns(UserWarning, match="alpha = 1e-05, the largest of alphas"):
         hoag.LogisticRegressionCV(alphas=[1e-6, 1e-5]).fit(X, y)
-    with pytest.raises(hoag.InvalidInput, match="Both Cs and alphas"):
+    with pytest.raises(InvalidInputError, match="Both Cs and alphas"):
         hoag.LogisticRegressionCV(alphas=10, Cs=10).fit(X, y)
 
 
@@ -1039,7 +1040,7 @@ ANSWERED = [
 def test_what_is_not_honoured_is_answered_in_fit(kind, given, answer):
     model = kind(**given)  # as scikit-learn's, which stores and checks nothing here
     assert model.get_params()[next(iter(given))] is next(iter(given.values()))
-    with pytest.raises(hoag.InvalidInput, match=answer):
+    with pytest.raises(InvalidInputError, match=answer):
         model.fit(np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2)
 
 
@@ -1059,5 +1060,5 @@ def test_a_kernels_width_or_ridge_that_is_given_is_kept():
             assert kept.criterion_at(beside, X, y) >= kept.criterion_ * (1 - 1e-3)
     with pytest.warns(UserWarning, match="gamma = 50, the smallest of gamma"):
         hoag.KernelRidgeCV(gamma=[50, 100]).fit(X, y)
-    with pytest.raises(hoag.InvalidInput, match="MultiOutputRegressor"):
+    with pytest.raises(InvalidInputError, match="MultiOutputRegressor"):
         hoag.KernelRidgeCV().fit(X, np.stack([y, y], axis=1))

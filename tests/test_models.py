@@ -16,6 +16,7 @@ import hoag
 from hoag import models
 from hoag._glm import losses
 from hoag._glm.folds import check_sparse
+from hoag.errors import InvalidInputError
 
 RNG = np.random.default_rng(1)
 A, A_TEST = registry.rows(RNG, 40, 5), registry.rows(RNG, 25, 5)
@@ -157,7 +158,7 @@ def test_any_shape_and_scale_gives_a_finite_certified_gradient(n, d, scale, inte
         rows[:, 0] = 0.0
     y = np.append(rng.integers(0, 2, n - 1), 1) if n > 1 else np.array([1])
     if intercept and np.unique(y).size == 1:
-        with pytest.raises(hoag.InvalidInput, match="no training row"):
+        with pytest.raises(InvalidInputError, match="no training row"):
             models.logistic(rows, y, rows_test, [0, 1], classes=[0, 1], intercept=True)
         return
     problem = models.logistic(rows, y, rows_test, [0, 1], classes=[0, 1], intercept=intercept)

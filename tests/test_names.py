@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
 import hoag
+from hoag.errors import InvalidInputError
 
 pd = pytest.importorskip("pandas")
 X, y = load_diabetes(return_X_y=True, as_frame=True)
@@ -82,7 +83,7 @@ def test_widths_and_ridge_have_names():
     ],
 )
 def test_names_that_do_not_fit_are_told(penalties, rows, message):
-    with pytest.raises(hoag.InvalidInput, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         hoag.RidgeCV(penalties=penalties).fit(rows, y)
 
 

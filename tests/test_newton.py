@@ -15,6 +15,7 @@ from hoag._core.domain import Box
 from hoag._core.result import Ask, Status
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.ridge_folds import BandedRidge
+from hoag.errors import InvalidInputError
 from hoag.optimize import Auto, Search
 from hoag.optimize import _newton as newton
 from hoag.optimize._asks import EndsAt, Evaluate, Profile
@@ -219,7 +220,7 @@ def test_more_starts_find_no_worse_and_say_how_many_basins_they_saw():
         assert "4 starts ended in " in str(four.status)
         least = min(step.evaluation.value for step in four.trace)
         assert four.value == pytest.approx(least, rel=1e-12)
-    with pytest.raises(hoag.InvalidInput, match="starts=0"):
+    with pytest.raises(InvalidInputError, match="starts=0"):
         Auto(starts=0)
 
 

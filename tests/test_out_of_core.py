@@ -30,6 +30,7 @@ from hoag._data.engine import LocalEngine, TreeSum
 from hoag._data.fold_rule import InOrder, Listed, NotJudged, below, drawn, rule_of
 from hoag._data.standardize import Standardiser
 from hoag._data.target import PartitionedColumn
+from hoag.errors import InvalidInputError
 
 FEW = settings(max_examples=25, deadline=None)
 SIZES = st.integers(1, 40)
@@ -183,9 +184,9 @@ def test_any_other_splitter_is_listed(n, cuts, seed):
 
 
 def test_splits_that_partitions_do_not_take():
-    with pytest.raises(hoag.InvalidInput, match="more than once"):
+    with pytest.raises(InvalidInputError, match="more than once"):
         Listed.of([4, 2], [([0, 0, 1], [2])], 1)
-    with pytest.raises(hoag.InvalidInput, match="at most 31"):
+    with pytest.raises(InvalidInputError, match="at most 31"):
         Listed.of([40], LeaveOneOut().split(np.zeros(40)), 40)
 
 

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import hoag
+from hoag.errors import InvalidInputError
 
 pytestmark = pytest.mark.usefixtures("out_of_core")
 RNG = np.random.default_rng(0)
@@ -106,15 +107,15 @@ WRONG = {  # estimator, source, what the sentence says
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_said(case):
     estimator, source, sentence = WRONG[case]
-    with pytest.raises(hoag.InvalidInput, match=sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
         estimator.fit(source)
 
 
 def test_y_and_weights_are_in_the_partitions():
     for beside in ((LABELS,), (None, np.ones(N))):
-        with pytest.raises(hoag.InvalidInput, match="call fit\\(source\\) alone"):
+        with pytest.raises(InvalidInputError, match="call fit\\(source\\) alone"):
             LOGISTIC().fit(cut(), *beside)
-    with pytest.raises(hoag.InvalidInput, match="exposure"):
+    with pytest.raises(InvalidInputError, match="exposure"):
         hoag.PoissonRegressorCV().fit(cut(y=COUNTS), exposure=np.ones(N))
 
 
@@ -122,7 +123,7 @@ def test_a_partition_needs_a_weight_for_each_row():
     source = cut(weight=np.ones(N))
     read = source.read
     source.read = lambda i, rows=True: read(i, rows)._replace(weight=np.ones(3))
-    with pytest.raises(hoag.InvalidInput, match="A partition of 20 rows has 3 weights"):
+    with pytest.raises(InvalidInputError, match="A partition of 20 rows has 3 weights"):
         LOGISTIC().fit(source)
 
 
@@ -164,13 +165,13 @@ def test_predictions_are_those_for_arrays(name, fmt):
     weighted = model.score(Cut(rows, y, (20, 20, 60), weight))
     assert weighted == pytest.approx(model.score(rows, y, weight), rel=1e-12)
     assert weighted != model.score(rows, y)
-    with pytest.raises(hoag.InvalidInput, match="X has 2 features, and the model was fitted on 3"):
+    with pytest.raises(InvalidInputError, match="X has 2 features, and the model was fitted on 3"):
         model.predict(Cut(rows[:, :2], y, (20,)))
 
 
 def test_models_that_need_their_rows_predict_no_partitions():
     model = hoag.KernelRidgeCV().fit(X, NUMBERS)
-    with pytest.raises(hoag.InvalidInput, match="KernelRidgeCV needs its rows in memory"):
+    with pytest.raises(InvalidInputError, match="KernelRidgeCV needs its rows in memory"):
         model.predict(cut(y=NUMBERS))
 
 
@@ -193,13 +194,13 @@ def test_what_cannot_be_scored_is_said():
     model = LOGISTIC().fit(X, LABELS)
     source = hoag.partitions((X, LABELS), rows=20)
     assert model.score(source) == model.score(X, LABELS)
-    with pytest.raises(hoag.InvalidInput, match="score needs the y of these rows"):
+    with pytest.raises(InvalidInputError, match="score needs the y of these rows"):
         model.score(X)
-    with pytest.raises(hoag.InvalidInput, match=r"call score\(source\) alone"):
+    with pytest.raises(InvalidInputError, match=r"Call score\(source\) alone"):
         model.score(source, sample_weight=np.ones(N))
-    with pytest.raises(hoag.InvalidInput, match="have no y to compare predictions with"):
+    with pytest.raises(InvalidInputError, match="have no y to compare predictions with"):
         model.score(source.like((X,)))
-    with pytest.raises(hoag.InvalidInput, match="There are no rows to score"):
+    with pytest.raises(InvalidInputError, match="There are no rows to score"):
         model.score(Cut(X[:0], LABELS[:0]))
 
 
@@ -214,18 +215,18 @@ def test_models_that_need_their_rows_score_no_partitions():
     ):
         fitted = model.fit(X, y)
         for asked in (fitted.score, fitted.predict):
-            with pytest.raises(hoag.InvalidInput, match=f"{type(model).__name__} needs its rows"):
+            with pytest.raises(InvalidInputError, match=f"{type(model).__name__} needs its rows"):
                 asked(cut(y=y))
 
 
 def test_numbers_that_are_not_finite_are_named_in_predictions_and_scores():
     model = LOGISTIC().fit(X, LABELS)
     for asked in (model.predict, model.score):
-        with pytest.raises(hoag.InvalidInput, match="X is nan in row 9 of partition 2, column 1"):
+        with pytest.raises(InvalidInputError, match="X is nan in row 9 of partition 2, column 1"):
             asked(cut(HOLED))
     ridge = RIDGE(cv=5).fit(X, NUMBERS)
     with pytest.raises(
-        hoag.InvalidInput, match=r"y is nan in row 5 of partition 3 \(row 65 of all"
+        InvalidInputError, match=r"y is nan in row 5 of partition 3 \(row 65 of all"
     ):
         ridge.score(cut(y=put(NUMBERS, 65, np.nan)))
 
@@ -233,7 +234,7 @@ def test_numbers_that_are_not_finite_are_named_in_predictions_and_scores():
 def test_columns_with_names_are_named():
     source = cut(HOLED)
     source.names = ["a", "b", "c"]
-    with pytest.raises(hoag.InvalidInput, match=r"column 1 \('b'\)"):
+    with pytest.raises(InvalidInputError, match=r"column 1 \('b'\)"):
         LOGISTIC().fit(source)
 
 

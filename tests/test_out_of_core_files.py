@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import hoag
+from hoag.errors import InvalidInputError
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -64,7 +65,7 @@ def test_a_flipped_bit_in_any_partition_is_told(sparse, frame, tmp_path):
             flipped(path, at)
             source = cached(frame, tmp_path, sparse)
             assert source.cached.path == folder
-            with pytest.raises(hoag.InvalidInput, match=f"{path.name}.* is not what was written"):
+            with pytest.raises(InvalidInputError, match=f"{path.name}.* is not what was written"):
                 passes(source)
             path.write_bytes(before)
     assert len(passes(cached(frame, tmp_path, sparse))) == 3
@@ -75,7 +76,7 @@ def test_a_bit_that_flips_between_passes_is_told(frame, tmp_path):
     passes(source)
     flipped(source.cached.path / "000001.X.npy", -1)
     for each in (source, pickle.loads(pickle.dumps(source))):
-        with pytest.raises(hoag.InvalidInput, match=r"000001\.X\.npy"):
+        with pytest.raises(InvalidInputError, match=r"000001\.X\.npy"):
             hoag.RidgeCV(cv=3).fit(each)
 
 
@@ -147,9 +148,9 @@ def test_a_file_that_changes_between_passes_ends_the_fit_with_its_name(change, f
             path.write_bytes(cut[change])
             os.utime(path, ns=(1, 1))
         told = f"{path.name} (has changed since|is no longer there)"
-        with pytest.raises(hoag.InvalidInput, match=told):
+        with pytest.raises(InvalidInputError, match=told):
             hoag.RidgeCV(cv=3).fit(source)
-        with pytest.raises(hoag.InvalidInput, match=told):
+        with pytest.raises(InvalidInputError, match=told):
             source.fingerprint()
 
 
@@ -158,7 +159,7 @@ def test_a_file_that_changes_within_a_pass_is_told_at_its_end(frame, tmp_path):
     source.read(0)
     os.utime(path, ns=(0, 0))
     source.read(1)
-    with pytest.raises(hoag.InvalidInput, match=r"X\.npy has changed"):
+    with pytest.raises(InvalidInputError, match=r"X\.npy has changed"):
         source.read(2)
 
 
@@ -172,7 +173,7 @@ def test_a_file_that_changes_while_its_cache_is_written_leaves_none(frame, tmp_p
         os.utime(path, ns=(0, 0))
 
     monkeypatch.setattr(Tally, "add", touch)
-    with pytest.raises(hoag.InvalidInput, match=r"t\.csv has changed since it was opened"):
+    with pytest.raises(InvalidInputError, match=r"t\.csv has changed since it was opened"):
         hoag.partitions(path, "y")
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
 
@@ -191,16 +192,16 @@ def test_the_file_of_y_is_told_by_what_it_holds(frame, tmp_path):
 def test_an_encoding_that_is_none_is_refused(known, frame, tmp_path):
     X, y = frame[["a", "b"]].to_numpy(), frame["y"].to_numpy()
     for data in (csv(frame, tmp_path / "t.csv"), (X, y), [(X, y)]):
-        with pytest.raises(hoag.InvalidInput, match=r"encoding= is not that of partitions"):
+        with pytest.raises(InvalidInputError, match=r"encoding= is not that of partitions"):
             hoag.partitions(data, encoding=known)
 
 
 def test_an_encoding_of_another_kind_of_data_is_refused(frame, tmp_path):
     X, y = frame[["a", "b"]].to_numpy(), frame["y"].to_numpy()
     table, numbers = hoag.partitions(csv(frame, tmp_path / "t.csv"), "y"), hoag.partitions((X, y))
-    with pytest.raises(hoag.InvalidInput, match="encoding= is that of a table, and the new"):
+    with pytest.raises(InvalidInputError, match="encoding= is that of a table, and the new"):
         table.like((X, y))
-    with pytest.raises(hoag.InvalidInput, match=r"of numbers without names, .* are a table"):
+    with pytest.raises(InvalidInputError, match=r"of numbers without names, .* are a table"):
         numbers.like(tmp_path / "t.csv")
     again = hoag.partitions(tmp_path / "t.csv", encoding=json.loads(json.dumps(table.encoding)))
     assert again.read(0).X.tobytes() == table.read(0).X.tobytes()
@@ -210,7 +211,7 @@ def test_an_encoding_of_another_kind_of_data_is_refused(frame, tmp_path):
 def test_a_feature_that_cannot_be_is_told_with_its_line(feature, tmp_path):
     path = tmp_path / "t.svm"
     path.write_text(f"1 1:2 3:4\n0 2:1 {feature}:1\n")
-    with pytest.raises(hoag.InvalidInput, match=rf"t\.svm .* line 2 has the feature {feature}"):
+    with pytest.raises(InvalidInputError, match=rf"t\.svm .* line 2 has the feature {feature}"):
         hoag.partitions(path)
 
 
@@ -219,7 +220,7 @@ def test_whole_numbers_past_the_floating_point_ones_are_told_with_column_and_row
     path = tmp_path / "t.parquet"
     frame.to_parquet(path)
     for use in ({"target": "y"}, {"target": "y", "weight": "id", "columns": ["a"]}):
-        with pytest.raises(hoag.InvalidInput, match=r"Column 'id' .* in row 1 of .*2⁵³"):
+        with pytest.raises(InvalidInputError, match=r"Column 'id' .* in row 1 of .*2⁵³"):
             hoag.partitions(path, rows=30, **use)
     source = hoag.partitions(path, "y", columns=["a"])
     assert source.names == ["a"]
@@ -233,9 +234,9 @@ def test_arrays_that_are_cut_are_told_with_the_row(tmp_path):
     array, data = OnDisk(path, str(path)), path.read_bytes()
     path.write_bytes(data[: -24 * 10])
     assert array.take(0, 90).shape == (90, 3)
-    with pytest.raises(hoag.InvalidInput, match=r"X\.npy is cut off at row 90.* 100 rows"):
+    with pytest.raises(InvalidInputError, match=r"X\.npy is cut off at row 90.* 100 rows"):
         array.take(50, 100)
-    with pytest.raises(hoag.InvalidInput, match=r"X\.npy is cut off"):
+    with pytest.raises(InvalidInputError, match=r"X\.npy is cut off"):
         hoag.partitions((path, np.zeros(100)))
 
 
@@ -257,7 +258,7 @@ def test_a_full_disk_is_told_with_the_folder(what, frame, tmp_path, monkeypatch)
     else:
         monkeypatch.setattr("hoag._data.cache.np.save", short if what == "short" else full)
     given = (lambda: iter([data]),) if what == "iterable" else (path, "y")
-    with pytest.raises(OSError, match=r"no room for the cache of partitions in .*: choose another"):
+    with pytest.raises(OSError, match=r"no room for the cache of partitions in .* Choose another"):
         hoag.partitions(*given, cache=tmp_path / "c")
     assert not [p for p in tmp_path.glob("c/*") if p.suffix != ".lock"]
 
@@ -265,14 +266,14 @@ def test_a_full_disk_is_told_with_the_folder(what, frame, tmp_path, monkeypatch)
 def test_a_cache_where_no_folder_can_be_is_told(frame, tmp_path):
     path = csv(frame, tmp_path / "t.csv")
     for cache in (path, path / "below"):
-        with pytest.raises(OSError, match=r"cannot be written to .*t\.csv.*: choose another"):
+        with pytest.raises(OSError, match=r"cannot be written to .*t\.csv.* Choose another"):
             hoag.partitions(path, "y", cache=cache)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
-    with pytest.raises(hoag.InvalidInput, match="is not a regular file"):
+    with pytest.raises(InvalidInputError, match="is not a regular file"):
         hoag.partitions(tmp_path / "t.csv", "y")
 
 
@@ -288,5 +289,5 @@ def test_arrow_files_whose_text_lies_outside_of_them_are_refused(tmp_path):
     assert data.count(offsets) == 1
     wrong = np.where(np.arange(41) == 7, 2**30, np.arange(41)).astype(np.int32).tobytes()
     path.write_bytes(data.replace(offsets, wrong))
-    with pytest.raises(hoag.InvalidInput, match="cannot be read as Arrow"):
+    with pytest.raises(InvalidInputError, match="cannot be read as Arrow"):
         hoag.partitions(path, "y", cache=None)

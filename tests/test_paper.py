@@ -14,6 +14,7 @@ from quick import quick
 
 import hoag
 from hoag import cli, models
+from hoag.errors import SingularProblemError
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
@@ -267,7 +268,7 @@ def test_a_run_that_fails_does_not_stop_the_others(store, monkeypatch):
 
     def fails(self, lam, ask, warm):
         if not ask.gradient:
-            raise hoag.InnerProblemError("no solution at all")
+            raise SingularProblemError("no solution at all")
         return evaluate(self, lam, ask, warm)
 
     monkeypatch.setattr(hoag.criteria.Implicit, "_evaluate", fails)

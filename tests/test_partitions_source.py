@@ -18,6 +18,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import hoag
 from hoag import data
 from hoag._data.statistics import ColumnStatistics
+from hoag.errors import InvalidInputError
 
 pd = pytest.importorskip("pandas")
 
@@ -132,7 +133,7 @@ def test_several_npy_files_follow_each_other(tmp_path, rows):
     source = hoag.partitions(tmp_path / "X*.npy", tmp_path / "y*.npy", rows=60)
     same(source, X, y)
     assert source.partitions == 2 + 3
-    with pytest.raises(hoag.InvalidInput, match="3 files of X and 1 of y"):
+    with pytest.raises(InvalidInputError, match="3 files of X and 1 of y"):
         hoag.partitions(tmp_path / "X*.npy", y)
 
 
@@ -158,7 +159,7 @@ def test_sparse_npz_by_its_rows(tmp_path, packed, rows, monkeypatch):
     assert (source.cached is not None) == packed
     same(hoag.partitions((X, y), rows=33), X, y)
     sparse.save_npz(tmp_path / "C.npz", X.tocsc(), compressed=packed)
-    with pytest.raises(hoag.InvalidInput, match="csc"):
+    with pytest.raises(InvalidInputError, match="csc"):
         hoag.partitions(tmp_path / "C.npz", y)
 
 
@@ -178,20 +179,20 @@ def test_npy_files_that_cannot_be_read(tmp_path, rows):
     X, y, _ = rows
     path = tmp_path / "X.npy"
     np.save(path, X)
-    with pytest.raises(hoag.InvalidInput, match="257 rows and y has the shape \\(3,\\)"):
+    with pytest.raises(InvalidInputError, match="257 rows and y has the shape \\(3,\\)"):
         hoag.partitions(path, y[:3])
-    with pytest.raises(hoag.InvalidInput, match="y is missing"):
+    with pytest.raises(InvalidInputError, match="y is missing"):
         hoag.partitions(path)
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(hoag.InvalidInput, match="cut off"):
+    with pytest.raises(InvalidInputError, match="cut off"):
         hoag.partitions(path, y)
     path.write_bytes(b"nothing")
-    with pytest.raises(hoag.InvalidInput, match=r"X\.npy cannot be read"):
+    with pytest.raises(InvalidInputError, match=r"X\.npy cannot be read"):
         hoag.partitions(path, y)
     np.save(path, np.array([["a"]]))
-    with pytest.raises(hoag.InvalidInput, match="needs numbers"):
+    with pytest.raises(InvalidInputError, match="needs numbers"):
         hoag.partitions(path, y[:1])
-    with pytest.raises(hoag.InvalidInput, match=r"no file .*Z\.npy.*Did you mean"):
+    with pytest.raises(InvalidInputError, match=r"no file .*Z\.npy.*Did you mean"):
         hoag.partitions(tmp_path / "Z.npy", y)
 
 
@@ -200,18 +201,18 @@ def test_numbers_that_are_not_finite_are_named(rows):
     X[123, 2] = np.nan
     source = hoag.partitions((X, y), rows=50)
     source.read(0)
-    with pytest.raises(hoag.InvalidInput, match="X is nan in row 123 of X, column 2"):
+    with pytest.raises(InvalidInputError, match="X is nan in row 123 of X, column 2"):
         source.read(2)
     X[123, 2], target = 0.0, y.astype(float)
     target[7] = np.inf
-    with pytest.raises(hoag.InvalidInput, match="y is inf in row 7 of"):
+    with pytest.raises(InvalidInputError, match="y is inf in row 7 of"):
         hoag.partitions((X, target)).read(0, rows=False)
     weight[1] = -1
-    with pytest.raises(hoag.InvalidInput, match="weight is -1 in row 1 of"):
+    with pytest.raises(InvalidInputError, match="weight is -1 in row 1 of"):
         hoag.partitions((X, y, weight)).read(0)
     S = sparse.csr_matrix(np.eye(4))
     S.data[2] = np.inf
-    with pytest.raises(hoag.InvalidInput, match="X is inf in row 2 of X, column 2"):
+    with pytest.raises(InvalidInputError, match="X is inf in row 2 of X, column 2"):
         hoag.partitions((S, np.ones(4))).read(0)
 
 
@@ -240,9 +241,9 @@ def test_a_sequence_is_asked_for_what_is_needed(rows):
     assert source.fingerprint() == hoag.partitions(Lazy()).fingerprint()
     whole = [(X[:100], y[:100]), (sparse.csr_matrix(X[100:]), y[100:])]
     same(hoag.partitions(whole[:1]), X[:100], y[:100])
-    with pytest.raises(hoag.InvalidInput, match="Partition 1 has 4 columns and partition 0 has 5"):
+    with pytest.raises(InvalidInputError, match="Partition 1 has 4 columns and partition 0 has 5"):
         hoag.partitions([(X, y), (X[:, :4], y)]).read(1)
-    with pytest.raises(hoag.InvalidInput, match="empty"):
+    with pytest.raises(InvalidInputError, match="empty"):
         hoag.partitions([])
 
 
@@ -273,21 +274,21 @@ def test_iterables_are_kept_while_the_source_lives(rows):
 
 def test_what_is_used_up_is_refused(rows):
     X, y, _ = rows
-    with pytest.raises(hoag.InvalidInput, match="generator can be gone through only once"):
+    with pytest.raises(InvalidInputError, match="generator can be gone through only once"):
         hoag.partitions((X, y) for _ in range(3))
     once = iter([(X, y), (X, y)])
     source = hoag.partitions(lambda: once, cache=None)
-    with pytest.raises(hoag.InvalidInput, match="used up after one pass"):
+    with pytest.raises(InvalidInputError, match="used up after one pass"):
         source.read(0)
-    with pytest.raises(hoag.InvalidInput, match="no rows"):
+    with pytest.raises(InvalidInputError, match="no rows"):
         hoag.partitions(lambda: once)
-    with pytest.raises(hoag.InvalidInput, match=r"Partition 0 is ndarray: give \(X, y\)"):
+    with pytest.raises(InvalidInputError, match=r"Partition 0 is ndarray. Give \(X, y\)"):
         hoag.partitions(lambda: iter([X]))
-    with pytest.raises(hoag.InvalidInput, match="4 columns in row 0 of partition 1, and 5 before"):
+    with pytest.raises(InvalidInputError, match="4 columns in row 0 of partition 1, and 5 before"):
         hoag.partitions(lambda: iter([(X, y), (X[:, :4], y)]))
-    with pytest.raises(hoag.InvalidInput, match="frame is in memory"):
+    with pytest.raises(InvalidInputError, match="frame is in memory"):
         hoag.partitions(pd.DataFrame(X))
-    with pytest.raises(hoag.InvalidInput, match="int is nothing"):
+    with pytest.raises(InvalidInputError, match="int is nothing"):
         hoag.partitions(3)
 
 
@@ -326,18 +327,18 @@ def test_svmlight_in_partitions(tmp_path_factory, n, d, zero, seed, size, packed
 def test_svmlight_that_is_none(tmp_path):
     path = tmp_path / "t.svm"
     path.write_text("1 1:2\n# a line and no row\n1 1:2 3:1\n-1 abc\n")
-    with pytest.raises(hoag.InvalidInput, match="line 4 starts with '-1 abc'"):
+    with pytest.raises(InvalidInputError, match="line 4 starts with '-1 abc'"):
         hoag.partitions(path)
     assert not list((tmp_path / ".hoag-blocks").glob("*/"))
     path.write_text("1 1:2\n1 1:2 3:1\n")
-    with pytest.raises(hoag.InvalidInput, match="features=2, and the files have 3"):
+    with pytest.raises(InvalidInputError, match="features=2, and the files have 3"):
         hoag.partitions(path, features=2)
     source = hoag.partitions(path)
     (tmp_path / "new.svm").write_text("1 4:1\n")
-    with pytest.raises(hoag.InvalidInput, match="line 1 has the feature 4, and there are 3"):
+    with pytest.raises(InvalidInputError, match="line 1 has the feature 4, and there are 3"):
         source.like(tmp_path / "new.svm")
     path.write_text("")
-    with pytest.raises(hoag.InvalidInput, match="no rows"):
+    with pytest.raises(InvalidInputError, match="no rows"):
         hoag.partitions(path)
 
 
@@ -444,7 +445,7 @@ def test_new_rows_with_the_encoding_of_others(tmp_path, frame):
         np.testing.assert_array_equal(dense["colour missing"], [0, 0, 1])
         assert not any(dense[f"colour_{colour}"][0] for colour in ("red", "green", "blue"))
     assert other.fingerprint() != source.fingerprint()
-    with pytest.raises(hoag.InvalidInput, match="no column 'b'"):
+    with pytest.raises(InvalidInputError, match="no column 'b'"):
         source.like(written(new.drop(columns="b"), tmp_path / "less.csv"))
 
 
@@ -456,11 +457,11 @@ def test_several_files_and_the_first_one_empty(tmp_path, frame):
     same(source, X.to_numpy(float), frame.y.to_numpy(str), rtol=1e-14)
     assert source.partitions == 2
     written(frame.assign(b="text"), tmp_path / "part3.csv")
-    with pytest.raises(hoag.InvalidInput, match=r"part3\.csv has 'text' in line 2, in column 2"):
+    with pytest.raises(InvalidInputError, match=r"part3\.csv has 'text' in line 2, in column 2"):
         hoag.partitions(str(tmp_path / "part*.csv"), "y", columns=["a", "b"])
     for k in (1, 2):
         written(frame.assign(b="text" if k == 2 else 1), tmp_path / f"p{k}.parquet")
-    with pytest.raises(hoag.InvalidInput, match=r"'b' holds a number .* text in .*p2\.parquet"):
+    with pytest.raises(InvalidInputError, match=r"'b' holds a number .* text in .*p2\.parquet"):
         hoag.partitions(str(tmp_path / "p*.parquet"), "y", columns=["a", "b"])
 
 
@@ -473,14 +474,14 @@ def test_csv_as_others_write_it(tmp_path):
     assert source.names == ["größe", "größe missing"]
     path.write_text("a,y\n1,2\n1,2,3\n")
     with pytest.raises(
-        hoag.InvalidInput, match=r"t\.csv cannot be read as CSV: line 3: Expected 2"
+        InvalidInputError, match=r"t\.csv cannot be read as CSV: line 3: Expected 2"
     ):
         hoag.partitions(path, "y")
     path.write_text("")
-    with pytest.raises(hoag.InvalidInput, match="is empty: the first line"):
+    with pytest.raises(InvalidInputError, match="is empty: the first line"):
         hoag.partitions(path, "y")
     path.write_text("a,y\n")
-    with pytest.raises(hoag.InvalidInput, match="no rows"):
+    with pytest.raises(InvalidInputError, match="no rows"):
         hoag.partitions(path, "y")
 
 
@@ -507,28 +508,28 @@ def test_tables_that_cannot_be_used(tmp_path, frame):
         ({"target": "y", "dialect": {"seperator": ","}}, "'seperator', and knows"),
         ({"target": "a"}, "target 'a' is missing in row 0 of"),
     ):
-        with pytest.raises(hoag.InvalidInput, match=told):
+        with pytest.raises(InvalidInputError, match=told):
             hoag.partitions(path, **call)
     frame["b"] = np.where(np.arange(300) == 40, np.inf, 1.0)
-    with pytest.raises(hoag.InvalidInput, match=r"X is inf in row 40 of .*quet, column 1 \('b'\)"):
+    with pytest.raises(InvalidInputError, match=r"X is inf in row 40 of .*quet, column 1 \('b'\)"):
         hoag.partitions(written(frame, path), "y")
     frame["b"], frame["when"] = 1, pd.Timestamp("2020-01-01")
-    with pytest.raises(hoag.InvalidInput, match=r"'when' of .* holds timestamp"):
+    with pytest.raises(InvalidInputError, match=r"'when' of .* holds timestamp"):
         hoag.partitions(written(frame, path), "y")
     many = pd.DataFrame({"id": [f"r{k}" for k in range(1200)], "y": 1})
-    with pytest.raises(hoag.InvalidInput, match="'id' has more than 1000 different values"):
+    with pytest.raises(InvalidInputError, match="'id' has more than 1000 different values"):
         hoag.partitions(written(many, path), "y")
     assert hoag.partitions(path, "y", categories=["id"]).features == 1200
     path.write_bytes(b"PAR1 nothing")
-    with pytest.raises(hoag.InvalidInput, match=r"t\.parquet cannot be read as Parquet"):
+    with pytest.raises(InvalidInputError, match=r"t\.parquet cannot be read as Parquet"):
         hoag.partitions(path, "y")
     (tmp_path / "t.xls").write_text("")
-    with pytest.raises(hoag.InvalidInput, match="not a kind of file"):
+    with pytest.raises(InvalidInputError, match="not a kind of file"):
         hoag.partitions(tmp_path / "t.xls", "y")
-    with pytest.raises(hoag.InvalidInput, match="is a folder"):
+    with pytest.raises(InvalidInputError, match="is a folder"):
         hoag.partitions(tmp_path, "y")
     (tmp_path / "t.svm").write_text("1 1:1")
-    with pytest.raises(hoag.InvalidInput, match="Files of one kind"):
+    with pytest.raises(InvalidInputError, match="Files of one kind"):
         hoag.partitions([path, tmp_path / "t.svm"], "y")
 
 
@@ -604,14 +605,14 @@ def test_rows_below_a_header_are_counted_as_the_command_line_does(tmp_path, fram
     frame.loc[2, "y"] = None
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
-    with pytest.raises(hoag.InvalidInput, match=r"missing in row 3 below the header of .*t\.csv"):
+    with pytest.raises(InvalidInputError, match=r"missing in row 3 below the header of .*t\.csv"):
         hoag.partitions(path, "y")
 
 
 def test_an_error_leaves_no_half_a_cache(tmp_path, frame):
     frame.loc[290, "y"] = None
     path = written(frame, tmp_path / "t.parquet")
-    with pytest.raises(hoag.InvalidInput, match="missing in row 290 of"):
+    with pytest.raises(InvalidInputError, match="missing in row 290 of"):
         hoag.partitions(path, "y", rows=100)
     assert [p.suffix for p in (tmp_path / ".hoag-blocks").iterdir()] == [".lock"]
 
@@ -687,7 +688,7 @@ def test_arrays_are_standardised(rows, dtype):
     new = source.like((S[:10], y[:10]))
     np.testing.assert_array_equal(new.read(0).X.toarray(), source.read(0).X[:10].toarray())
     assert np.isnan(source.like((S[:10],)).read(0).y).all()
-    with pytest.raises(hoag.InvalidInput, match="X has 3 columns"):
+    with pytest.raises(InvalidInputError, match="X has 3 columns"):
         source.like((S[:, :3], y)).read(0)
 
 
@@ -749,7 +750,7 @@ def test_an_encoding_that_was_saved_reads_new_rows(tmp_path, frame):
     expected[:, source.names.index("flag")] = round(frame.flag.mean())
     np.testing.assert_allclose(new.read(0).X, expected, rtol=1e-12, atol=1e-12)
     path = written(frame.assign(b="text"), tmp_path / "bad.csv")
-    with pytest.raises(hoag.InvalidInput, match=r"'b' holds a number .* text in .*bad\.csv"):
+    with pytest.raises(InvalidInputError, match=r"'b' holds a number .* text in .*bad\.csv"):
         hoag.partitions(path, encoding=saved)
 
 
@@ -764,7 +765,7 @@ def test_more_features_than_were_seen_have_a_cache_of_their_own(tmp_path):
     path.write_text("1 1:2 3:1\n0 2:1\n")
     for features in (None, 7, None, 3):
         assert hoag.partitions(path, features=features).features == (features or 3)
-    with pytest.raises(hoag.InvalidInput, match="features=4, and X has 3 columns"):
+    with pytest.raises(InvalidInputError, match="features=4, and X has 3 columns"):
         hoag.partitions((np.eye(3), [0, 1, 1]), features=4)
 
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import scale
 
 import hoag
+from hoag.errors import InvalidInputError
 
 CANCER = load_breast_cancer(return_X_y=True)
 X, y = scale(CANCER[0]), CANCER[1]
@@ -88,7 +89,7 @@ def test_the_rule_on_sparse_rows_says_what_it_costs():
 
 def test_one_split_has_no_standard_error():
     model = hoag.LogisticRegressionCV(rule="1se", cv=ShuffleSplit(1, random_state=0))
-    with pytest.raises(hoag.InvalidInput, match="needs the losses of two folds"):
+    with pytest.raises(InvalidInputError, match="needs the losses of two folds"):
         model.fit(X, y)
 
 
@@ -121,7 +122,7 @@ def test_scores_select_among_the_penalties_of_a_path():
     ],
 )
 def test_what_cannot_be_chosen_by_is_said(options, message):
-    with pytest.raises(hoag.InvalidInput, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         hoag.LogisticRegressionCV(**options).fit(X, y)
 
 
@@ -151,7 +152,7 @@ def test_a_path_of_several_classes_and_of_one_split():
     assert path.folds is None
     assert np.all(np.isnan(path.standard_error))
     assert path.coef.shape == (3, 3, 4)
-    with pytest.raises(hoag.InvalidInput, match="three points or more"):
+    with pytest.raises(InvalidInputError, match="three points or more"):
         model.path(data, target, points=2)
 
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.preprocessing import scale
 
-import hoag
-from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV
+from hoag import KernelRidgeCV, LogisticRegressionCV, RidgeCV, optimize
+from hoag.errors import InvalidInputError
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -121,9 +121,9 @@ def test_without_data_there_are_the_steps(logistic, each):
     ax = CriterionDisplay.from_estimator(logistic).ax_
     steps = logistic.result_.trace
     assert len(lines(ax)["measured"].get_xdata()) == len({step.lam[0] for step in steps})
-    with pytest.raises(hoag.InvalidInput, match="give X and y"):
+    with pytest.raises(InvalidInputError, match="Give X and y"):
         CriterionDisplay.from_estimator(each)
-    with pytest.raises(hoag.InvalidInput, match="Give X and y"):
+    with pytest.raises(InvalidInputError, match="Give X and y"):
         CoefficientPathDisplay.from_estimator(logistic)
 
 
@@ -179,7 +179,7 @@ def test_coefficients_are_for_columns_of_one_size(logistic):
     assert np.abs(first.get_ydata()[1]) <= np.abs(scaled[1]).max()
     assert any(np.allclose(line.get_ydata(), scaled[:, np.abs(scaled[1]).argmax()])
                for line in ax.lines if len(line.get_xdata()) == 3)  # fmt: skip
-    with pytest.raises(hoag.InvalidInput, match="no coef_"):
+    with pytest.raises(InvalidInputError, match="no coef_"):
         CoefficientPathDisplay(replace(path, coef=None), [])
 
 
@@ -203,7 +203,7 @@ def test_two_have_contours_of_values_that_were_computed(kernel):
     plain = ContourDisplay.from_estimator(kernel)
     assert plain.surface is None
     assert f"{kernel.criterion_:.4g}" in {text.get_text() for text in plain.ax_.texts}
-    with pytest.raises(hoag.InvalidInput, match="two hyperparameters"):
+    with pytest.raises(InvalidInputError, match="two hyperparameters"):
         ContourDisplay.from_estimator(RidgeCV().fit(A, B))
 
 
@@ -248,7 +248,7 @@ def test_penalties_are_sorted_and_those_on_a_plateau_marked(each):
     few = PenaltiesDisplay.from_estimator(each, most=4).ax_
     assert [text.get_text() for text in few.get_yticklabels()] == names[:2] + names[-2:]
     assert "6 between them" in few.texts[0].get_text()
-    with pytest.raises(hoag.InvalidInput, match="pixels"):
+    with pytest.raises(InvalidInputError, match="pixels"):
         PenaltiesDisplay.from_estimator(each, image_shape=(7, 8))
 
 
@@ -257,7 +257,7 @@ def test_a_penalty_for_each_coefficient_is_a_map_of_features_and_classes():
     wine, target = load_wine(return_X_y=True)
     wine = scale(wine)[:, :12]
     model = LogisticRegressionCV(
-        penalties="per-coefficient", cv=2, tol=1e-2, search=hoag.optimize.Auto(tol=1e-2, starts=1)
+        penalties="per-coefficient", cv=2, tol=1e-2, search=optimize.Auto(tol=1e-2, starts=1)
     )
     model.fit(wine, target)
     ax = PenaltiesDisplay.from_estimator(model).ax_
@@ -346,8 +346,8 @@ def test_they_draw_on_axes_given_and_refuse_others(logistic, path):
     _, ax = plt.subplots(figsize=(3.3, 2.5), layout="constrained")
     for kind in (CriterionDisplay, CoefficientPathDisplay):
         assert kind.from_estimator(logistic, path=path, ax=ax).ax_ is ax
-    with pytest.raises(hoag.InvalidInput, match="three axes"):
+    with pytest.raises(InvalidInputError, match="three axes"):
         TuningDisplay.from_estimator(logistic, axes=axes[0])
     for name in plot.__all__:
-        with pytest.raises(hoag.InvalidInput, match="fit it first"):
+        with pytest.raises(InvalidInputError, match="Fit it first"):
             vars(plot)[name].from_estimator(RidgeCV())

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from quick import quick_pairs
 
-import hoag
 from hoag import GAMClassifierCV, GAMRegressorCV, RidgeCV
+from hoag.errors import InvalidInputError
 from hoag.gam import category, linear, smooth, tensor
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -171,7 +171,7 @@ def test_several_classes_have_a_line_each_and_a_surface_each():
         assert line.get_ydata()[0] == pytest.approx(expected)
     told = [text.get_text() for text in display.figure_.legends[0].get_texts()]
     assert told == ["a", "b", "c"]
-    with pytest.raises(hoag.InvalidInput, match="several classes"):
+    with pytest.raises(InvalidInputError, match="several classes"):
         model.plot_terms(FRAME, y, residuals=True)
 
 
@@ -219,14 +219,14 @@ def test_wrong_calls_are_told_in_sentences(model):
     for options, told in (
         ({"terms": "s(weight)"}, "There is no term 's\\(weight\\)': the model has s\\(age\\)"),
         ({"terms": []}, "terms is empty"),
-        ({"residuals": True}, "give X and y"),
+        ({"residuals": True}, "Give X and y"),
         ({"interval": 95}, "give a probability"),
         ({"exposure": [1.0]}, "only matter for residuals"),
         ({"axes": plt.subplots()[1]}, "There are 5 panels, and axes for 1"),
     ):
-        with pytest.raises(hoag.InvalidInput, match=told):
+        with pytest.raises(InvalidInputError, match=told):
             model.plot_terms(**options)
-    with pytest.raises(hoag.InvalidInput, match="this is a RidgeCV"):
+    with pytest.raises(InvalidInputError, match="this is a RidgeCV"):
         TermsDisplay.from_estimator(RidgeCV().fit(FRAME[["age"]], Y))
-    with pytest.raises(hoag.InvalidInput, match="fit it first"):
+    with pytest.raises(InvalidInputError, match="fit it first"):
         GAMRegressorCV().plot_terms()

@@ -9,6 +9,7 @@ from sklearn.preprocessing import SplineTransformer
 
 import hoag
 from hoag.criteria import without_folds
+from hoag.errors import InvalidInputError
 
 quadratic = hoag.penalties.quadratic
 
@@ -36,7 +37,7 @@ def test_what_is_no_form_gets_a_sentence():
     for forms, words in (
         ([], "There is no form"),
         ([S], "Form 0 is no pair"),
-        ([([0, 1], S)], "give a slice of columns"),
+        ([([0, 1], S)], "Give a slice of columns"),
         ([(slice(0, 6, 2), S)], "without a step"),
         ([(slice(None), S)], "with both ends"),
         ([(slice(-4, -1), S)], "counted from 0"),
@@ -47,19 +48,22 @@ def test_what_is_no_form_gets_a_sentence():
         ([(slice(0, 3), np.zeros(3))], "above 0"),
         ([(slice(0, 3), np.full(3, np.nan))], "no finite numbers"),
     ):
-        with say(hoag.InvalidInput, match=words):
+        with say(InvalidInputError, match=words):
             quadratic(forms)
-    with say(hoag.InvalidInput, match="2 names for 1 forms"):
+    with say(InvalidInputError, match="2 names for 1 forms"):
         quadratic([(slice(0, 3), S)], names=["a", "b"])
-    with say(hoag.InvalidInput, match=r"centred\[0\] is for"):
+    with say(InvalidInputError, match=r"centred\[0\] is for"):
         quadratic([(slice(0, 3), bends(3))], centred=[slice(None)])
-    with say(hoag.InvalidInput, match="'level' reaches the constant that columns 0 to 2 add up to"):
+    with say(
+        InvalidInputError,
+        match="'level' reaches the constant that columns 0 to 2 add up to",
+    ):
         quadratic([(slice(0, 3), S)], names=["level"], centred=[slice(0, 3)])
     X, y = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20.0)
-    with say(hoag.InvalidInput, match="for columns 2 to 5; X has 4"):
+    with say(InvalidInputError, match="for columns 2 to 5; X has 4"):
         hoag.RidgeCV(penalties=quadratic([(slice(2, 6), np.ones(4))])).fit(X, y)
     late = quadratic([(slice(0, 2), bends(2, 1))], centred=[slice(4, 6)])
-    with say(hoag.InvalidInput, match="`centred` has columns 4 to 5; X has 4"):
+    with say(InvalidInputError, match="`centred` has columns 4 to 5; X has 4"):
         hoag.RidgeCV(penalties=late).fit(X, y)
 
 

@@ -11,7 +11,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import LeaveOneOut, StratifiedKFold
 
-from hoag import InvalidInput, RidgeClassifierCV
+from hoag import RidgeClassifierCV
+from hoag.errors import InvalidInputError
 
 TWO = make_classification(80, 6, n_informative=4, flip_y=0.2, random_state=0)
 THREE = load_iris(return_X_y=True)
@@ -130,9 +131,9 @@ def test_a_fold_without_one_of_the_classes():
 def test_it_says_what_is_wrong():
     X, y = TWO
     assert is_classifier(RidgeClassifierCV())
-    with pytest.raises(InvalidInput, match="only one class"):
+    with pytest.raises(InvalidInputError, match="only one class"):
         RidgeClassifierCV().fit(X, np.zeros(80))
-    with pytest.raises(InvalidInput, match="only one class has a positive weight"):
+    with pytest.raises(InvalidInputError, match="only one class has a positive weight"):
         RidgeClassifierCV().fit(X, y, sample_weight=(y == 1).astype(float))
     with pytest.raises(ValueError, match="continuous"):
         RidgeClassifierCV().fit(X, X[:, 0])

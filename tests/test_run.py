@@ -23,6 +23,7 @@ from hoag._criteria.galerkin import Galerkin
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._glm.model import LinearModel
 from hoag._glm.term import Images
+from hoag.errors import InvalidInputError, SingularProblemError
 from hoag.glm import ArrayRows, Ridge
 from hoag.optimize import Adaptive, Auto, Evaluate, Grid, Hoag, Note, Run, Search
 
@@ -273,7 +274,7 @@ def test_a_constant_that_the_search_asked_for_is_in_the_journal(request):
 
 def test_the_journal_of_another_search_is_refused():
     run, _ = driven(text_folds(), Grid(3))
-    with pytest.raises(hoag.InvalidInput, match=r"Entry 1 .* 'evaluate' where .* 'lipschitz'"):
+    with pytest.raises(InvalidInputError, match=r"Entry 1 .* 'evaluate' where .* 'lipschitz'"):
         driven(text_folds(), Hoag(step=Adaptive(C="data")), replay=run.journal)
 
 
@@ -335,7 +336,7 @@ def same_steps(trace, expected):
 @EACH_SEARCH
 def test_an_inner_problem_that_breaks_for_good_keeps_its_trace(search, penalties):
     whole, asked = undisturbed(search, penalties)
-    problem = Failing(hand_written(penalties), hoag.InnerProblemError, asked[2])
+    problem = Failing(hand_written(penalties), SingularProblemError, asked[2])
     result = hoag.minimize(problem, search=search)
     assert result.status.reason == "failed"
     assert "fault number 1" in str(result.status)
@@ -371,7 +372,7 @@ def test_an_exception_in_verification_comes_through_with_the_whole_trace(search,
 @EACH_SEARCH
 def test_verification_without_a_solution_is_a_failure_and_not_a_loss(search):
     whole, asked = undisturbed(search, "shared")
-    problem = Failing(hand_written("shared"), hoag.InnerProblemError, asked[-1])
+    problem = Failing(hand_written("shared"), SingularProblemError, asked[-1])
     result = hoag.minimize(problem, search=search)
     assert result.status.reason == "failed"
     assert "computed again: fault number 1" in str(result.status)
@@ -379,7 +380,7 @@ def test_verification_without_a_solution_is_a_failure_and_not_a_loss(search):
 
 
 def test_a_fault_before_the_first_step_is_the_users_to_see():
-    for kind in (ValueError, hoag.InnerProblemError, KeyboardInterrupt):
+    for kind in (ValueError, SingularProblemError, KeyboardInterrupt):
         with pytest.raises(kind) as caught:
             hoag.minimize(Failing(hand_written("shared"), kind, 1))
         assert not hasattr(caught.value, "result")
@@ -451,7 +452,7 @@ def test_nan_never_converges(size, member, everywhere, options, search):
     criterion = problem if options is None else hoag.criteria.Implicit(problem, **options)
     try:
         result = hoag.minimize(criterion, search=search)
-    except hoag.InnerProblemError:
+    except SingularProblemError:
         return
     assert result.status.reason in ("not_finite", "failed"), result.status
 
@@ -692,7 +693,7 @@ def test_a_fault_in_the_middle_of_a_batch_keeps_the_looks_before_it():
     class Breaks(Bowl):
         def _evaluate(self, lam, ask, warm):
             if len(self.asked) == 3:
-                raise hoag.InnerProblemError("the bottom fell out")
+                raise SingularProblemError("the bottom fell out")
             return super()._evaluate(lam, ask, warm)
 
     batches = np.linspace(-1, 1, 6).reshape(1, 6, 1)
@@ -702,7 +703,7 @@ def test_a_fault_in_the_middle_of_a_batch_keeps_the_looks_before_it():
 
 
 def test_an_empty_batch_and_a_search_that_asks_nothing():
-    with pytest.raises(hoag.InvalidInput, match="ended without an evaluation"):
+    with pytest.raises(InvalidInputError, match="ended without an evaluation"):
         hoag.minimize(Bowl(1), search=Batches([np.zeros((0, 1))]))
 
 
@@ -719,7 +720,7 @@ def test_a_callback_may_raise_stop_iteration():
 
 def test_bounds_that_no_number_holds_are_refused():
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
-    with pytest.raises(hoag.InvalidInput, match="logs of penalties"):
+    with pytest.raises(InvalidInputError, match="logs of penalties"):
         hoag.RidgeCV(penalties="per-feature", bounds=(-800, 800)).fit(X, y)
 
 

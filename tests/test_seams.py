@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hoag
 from hoag import glm, models, testing
 from hoag._glm import losses
+from hoag.errors import InvalidInputError
 from hoag.linear_model import Family, RegressorCV, as_given, parameters
 from hoag.optimize import Evaluate, Search
 
@@ -226,9 +227,9 @@ def test_several_smoothing_penalties_each_on_its_block(loss):
 
 def test_a_penalty_of_the_wrong_size_is_named():
     A, y = steps_of_a_curve()
-    with pytest.raises(hoag.InvalidInput, match=r"29 coefficients; this model has 31, 1 of them"):
+    with pytest.raises(InvalidInputError, match=r"29 coefficients; this model has 31, 1 of them"):
         models.ridge(A, y, A, y, penalties=SecondDifferences(29), intercept=True)
-    with pytest.raises(hoag.InvalidInput, match=r"Term 0 of the penalty has a matrix of shape"):
+    with pytest.raises(InvalidInputError, match=r"Term 0 of the penalty has a matrix of shape"):
         glm.Quadratic(5, [np.eye(4)])
 
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import scale
 
 import hoag
 from hoag import models, solvers
+from hoag.errors import InvalidInputError, SingularProblemError
 from hoag.optimize import Adaptive, Constant, Hoag
 from hoag.problems import priced
 
@@ -203,9 +204,9 @@ def test_C_from_the_data():
     result = hoag.minimize(problem, search=Hoag(step=Adaptive(C="data"), max_iter=300))
     assert result.converged
     assert result.cost.held_out == pytest.approx((problem.ledger.cost - spent).held_out)
-    with pytest.raises(hoag.InvalidInput, match="squared loss"):
+    with pytest.raises(InvalidInputError, match="squared loss"):
         hoag.minimize(registry.make("ridge"), search=Hoag(step=Adaptive(C="data")))
-    with pytest.raises(hoag.InvalidInput, match="outer_lipschitz"):
+    with pytest.raises(InvalidInputError, match="outer_lipschitz"):
         hoag.minimize(priced(registry.make("ridge")), search=Hoag(step=Adaptive(C="data")))
 
 
@@ -331,7 +332,7 @@ def test_a_number_that_is_not_finite_ends_the_search_without_losing_it():
 
 
 def test_a_failure_half_way_keeps_the_trace():
-    error = hoag.InnerProblemError("the bottom fell out")
+    error = SingularProblemError("the bottom fell out")
     problem = BreaksAfter(registry.make("logistic", n=60), 4, error)
     result = hoag.minimize(hoag.criteria.Implicit(problem, certificate=False), search=Hoag())
     assert result.status.reason == "failed"

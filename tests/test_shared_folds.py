@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 
 import hoag
 from hoag._core.domain import Box
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._criteria.fits import FoldedFits
 from hoag._criteria.ridge_folds import Spectral
 from hoag._criteria.select import plan
@@ -310,7 +310,7 @@ def test_factors_do_not_see_the_scales_of_columns():
     # What equal columns share of nothing is settled by rounding alone; all else is not.
     np.testing.assert_allclose(twice[0] @ c, twice[0][:, 1], rtol=1e-8)
     np.testing.assert_allclose([c[0] + c[3], c[1], c[2]], [0.0, 1.0, 0.0], atol=1e-8)
-    with pytest.raises(InnerProblemError, match="singular to rounding"):
+    with pytest.raises(SingularProblemError, match="singular to rounding"):
         factors(np.array([[[1.0, 2.0], [2.0, 1.0]]]), b)
     empty = np.diag([1.0, 0.0])[None]
     np.testing.assert_allclose(factors(empty, b)[0](np.array([2.0, 0.0])), [2.0, 0.0])

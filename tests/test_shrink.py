@@ -11,7 +11,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 import hoag
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidInputError
 from hoag._criteria.wrapped import Affine, Loads, Shrunk
 from hoag._glm.in_memory import Gathered
 from hoag.linear_model._shrinkage import put_aside
@@ -347,7 +347,7 @@ def test_side_information_is_read_from_what_is_there():
     ],
 )
 def test_what_is_wrong_is_said(make, told):
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInputError, match=told):
         make()
 
 

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 import hoag
 from hoag import solvers
 from hoag._inner import line_search
+from hoag.errors import SingularProblemError
 
 TOLERANCES = [1e-2, 1e-4, 1e-6, 1e-8, 1e-10]
 
@@ -180,7 +181,7 @@ def test_an_indefinite_hessian_at_the_solution_is_an_error():
             point.h_x = 0 * point.h_x  # a "solution" at the maximum
             return point
 
-    with pytest.raises(hoag.InnerProblemError, match="not positive definite"):
+    with pytest.raises(SingularProblemError, match="not positive definite"):
         hoag.minimize(Saddle())
 
 
@@ -219,7 +220,7 @@ def test_an_inner_problem_that_diverges_is_an_error():
                 strong_convexity=None,
             )
 
-    with pytest.raises(hoag.InnerProblemError, match="diverges at lam"):
+    with pytest.raises(SingularProblemError, match="diverges at lam"):
         hoag.minimize(Unbounded())
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hoag
-from hoag import InvalidInput, glm, testing
+from hoag import glm, testing
 from hoag._criteria.wrapped import Rescaled
 from hoag._data.columns import MeanSquares
 from hoag._glm.folds import linear_folds
@@ -28,6 +28,7 @@ from hoag._glm.spreads import (
     spreads,
 )
 from hoag._glm.targets import binary, regression
+from hoag.errors import InvalidInputError
 
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 
@@ -498,7 +499,7 @@ def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
 def test_what_cannot_be_standardised_is_refused():
     X, y, _ = table()
     some = hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])
-    with pytest.raises(InvalidInput, match="standardize=True is for penalties on single coef"):
+    with pytest.raises(InvalidInputError, match="standardize=True is for penalties on single coef"):
         hoag.RidgeCV(cv=3, standardize=True, penalties=some).fit(X, y)
-    with pytest.raises(InvalidInput, match="standardize='yes'"):
+    with pytest.raises(InvalidInputError, match="standardize='yes'"):
         hoag.RidgeCV(cv=3, standardize="yes").fit(X, y)

@@ -128,7 +128,9 @@ def test_a_semicolon_table_in_latin_1_with_decimal_commas(tmp_path, capsys):
     asked = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1")
     assert tuned(capsys, file, "--target", "Preis", *asked)["lam"] == found["lam"]
     assert "not utf-8 text" in failure(capsys, "tune", file, "--encoding", "utf-8")
-    assert "--encoding utf-9 is not known" in failure(capsys, "tune", file, "--encoding", "utf-9")
+    assert "--encoding utf-9: it is not known" in failure(
+        capsys, "tune", file, "--encoding", "utf-9"
+    )
     assert "single column" in failure(capsys, "tune", file, "--sep", "|")
 
 

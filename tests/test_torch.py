@@ -7,6 +7,7 @@ import pytest
 import registry
 
 import hoag
+from hoag.errors import InvalidInputError, SingularProblemError
 
 torch = pytest.importorskip("torch")
 
@@ -270,7 +271,7 @@ def test_a_hyperparameter_that_is_lost_on_the_way_is_told_of():
         return torch.sum((x - 1) ** 2) + lam["used"] * x @ x + lam["lost"].item() * x @ x
 
     x0 = torch.zeros(2, dtype=F64)
-    with pytest.raises(hoag.InvalidInput, match=r"depends on lam, at lost,.*item\(\)"):
+    with pytest.raises(InvalidInputError, match=r"depends on lam, at lost,.*item\(\)"):
         hoag.torch.problem(h, lambda x, lam: torch.sum(x**2), x0, {"used": 1.0, "lost": 1.0})
 
 
@@ -573,7 +574,7 @@ def test_a_strong_convexity_that_is_known_is_used():
     problem = ridge_problem(mu=lambda lam: lam)
     point = problem.at(problem.x0, np.log([3.0]))
     assert point.strong_convexity == pytest.approx(3.0)
-    with pytest.raises(hoag.InvalidInput, match="mu=-1"):
+    with pytest.raises(InvalidInputError, match="mu=-1"):
         ridge_problem(mu=-1)
 
 
@@ -640,7 +641,7 @@ def noisy(x, lam):
             "x0: b/0 is of type int64, and",
         ),
         ((square, square, ONE, {"k": 1}), "lam0: k is of type int64, and has no gradient"),
-        ((square, square, ONE.to(torch.complex128), 1.0), "x0 is of type complex128: give real"),
+        ((square, square, ONE.to(torch.complex128), 1.0), "x0 is of type complex128. Give real"),
         ((square, square, ONE.half(), 1.0), "x0 is of type float16, in which"),
         ((square, square, ONE.to_sparse(), 1.0), "x0 is a sparse tensor"),
         ((square, square, {"w": "a"}, 1.0), "x0: w is a str, and must be a tensor"),
@@ -669,12 +670,12 @@ def noisy(x, lam):
     ],
 )
 def test_wrong_use_gets_a_sentence(arguments, sentence):
-    with pytest.raises(hoag.InvalidInput, match=sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
         hoag.torch.problem(*arguments)
 
 
 def test_an_operation_without_a_second_derivative_is_named():
-    with pytest.raises(hoag.InvalidInput, match=r"twice in PyTorch.*cdist_backward"):
+    with pytest.raises(InvalidInputError, match=r"twice in PyTorch.*cdist_backward"):
         hoag.torch.problem(
             lambda x, lam: torch.cdist(A[:, :2], x[None], p=1).sum(), square, ONE, 1.0
         )
@@ -704,20 +705,20 @@ def test_a_second_derivative_that_is_silently_wrong_is_found():
     [
         ((A, Y[:5]), 2, "batches=2: train must hold"),
         ((A, Y), 41, "batches=41: train must hold"),
-        (None, [], "batches: give a number"),
-        ((A, Y), [(A, Y)], "batches: give a number"),
-        (None, iter([(A, Y)]), "batches: give a number"),
+        (None, [], "batches=.*: give a number"),
+        ((A, Y), [(A, Y)], "batches=.*: give a number"),
+        (None, iter([(A, Y)]), "batches=.*: give a number"),
     ],
 )
 def test_wrong_batches_get_a_sentence(train, batches, sentence):
-    with pytest.raises(hoag.InvalidInput, match=sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
         hoag.torch.problem(loss, square, ONE, 1.0, train=train, batches=batches)
 
 
 def test_what_a_solver_returns_is_checked():
     problem = net_problem(Net(), solver=lambda lam, x0: {"head.weight": x0["head.weight"]})
     with pytest.raises(
-        hoag.InvalidInput, match=r"another structure than x0.*no encoder\.0\.weight"
+        InvalidInputError, match=r"another structure than x0.*no encoder\.0\.weight"
     ):
         problem.inner.solve(problem, problem.lam0, problem.x0, 1e-9)
 
@@ -726,7 +727,7 @@ def test_an_inner_problem_without_a_minimum_is_told():
     def h(x, lam):
         return -torch.sum(x**2) + lam * torch.sum(x)
 
-    with pytest.raises(hoag.InnerProblemError, match=r"h has fallen .* and goes on"):
+    with pytest.raises(SingularProblemError, match=r"h has fallen .* and goes on"):
         hoag.minimize(hoag.torch.problem(h, square, ONE, 1.0))
 
 
@@ -743,5 +744,5 @@ def test_parameters_changed_in_place_are_not_the_users():
     assert problem.at(problem.x0, problem.lam0).h == 12.0
     assert torch.equal(x0, torch.ones(2, dtype=F64))
     np.testing.assert_array_equal(problem.x0, before)
-    with pytest.raises(hoag.InvalidInput, match="in-place"):
+    with pytest.raises(InvalidInputError, match="in-place"):
         hoag.torch.problem(lambda x, lam: x.mul_(2).sum(), square, x0, 1.0)

@@ -10,6 +10,7 @@ import pytest
 
 import hoag
 from hoag import models, track
+from hoag.errors import InvalidInputError
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 y = X @ [1.0, 0.0, 2.0] + np.random.default_rng(1).normal(size=60)
@@ -110,9 +111,9 @@ def test_names_of_ones_own_problem_and_values_that_are_not_finite(optuna):
     )
     track.optuna_study(study)(bad)
     assert study.trials[-1].state.name == "FAIL"
-    with pytest.raises(hoag.InvalidInput, match="there are 1 hyperparameters"):
+    with pytest.raises(InvalidInputError, match="there are 1 hyperparameters"):
         track.optuna_study(study, ["a", "b"])(bad)
-    with pytest.raises(hoag.InvalidInput, match="direction='minimize'"):
+    with pytest.raises(InvalidInputError, match="direction='minimize'"):
         track.optuna_study(optuna.create_study(direction="maximize"))
 
 

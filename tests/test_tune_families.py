@@ -22,6 +22,7 @@ import hoag
 from hoag import plot
 from hoag.cli import NOT_CONVERGED, main
 from hoag.cli.report import deviance_residuals
+from hoag.errors import InvalidInputError
 
 pd = pytest.importorskip("pandas")
 sio = pytest.importorskip("skops.io")
@@ -361,7 +362,7 @@ def test_a_tuned_power_goes_along_when_the_path_is_measured(frame):
     assert abs(model.power_ - 1.5) > 0.01
     assert model.criterion_at(model.lam_, X, y) == pytest.approx(model.criterion_, rel=1e-6)
     assert model.path(X, y, points=3).loss[1] == pytest.approx(model.criterion_, rel=1e-4)
-    with pytest.raises(hoag.InvalidInput, match="X has 2 features"):
+    with pytest.raises(InvalidInputError, match="X has 2 features"):
         model.criterion_at(model.lam_, X[:, :2], y)
 
 
@@ -405,7 +406,7 @@ def test_pictures_of_rows_by_a_fitted_model(frame):
         own = given if model in ("poisson", "gamma") else {}
         shown = vars(plot)[kind].from_estimator(by_hand, X, y, ax=ax, **own)
         assert shown.ax_ is ax
-        with pytest.raises(hoag.InvalidInput, match="Give X and y"):
+        with pytest.raises(InvalidInputError, match="Give X and y"):
             vars(plot)[kind].from_estimator(by_hand)
         if kind == "ConfusionDisplay":
             assert np.trace(shown.counts_) == pytest.approx(len(y) * by_hand.score(X, y))
@@ -413,7 +414,7 @@ def test_pictures_of_rows_by_a_fitted_model(frame):
             mean = by_hand.predict(X, **given)
             deviance = mean_tweedie_deviance(y, mean, power=1)
             assert np.mean(shown.residuals**2) == pytest.approx(deviance)
-    with pytest.raises(hoag.InvalidInput, match="for QuantileRegressorCV and its like"):
+    with pytest.raises(InvalidInputError, match="for QuantileRegressorCV and its like"):
         plot.BelowDisplay.from_estimator(by_hand, X, y)
 
 

@@ -14,6 +14,7 @@ import hoag
 from hoag._core.writing import locked, write_atomically
 from hoag.cli import main
 from hoag.cli.report import Page
+from hoag.errors import InvalidInputError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, pipes and modes of POSIX")
 
@@ -80,7 +81,7 @@ def test_what_is_no_regular_file_is_left_alone(write, what, tmp_path):
     elif what == "below":
         path.write_bytes(b"mine")
         path = path / "run"
-    with pytest.raises((hoag.InvalidInput, OSError), match=f"{tmp_path}.*(regular|folder|written)"):
+    with pytest.raises((InvalidInputError, OSError), match=f"{tmp_path}.*(regular|folder|written)"):
         write(path)
     assert len(list(tmp_path.iterdir())) == 1 + (what == "link")
 

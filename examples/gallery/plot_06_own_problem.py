@@ -58,7 +58,7 @@ class Mistaken(Smoothing):
 
 try:
     hoag.testing.check_problem(Mistaken())
-except hoag.InvalidInput as error:
+except hoag.errors.InvalidInputError as error:
     print(error)
 
 # %%

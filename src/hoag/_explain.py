@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.result import Cost, Result
 from hoag._core.words import about, counted
 from hoag._criteria.base import Explanation
@@ -64,18 +64,24 @@ def explain(
         return _of_estimator(what, X, y, sample_weight, params)
     if isinstance(what, AdditiveModel):
         if X is not None or "model_" not in vars(what):
-            raise InvalidInput(
-                f"{type(what).__name__} makes its columns when it is fitted: fit it, and give it "
-                "alone, hoag.explain(model)."
+            raise InvalidParameterError(
+                f"{type(what).__name__} makes its columns when it is fitted.\nFit it, and give it "
+                "alone, hoag.explain(model).",
+                "X",
             )
         return _of_estimator(what.model_, None, None, None, {})
     if isinstance(what, (BaseEstimator, type)):
         name = what.__name__ if isinstance(what, type) else type(what).__name__
-        raise InvalidInput(
-            f"{name} is no estimator of hoag: give an instance of one, or the problems themselves."
+        raise InvalidParameterError(
+            f"{name} is no estimator of hoag.\nGive an instance of one, or the problems "
+            "themselves.",
+            "what",
+            what,
         )
     if X is not None or y is not None or sample_weight is not None or params:
-        raise InvalidInput("Problems and criteria have their data: X and y are for estimators.")
+        raise InvalidParameterError(
+            "Problems and criteria have their data: X and y are for estimators.", "X"
+        )
     criterion = plan(what)
     chosen = criterion.chosen
     if chosen is None:
@@ -96,10 +102,12 @@ def _of_estimator(
     elif "result_" in vars(model):
         chosen, spent = model._chosen, _spent(model.result_, vars(model).get("refit_cost_"))
     else:
-        raise InvalidInput(f"This {name} is not fitted: {give}")
+        raise InvalidParameterError(f"This {name} is not fitted: {give}", "what")
     if chosen is None:
-        raise InvalidInput(
-            f"This {name} was fitted by an earlier version, which did not keep what it used: {give}"
+        raise InvalidParameterError(
+            f"This {name} was fitted by an earlier version, which did not keep what it used: "
+            f"{give}",
+            "what",
         )
     return replace(chosen, data=f"{chosen.data} ({model._called})", end=_end(model), spent=spent)
 

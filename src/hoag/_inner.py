@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hoag._core import clock
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import EXACT, FALLEN, ROUNDING, ROUNDOFF, SUFFICIENT, Array
 from hoag._core.result import Solve
 from hoag._kinks import SHORT, Points, refuse_kink
@@ -208,10 +208,10 @@ def _further(
     while True:
         far = np.linalg.norm(trial - x) > first / ROUNDOFF or -point.h > start / ROUNDOFF
         if first == 0.0 or far:
-            raise InnerProblemError(
+            raise SingularProblemError(
                 f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: h has "
-                f"fallen to {point.h:.1e} in one direction, and goes on. Every direction of x must "
-                "be penalised, or seen by a loss that grows."
+                f"fallen to {point.h:.1e} in one direction, and goes on. Every direction of x "
+                "must be penalised, or seen by a loss that grows."
             )
         further = x + 2 * (trial - x)
         beyond = problem.at(further, lam)
@@ -306,9 +306,9 @@ class UserSolver:
             return Solve(x0, size, 0, "tolerance", point)
         x = np.array(as_real("The x of the inner solver that was given", self.solver(lam, x0)))
         if not np.all(np.isfinite(x)):
-            raise InnerProblemError(
-                f"The inner solver that was given returns an x with a NaN or an infinity at lam = "
-                f"{np.array2string(lam, threshold=6)}. Take smaller steps, or penalise x."
+            raise SingularProblemError(
+                "The inner solver that was given returns an x with a NaN or an infinity at lam = "
+                f"{np.array2string(lam, threshold=6)}.\nTake smaller steps, or penalise x."
             )
         point = problem.at(x, lam)
         size = _gradient_size(point, lam)
@@ -517,7 +517,7 @@ def _gradient_size(point: Point, lam: Array) -> float:
     size = float(np.linalg.norm(point.h_x))
     if not np.isfinite(size + point.h):
         what = "h" if np.isfinite(size) else "∇₁h"
-        raise InnerProblemError(
+        raise SingularProblemError(
             f"The inner problem diverges at lam = {np.array2string(lam, threshold=6)}: {what} is "
             "not finite there. Is h bounded below for every λ in the domain, and are the data "
             "finite? hoag.testing.check_problem(problem) looks for a wrong derivative."

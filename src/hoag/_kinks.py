@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import FALLEN, ROUNDOFF, SUFFICIENT, Array
 from hoag.problems import Point
 
@@ -28,7 +28,7 @@ class Points(Protocol):
     def softened(self) -> Points | None: ...
 
 
-class NotDifferentiable(InnerProblemError, ValueError):
+class NotDifferentiableError(SingularProblemError, ValueError):
     """h has a kink at the solution: the problem is at fault, at every λ."""
 
 
@@ -56,7 +56,7 @@ def refuse_kink(problem: Points, lam: Array, x: Array, gradient: Array, d: Array
             # Where h jumps itself it is the edge of a model, such as a spread of 0.
             if abs(after - before) > JUMP * abs(before):
                 return
-            raise NotDifferentiable(_sentence(lam, x + found[0] * d, found[1]))
+            raise NotDifferentiableError(_sentence(lam, x + found[0] * d, found[1]))
         if not above @ d < 0:
             return
         low, high, below = high, 2 * high, above

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.domain import Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag._criteria.base import Criterion
@@ -95,7 +95,9 @@ def minimize(
     """
     search = Auto() if search is None else search
     if not isinstance(search, Search):
-        raise InvalidInput(f"search={search!r}: give an instance, such as hoag.optimize.Hoag().")
+        raise InvalidParameterError.of(
+            "search", search, "give an instance, such as hoag.optimize.Hoag()."
+        )
     certificate = certificate or search.certificate
     criterion = plan(_in_units(problem, bounds), by_steps=search.by_steps, certificate=certificate)
     about = criterion.stands_on
@@ -124,9 +126,11 @@ def _in_units(problem: Any, bounds: Any) -> Any:
         views = [one.layout for one in problem if isinstance(one, Derived)]
         for k, view in enumerate(views[1:], start=2):
             if not view.alike(views[0]):
-                raise InvalidInput(
+                raise InvalidParameterError(
                     f"Problem {k} of the list has other hyperparameters than the first: names, "
-                    "shapes and scales of lam must be the same in all of them."
+                    "shapes and scales of lam must be the same in all of them.",
+                    "problem",
+                    where=f"problem {k}",
                 )
         return [_in_units(one, bounds) for one in problem]
     return problem.in_units_of(bounds) if isinstance(problem, Derived) else problem
@@ -139,14 +143,18 @@ def _check_inside(start: Array, domain: Domain) -> None:
         sides = domain.sides(start.size)
         j = int(np.flatnonzero((start < sides[0]) | (start > sides[1]))[0])
         lower, upper = (domain.shown(end)[j] for end in sides)
-        raise InvalidInput(
-            f"{domain.told(start, j, 'lam0')} lies outside the bounds [{lower:g}, {upper:g}]. "
-            "Start inside the box, or widen it with bounds=(lower, upper)."
+        raise InvalidParameterError(
+            f"{domain.told(start, j, 'lam0')} lies outside the bounds [{lower:g}, {upper:g}].\n"
+            "Start inside the box, or widen it with bounds=(lower, upper).",
+            "lam0",
+            start[j],
         )
     here, near = (np.array2string(lam, threshold=6) for lam in (start, domain.project(start)))
-    raise InvalidInput(
-        f"lam0 = {here} lies outside {domain!r}. Start inside with lam0=…: the nearest point is "
-        f"{near}."
+    raise InvalidParameterError(
+        f"lam0 = {here} lies outside {domain!r}.\nStart inside with lam0=…: the nearest point is "
+        f"{near}.",
+        "lam0",
+        start,
     )
 
 
@@ -184,9 +192,13 @@ def _start(criterion: Criterion, lam0: npt.ArrayLike | None) -> Array:
     if start.ndim == 0:
         start = np.full(default.size, float(start))
     if start.shape != default.shape:
-        raise InvalidInput(
-            f"lam0 has shape {start.shape}; the problem has {default.size} hyperparameters."
+        raise InvalidParameterError(
+            f"lam0 has shape {start.shape}; the problem has {default.size} hyperparameters.",
+            "lam0",
+            start,
         )
     if not np.all(np.isfinite(start)):
-        raise InvalidInput(f"lam0[{int(np.flatnonzero(~np.isfinite(start))[0])}] is not finite.")
+        raise InvalidParameterError(
+            f"lam0[{int(np.flatnonzero(~np.isfinite(start))[0])}] is not finite.", "lam0", start
+        )
     return start

@@ -31,14 +31,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.deprecated import moved
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import DataDamagedError, DataNotFoundError, InvalidParameterError
 from hoag._core.words import nearest
 from hoag._core.writing import cache_folder
 from hoag._data.files import PACKED
 
 __all__ = [
-    *("DataDamaged", "DataNotFound", "Dataset", "Entry", "describe", "fetch", "folders", "load"),
-    "present",
+    *("Dataset", "Entry", "describe", "fetch", "folders", "load", "present"),
 ]
 
 Kind = Literal["binary", "multiclass", "regression"]
@@ -51,24 +50,6 @@ TARGET = "total_UPDRS"
 NOT_INPUTS = ("subject#", "motor_UPDRS", TARGET)
 # Only these members of the archive are posts; everything else in it is left alone.
 POST = re.compile(r"(?:\./)?20news-bydate-(train|test)/([a-z.\-]+)/(\d+)")
-
-
-class DataNotFound(FileNotFoundError):
-    """A file is in no folder and could not be fetched; the message says where it was looked for.
-
-    >>> from hoag import datasets
-    >>> issubclass(datasets.DataNotFound, OSError)
-    True
-    """
-
-
-class DataDamaged(OSError):
-    """A file is not what its name says; the message names it and what to do.
-
-    >>> from hoag import datasets
-    >>> issubclass(datasets.DataDamaged, OSError)
-    True
-    """
 
 
 @dataclass(frozen=True)
@@ -207,8 +188,10 @@ def describe(name: str) -> Entry:
     """
     if name not in CATALOGUE:
         known = ", ".join(CATALOGUE)
-        raise InvalidInput(
-            f"There is no data set {name!r}: choose from {known}.{nearest(name, CATALOGUE)}"
+        raise InvalidParameterError(
+            f"There is no data set {name!r}.\nChoose from {known}.{nearest(name, CATALOGUE)}",
+            "name",
+            name,
         )
     return CATALOGUE[name]
 
@@ -327,10 +310,10 @@ def _get(file: File, download: bool = True) -> Path:
     looked = f"{' or '.join(file.forms)} is not in {' nor in '.join(map(str, folders()))}{unset}."
     put = f"put {file.name} into a folder and set the environment variable HOAG_DATA to it."
     if not file.addresses:
-        raise DataNotFound(f"{looked} It is not distributed anywhere: {put}")
+        raise DataNotFoundError(f"{looked} It is not distributed anywhere.\nP{put[1:]}")
     if not download:
-        raise DataNotFound(
-            f"{looked} Its home is {file.addresses[0]}. Let it be downloaded "
+        raise DataNotFoundError(
+            f"{looked} Its home is {file.addresses[0]}.\nLet it be downloaded "
             f"(`hoag data fetch`, or download=True), or {put}"
         )
     reasons = []
@@ -338,14 +321,14 @@ def _get(file: File, download: bool = True) -> Path:
         try:
             return _downloaded(address, file)
         except PermissionError as error:
-            raise DataNotFound(
+            raise DataNotFoundError(
                 f"{looked} It cannot be downloaded, since the cache {cache_folder()} cannot be "
-                f"written to ({error.strerror}). Set HOAG_CACHE to a folder that can, or {put}"
+                f"written to ({error.strerror}).\nSet HOAG_CACHE to a folder that can, or {put}"
             ) from error
         except (OSError, HTTPException) as error:
             reasons.append(f"{address}: {error}")
-    raise DataNotFound(
-        f"{looked} It could not be downloaded either. {'; '.join(reasons)}. Try again when these "
+    raise DataNotFoundError(
+        f"{looked} It could not be downloaded either. {'; '.join(reasons)}.\nTry again when these "
         f"addresses can be reached, or {put}"
     )
 
@@ -373,8 +356,8 @@ def _intact(path: Path) -> Iterator[None]:
             ValueError, LookupError, TypeError) as error:  # fmt: skip
         if isinstance(error, OSError) and error.errno:  # the system's: no such file, no permission
             raise
-        raise DataDamaged(
-            f"{path} is damaged: {str(error).rstrip('.')}. Delete it, and fetch it again with "
+        raise DataDamagedError(
+            f"{path} is damaged: {str(error).rstrip('.')}.\nDelete it, and fetch it again with "
             "`hoag data fetch`, or put a whole copy in its place."
         ) from error
 
@@ -476,7 +459,7 @@ def _bundled(name: str, title: str, kind: Kind, rows: int, columns: int) -> Entr
     return Entry(title, "As scikit-learn brings it.", kind, rows, columns, read)
 
 
-__getattr__ = moved(
+_splits = moved(
     "hoag.datasets",
     "hoag._core.splits",
     instead={
@@ -548,3 +531,12 @@ CATALOGUE = {
     "iris": _bundled("iris", "Iris", "multiclass", 150, 4),
     "wine": _bundled("wine", "Wine", "multiclass", 178, 13),
 }  # fmt: skip
+_ERRORS = {"DataNotFound": "DataNotFoundError", "DataDamaged": "DataDamagedError"}
+_errors = moved(
+    *("hoag.datasets", "hoag.errors", _ERRORS),
+    instead={old: f"hoag.errors.{new}" for old, new in _ERRORS.items()},
+)
+
+
+def __getattr__(name: str) -> Any:
+    return (_errors if name in _ERRORS else _splits)(name)

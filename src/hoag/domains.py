@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from hoag._core.domain import Box, Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.scaling import Scale
 from hoag._core.settings import Settings
@@ -47,7 +47,7 @@ class Simplex(Settings, Domain):
 
     def __init__(self, total: float = 1.0) -> None:
         if not (np.isfinite(total) and total >= 0):
-            raise InvalidInput(f"Simplex(total={total}): give a finite number ≥ 0.")
+            raise InvalidParameterError.of("total", total, "give a finite number ≥ 0.")
         self.total = float(total)
 
     def project(self, lam: Array) -> Array:
@@ -81,11 +81,10 @@ class Ball(Settings, Domain):
     def __init__(self, radius: float = 1.0, centre: npt.ArrayLike = 0.0) -> None:
         self.radius, self.centre = float(radius), np.array(centre, dtype=float)
         if not (np.isfinite(self.radius) and self.radius >= 0):
-            raise InvalidInput(f"Ball(radius={radius}): give a finite number ≥ 0.")
+            raise InvalidParameterError.of("radius", radius, "give a finite number ≥ 0.")
         if self.centre.ndim > 1 or not np.all(np.isfinite(self.centre)):
-            raise InvalidInput(
-                f"Ball(centre={centre!r}): give a number, or one for each hyperparameter, all "
-                "finite."
+            raise InvalidParameterError.of(
+                "centre", centre, "give a number, or one for each hyperparameter, all finite."
             )
 
     def __repr__(self) -> str:
@@ -96,9 +95,10 @@ class Ball(Settings, Domain):
         """centre + radius·d/‖d‖ with d = λ − centre, where ‖d‖ exceeds the radius."""
         lam = np.asarray(lam, dtype=float)
         if self.centre.shape not in ((), lam.shape):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"The centre of the ball has {self.centre.size} numbers, for {lam.size} "
-                "hyperparameters."
+                "hyperparameters.",
+                "centre",
             )
         away = lam - self.centre
         distance = float(np.linalg.norm(away))
@@ -127,7 +127,8 @@ class Ordered(Settings, Domain):
 
     def __init__(self, lower: float, upper: float) -> None:
         if not (np.ndim(lower) == np.ndim(upper) == 0):
-            raise InvalidInput("Ordered(lower, upper): give two numbers, which hold for every λ.")
+            hint = "give Ordered(lower, upper) two numbers, which hold for every λ."
+            raise InvalidParameterError.of("lower", lower, hint)
         self.lower, self.upper = float(lower), float(upper)
         Box(self.lower, self.upper)  # finite, and not empty, or it says so
 
@@ -161,13 +162,17 @@ class Product(Settings, Domain):
     def __init__(self, parts: Sequence[tuple[int, Any]]) -> None:
         for part in parts:
             if not (isinstance(part, tuple) and len(part) == 2 and part[0] >= 1):
-                raise InvalidInput(
-                    f"{part!r} is no part of a product: give pairs (length, domain), each with "
-                    "the number of hyperparameters, at least one, and a domain for them."
+                raise InvalidParameterError(
+                    f"{part!r} is no part of a product.\nGive pairs (length, domain), each with "
+                    "the number of hyperparameters, at least one, and a domain for them.",
+                    "parts",
+                    part,
                 )
         self.parts = tuple((int(length), adopt(domain, int(length))) for length, domain in parts)
         if not self.parts:
-            raise InvalidInput("Product([]) has no parts: give at least one (length, domain).")
+            raise InvalidParameterError(
+                "Product([]) has no parts.\nGive at least one (length, domain).", "parts"
+            )
 
     @property
     def size(self) -> int:
@@ -185,9 +190,10 @@ class Product(Settings, Domain):
         lam = np.asarray(lam, dtype=float)
         if lam.shape != (self.size,):
             lengths = " + ".join(str(length) for length, _ in self.parts)
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"The parts of the product are for {lengths} = {self.size} hyperparameters; there "
-                f"are {lam.size}."
+                f"are {lam.size}.",
+                "bounds",
             )
         return np.concatenate([domain.project(lam[some]) for some, domain in self._stretches()])
 
@@ -247,7 +253,9 @@ def adopt(bounds: Any, size: int) -> Domain:
     (array([1., 1.]), Simplex())
     """
     if isinstance(bounds, type) and hasattr(bounds, "project"):
-        raise InvalidInput(f"bounds={bounds.__name__} is a class: write {bounds.__name__}(...).")
+        raise InvalidParameterError(
+            f"bounds={bounds.__name__} is a class.\nWrite {bounds.__name__}(...).", "bounds"
+        )
     if isinstance(bounds, Box) or not hasattr(bounds, "project"):
         return Box.of(bounds, size)
     domain = bounds if isinstance(bounds, Domain) else _Foreign(bounds)
@@ -269,26 +277,32 @@ def _check_projection(domain: Domain, size: int) -> None:
     for _, inside in tried:
         moved = float(np.linalg.norm(_projected(domain, inside) - inside))
         if moved > rough:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{domain!r}: `project` moves a point that it has just projected, by {moved:.1e}. "
-                "It must return the nearest point of the domain, and leave points inside alone."
+                "It must return the nearest point of the domain, and leave points inside alone.",
+                "bounds",
+                domain,
             )
     for (u, one), (v, other) in combinations(tried, 2):
         beyond = max(float((u - one) @ (other - one)), float((v - other) @ (one - other)))
         if beyond > rough * (1.0 + float(np.linalg.norm(u - one) + np.linalg.norm(v - other))):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{domain!r}: `project` does not return the nearest point of a convex set: one "
                 "that lies between two of its answers is nearer. Searches need the Euclidean "
-                "projection onto a closed convex set."
+                "projection onto a closed convex set.",
+                "bounds",
+                domain,
             )
 
 
 def _projected(domain: Domain, lam: Array) -> Array:
     found = domain.project(lam)
     if found.shape != lam.shape or not np.all(np.isfinite(found)):
-        raise InvalidInput(
-            f"{domain!r}: `project` made of {lam.size} numbers an array of shape {found.shape}"
-            f"{'' if found.shape != lam.shape else ' that is not finite'}. It must return a finite "
-            "number for each hyperparameter."
+        raise InvalidParameterError(
+            f"{domain!r}: `project` made of {lam.size} numbers an array of shape "
+            f"{found.shape}{'' if found.shape != lam.shape else ' that is not finite'}. It must "
+            "return a finite number for each hyperparameter.",
+            "bounds",
+            domain,
         )
     return found

@@ -12,19 +12,29 @@ True
 from hoag._core.errors import (
     CheckpointMismatchError,
     ClusterLostError,
+    DataDamagedError,
+    DataNotFoundError,
     HoagError,
     InvalidDataError,
+    InvalidInputError,
     InvalidParameterError,
+    MissingPackageError,
     NotSupportedError,
+    NotWritableError,
     SingularProblemError,
 )
 
 __all__ = [
     "CheckpointMismatchError",
     "ClusterLostError",
+    "DataDamagedError",
+    "DataNotFoundError",
     "HoagError",
     "InvalidDataError",
+    "InvalidInputError",
     "InvalidParameterError",
+    "MissingPackageError",
     "NotSupportedError",
+    "NotWritableError",
     "SingularProblemError",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._linalg.orthogonal import independent
 from hoag._linalg.symmetric import eigenvectors
@@ -65,16 +65,20 @@ def quadratic(
     (1,)
     """
     if not len(forms):
-        raise InvalidInput("There is no form, and so no penalty to tune.")
+        raise InvalidParameterError("There is no form, and so no penalty to tune.", "forms")
     checked = []
     for j, form in enumerate(forms):
         if not (isinstance(form, tuple) and len(form) == 2):
-            raise InvalidInput(f"Form {j} is no pair (slice of columns, matrix).")
+            raise InvalidParameterError(
+                f"Form {j} is no pair (slice of columns, matrix).", "forms", form
+            )
         some = _columns(form[0], f"Form {j}")
         checked.append((some, _semidefinite(form[1], some.stop - some.start, j)))
     known = [f"form {j}" for j in range(len(checked))] if names is None else [*map(str, names)]
     if len(known) != len(checked):
-        raise InvalidInput(f"There are {len(known)} names for {len(checked)} forms.")
+        raise InvalidParameterError(
+            f"There are {len(known)} names for {len(checked)} forms.", "names"
+        )
     held = [_columns(some, f"centred[{k}]") for k, some in enumerate(centred)]
     for name, (some, S) in zip(known, checked, strict=True):
         for own in held:
@@ -129,21 +133,22 @@ def from_features(Z: Any, *, groups: Any = None) -> FromFeatures:
     try:
         rows = Z.toarray() if sparse.issparse(Z) else np.asarray(Z, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidInput(
-            "The side information of from_features has entries that are no numbers: encode them, "
+        raise InvalidDataError(
+            "The side information of from_features has entries that are no numbers.\nEncode them, "
             "such as by pandas.get_dummies(Z, drop_first=True)."
         ) from None
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or not len(rows):
-        raise InvalidInput(
-            f"The side information of from_features has shape {rows.shape}: give a row for each "
+        raise InvalidDataError(
+            f"The side information of from_features has shape {rows.shape}.\nGive a row for each "
             "feature and a column for each thing that is known of it."
         )
     names = [f"z{j}" for j in range(rows.shape[1])] if names is None else names
     if LEVEL in names:
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"A column of from_features is called {LEVEL!r}, which is what all penalties have in "
-            "common: give it another name."
+            "common.\nGive it another name.",
+            "names",
         )
     numbers = None if groups is None else _group_numbers(groups, len(rows))
     return FromFeatures(_standardised(rows, names), names, numbers)
@@ -154,9 +159,10 @@ def _standardised(rows: Array, names: Sequence[str]) -> Array:
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         i, j = bad[0]
-        raise InvalidInput(
-            f"The side information {names[j]!r} is {rows[i, j]} for feature {i}: all of it must be "
-            "finite numbers."
+        raise InvalidDataError(
+            f"The side information {names[j]!r} is {rows[i, j]} for feature {i}: all of it must "
+            "be finite numbers.",
+            f"feature {i}",
         )
     largest = np.max(np.abs(rows), axis=0, initial=0.0)
     Z = rows / np.where(largest > 0, largest, 1.0)
@@ -164,14 +170,15 @@ def _standardised(rows: Array, names: Sequence[str]) -> Array:
     spread = np.sqrt(np.mean(Z**2, axis=0))
     constant = np.flatnonzero(spread <= ROUNDING)
     if constant.size:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"The side information {names[constant[0]]!r} is the same for all features: what they "
-            f"have in common is the {LEVEL} already, so leave it out."
+            f"have in common is the {LEVEL} already, so leave it out.",
+            f"column {names[constant[0]]!r}",
         )
     Z = Z / spread
     if Z.shape[1] and not independent(Z):
-        raise InvalidInput(
-            "Some columns of the side information of from_features follow from the others: leave "
+        raise InvalidDataError(
+            "Some columns of the side information of from_features follow from the others.\nLeave "
             "them out, or each of several would have any share of one effect."
         )
     return np.asarray(Z)
@@ -180,11 +187,12 @@ def _standardised(rows: Array, names: Sequence[str]) -> Array:
 def _group_numbers(groups: Any, size: int) -> Any:
     numbers = np.asarray(groups)
     if not np.issubdtype(numbers.dtype, np.integer):
-        raise InvalidInput("groups of from_features are not whole numbers.")
+        raise InvalidParameterError("groups of from_features are not whole numbers.", "groups")
     if int(numbers.max(initial=-1)) + 1 != size:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"from_features got {size} rows of side information for groups numbered up to "
-            f"{int(numbers.max(initial=-1))}: give one row for each group."
+            f"{int(numbers.max(initial=-1))}.\nGive one row for each group.",
+            parameter="groups",
         )
     return numbers.astype(np.intp)
 
@@ -192,10 +200,15 @@ def _group_numbers(groups: Any, size: int) -> Any:
 def _columns(some: Any, name: str) -> slice:
     """A slice with both ends, which are numbers of columns."""
     if not (isinstance(some, slice) and some.step in (None, 1)):
-        raise InvalidInput(f"{name} is for {some!r}: give a slice of columns, without a step.")
+        raise InvalidParameterError(
+            f"{name} is for {some!r}.\nGive a slice of columns, without a step.", "forms", some
+        )
     if some.start is None or some.stop is None or not 0 <= some.start < some.stop:
-        raise InvalidInput(
-            f"{name} is for {some}: give a slice with both ends, counted from 0, that has columns."
+        raise InvalidParameterError(
+            f"{name} is for {some}.\nGive a slice with both ends, counted from 0, that has "
+            "columns.",
+            "forms",
+            some,
         )
     return slice(int(some.start), int(some.stop))
 
@@ -204,20 +217,28 @@ def _semidefinite(S: Any, size: int, j: int) -> Any:
     """S of form j, dense or sparse or flat, without the eigenvalues that are rounding."""
     S = S if sparse.issparse(S) else np.asarray(S, dtype=float)
     if S.shape not in ((size,), (size, size)):
-        raise InvalidInput(
-            f"Form {j} has a matrix of shape {S.shape} for {size} columns: it should be "
-            f"({size}, {size}), or ({size},)."
+        raise InvalidParameterError(
+            f"Form {j} has a matrix of shape {S.shape} for {size} columns: it should be ({size}, "
+            f"{size}), or ({size},).",
+            "forms",
+            where=f"form {j}",
         )
     whole = dense(S)
     if not np.all(np.isfinite(whole)):
-        raise InvalidInput(f"The matrix of form {j} has entries that are no finite numbers.")
+        raise InvalidParameterError(
+            f"The matrix of form {j} has entries that are no finite numbers.",
+            "forms",
+            where=f"form {j}",
+        )
     e, V = eigenvectors(whole)
     least, most = float(e[0]), float(e[-1])
     symmetric = np.allclose(whole, whole.T, rtol=0, atol=ROUNDING * max(most, 0.0))
     if not (symmetric and most > 0 and least >= -(ROUNDING**0.5) * most):
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"The matrix of form {j} is not symmetric, positive semidefinite and above 0: its "
-            f"eigenvalues go from {least:.2g} to {most:.2g}."
+            f"eigenvalues go from {least:.2g} to {most:.2g}.",
+            "forms",
+            where=f"form {j}",
         )
     # Where some are negative, others as small as they are mean no more.
     kept = e > max(-size * least, size * ROUNDING * most)
@@ -232,8 +253,9 @@ def _check_centred(own: slice, some: slice, S: Any, name: str) -> None:
     constant[max(own.start - some.start, 0) : max(own.stop - some.start, 0)] = 1.0
     pulled = float(np.linalg.norm(dense(S) @ constant))
     if pulled > ROUNDING**0.5 * float(np.linalg.norm(dense(S))) * np.linalg.norm(constant):
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"The penalty {name!r} reaches the constant that columns {own.start} to "
-            f"{own.stop - 1} add up to, which `centred` leaves to the intercept: leave them out of "
-            "`centred`, or give a form that does not penalise a constant."
+            f"{own.stop - 1} add up to, which `centred` leaves to the intercept.\nLeave them out "
+            "of `centred`, or give a form that does not penalise a constant.",
+            "centred",
         )

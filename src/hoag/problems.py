@@ -23,9 +23,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    NotSupportedError,
+    SingularProblemError,
+)
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Cost
+from hoag._core.words import one_line
 from hoag._linalg.operator import Hessian, Inverse, as_hessian
 
 __all__ = ["Point", "Problem"]
@@ -236,9 +242,11 @@ class Problem(ABC):
 
     def outer_lipschitz(self) -> float:
         """The Lipschitz constant C of g in x, for the paper's step rule."""
-        raise InvalidInput(
+        raise NotSupportedError(
             "C='data' asks the problem for the Lipschitz constant of g, and this problem has no "
-            "method outer_lipschitz(). Give Adaptive(C=...) a number."
+            "method outer_lipschitz().\nGive Adaptive(C=...) a number.",
+            "C",
+            "data",
         )
 
     @property
@@ -263,7 +271,7 @@ class Problem(ABC):
 
     def parts(self, count: int) -> Sequence[Problem]:
         """The same problem on each of so many disjoint parts of a sample, all of one size."""
-        raise InvalidInput(f"{type(self).__name__} cannot be taken apart into rows.")
+        raise NotSupportedError(f"{type(self).__name__} cannot be taken apart into rows.")
 
     @property
     def blocks(self) -> npt.NDArray[np.intp]:
@@ -323,42 +331,47 @@ def checked_lam(lam: Any, size: int) -> Array:
     """λ as a flat array of its own, with `size` entries."""
     checked = np.atleast_1d(np.array(lam, dtype=float))
     if checked.shape != (size,):
-        raise InvalidInput(f"lam has shape {checked.shape}; this problem's has ({size},).")
+        raise InvalidParameterError(
+            f"lam has shape {checked.shape}; this problem's has ({size},).", "lam"
+        )
     return checked
 
 
 def asked_of(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What somebody's function returns; where it fails by its numbers, an InnerProblemError.
+    """What somebody's function returns; where it fails by its numbers, an SingularProblemError.
 
     A search takes that for a λ that cannot be evaluated. Other exceptions are for their author.
     """
     try:
         return function(*arguments)
-    except InnerProblemError:
+    except SingularProblemError:
         raise
     except (ArithmeticError, np.linalg.LinAlgError) as error:
-        raise InnerProblemError(f"{name} raised {type(error).__name__}: {error}") from error
+        raise SingularProblemError(f"{name} raised {one_line(error)}") from error
 
 
 def refuse_complex(name: str, value: Any) -> None:
-    """InvalidInput where numbers are complex: derivatives here are of real functions."""
+    """InvalidInputError where numbers are complex: derivatives here are of real functions."""
     if np.issubdtype(getattr(value, "dtype", None) or type(value), np.complexfloating):
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"{name} is complex, and h, g and their derivatives must be real: return the real "
-            "part, if that is what is meant, or look for a negative number under a square root."
+            "part, if that is what is meant, or look for a negative number under a square root.",
+            name,
         )
 
 
 def as_real(name: str, value: Any) -> Array:
-    """Numbers as an array of floats; InvalidInput where they are none, or complex."""
+    """Numbers as an array of floats; InvalidInputError where they are none, or complex."""
     try:
         array = np.asarray(value)
         refuse_complex(name, array)
         return np.asarray(array, dtype=float)
     except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidInput):
+        if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInput(f"{name} is not a number or an array of numbers.") from error
+        raise InvalidParameterError(
+            f"{name} is not a number or an array of numbers.", name
+        ) from error
 
 
 def priced(problem: Any) -> Problem:
@@ -391,9 +404,11 @@ def _check_members(problem: Any) -> None:
         ("lam0", "the vector lam0 where the search starts"),
     ):
         if not hasattr(problem, name):
-            raise InvalidInput(
-                f"{type(problem).__name__} is not a problem: it has no {name}, {what}. "
-                "See help(hoag.problems)."
+            raise InvalidParameterError(
+                f"{type(problem).__name__} is not a problem: it has no {name}, {what}.\nSee "
+                "help(hoag.problems).",
+                "problem",
+                problem,
             )
 
 
@@ -427,12 +442,13 @@ class _GivenProblem(Problem):
 def _start(problem: Any, name: str) -> Array:
     vector = as_real(f"problem.{name}", getattr(problem, name))
     if vector.ndim != 1 or vector.size == 0:
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"problem.{name} has shape {vector.shape}; it must be a flat array with at least one "
-            "value."
+            "value.",
+            name,
         )
     if not np.all(np.isfinite(vector)):
-        raise InvalidInput(f"problem.{name} holds a NaN or an infinity.")
+        raise InvalidParameterError(f"problem.{name} holds a NaN or an infinity.", name)
     return vector
 
 
@@ -461,9 +477,10 @@ class _PricedPoint:
         except AttributeError as error:
             if hasattr(type(self.given), name):
                 raise  # it exists, and failed inside
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"problem.at(x, lam) returns a {type(self.given).__name__} without the member "
-                f"{name}; see help(hoag.problems.Point)."
+                f"{name}.\nSee help(hoag.problems.Point).",
+                "problem",
             ) from error
 
     def _array(self, name: str, *shape: int) -> Any:
@@ -477,7 +494,9 @@ class _PricedPoint:
             member = as_real(f"point.{name}", member)
         refuse_complex(f"point.{name}", member)
         if np.ndim(member) not in (0, 2):
-            raise InvalidInput(f"point.{name} has shape {np.shape(member)}; it should be {shape}.")
+            raise InvalidParameterError(
+                f"point.{name} has shape {np.shape(member)}; it should be {shape}.", name
+            )
         _check_shape(name, aslinearoperator(member).shape, shape)
         return member
 
@@ -545,6 +564,8 @@ class _PricedHessian(Hessian):
 
 def _check_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     if found != wanted:
-        raise InvalidInput(
-            f"point.{name} has shape {found}; by problem.x0 and problem.lam0 it should be {wanted}."
+        raise InvalidParameterError(
+            f"point.{name} has shape {found}; by problem.x0 and problem.lam0 it should be "
+            f"{wanted}.",
+            name,
         )

@@ -1,6 +1,6 @@
 """Contract tests for problems, criteria, searches, rows and penalties that people write themselves.
 
-Each raises `InvalidInput` with a sentence about what does not hold; our own suite runs them on
+Each raises an error with a sentence about what does not hold; our own suite runs them on
 everything that the library has.
 
 >>> import hoag
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core.domain import Box, Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidInputError, InvalidParameterError
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Result
 from hoag._criteria.base import Criterion
@@ -89,8 +89,10 @@ def check_problem(
     True
     """
     if isinstance(problem, type):
-        raise InvalidInput(
-            f"{problem.__name__} is a class: give an instance, {problem.__name__}()."
+        raise InvalidParameterError(
+            f"{problem.__name__} is a class.\nGive an instance, {problem.__name__}().",
+            "problem",
+            problem,
         )
     roundoff = problem.roundoff if isinstance(problem, Problem) else ROUNDOFF
     tolerance = max(TOLERANCE, 10 * roundoff**0.5)  # coarser arithmetic, coarser differences
@@ -108,10 +110,10 @@ def check_problem(
                 report.append(f"{name} {sentence} (off by {off:.1e}, relatively)")
             found[name] = max(found.get(name, 0.0), off)
     if report:
-        raise InvalidInput(
+        raise InvalidParameterError(
             "The problem's derivatives are wrong at the point that was checked: "
-            + "; ".join(report)
-            + "."
+            f"{'; '.join(report)}.",
+            "problem",
         )
     return found
 
@@ -201,7 +203,9 @@ def check_same(
     x0, lam0 = problems[0].x0, problems[0].lam0
     for name, size in (("x0", x0.size), ("lam0", lam0.size)):
         if (found := np.size(getattr(other, name))) != size:
-            raise InvalidInput(f"The two problems differ: {name} has {size} numbers, and {found}.")
+            raise InvalidParameterError(
+                f"The two problems differ: {name} has {size} numbers, and {found}.", "problem"
+            )
     wrong: dict[str, float] = {}
     for _ in range(points):
         x = x0 + rng.normal(size=x0.size)
@@ -212,7 +216,7 @@ def check_same(
             wrong[name] = max(wrong.get(name, 0.0), _off(mine, theirs))
     apart = [f"{name} (by {off:.1e}, relatively)" for name, off in wrong.items() if not off <= tol]
     if apart:
-        raise InvalidInput(f"The two problems differ in {', '.join(apart)}.")
+        raise InvalidParameterError(f"The two problems differ in {', '.join(apart)}.", "problem")
     return wrong
 
 
@@ -311,7 +315,7 @@ def check_penalty(penalty: Penalty, lam: npt.ArrayLike | None = None, seed: int 
         )
     try:
         u = at.prox(x, 0.7)
-    except InvalidInput:
+    except InvalidInputError:
         pass  # a smooth penalty need not have one
     else:
         wrong["prox does not minimise ½‖u − x‖² + step·penalty(u)"] = _off(
@@ -347,7 +351,9 @@ def check_rows(rows: Rows, seed: int = 0) -> None:
         whole[some] += block
         covered[some] += 1
     if not np.all(covered == 1):
-        raise InvalidInput(f"{type(rows).__name__}: the blocks do not cover every row once.")
+        raise InvalidParameterError(
+            f"{type(rows).__name__}: the blocks do not cover every row once.", "rows"
+        )
     weights = rng.uniform(0.1, 2.0, n)
     wrong: dict[str, float] = {}
     for K in ((), (3,)):
@@ -361,7 +367,9 @@ def check_rows(rows: Rows, seed: int = 0) -> None:
             ),
         }
         if not (np.array_equal(v, v_before) and np.array_equal(r, r_before)):
-            raise InvalidInput(f"{type(rows).__name__}: a product changes its argument.")
+            raise InvalidParameterError(
+                f"{type(rows).__name__}: a product changes its argument.", "rows"
+            )
     columns = np.zeros((n, d))
     for some, block in rows.dense_columns():
         columns[:, some] += block
@@ -375,7 +383,9 @@ def check_rows(rows: Rows, seed: int = 0) -> None:
         "the shape of take is wrong": float(part.shape != (half.size, d)),
     }
     if rows.entries < np.count_nonzero(whole):
-        raise InvalidInput(f"{type(rows).__name__}: entries is below the number of nonzeros.")
+        raise InvalidParameterError(
+            f"{type(rows).__name__}: entries is below the number of nonzeros.", "rows"
+        )
     _report(type(rows).__name__, wrong)
 
 
@@ -578,7 +588,7 @@ def _report(name: str, wrong: dict[str, float]) -> None:
         if not off <= TOLERANCE
     ]
     if broken:
-        raise InvalidInput(f"{name} breaks its contract: {'; '.join(broken)}.")
+        raise InvalidParameterError(f"{name} breaks its contract: {'; '.join(broken)}.")
 
 
 def _off(a: Any, b: Any) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, MissingPackageError
 from hoag._core.result import Result, Step
 
 __all__ = ["add_trials", "log_result", "mlflow_run", "optuna_study"]
@@ -190,7 +190,9 @@ def _named(step: Step, names: Sequence[str]) -> dict[str, float]:
         lam, names = np.asarray(layout.scales.to(lam)), names or layout.names
     if len(names) != lam.size or not all(names):
         if names and len(names) != lam.size:
-            raise InvalidInput(f"names={list(names)!r}: there are {lam.size} hyperparameters.")
+            raise InvalidParameterError.of(
+                "names", list(names), f"there are {lam.size} hyperparameters."
+            )
         names = [f"lam_{j}" for j in range(lam.size)]
     return dict(zip(names, lam.tolist(), strict=True))
 
@@ -225,9 +227,10 @@ def _told(trial: Any) -> tuple[Any, ...]:
 
 def _check_minimised(study: Any) -> None:
     if [direction.name for direction in study.directions] != ["MINIMIZE"]:
-        raise InvalidInput(
-            "The study is to be maximised, or has several values, and a search minimises one: use "
-            "optuna.create_study(direction='minimize')."
+        raise InvalidParameterError(
+            "The study is to be maximised, or has several values, and a search minimises one.\n"
+            "Use optuna.create_study(direction='minimize').",
+            "study",
         )
 
 
@@ -235,7 +238,7 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise ImportError("hoag.track needs Optuna for studies: pip install optuna.") from None
+        raise MissingPackageError.of("hoag.track.optuna", "Optuna", "optuna") from None
     return optuna
 
 
@@ -243,7 +246,5 @@ def _mlflow() -> Any:
     try:
         import mlflow
     except ImportError:
-        raise ImportError(
-            "hoag.track needs MLflow for its runs: pip install mlflow-skinny, or mlflow."
-        ) from None
+        raise MissingPackageError.of("hoag.track.mlflow", "MLflow", "mlflow-skinny") from None
     return mlflow

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidInputError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 
 
@@ -99,20 +99,24 @@ class Box(Domain):
         except ValueError:
             low = np.empty(())
         if low.ndim != 1:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"The bounds have shapes {shapes[0]} and {shapes[1]}, which do not fit "
-                f"{'each other' if size is None else f'{size} hyperparameters'}: give two numbers, "
-                "or one pair of flat arrays with a value for each hyperparameter."
+                f"{'each other' if size is None else f'{size} hyperparameters'}.\nGive two "
+                "numbers, or one pair of flat arrays with a value for each hyperparameter.",
+                "bounds",
             )
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise InvalidInput("The bounds must be finite numbers: the domain has to be compact.")
+            raise InvalidParameterError(
+                "The bounds must be finite numbers: the domain has to be compact.", "bounds"
+            )
         empty = np.flatnonzero(low > high)
         if empty.size:
             j = int(empty[0])
-            raise InvalidInput(
-                f"The box is empty: lower bound {low[j]:g} exceeds upper bound {high[j]:g} "
-                f"at hyperparameter {j}. Bounds are (lower, upper), each a number or an array, not "
-                "a list of pairs."
+            raise InvalidParameterError(
+                f"The box is empty: lower bound {low[j]:g} exceeds upper bound {high[j]:g} at "
+                f"hyperparameter {j}.\nBounds are (lower, upper), each a number or an array, not a "
+                "list of pairs.",
+                "bounds",
             )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
@@ -123,12 +127,14 @@ class Box(Domain):
         try:
             lower, upper = (bounds.lower, bounds.upper) if isinstance(bounds, Box) else bounds
             return Box(np.asarray(lower, float), np.asarray(upper, float), size=size)
-        except InvalidInput:
+        except InvalidInputError:
             raise
         except (TypeError, ValueError):
-            raise InvalidInput(
-                f"bounds={bounds!r}: give a pair (lower, upper) of numbers or arrays, in log "
-                "units, such as (-12, 12), or a hoag.Box."
+            raise InvalidParameterError.of(
+                "bounds",
+                bounds,
+                "give a pair (lower, upper) of numbers or arrays, in log units, such as (-12, "
+                "12), or a hoag.Box.",
             ) from None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ class HoagError(Exception):
     Parameters
     ----------
     message : str
-        What is wrong, as a sentence.
+        What is wrong, as a sentence; and on a second line what to do, which is the `hint`.
     parameter : str, default=""
         The parameter, or the argument, that it is about, by the name that the caller gave it.
     value : object, default=None
@@ -27,24 +28,25 @@ class HoagError(Exception):
     --------
     >>> import hoag
     >>> try:
-    ...     hoag.RidgeCV(rule="2se").fit([[0.0], [1.0]], [0.0, 1.0])
+    ...     hoag.optimize.Auto(tol=-1.0)
     ... except hoag.HoagError as error:
     ...     print(error.parameter, error.value, "|", error.hint)
-    rule 2se | use 'best' or '1se'.
+    tol -1.0 | it must be a positive number.
     """
 
     def __init__(
         self,
         message: str,
-        *,
         parameter: str = "",
         value: object = None,
+        *,
         hint: str = "",
-        where: str = "",
+        where: object = "",
     ) -> None:
-        super().__init__(f"{message} {hint}".rstrip())
-        self.message, self.parameter, self.value = message, parameter, value
-        self.hint, self.where = hint, where
+        what, _, to_do = message.rpartition("\n")
+        self.message, self.hint = (what, to_do) if what else (message, hint)
+        super().__init__(f"{self.message} {self.hint}".rstrip())
+        self.parameter, self.value, self.where = parameter, value, str(where)
 
     def __reduce__(self) -> Any:
         """Errors travel from workers with all that they know."""
@@ -57,11 +59,21 @@ def _again(kind: type[HoagError], known: dict[str, Any], args: tuple[str, ...]) 
     return error
 
 
-class InvalidInput(HoagError, ValueError):
-    """What the four below were before 0.2: it goes when every package raises one of them."""
+class InvalidInputError(HoagError, ValueError):
+    """What was given cannot be used: a parameter, data, what is not there, another checkpoint.
+
+    Examples
+    --------
+    >>> from hoag.errors import InvalidInputError
+    >>> issubclass(InvalidInputError, ValueError)
+    True
+    """
 
 
-class InvalidParameterError(InvalidInput):
+InvalidInput = InvalidInputError  # until nobody asks for it
+
+
+class InvalidParameterError(InvalidInputError):
     """A parameter has a value that it cannot have, or does not go with another.
 
     `InvalidParameterError.of("rule", "2se", "use 'best' or '1se'.")` reads "rule='2se': use 'best'
@@ -77,10 +89,11 @@ class InvalidParameterError(InvalidInput):
     @classmethod
     def of(cls, parameter: str, value: object, hint: str) -> InvalidParameterError:
         """The usual one: what was given, and what can be."""
-        return cls(f"{parameter}={value!r}:", parameter=parameter, value=value, hint=hint)
+        shown = shorten(repr(value), 200, placeholder=" …")
+        return cls(f"{parameter}={shown}:", parameter, value, hint=hint)
 
 
-class InvalidDataError(InvalidInput):
+class InvalidDataError(InvalidInputError):
     """Rows, y, weights or files that cannot be used; the message says where, and what to do.
 
     Examples
@@ -90,8 +103,19 @@ class InvalidDataError(InvalidInput):
     True
     """
 
+    def __init__(
+        self,
+        message: str,
+        where: object = "",
+        *,
+        parameter: str = "",
+        value: object = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, parameter, value, hint=hint, where=where)
 
-class NotSupportedError(InvalidInput):
+
+class NotSupportedError(InvalidInputError):
     """What is asked for makes sense and is not there; the message says what to use instead.
 
     Examples
@@ -116,7 +140,7 @@ class SingularProblemError(HoagError, ArithmeticError):
 InnerProblemError = SingularProblemError  # until nobody asks for it
 
 
-class CheckpointMismatchError(InvalidInput):
+class CheckpointMismatchError(InvalidInputError):
     """A checkpoint is of other data or other settings than the search that should go on from it.
 
     Examples
@@ -138,6 +162,56 @@ class ClusterLostError(HoagError, RuntimeError):
     """
 
 
+class MissingPackageError(HoagError, ImportError):
+    """A package that is needed for this is not installed; the hint installs it.
+
+    Examples
+    --------
+    >>> from hoag.errors import MissingPackageError
+    >>> issubclass(MissingPackageError, ImportError)
+    True
+    """
+
+    @classmethod
+    def of(cls, what: str, package: str, install: str = "") -> MissingPackageError:
+        """`what` is that which needs it; `install` is what pip is asked for."""
+        hint = f"pip install {install or package}."
+        return cls(f"{what} needs {package}:", value=package, hint=hint)
+
+
+class NotWritableError(HoagError, OSError):
+    """A file, or a folder, cannot be written; the message says which and why.
+
+    Examples
+    --------
+    >>> from hoag.errors import NotWritableError
+    >>> issubclass(NotWritableError, OSError)
+    True
+    """
+
+
+class DataNotFoundError(HoagError, FileNotFoundError):
+    """A file of a data set is in no folder, and cannot be downloaded; the message says where.
+
+    Examples
+    --------
+    >>> from hoag.errors import DataNotFoundError
+    >>> issubclass(DataNotFoundError, FileNotFoundError)
+    True
+    """
+
+
+class DataDamagedError(HoagError, OSError):
+    """A file of a data set cannot be read; the message names it.
+
+    Examples
+    --------
+    >>> from hoag.errors import DataDamagedError
+    >>> issubclass(DataDamagedError, OSError)
+    True
+    """
+
+
 def check_given(**given: Any) -> None:
     """An error for what NumPy would drop silently: masks, and the imaginary parts of numbers.
 
@@ -146,15 +220,17 @@ def check_given(**given: Any) -> None:
     for name, values in given.items():
         hidden = _masked(values)
         if hidden:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{name} has {hidden} masked value{'s' if hidden > 1 else ''}, and models know no "
-                "masks: leave the rows out, or fill them in and give plain numbers, as .filled() "
-                "does."
+                "masks.\nLeave the rows out, or fill them in and give plain numbers, as .filled() "
+                "does.",
+                parameter=name,
             )
         if _kind(values) == "c":
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"Complex data not supported: {name} holds complex numbers, and models take real "
-                "ones. Give their real and imaginary parts as columns of their own."
+                "ones.\nGive their real and imaginary parts as columns of their own.",
+                parameter=name,
             )
 
 

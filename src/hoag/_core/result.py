@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.deprecated import deprecated
+from hoag._core.errors import MissingPackageError
 from hoag._core.numeric import DOUBT, Array
 from hoag._core.storable import storable
 from hoag._core.words import about, brief, counted, percent
@@ -695,10 +696,7 @@ class Result:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError(
-                "Result.to_frame() needs pandas: pip install pandas. Without it, result.trace is "
-                "the same as a tuple of hoag.optimize.Step."
-            ) from None
+            raise MissingPackageError.of("Result.to_frame()", "pandas") from None
         size = self.evaluation.lam.size
         names = self.names if len(self.names) == size > 1 else [str(j) for j in range(size)]
         moved = np.array([step.evaluation.lam for step in self.trace])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 
 
@@ -53,9 +53,11 @@ class Scale:
         if isinstance(scale, (int, float)) and np.isfinite(scale) and scale > 0:
             unit = float(scale)
             return Scale(partial(np.multiply, unit), partial(_over, unit), partial(_all, unit))
-        raise InvalidInput(
-            f"scale={scale!r}: use {', '.join(map(repr, NAMED))}, a positive number (one unit of "
-            "the search), a hoag.domains.Scale, or a structure of these like lam0."
+        raise InvalidParameterError.of(
+            "scale",
+            scale,
+            f"use {', '.join(map(repr, NAMED))}, a positive number (one unit of the search), a "
+            "hoag.domains.Scale, or a structure of these like lam0.",
         )
 
 
@@ -103,9 +105,11 @@ class Scales:
         wrong = np.flatnonzero(~np.isfinite(u) & np.isfinite(lam))
         if wrong.size:
             j = int(wrong[0])
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{what} is {lam[j]:g} at {names[j] or j}, and must be {self._kind(j)} there, as "
-                "its scale says."
+                "its scale says.",
+                what,
+                lam[j],
             )
         return u
 

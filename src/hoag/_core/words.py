@@ -29,6 +29,11 @@ def sized(nbytes: float) -> str:
     return f"{nbytes:.3g} TB"
 
 
+def one_line(error: Exception) -> str:
+    """What another library says is wrong: its class, and its message without line breaks."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 def brief(number: float, digits: int = 4) -> str:
     """So many digits, and short exponents: 0.63, 4e5, 1e-6."""
     return f"{number:.{digits}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")

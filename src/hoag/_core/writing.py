@@ -28,7 +28,7 @@ def destination(path: str | os.PathLike[str]) -> Path:
 
     It need not be there. A folder, a pipe or a device is left alone.
     """
-    from hoag._core.errors import InvalidInput  # with NumPy, which `hoag --help` does without
+    from hoag._core.errors import InvalidParameterError
 
     target = Path(os.path.realpath(path))
     try:
@@ -38,11 +38,14 @@ def destination(path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise _failed(path, error) from error
     if stat.S_ISDIR(mode):
-        raise InvalidInput(f"{path} is a folder: give the name of a file to write.")
+        raise InvalidParameterError(
+            f"{path} is a folder.\nGive the name of a file to write.", value=str(path)
+        )
     if not stat.S_ISREG(mode):
-        raise InvalidInput(
-            f"{path} is not a regular file, but a pipe or a device: give the name of a file to "
-            "write."
+        raise InvalidParameterError(
+            f"{path} is not a regular file, but a pipe or a device.\nGive the name of a file to "
+            "write.",
+            value=str(path),
         )
     return target
 
@@ -133,4 +136,6 @@ def _to_disk(folder: Path) -> None:
 
 
 def _failed(path: str | os.PathLike[str], error: OSError) -> OSError:
-    return OSError(f"{path} could not be written ({error.strerror or error}).")
+    from hoag._core.errors import NotWritableError
+
+    return NotWritableError(f"{path} could not be written ({error.strerror or error}).", where=path)

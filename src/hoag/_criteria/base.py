@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core import clock
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.affordable import by_factors
@@ -322,7 +322,9 @@ class Criterion(ABC):
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
         """The Lipschitz constant of g in x, and what finding it cost."""
-        raise InvalidInput("This criterion knows no Lipschitz constant: give C a number.")
+        raise NotSupportedError(
+            "This criterion knows no Lipschitz constant.\nGive C a number.", "C"
+        )
 
     @cached_property
     def _samples(self) -> dict[tuple[int, int], Criterion]:
@@ -335,7 +337,9 @@ class Criterion(ABC):
         return self._samples[rows, seed]
 
     def _on_sample(self, rows: int, seed: int) -> Criterion:
-        raise InvalidInput(f"{type(self).__name__} cannot be evaluated on a sample of its rows.")
+        raise NotSupportedError(
+            f"{type(self).__name__} cannot be evaluated on a sample of its rows."
+        )
 
 
 class OfProblem(Criterion):

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core import clock
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.affordable import cheap
@@ -133,9 +133,10 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         self.curvature, self.risk = curvature or Direct(), risk or HeldOut()
         self._sufficient = sufficient
         if self.risk.sees_hessian and not self.curvature.dense:
-            raise InvalidInput(
+            raise NotSupportedError(
                 f"{type(self.risk).__name__} depends on ∇²₁h⁻¹ itself, which "
-                f"{type(self.curvature).__name__} has not: use the exact curvature."
+                f"{type(self.curvature).__name__} has not.\nUse the exact curvature.",
+                "risk",
             )
 
     @staticmethod
@@ -153,7 +154,9 @@ class FoldedFits(SharedFolds[FoldedDesign]):
         every = np.ones((1, given.train.shape[1]), dtype=bool)
 
         def plain(models: Sequence[LinearModel]) -> Criterion:
-            raise InvalidInput("A criterion of one fit has no bounded slope: give C a number.")
+            raise NotSupportedError(
+                "A criterion of one fit has no bounded slope.\nGive C a number.", "C"
+            )
 
         design = replace(given, train=every, test=~every, ledger=problem.ledger)
         return FoldedFits([problem], design, plain, False, curvature, risk, sufficient)

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from hoag._core import clock
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.base import Criterion, Traits
@@ -50,17 +50,20 @@ class Sum(Criterion):
         self.criteria = list(criteria)
         self.n_jobs = n_jobs
         if not self.criteria:
-            raise InvalidInput("Sum needs at least one criterion.")
+            raise InvalidParameterError("Sum needs at least one criterion.", "criteria")
         for part in self.criteria:
             if not isinstance(part, Criterion):
-                raise InvalidInput(
-                    f"Sum adds criteria; {type(part).__name__} is none. Wrap each problem "
-                    "in hoag.criteria.Implicit(problem), or give the list to hoag.minimize."
+                raise InvalidParameterError(
+                    f"Sum adds criteria; {type(part).__name__} is none.\nWrap each problem in "
+                    "hoag.criteria.Implicit(problem), or give the list to hoag.minimize.",
+                    "criteria",
+                    part,
                 )
         sizes = {np.size(part.lam0) for part in self.criteria}
         if len(sizes) > 1:
-            raise InvalidInput(
-                f"The criteria to add have different numbers of hyperparameters: {sorted(sizes)}."
+            raise InvalidParameterError(
+                f"The criteria to add have different numbers of hyperparameters: {sorted(sizes)}.",
+                "criteria",
             )
 
     @property

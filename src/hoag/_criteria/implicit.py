@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidParameterError, SingularProblemError
 from hoag._core.numeric import EXACT, FALLEN, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
@@ -497,22 +497,24 @@ def _convexity(point: Point) -> float:
     if mu is None:
         return 1.0
     if not mu > 0:
-        raise InvalidInput(
-            f"point.strong_convexity is {mu}; give a number μ > 0 with ∇²₁h ⪰ μI, or None."
+        raise InvalidParameterError(
+            f"point.strong_convexity is {mu}.\nGive a number μ > 0 with ∇²₁h ⪰ μI, or None.",
+            "strong_convexity",
+            mu,
         )
     return float(mu)
 
 
 def _definite(adjoint: Solve, solve: Solve, lam: Array) -> Solve:
     if adjoint.reason == "not_finite":
-        raise InnerProblemError(
-            f"The linear system for the gradient overflows at lam = "
-            f"{np.array2string(lam, threshold=6)}: a product with ∇²₁h or ∇₁g is not finite. "
+        raise SingularProblemError(
+            "The linear system for the gradient overflows at lam = "
+            f"{np.array2string(lam, threshold=6)}: a product with ∇²₁h or ∇₁g is not finite.\n"
             "Rescale the data (features of size 1), or check ∇²₁h and ∇₁g."
         )
     if adjoint.reason == "indefinite":
-        raise InnerProblemError(
-            f"∇²₁h is not positive definite at the inner solution for lam = "
+        raise SingularProblemError(
+            "∇²₁h is not positive definite at the inner solution for lam = "
             f"{np.array2string(lam, threshold=6)}, where ‖∇₁h‖ = {solve.residual:.1e}: the "
             "hypergradient is not defined there. Is x a minimum of h and not a saddle point, and "
             "is every direction of x penalised or seen by the data? If h is not convex in x, make "

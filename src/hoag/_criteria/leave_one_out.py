@@ -38,7 +38,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
 from hoag._core import clock
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidDataError, NotSupportedError, SingularProblemError
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation
 from hoag._criteria.affordable import cheap, factorable, storable
@@ -137,7 +137,10 @@ class LeaveOneOut(Criterion):
         self.n, self.p = rows.shape
         self.groups = penalty.groups.reshape(self.p, -1)
         if np.any(weights <= 0):
-            raise InvalidInput("Leave-one-out needs positive weights: drop the rows without one.")
+            raise InvalidDataError(
+                "Leave-one-out needs positive weights.\nDrop the rows without one.",
+                parameter="sample_weight",
+            )
         self.centred = CentredRows(rows, weights, intercept) if centred is None else centred
         self.share, self.mean = self.centred.share, self.centred.mean
         same = np.all(self.groups == self.groups[:, :1])
@@ -183,7 +186,9 @@ class LeaveOneOut(Criterion):
         return float(np.log(least)) + self.penalty.shift if np.isfinite(least) else None
 
     def outer_lipschitz(self) -> tuple[float, Cost]:
-        raise InvalidInput("The leave-one-out loss has no bounded slope: give C a number.")
+        raise NotSupportedError(
+            "The leave-one-out loss has no bounded slope.\nGive C a number.", "C"
+        )
 
     # ---- f, and its derivatives
 
@@ -197,9 +202,9 @@ class LeaveOneOut(Criterion):
         try:
             return (dual if self._wide else exact)(self.centred, self._y[:, block], alpha)
         except LinAlgError:
-            raise InnerProblemError(
+            raise SingularProblemError(
                 "The ridge problem is singular to rounding at lam = "
-                f"{np.array2string(lam, threshold=6)}: raise the lower bound."
+                f"{np.array2string(lam, threshold=6)}.\nRaise the lower bound."
             ) from None
 
     def _fits(self, lam: Array, eigen: bool) -> list[tuple[Any, RowsLeftOut, slice]]:
@@ -444,7 +449,7 @@ class LeaveOneOut(Criterion):
             alpha = np.where(free, self.penalty.floor, np.exp(lam - self.penalty.shift))
             try:
                 fit = self._by_factor(alpha, np.array([lam]), targets)
-            except InnerProblemError:
+            except SingularProblemError:
                 continue  # too weak for a factor
             for k, t in enumerate(targets.tolist()):
                 own, gap = fit.residual[:, k : k + 1, None], self._averaged(fit.gap)[:, None]

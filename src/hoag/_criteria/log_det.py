@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._glm.penalties import Penalty, QuadraticPenalty, Ridge
 from hoag._linalg.cholesky import Factor
@@ -58,7 +58,7 @@ class LogDet:
                     matrices.append(S)
                 self.parts.append(_part(own, matrices))
         else:
-            raise InvalidInput("The determinant of a penalty is known where it is quadratic.")
+            raise NotSupportedError("The determinant of a penalty is known where it is quadratic.")
 
     @property
     def rank(self) -> int:

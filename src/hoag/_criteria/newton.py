@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core import clock
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.storable import storable
 from hoag._criteria.curvature.base import Curvature, Expense
@@ -143,7 +143,7 @@ class FoldedNewton:
         """A few points of Newton's method, and whether they are enough."""
         try:
             return self._steps(lam, penalty, start, share, enough, Continuation.patience)
-        except InnerProblemError as error:
+        except SingularProblemError as error:
             return Solution(start, [], str(error))
 
     def _lower(self, penalty: QuadraticForm, X: Array, before: Array) -> State:
@@ -240,7 +240,7 @@ class FoldedNewton:
             clock.check()
             try:
                 return self.inverses(H + delta * np.eye(H.shape[-1]), penalty, lam)
-            except InnerProblemError:
+            except SingularProblemError:
                 if delta * ROUNDING > size or not np.all(np.isfinite(H)):
                     raise
                 delta = max(4 * delta, self.damping * size)
@@ -267,8 +267,8 @@ class FoldedNewton:
         if self._fuses and len(tried) > 1:
             there = self.begun(there.X)
         if not np.all(np.isfinite(value)):
-            raise InnerProblemError(
-                f"The inner loss is not finite at {named(lam)}: rescale the data (features of "
+            raise SingularProblemError(
+                f"The inner loss is not finite at {named(lam)}.\nRescale the data (features of "
                 "size 1)."
             )
         return there.X, there.at, value, len(tried)

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoag._core import clock
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import EXACT, ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._criteria.affordable import cheap
@@ -440,7 +440,7 @@ class BandedRidge(RidgeFolds):
             alike = np.full(part.lam0.size, lam)
             try:
                 factors = part._factors(part.alpha(alike), alike)
-            except InnerProblemError:
+            except SingularProblemError:
                 continue  # too weak for a factor
             errors = [own.fitted(M)[1] for own, M in zip(part.squares, factors, strict=True)]
             values[:, j] = part.outer_scale * np.sum(errors, axis=0)
@@ -456,7 +456,7 @@ class BandedRidge(RidgeFolds):
         parts = [slice(end - own.size, end) for own, end in zip(sets, ends, strict=True)]
         try:
             f = every._along(self.of_targets(sets[0]), lam, places, parts)
-        except InnerProblemError:
+        except SingularProblemError:
             return None, Cost()
         return f, every._ledger.cost
 

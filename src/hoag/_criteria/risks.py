@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import Array
 from hoag._criteria.hypergradient import Fit, Partials, RowsAtFit, axes
 from hoag._glm.losses import OuterLoss
@@ -81,11 +81,13 @@ class Risk(ABC):
 
     def predictions(self, fit: Fit) -> Array:
         """What the fit without each row predicts for it, as the loss takes it."""
-        raise InvalidInput("Only approximate leave-one-out predicts rows that are left out.")
+        raise NotSupportedError("Only approximate leave-one-out predicts rows that are left out.")
 
     def hessian(self, fit: Fit, Q: Array, p: Array) -> Array:
         """∇²f, (s, s)."""
-        raise InvalidInput(f"{type(self).__name__} has no second derivatives: ask has_hessian.")
+        raise NotSupportedError(
+            f"{type(self).__name__} has no second derivatives.\nAsk has_hessian."
+        )
 
     def profile(self, fit: Fit, places: Array) -> Array | None:
         """Φ along every axis from this fit, at places of shape (s, L); None where it is not known.

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.words import about, counted
 from hoag._criteria.affordable import (
     CHEAP,
@@ -121,7 +121,9 @@ def plan(
     'Sum'
     """
     if certificate not in CERTIFICATES:
-        raise InvalidInput(f"certificate={certificate!r}: use one of {', '.join(CERTIFICATES)}.")
+        raise InvalidParameterError.of(
+            "certificate", certificate, f"use one of {', '.join(CERTIFICATES)}."
+        )
     if isinstance(problems, Criterion):
         return problems
     several = isinstance(problems, (list, tuple))
@@ -129,7 +131,7 @@ def plan(
         p if isinstance(p, Criterion) else adopt(p) for p in (problems if several else [problems])
     ]
     if not known:
-        raise InvalidInput("The list of problems is empty.")
+        raise InvalidParameterError("The list of problems is empty.", "problems")
     solving = inner, linear, n_jobs, curvature, risk
     return _chosen(Question(known, several, by_steps, certificate, *solving))
 
@@ -463,16 +465,17 @@ def _given(q: Question) -> Criterion:
         by_rows = q.model.train.row_by_row
         design = q.design if by_rows else CoupledDesign.of(q.models)
     if design is None:
-        raise InvalidInput(
+        raise NotSupportedError(
             "curvature= and risk= are for folds of one linear model that share their rows, with a "
             "quadratic penalty: such as hoag.models.folds makes."
         )
     if q.risk is None or q.risk.of_folds:
         return FoldedFits(q.models, design, partial(_alone, q), q.several, q.curvature, q.risk)
     if q.folds > 1:
-        raise InvalidInput(
-            f"{type(q.risk).__name__} is of one fit on all rows: give one problem, and not "
-            f"{q.folds} folds."
+        raise InvalidParameterError(
+            f"{type(q.risk).__name__} is of one fit on all rows.\nGive one problem, and not "
+            f"{q.folds} folds.",
+            "risk",
         )
     return FoldedFits.of_rows(q.model, q.risk, curvature=q.curvature)
 

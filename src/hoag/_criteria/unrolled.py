@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hoag._core import clock
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import ROUNDOFF, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation
 from hoag._criteria.base import OfProblem, Traits, no_gradient
@@ -62,7 +62,7 @@ class Oracle:
     def gradient(self, x: Var) -> Var:
         point = self.point(x.value)
         if not np.all(np.isfinite(point.h_x)):
-            raise InnerProblemError("The unrolled algorithm diverges: ∇₁h is not finite.")
+            raise SingularProblemError("The unrolled algorithm diverges: ∇₁h is not finite.")
 
         def pullback(a: Array) -> tuple[Array, Array]:
             return point.hessian @ a, point.cross.rmatvec(a)

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
 from hoag._core.numeric import EXACT, ROUNDOFF, Array
 from hoag._criteria.affordable import decomposable
 from hoag._criteria.fits import FoldedFits
@@ -91,18 +91,24 @@ def without_folds(
     λ = 0.41, 0.0749 for a row left out
     """
     if word not in WORDS:
-        raise InvalidInput(f"{word!r} is not known: use one of {', '.join(map(repr, WORDS))}.")
+        raise InvalidParameterError(
+            f"{word!r} is not known.\nUse one of {', '.join(map(repr, WORDS))}.", "cv", word
+        )
     if not isinstance(problem, LinearModel):
-        raise InvalidInput("Criteria without folds are for linear models, such as hoag.models has.")
+        raise NotSupportedError(
+            "Criteria without folds are for linear models, such as hoag.models has.", "cv", word
+        )
     if not problem.train.row_by_row:
-        raise InvalidInput(
-            "The loss is no sum over rows, of which one could be left out: use folds."
+        raise NotSupportedError(
+            "The loss is no sum over rows, of which one could be left out.\nUse folds.", "cv", word
         )
     size = written_size(problem)
     if not decomposable(size):
-        raise InvalidInput(
+        raise NotSupportedError(
             f"{word!r} needs a factor of the Hessian, which is too expensive for {size} "
-            "coefficients: use folds, cv=5."
+            "coefficients.\nUse folds, cv=5.",
+            "cv",
+            word,
         )
     risk = _marginal(problem, unit) if word == "reml" else _risk(problem, word, noise, unit)
     criterion = of_one_fit(problem, risk)
@@ -118,17 +124,21 @@ def _marginal(problem: LinearModel, unit: float) -> MarginalLikelihood:
     penalty, squares = cast(QuadraticPenalty, wide.penalties[0]), isinstance(train.loss, Squared)
     scale = None if squares else cast(Loss, train.loss).dispersion
     if scale is None and design.outputs > 1:
-        raise InvalidInput(
-            f"'reml' is for one target, whose noise it estimates; y has {design.outputs}: fit them "
-            "one by one."
+        raise NotSupportedError(
+            f"'reml' is for one target, whose noise it estimates; y has {design.outputs}.\nFit "
+            "them one by one.",
+            "cv",
+            "reml",
         )
     n, rank, weight = int(np.sum(train.weights > 0)), LogDet(penalty).rank, train.total_weight
     aside = penalty.aside
     free = penalty.size - rank - (0 if aside is None else aside.settled)
     if scale is None and not free < n:
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"'reml': {free} coefficients have no penalty, and there are {n} rows: nothing is "
-            "left to tell the noise by. Penalise them, or use folds."
+            "left to tell the noise by.\nPenalise them, or use folds.",
+            "cv",
+            "reml",
         )
     known = None if scale is None else 2.0 * unit * n / weight / scale
     least = 0.0 if squares else _least(train, n) * weight / n
@@ -140,9 +150,11 @@ def _risk(problem: LinearModel, word: str, noise: float | None, unit: float) -> 
     if word == "alo":
         row = alone_in_class(train.y, train.weights) if isinstance(train.loss, Ordinal) else None
         if row is not None:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"Row {row} has half the weight of its class, or more: without it one Newton step "
-                "leaves the class no room between its thresholds. Use folds, or 'gcv'."
+                "leaves the class no room between its thresholds.\nUse folds, or 'gcv'.",
+                f"row {row}",
+                parameter="cv",
             )
         return ApproximateLeaveOneOut(problem.test.loss)
     squares = isinstance(train.loss, Squared)
@@ -156,17 +168,23 @@ def _risk(problem: LinearModel, word: str, noise: float | None, unit: float) -> 
         return Gcv(*known, scale=weight / n * _judged_by(problem) / known[4])
     if word == "sure":
         if not squares:
-            raise InvalidInput("'sure' is for squares: use 'alo', 'gcv', 'aic' or 'bic'.")
+            raise InvalidParameterError(
+                "'sure' is for squares.\nUse 'alo', 'gcv', 'aic' or 'bic'.", "cv", word
+            )
         if noise is not None and not noise > 0:
-            raise InvalidInput(f"noise={noise!r}: give the variance of y about its mean, above 0.")
+            raise InvalidParameterError.of(
+                "noise", noise, "give the variance of y about its mean, above 0."
+            )
         return Cp(*known, noise=_spread(problem, Cp(*known)) if noise is None else float(noise))
     price = 2.0 if word == "aic" else float(np.log(observed))
     if squares:
         if design.size >= observed:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{word!r} has no minimum here: there are {design.size} coefficients for "
-                f"{observed} values of y, so that squares vanish with the penalty. Use 'sure', "
-                "'gcv' or 'alo'."
+                f"{observed} values of y, so that squares vanish with the penalty.\nUse 'sure', "
+                "'gcv' or 'alo'.",
+                "cv",
+                word,
             )
         return InformationOfSquares(*known, price=price)
     scale = cast(Loss, train.loss).dispersion
@@ -202,9 +220,10 @@ def _spread(problem: LinearModel, risk: Analytic) -> float:
     while left < half:
         low, high = high, high + 3.0
         if high > weakest - 2 * np.log(ROUNDOFF):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 "Coefficients that are not penalised take more than half of the rows' degrees of "
-                "freedom: nothing is left to estimate the noise by. Use 'alo' or folds."
+                "freedom: nothing is left to estimate the noise by.\nUse 'alo' or folds.",
+                "cv",
             )
         deviance, left = at(high)
     while high - low > 0.1:
@@ -215,7 +234,9 @@ def _spread(problem: LinearModel, risk: Analytic) -> float:
         else:
             high, (deviance, left) = middle, found
     if not deviance > 0:
-        raise InvalidInput("The fit leaves nothing of y: there is no noise to estimate.")
+        raise InvalidDataError(
+            "The fit leaves nothing of y: there is no noise to estimate.", parameter="y"
+        )
     return deviance / left
 
 

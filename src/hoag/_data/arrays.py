@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import InvalidDataError, InvalidInputError, check_given
 from hoag._data.files import facts
 
 # What NumPy and zipfile raise for bytes that are none of theirs.
@@ -104,9 +104,10 @@ class OnDisk(Rowwise):
             raise _unreadable(name, error) from None
         _check_plain(self.dtype, name)
         if path.stat().st_size < self.offset + self.nbytes:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{name} is cut off: its header promises {self.nbytes} bytes more than it has "
-                "room for. Write it again."
+                "room for.\nWrite it again.",
+                name,
             )
 
     def take(self, start: int, stop: int) -> npt.NDArray[Any]:
@@ -139,9 +140,10 @@ class Compressed(Rowwise):
         self._restart()
         _check_plain(self.dtype, name)
         if self.fortran and len(self.shape) > 1:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{name} is compressed and ordered by columns, so its rows cannot be had without "
-                "all of it: save it with np.savez, or in C order."
+                "all of it.\nSave it with np.savez, or in C order.",
+                name,
             )
 
     def _restart(self) -> None:
@@ -202,23 +204,27 @@ def members(path: Path) -> dict[str, Rowwise]:
                     int.from_bytes(file.read(2), "little"),
                 )
                 found[key] = OnDisk(path, name, info.header_offset + 30 + sum(lengths))
-    except UNREADABLE as error:  # InvalidInput is a ValueError
+    except UNREADABLE as error:  # InvalidInputError is a ValueError
         for each in found.values():
             each.close()
-        if isinstance(error, InvalidInput):
+        if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInput(f"{path} cannot be read as an .npz archive: {error}.") from None
+        raise InvalidDataError(
+            f"{path} cannot be read as an .npz archive: {error}.", str(path)
+        ) from None
     return found
 
 
-def _unreadable(name: str, error: Exception) -> InvalidInput:
+def _unreadable(name: str, error: Exception) -> InvalidInputError:
     told = str(error).strip().rstrip(".") or type(error).__name__
-    return InvalidInput(f"{name} cannot be read as an .npy file: {told}. Write it again.")
+    return InvalidDataError(
+        f"{name} cannot be read as an .npy file: {told}.\nWrite it again.", name
+    )
 
 
-def _cut_off(name: str, row: int, rows: int) -> InvalidInput:
-    return InvalidInput(
-        f"{name} is cut off at row {row}, where it should have {rows} rows: write it again."
+def _cut_off(name: str, row: int, rows: int) -> InvalidInputError:
+    return InvalidDataError(
+        f"{name} is cut off at row {row}, where it should have {rows} rows.\nWrite it again.", name
     )
 
 
@@ -244,4 +250,6 @@ def _check_plain(dtype: np.dtype[Any], name: str) -> None:
     if dtype.hasobject or dtype.names or dtype.kind == "c":
         kind = "Python objects" if dtype.hasobject else "records of several fields"
         kind = "complex numbers" if dtype.kind == "c" else kind
-        raise InvalidInput(f"{name} holds {kind}: save arrays of plain numbers or strings.")
+        raise InvalidDataError(
+            f"{name} holds {kind}.\nSave arrays of plain numbers or strings.", name
+        )

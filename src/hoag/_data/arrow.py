@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hoag._core.errors import InvalidDataError, InvalidInput
+from hoag._core.errors import InvalidDataError, MissingPackageError
 from hoag._data.dialect import SAMPLE, Dialect, sniff
 from hoag._data.files import PACKED, check_distinct
 
@@ -24,10 +24,7 @@ def need(module: str, kind: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise ImportError(
-            f"{kind} files are read by the package pyarrow, which is not installed: pip install "
-            "pyarrow."
-        ) from None
+        raise MissingPackageError.of(f"A file of the kind {kind}", "pyarrow") from None
 
 
 class ColumnFile(ABC):
@@ -144,7 +141,9 @@ class Separated(ColumnFile):
             seen = sniff(str(self.path), start, usual, self.given)
             self.dialect, self.header, self.codes = seen.dialect, seen.header, seen.codes
             if not self.header:
-                raise InvalidInput(f"{self.path} is empty: the first line must name the columns.")
+                raise InvalidDataError(
+                    f"{self.path} is empty: the first line must name the columns.", self.path
+                )
             check_distinct(self.path, self.header)
             # Cells with line breaks in them slow the reading down: only where there are quotes.
             self.quoted = b'"' in start[start.find(b"\n") :]
@@ -219,4 +218,4 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             ) from None
         line = re.search(r"Row #(\d+): (Expected .*)", told)
         told = f"line {line[1]}: {line[2]}" if line else told
-        raise InvalidInput(f"{path} cannot be read as {kind}: {told}.") from None
+        raise InvalidDataError(f"{path} cannot be read as {kind}: {told}.", path) from None

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidInputError, NotWritableError
 from hoag._core.words import listed
 from hoag._core.writing import cache_folder, locked
 from hoag._data.arrays import UNREADABLE
@@ -105,10 +105,11 @@ class Cached(Tallied):
         self._verified[name] = known
         return found
 
-    def _damaged(self, path: Path, why: str = "") -> InvalidInput:
-        return InvalidInput(
-            f"{path}, a part of the cache of partitions, is not what was written there{why}: "
-            f"delete the folder {self.folder}, and the next hoag.partitions makes it again."
+    def _damaged(self, path: Path, why: str = "") -> InvalidInputError:
+        return InvalidDataError(
+            f"{path}, a part of the cache of partitions, is not what was written there{why}.\n"
+            f"Delete the folder {self.folder}, and the next hoag.partitions makes it again.",
+            path,
         )
 
 
@@ -128,9 +129,10 @@ def kept(stream: Stream, cache: Any) -> Cached:
             _written(stream, part)
     again = opened(folder, stream.fingerprint())
     if again is None:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{listed(stream.paths)}, or the cache of partitions {folder}, changed while it was "
-            "written: call hoag.partitions again when nobody writes there."
+            "written.\nCall hoag.partitions again when nobody writes there.",
+            folder,
         )
     return again
 
@@ -181,8 +183,10 @@ def _sentences(folder: Path) -> Iterator[None]:
             told = f"The cache of partitions cannot be written to {folder}"
         else:
             raise
-        raise OSError(
-            f"{told} ({error.strerror}): choose another folder by cache=, or cache=None"
+        raise NotWritableError(
+            f"{told} ({error.strerror}).\nChoose another folder by cache=, or cache=None.",
+            "cache",
+            where=folder,
         ) from error
 
 
@@ -292,11 +296,12 @@ class Cursor(Tallied):
                 raw = next(self._partitions, None)
                 if raw is None or len(raw.y) != self.heights[self._next]:
                     self._partitions = None
-                    raise InvalidInput(
+                    raise InvalidDataError(
                         f"A pass over {self.stream.kind} found {self.partitions} partitions, and "
                         f"another pass found others from partition {self._next} on: rows have to "
                         "be the same each time they are read. An iterator that is used up after "
-                        "one pass cannot be read again: give a function that begins a new one."
+                        "one pass cannot be read again.\nGive a function that begins a new one.",
+                        f"partition {self._next}",
                     )
                 self._next += 1
                 if self._next == i + 1:

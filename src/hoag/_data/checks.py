@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidInputError
 from hoag._core.numeric import Array
 from hoag._data.raw import Raw
 
@@ -24,10 +24,10 @@ class Wrong(NamedTuple):
     advice: str
     column: str = ""
 
-    def error(self, place: str) -> InvalidInput:
-        return InvalidInput(f"{self.what} in {place}{self.column}: {self.advice}")
+    def error(self, place: str) -> InvalidInputError:
+        return InvalidDataError(f"{self.what} in {place}{self.column}: {self.advice}")
 
-    def in_partition(self, i: int, first: int | None = None) -> InvalidInput:
+    def in_partition(self, i: int, first: int | None = None) -> InvalidInputError:
         """Of the i-th partition, whose first row is number `first` of all, if that is known."""
         among = "" if first is None else f" (row {first + self.row} of all)"
         return self.error(f"row {self.row} of partition {i}{among}")

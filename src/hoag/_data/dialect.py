@@ -8,6 +8,8 @@ import io
 import re
 from dataclasses import dataclass
 
+from hoag._core.errors import InvalidDataError, InvalidParameterError
+
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "latin-1": "Latin-1",
@@ -76,15 +78,15 @@ def _encoding(name: str, data: bytes, asked: str | None) -> str:
             codecs.lookup(asked)
             data.decode(asked)
         except LookupError:
-            raise ValueError(
-                f"--encoding {asked} is not known: utf-8, latin-1 and cp1252 are."
-            ) from None
+            hint = "it is not known; utf-8, latin-1 and cp1252 are."
+            raise InvalidParameterError.of("encoding", asked, hint) from None
         except UnicodeDecodeError as error:
-            raise ValueError(f"{name} is not {asked} text ({error.reason}).") from None
+            why = f"{name} is not {asked} text ({error.reason})."
+            raise InvalidDataError(why, name, parameter="encoding") from None
         return asked
     marked = [encoding for mark, encoding in MARKS.items() if data.startswith(mark)]
     if not marked and b"\0" in data[:SAMPLE]:
-        raise ValueError(f"{name} is not a text file: it has bytes that are 0.")
+        raise InvalidDataError(f"{name} is not a text file: it has bytes that are 0.", name)
     for encoding in (*marked, "utf-8", "cp1252"):
         try:
             data.decode(encoding)

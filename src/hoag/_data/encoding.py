@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._data.raw import Raw
 from hoag._data.statistics import ColumnStatistics
@@ -82,13 +82,16 @@ def check(encoding: Any, table: bool) -> None:
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         good = named = False
     if not good:
-        raise InvalidInput(
-            "encoding= is not that of partitions: give the attribute encoding of what "
-            "hoag.partitions returned, as it is."
+        raise InvalidParameterError(
+            "encoding= is not that of partitions.\nGive the attribute encoding of what "
+            "hoag.partitions returned, as it is.",
+            "encoding",
         )
     if named != table:
         of, new = ("a table", "none") if named else ("numbers without names", "a table")
-        raise InvalidInput(f"encoding= is that of {of}, and the new data are {new}.")
+        raise InvalidParameterError(
+            f"encoding= is that of {of}, and the new data are {new}.", "encoding"
+        )
 
 
 class Encoder:
@@ -126,8 +129,11 @@ class Encoder:
             return self._table(raw)
         X = raw.X
         if X.shape[1] != self.features:
-            raise InvalidInput(
-                f"X has {X.shape[1]} columns in {raw.where.row(0)}, and {self.features} are needed."
+            raise InvalidDataError(
+                f"X has {X.shape[1]} columns in {raw.where.row(0)}, and {self.features} are "
+                "needed.",
+                raw.where.row(0),
+                parameter="X",
             )
         if self.scales is None:
             return X

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError
 from hoag._core.words import listed, nearest
 
 # What opens a packed file, by its ending.
@@ -35,19 +35,20 @@ def found(given: Any) -> list[Path]:
         elif matches:
             paths += [Path(match).absolute() for match in matches if not os.path.isdir(match)]
         elif path.is_dir():
-            raise InvalidInput(
-                f"{name} is a folder: say which files in it, such as '{path / '*.parquet'}'."
+            raise InvalidDataError(
+                f"{name} is a folder.\nSay which files in it, such as '{path / '*.parquet'}'.", name
             )
         else:
             near = path.parent.glob("*") if path.parent.is_dir() else ()
-            raise InvalidInput(f"There is no file {name}.{nearest(name, near)}")
+            raise InvalidDataError(f"There is no file {name}.{nearest(name, near)}", name)
     if not paths:
-        raise InvalidInput("The list of files is empty: give at least one.")
+        raise InvalidDataError("The list of files is empty.\nGive at least one.")
     for path in paths:
         if not path.is_file():
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{path} is not a regular file, and a pipe or a device cannot be read again and "
-                "again: write its rows to a file."
+                "again.\nWrite its rows to a file.",
+                path,
             )
     return paths
 
@@ -56,12 +57,15 @@ def check_distinct(name: Any, columns: Iterable[Any]) -> None:
     """An error that names the columns that are there twice: nobody could tell which is meant."""
     twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice == [""]:
-        raise InvalidInput(f"{name} has several columns without a name: name them in the file.")
+        raise InvalidDataError(
+            f"{name} has several columns without a name.\nName them in the file.", name
+        )
     if twice:
         have, is_are = ("column", "is") if len(twice) == 1 else ("columns", "are")
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{name} has the {have} {listed(twice)} more than once, and which {is_are} meant "
-            "cannot be told: rename or remove one of them."
+            "cannot be told.\nRename or remove one of them.",
+            name,
         )
 
 
@@ -91,15 +95,17 @@ class UnchangedFiles:
             try:
                 same = facts(path) == before
             except FileNotFoundError:
-                raise InvalidInput(
-                    f"{path} is no longer there, and its rows are read again and again: put it "
-                    "back, and call hoag.partitions again."
+                raise InvalidDataError(
+                    f"{path} is no longer there, and its rows are read again and again.\nPut it "
+                    "back, and call hoag.partitions again.",
+                    path,
                 ) from None
             if not same:
-                raise InvalidInput(
+                raise InvalidDataError(
                     f"{path} has changed since it was opened: its size or its time is another. "
-                    "Rows have to stay the same while a model is fitted: call hoag.partitions "
-                    "again when the file is complete."
+                    "Rows have to stay the same while a model is fitted.\nCall hoag.partitions "
+                    "again when the file is complete.",
+                    path,
                 )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag._core.warn import warn
 from hoag._data.target import PartitionedColumn
@@ -75,7 +75,9 @@ class InOrder(FoldRule):
         """For partitions of so many rows."""
         n = int(np.sum(rows))
         if not 2 <= K <= n:
-            raise InvalidInput(f"cv={K} folds of {n} rows: give two or more, and at most {n}.")
+            raise InvalidParameterError(
+                f"cv={K} folds of {n} rows.\nGive two or more, and at most {n}.", "cv", K
+            )
         return InOrder._of(np.reshape(rows, (-1, 1)), None, np.zeros(1, dtype=np.intp), K)
 
     @staticmethod
@@ -83,9 +85,11 @@ class InOrder(FoldRule):
         """For counts of each class in each partition; `seen`: in what order classes appear."""
         total = counts.sum(axis=0)
         if K < 2 or np.all(total < K):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"cv={K} folds: the most frequent class has {int(total.max(initial=0))} of "
-                f"{int(total.sum())} rows. Give at least two folds, and at most so many."
+                f"{int(total.sum())} rows.\nGive at least two folds, and at most so many.",
+                "cv",
+                K,
             )
         return InOrder._of(counts, classes, seen, K)
 
@@ -125,13 +129,17 @@ class Listed(FoldRule):
     def of(rows: Sequence[int], splits: Iterable[tuple[Any, Any]], K: int) -> Listed:
         n = int(np.sum(rows))
         if 2 * K > 62:
-            raise InvalidInput(f"{K} splits of out-of-core data: at most 31 are possible.")
+            raise NotSupportedError(
+                f"{K} splits of out-of-core data: at most 31 are possible.", "cv", K
+            )
         code = np.zeros(n, dtype=np.int64)
         for k, (train, test) in enumerate(splits):
             if any(np.asarray(part).dtype != bool and _repeats(part) for part in (train, test)):
-                raise InvalidInput(
-                    f"Split {k + 1} of cv draws a row more than once, which out-of-core "
-                    "data do not take: give weights, or splits without replacement."
+                raise NotSupportedError(
+                    f"Split {k + 1} of cv draws a row more than once, which out-of-core data do "
+                    "not take.\nGive weights, or splits without replacement.",
+                    "cv",
+                    where=f"split {k + 1}",
                 )
             code[train] |= 1 << k
             code[test] |= 1 << (K + k)

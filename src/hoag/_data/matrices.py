@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import InvalidDataError, check_given
 from hoag._core.numeric import Array
 from hoag._data.arrays import InArray, Rowwise, whole
 from hoag._data.files import stamp
@@ -55,7 +55,9 @@ class Dense(ArrayReader):
 
     def __init__(self, X: Rowwise, sides: Sides, asked: ReadOptions) -> None:
         if len(X.shape) != 2:
-            raise InvalidInput(f"{X.name} has the shape {X.shape}: X needs two dimensions.")
+            raise InvalidDataError(
+                f"{X.name} has the shape {X.shape}: X needs two dimensions.", X.name
+            )
         super().__init__(X.name, [X], sides, asked)
         self.X, self.own = X, X.path is not None
         step = height(X.shape[1], self.dtype.itemsize, asked.rows)
@@ -95,9 +97,10 @@ class Joined(Reader):
         first = readers[0]
         for other in readers[1:]:
             if other.features != first.features or other.sparse != first.sparse:
-                raise InvalidInput(
+                raise InvalidDataError(
                     f"{_called(first)} has {first.features} columns and {_called(other)} has "
-                    f"{other.features}: all files need the same columns, all sparse or none."
+                    f"{other.features}: all files need the same columns, all sparse or none.",
+                    _called(other),
                 )
         self.readers, self.sparse, self.features = readers, first.sparse, first.features
         self.paths = list(dict.fromkeys(path for reader in readers for path in reader.paths))
@@ -127,9 +130,10 @@ class Items(Reader):
     def read(self, i: int, rows: bool = True) -> Raw:
         found = raw_of(self.items[i], Where(f"partition {i}"), self.dtype)
         if i and found.X.shape[1] != self.features:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"Partition {i} has {found.X.shape[1]} columns and partition 0 has "
-                f"{self.features}: all need the same."
+                f"{self.features}: all need the same.",
+                f"partition {i}",
             )
         return found
 
@@ -151,9 +155,10 @@ class Sides:
     def check(self, n: int, name: str) -> None:
         for side in self.arrays:
             if not side.shape or side.shape[0] != n:
-                raise InvalidInput(
+                raise InvalidDataError(
                     f"{name} has {n} rows and {side.name} has the shape {side.shape}: each row "
-                    "needs one."
+                    "needs one.",
+                    side.name,
                 )
 
     def take(self, start: int, stop: int) -> tuple[npt.NDArray[Any], Array | None]:
@@ -205,8 +210,9 @@ class OneByOne(Stream):
 def raw_of(item: Any, where: Where, dtype: Any) -> Raw:
     """(X, y) or (X, y, weight) as somebody gave it."""
     if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
-        raise InvalidInput(
-            f"{where.file.capitalize()} is {type(item).__name__}: give (X, y) or (X, y, weight)."
+        raise InvalidDataError(
+            f"{where.file.capitalize()} is {type(item).__name__}.\nGive (X, y) or (X, y, weight).",
+            where.file,
         )
     X, y, weight = (*item, None)[:3]
     at = where.file
@@ -214,16 +220,18 @@ def raw_of(item: Any, where: Where, dtype: Any) -> Raw:
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     y = np.asarray(y)
     if X.ndim != 2 or y.ndim not in (1, 2) or len(y) != X.shape[0]:
-        raise InvalidInput(
-            f"{where.file.capitalize()} has X of shape {X.shape} and y of shape {y.shape}: X needs "
-            "two dimensions, and y a value for each row."
+        raise InvalidDataError(
+            f"{where.file.capitalize()} has X of shape {X.shape} and y of shape {y.shape}: X "
+            "needs two dimensions, and y a value for each row.",
+            where.file,
         )
     X = X.astype(number_type(X.dtype, dtype, f"X of {where.file}"), copy=False)
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if weight.shape != (len(y),):
-            raise InvalidInput(
-                f"{where.file.capitalize()} has {len(y)} rows and weights of shape {weight.shape}."
+            raise InvalidDataError(
+                f"{where.file.capitalize()} has {len(y)} rows and weights of shape {weight.shape}.",
+                where.file,
             )
     return Raw(X, None, y, weight, where)
 
@@ -231,7 +239,7 @@ def raw_of(item: Any, where: Where, dtype: Any) -> Raw:
 def number_type(found: np.dtype[Any], asked: Any, name: str) -> np.dtype[Any]:
     """What X is read as: as asked; else float32 stays and other numbers become float64."""
     if found.kind not in "fiub":
-        raise InvalidInput(f"{name} holds {found}, and X needs numbers.")
+        raise InvalidDataError(f"{name} holds {found}, and X needs numbers.", parameter=name)
     if asked is not None:
         return cast("np.dtype[Any]", np.dtype(asked))
     return np.dtype(np.float32 if found.kind == "f" and found.itemsize <= 4 else np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 
 
 @dataclass(frozen=True)
@@ -109,15 +109,16 @@ def plan_memory(
         each = X[2] if len(X) > 2 else None
     else:
         if "shape" not in dir(X) or len(X.shape) != 2:
-            raise InvalidInput(
-                "plan_memory is for what workers hold: give a Dask array or frame, or (rows, "
-                "columns). Rows in files are read some at a time, and need no plan."
+            raise InvalidParameterError(
+                "plan_memory is for what workers hold.\nGive a Dask array or frame, or (rows, "
+                "columns). Rows in files are read some at a time, and need no plan.",
+                "X",
             )
         rows, columns = X.shape
         each = X.nnz / max(rows, 1) if "nnz" in dir(X) else None
     if not isinstance(rows, (int, float, np.number)) or math.isnan(rows):
-        raise InvalidInput(
-            "How many rows X has is not known: give plan_memory (rows, columns), as numbers."
+        raise InvalidParameterError(
+            "How many rows X has is not known.\nGive plan_memory (rows, columns), as numbers.", "X"
         )
     share, item = math.ceil(rows / (workers or 1)), np.dtype(dtype).itemsize
     if each is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidDataError, check_given
+from hoag._core.errors import InvalidDataError, InvalidParameterError, check_given
 from hoag._core.numeric import Array
 from hoag._data.checks import check_partitions, wrong_number, wrong_side
 from hoag._data.engine import Engine, LocalEngine
@@ -26,9 +26,10 @@ def adopt(X: Any, y: Any = None, sample_weight: Any = None) -> Engine | None:
         return None
     if isinstance(X, (Source, Engine)):
         if y is not None or sample_weight is not None:
-            raise InvalidDataError(
-                "Partitions have their y and weights with them: name these in "
-                'hoag.partitions(..., target="...", weight="..."), and call fit(source) alone.'
+            raise InvalidParameterError(
+                "Partitions have their y and weights with them.\nName these in "
+                'hoag.partitions(..., target="...", weight="..."), and call fit(source) alone.',
+                "y",
             )
         return LocalEngine(X) if isinstance(X, Source) else X
     from hoag.dask import engine
@@ -53,16 +54,18 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
     check_given(X=X, y=y, sample_weight=sample_weight)
     own = isinstance(X, (Source, Engine))
     if y is None and not own:
-        raise InvalidDataError(
-            "score needs the y of these rows: call score(X, y). Only sources, as of "
-            "hoag.partitions, have it with them."
+        raise InvalidParameterError(
+            "score needs the y of these rows.\nCall score(X, y). Only sources, as of "
+            "hoag.partitions, have it with them.",
+            "y",
         )
     if (own and y is not None) or not is_out_of_core(X):
         return X, y, sample_weight
     if own and sample_weight is not None:
-        raise InvalidDataError(
+        raise InvalidParameterError(
             "Partitions have their weights with them, and these are given for rows whose y is "
-            "not: call score(source) alone, or score(source, y, sample_weight)."
+            "not.\nCall score(source) alone, or score(source, y, sample_weight).",
+            "sample_weight",
         )
     engine = adopt(X, y, sample_weight)
     assert engine is not None
@@ -73,9 +76,10 @@ def with_own_y(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Any, A
         raise InvalidDataError("There are no rows to score.")
     if found.dtype.kind == "f" and np.all(np.isnan(found)):
         raise InvalidDataError(
-            "These rows have no y to compare predictions with: name it, as in "
+            "These rows have no y to compare predictions with.\nName it, as in "
             'hoag.partitions(..., target="...") or source.like(..., target="..."), or call '
-            "score(source, y)."
+            "score(source, y).",
+            parameter="y",
         )
     check_partitions((len(y), wrong_side(y, weight)) for y, weight in kept)
     weighted = any(own is not None for own in weights)
@@ -93,7 +97,8 @@ def _predicted(own: tuple[int, Partition], coef: Array, intercept: Any, names: A
     (i, partition), features = own, coef.shape[-1]
     if partition.X.shape[1] != features:
         raise InvalidDataError(
-            f"X has {partition.X.shape[1]} features, and the model was fitted on {features}."
+            f"X has {partition.X.shape[1]} features, and the model was fitted on {features}.",
+            parameter="X",
         )
     if (wrong := wrong_number(partition.X, names, fill=False)) is not None:
         raise wrong.in_partition(i)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidInputError, InvalidParameterError
 from hoag._core.words import listed, sized
 from hoag._data import encoding as encodings
 from hoag._data.cache import Cache, Cached, Cursor, Tallied, kept
@@ -110,13 +110,15 @@ def partitions(
     (4, 100)
     """
     if rows is not None and rows < 1:
-        raise InvalidInput(f"rows={rows}: a partition has at least one.")
+        raise InvalidParameterError.of("rows", rows, "a partition has at least one.")
     if dtype is not None and np.dtype(dtype).name not in ("float32", "float64"):
-        raise InvalidInput(f"dtype={dtype!r}: np.float32 or np.float64, or None.")
+        raise InvalidParameterError.of("dtype", dtype, "np.float32 or np.float64, or None.")
     if isinstance(categories, str) and categories != "auto":
-        raise InvalidInput(f"categories='{categories}': give 'auto' or a list of columns.")
+        raise InvalidParameterError.of(
+            "categories", categories, "give 'auto' or a list of columns."
+        )
     if isinstance(columns, str):
-        raise InvalidInput(f"columns='{columns}': give a list of columns.")
+        raise InvalidParameterError.of("columns", columns, "give a list of columns.")
     asked = ReadOptions(target, weight, columns, rows, dtype, categories, features,
                         _dialect(dialect), encoding)  # fmt: skip
     return Partitions(data, asked, cache, standardise)
@@ -170,7 +172,9 @@ class Partitions(Source):
         self.names = encodings.names_out(self.encoding)
         self.n, self.nbytes = self._reader.rows, self._reader.nbytes
         if asked.features not in (None, self.features):
-            raise InvalidInput(f"features={asked.features}, and X has {self.features} columns.")
+            raise InvalidParameterError(
+                f"features={asked.features}, and X has {self.features} columns.", "features"
+            )
 
     def _first_pass(self) -> tuple[dict[str, Any], ColumnStatistics | None]:
         """What is known of all rows; those that need no cache are gone through to standardise."""
@@ -202,7 +206,7 @@ class Partitions(Source):
         """Partition i, encoded; with rows=False X may be left out."""
         try:
             raw = self._reader.read(i, rows)
-        except (InvalidInput, OSError):
+        except (InvalidInputError, OSError):
             self._files.check()  # which tells more
             raise
         if i in (0, self.partitions - 1):  # before and after each pass
@@ -248,6 +252,8 @@ class Partitions(Source):
 def _dialect(given: Mapping[str, Any] | None) -> Dialect:
     known = {"sep", "decimal", "encoding", "na"}
     if wrong := sorted(set(given or {}) - known):
-        raise InvalidInput(f"dialect= has {listed(wrong)}, and knows {listed(sorted(known))}.")
+        raise InvalidParameterError(
+            f"dialect= has {listed(wrong)}, and knows {listed(sorted(known))}.", "dialect", given
+        )
     own = dict(given or {})
     return Dialect(**(own | {"na": tuple(own["na"])} if "na" in own else own))

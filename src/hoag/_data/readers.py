@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.words import listed
 from hoag._data.arrays import InArray, OnDisk, Rowwise, members, whole
 from hoag._data.arrow import ARROW, PARQUET, SEPARATED
@@ -44,22 +44,22 @@ def reader_of(data: Any, asked: ReadOptions) -> Reader | Stream:
     if callable(data) and "__iter__" not in known:
         return Restarted(data, asked.dtype)
     if "columns" in known:
-        raise InvalidInput(
+        raise InvalidDataError(
             "A frame is in memory as a whole: estimators take it as it is, without hoag.partitions."
         )
     if "__getitem__" in known and "__len__" in known:
         if len(data) == 0:
-            raise InvalidInput("The sequence of partitions is empty: there are no rows.")
+            raise InvalidDataError("The sequence of partitions is empty: there are no rows.")
         return Items(data, asked.dtype)
     if "__iter__" not in known:
-        raise InvalidInput(
-            f"{type(data).__name__} is nothing that rows can be read from: give paths, (X, y), a "
+        raise InvalidDataError(
+            f"{type(data).__name__} is nothing that rows can be read from.\nGive paths, (X, y), a "
             "sequence of these, or a function that returns an iterator over them."
         )
     if iter(data) is data:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{type(data).__name__} can be gone through only once, and rows are read again and "
-            "again: give the function that makes it, such as hoag.partitions(partitions) where "
+            "again.\nGive the function that makes it, such as hoag.partitions(partitions) where "
             "you wrote hoag.partitions(partitions())."
         )
     return Restarted(data.__iter__, asked.dtype)
@@ -68,14 +68,18 @@ def reader_of(data: Any, asked: ReadOptions) -> Reader | Stream:
 def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
-        raise InvalidInput(f"Files of one kind are read together, and these are {listed(kinds)}.")
+        raise InvalidDataError(
+            f"Files of one kind are read together, and these are {listed(kinds)}."
+        )
     kind = kinds.pop()
     if asked.known is not None:
         check_encoding(asked.known, kind == "table")
     if kind == "table":
         for option, name in (("target", asked.target), ("weight", asked.weight)):
             if name is not None and not isinstance(name, str):
-                raise InvalidInput(f"{option}={name!r} has to be the name of a column.")
+                raise InvalidParameterError(
+                    f"{option}={name!r} has to be the name of a column.", option, name
+                )
         return Tables(paths, asked)
     if kind == "svmlight":
         _check_no_names(asked)
@@ -88,9 +92,10 @@ def _files(paths: list[Path], asked: ReadOptions) -> Reader | Stream:
 
 def _kind(path: Path) -> str:
     if suffix(path) not in KINDS:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{path} is not a kind of file that hoag.partitions reads by its name: "
-            f"{', '.join(KINDS)}; text also with .gz, .bz2 or .xz."
+            f"{', '.join(KINDS)}; text also with .gz, .bz2 or .xz.",
+            path,
         )
     return KINDS[suffix(path)]
 
@@ -102,8 +107,8 @@ def _parts(data: Sequence[Any], asked: ReadOptions) -> Reader | Stream:
     y = asked.target if y is None else y
     weight = asked.weight if weight is None else weight
     if y is None and asked.known is None:
-        raise InvalidInput(
-            "y is missing beside X: give (X, y), or (X, y, weight), each a path or an array."
+        raise InvalidParameterError(
+            "y is missing beside X.\nGive (X, y), or (X, y, weight), each a path or an array.", "y"
         )
     if _paths(X):
         arrays: list[Any] = [OnDisk(path, str(path)) for path in found(X)]
@@ -125,23 +130,27 @@ def _archive(path: Path, asked: ReadOptions) -> Reader:
     y = _side(own, asked.target, "y", path)
     weight = _side(own, asked.weight, "weight", path)
     if y is None and asked.known is None:
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"{path} has {listed(own)} and no 'y': target= names it, or gives it as an array or "
-            "the path of an .npy file."
+            "the path of an .npy file.",
+            "target",
+            where=path,
         )
     if {"data", "indices", "indptr", "shape"} <= set(own):
         form = str(np.asarray(whole(own["format"])).item().decode()) if "format" in own else "csr"
         if form != "csr":
-            raise InvalidInput(
-                f"{path} holds a sparse matrix in the format {form}, whose rows cannot be had "
-                "one by one: save X.tocsr()."
+            raise InvalidDataError(
+                f"{path} holds a sparse matrix in the format {form}, whose rows cannot be had one "
+                "by one.\nSave X.tocsr().",
+                path,
             )
         rows, d = (int(size) for size in whole(own["shape"]))
         return Csr(own, (rows, d), Sides(y, weight), asked, str(path))
     if "X" not in own:
-        raise InvalidInput(
-            f"{path} has {listed(own)} and no 'X', nor the parts of a sparse matrix: save it with "
-            "np.savez(path, X=X, y=y) or scipy.sparse.save_npz."
+        raise InvalidDataError(
+            f"{path} has {listed(own)} and no 'X', nor the parts of a sparse matrix.\nSave it "
+            "with np.savez(path, X=X, y=y) or scipy.sparse.save_npz.",
+            path,
         )
     return Dense(own["X"], Sides(y, weight), asked)
 
@@ -151,7 +160,7 @@ def _usable(readers: list[Reader], asked: ReadOptions) -> Reader | Stream:
     filled = [reader for reader in readers if reader.partitions] or readers[:1]
     reader = filled[0] if len(filled) == 1 else Joined(filled)
     if not reader.partitions:
-        raise InvalidInput(f"There are no rows in {listed(reader.paths)}.")
+        raise InvalidDataError(f"There are no rows in {listed(reader.paths)}.")
     if not reader.slow:
         return reader
     return OneByOne(reader, asked)
@@ -174,8 +183,9 @@ def _each(given: Any, name: str, count: int) -> Sequence[Rowwise | None]:
         else [InArray(given, name)]
     )
     if len(own) != count:
-        raise InvalidInput(
-            f"There are {count} files of X and {len(own)} of {name}: each needs its own."
+        raise InvalidDataError(
+            f"There are {count} files of X and {len(own)} of {name}: each needs its own.",
+            parameter=name,
         )
     return own
 
@@ -196,7 +206,8 @@ def _check_no_names(
 ) -> None:
     for option in options:
         if vars(asked)[option] is not None and asked.known is None:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{option}= names columns, or stands beside X, and these data have no names and "
-                "hold their y themselves: leave it out."
+                "hold their y themselves.\nLeave it out.",
+                option,
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._data.checks import check
 from hoag._data.columns import Columns, MeanSquares, mean_squares, measured
@@ -139,20 +139,24 @@ class Tally:
         if self.sparse is None:
             return
         if is_sparse != self.sparse:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"X in {raw.where.row(0)} is {'sparse' if is_sparse else 'dense'}, unlike the "
-                "partitions before it: make them alike."
+                "partitions before it.\nMake them alike.",
+                raw.where.row(0),
+                parameter="X",
             )
         d = self.statistics.shift.size
         if raw.X.shape[1] != d and not self.stream.widening:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"X has {raw.X.shape[1]} columns in {raw.where.row(0)}, and {d} before it: all "
-                "partitions need the same."
+                "partitions need the same.",
+                raw.where.row(0),
+                parameter="X",
             )
 
     def summary(self) -> dict[str, Any]:
         if not sum(self.heights):
-            raise InvalidInput(f"There are no rows: {self.stream.kind} gave nothing to read.")
+            raise InvalidDataError(f"There are no rows: {self.stream.kind} gave nothing to read.")
         return {
             "rows": sum(self.heights), "heights": self.heights, "sparse": bool(self.sparse),
             "whole": self.whole, "digest": self.digest.hexdigest(),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._data.files import PACKED
 from hoag._data.raw import PARTITION_BYTES, Raw, ReadOptions, Stream, Where, spans
 
@@ -42,8 +42,9 @@ class Svmlight(Stream):
             return super().found(columns, least)
         seen = columns - least
         if self.asked is not None and seen > self.asked:
-            raise InvalidInput(
-                f"features={self.asked}, and the files have {seen}: give at least as many."
+            raise InvalidParameterError(
+                f"features={self.asked}, and the files have {seen}.\nGive at least as many.",
+                "features",
             )
         return {"features": max(seen, 0) if self.asked is None else self.asked, "first": least}
 
@@ -73,7 +74,7 @@ class Svmlight(Stream):
                 while text := file.read(PARTITION_BYTES):
                     yield text + file.readline()
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-                raise InvalidInput(f"{path} is not a whole file: {error}.") from None
+                raise InvalidDataError(f"{path} is not a whole file: {error}.", path) from None
 
     def _parsed(self, lines: bytes, where: Where, line: int) -> Raw:
         """Lines of a file, the first of which has this number, counted from one."""
@@ -86,8 +87,10 @@ class Svmlight(Stream):
             )
         except (ValueError, IndexError, OverflowError) as error:
             told = _bad_line(lines, line, self.width, self.shift) or str(error)
-            raise InvalidInput(
-                f"{where.file} is not in svmlight format (label index:value index:value …): {told}."
+            raise InvalidDataError(
+                f"{where.file} is not in svmlight format (label index:value index:value …): "
+                f"{told}.",
+                where.file,
             ) from None
         return Raw(X[:, self.shift :] if self.shift else X, None, y, None, where)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidDataError, InvalidInput
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.words import listed, nearest
 from hoag._data.arrow import ColumnFile, Separated, need, opened
 from hoag._data.raw import Raw, ReadOptions, Stream, Where, height, spans
@@ -39,8 +39,10 @@ class Tables(Stream):
             self.target = asked.target if asked.target in names else None
             self.weight = asked.weight if asked.weight in names else None
         elif asked.target is None:
-            raise InvalidInput(
-                f"Which column is the target? Name it by target=; {first.path} has {listed(names)}."
+            raise InvalidParameterError(
+                f"Which column is the target?\nName it by target=; {first.path} has "
+                f"{listed(names)}.",
+                "target",
             )
         own = [name for name in (self.target, self.weight) if name is not None]
         used = list(asked.columns or (name for name in names if name not in own))
@@ -48,8 +50,9 @@ class Tables(Stream):
             used = [*known["numbers"], *known["flags"], *known["categories"]]
         _check_there(first, [*used, *self.asked, *own])
         if mixed := [name for name in used if name in own]:
-            raise InvalidInput(
-                f"{listed(mixed)} cannot be the target, or the weight, and among columns= too."
+            raise InvalidParameterError(
+                f"{listed(mixed)} cannot be the target, or the weight, and among columns= too.",
+                "columns",
             )
         self.kinds = self._kinds(first, used, known)
         self.numbers = [name for name in used if self.kinds[name] == NUMBER]
@@ -62,7 +65,11 @@ class Tables(Stream):
         self.names = [*self.numbers, *self.flags]
         self.used = [*self.names, *(levels.name for levels in self.levels)]
         if not self.used:
-            raise InvalidInput(f"{first.path} has no column to predict '{asked.target}' from.")
+            raise InvalidDataError(
+                f"{first.path} has no column to predict '{asked.target}' from.",
+                first.path,
+                parameter="target",
+            )
         self.height = height(len(self.used), self.dtype.itemsize, asked.rows)
         self.types = dict(zip(first.schema.names, first.schema.types, strict=True))
         self.whole = isinstance(first, Separated) and self.target in first.whole
@@ -132,10 +139,11 @@ class Tables(Stream):
             file.read_as(forced)
         for name in self.names:
             if self._kind(file, name) == CATEGORY:
-                raise InvalidInput(
-                    f"Column '{name}' holds a {self.kinds[name]} for each row of the files before, "
-                    f"and text in {file.path}: make them alike, or take all for categories by "
-                    f"categories=['{name}']."
+                raise InvalidDataError(
+                    f"Column '{name}' holds a {self.kinds[name]} for each row of the files "
+                    f"before, and text in {file.path}.\nMake them alike, or take all for "
+                    f"categories by categories=['{name}'].",
+                    f"column '{name}'",
                 )
         start = 0
         for table in file.tables(list(dict.fromkeys(names)), self.height):
@@ -167,9 +175,10 @@ class Tables(Stream):
 def _check_there(file: ColumnFile, names: Sequence[str]) -> None:
     for name in names:
         if name not in file.schema.names:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{file.path} has no column '{name}'.{nearest(name, file.schema.names)} Its "
-                f"columns are {listed(file.schema.names)}."
+                f"columns are {listed(file.schema.names)}.",
+                file.path,
             )
 
 
@@ -221,9 +230,11 @@ def _labels(column: Any, where: Where, name: str) -> npt.NDArray[Any]:
     types = need("pyarrow", "Such").types
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy()))
-        raise InvalidInput(
-            f"The target '{name}' is missing in {where.row(row)}: leave such rows out, for there "
-            "is nothing to learn from them."
+        raise InvalidDataError(
+            f"The target '{name}' is missing in {where.row(row)}.\nLeave such rows out, for there "
+            "is nothing to learn from them.",
+            where.row(row),
+            parameter="target",
         )
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -234,7 +245,11 @@ def _labels(column: Any, where: Where, name: str) -> npt.NDArray[Any]:
     if types.is_decimal(column.type):
         return _floats(column, name, where)
     if not _is_text(types, column.type):
-        raise InvalidInput(f"The target '{name}' in {where.file} holds {column.type}.")
+        raise InvalidDataError(
+            f"The target '{name}' in {where.file} holds {column.type}.",
+            where.file,
+            parameter="target",
+        )
     return np.array(column.to_pylist(), dtype=str)
 
 

@@ -142,9 +142,13 @@ def labels_of(partition: Partition, labelled: bool) -> Labels:
     y, weight = np.asarray(partition.y), partition.weight
     none = np.zeros(0, dtype=np.intp)
     if not labelled and y.dtype.kind not in "fiub":
-        raise InvalidDataError(f"y holds {y.dtype} and not numbers; a regression needs numbers.")
+        raise InvalidDataError(
+            f"y holds {y.dtype} and not numbers; a regression needs numbers.", parameter="y"
+        )
     if weight is not None and len(weight) != len(y):
-        raise InvalidDataError(f"A partition of {len(y)} rows has {len(weight)} weights.")
+        raise InvalidDataError(
+            f"A partition of {len(y)} rows has {len(weight)} weights.", parameter="sample_weight"
+        )
     wrong = wrong_side(y, weight)
     if wrong is not None or not labelled:
         return Labels(len(y), y[:0], none, none, y[:0], wrong)

@@ -21,7 +21,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotSupportedError,
+    check_given,
+)
 from hoag._core.numeric import Array
 from hoag._glm.losses import Loss
 from hoag._glm.risk_sets import TIES, RiskSets, RiskSetsAt
@@ -39,7 +44,7 @@ class PartialLikelihood(Loss):
     dispersion = 1.0
 
     def at(self, y: npt.NDArray[Any], z: Array) -> Any:
-        raise InvalidInput("The partial likelihood is no sum over rows: ask its term at x.")
+        raise NotSupportedError("The partial likelihood is no sum over rows.\nAsk its term at x.")
 
 
 class HeldOutLikelihood(PartialLikelihood):
@@ -59,8 +64,8 @@ class RiskTerm(DataTerm):
 
     def seen_by(self, design: Design) -> DataTerm:
         if not design.touches:
-            raise InvalidInput(
-                "Cox regression is not solved for in a small space: use hoag.criteria.Implicit."
+            raise NotSupportedError(
+                "Cox regression is not solved for in a small space.\nUse hoag.criteria.Implicit."
             )
         return super().seen_by(design)
 
@@ -142,13 +147,15 @@ def records(y: Any, strata: Any = None, name: str = "y") -> npt.NDArray[Any]:
     if strata is not None:
         strata = np.asarray(strata)
         if strata.shape != found.shape:
-            raise InvalidInput(
-                f"strata has shape {strata.shape}; it is one label for each of {found.size} rows."
+            raise InvalidDataError(
+                f"strata has shape {strata.shape}; it is one label for each of {found.size} rows.",
+                parameter="strata",
             )
         found["stratum"] = np.unique(strata, return_inverse=True)[1]
     if found.size and not np.any(found["event"]):
-        raise InvalidInput(
-            f"{name} has no event: all rows are censored, and there is nothing to fit."
+        raise InvalidDataError(
+            f"{name} has no event: all rows are censored, and there is nothing to fit.",
+            parameter=name,
         )
     return found
 
@@ -158,9 +165,10 @@ def _fields(y: npt.NDArray[Any], name: str) -> tuple[Array, npt.NDArray[np.bool_
     names = y.dtype.names or ()
     kinds = [y.dtype[field].kind for field in names]
     if y.ndim != 1 or sorted(kind in "fiu" for kind in kinds) != [False, True] or "b" not in kinds:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{name} has the fields {', '.join(f'{n}: {y.dtype[n]}' for n in names)}; it needs "
-            "two, one of truth values (the event) and one of numbers (the time)."
+            "two, one of truth values (the event) and one of numbers (the time).",
+            parameter=name,
         )
     event, time = names[kinds.index("b")], names[1 - kinds.index("b")]
     return y[time].astype(np.float64), y[event].astype(np.bool_)
@@ -168,14 +176,15 @@ def _fields(y: npt.NDArray[Any], name: str) -> tuple[Array, npt.NDArray[np.bool_
 
 def _columns(y: npt.NDArray[Any], name: str) -> tuple[Array, npt.NDArray[np.bool_]]:
     if y.ndim != 2 or y.shape[1] != 2:
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{name} has shape {y.shape}; it needs two columns, time and event (0 or 1), or to be "
-            "a structured array of an event (bool) and a time (float)."
+            "a structured array of an event (bool) and a time (float).",
+            parameter=name,
         )
     try:
         time, event = y.astype(np.float64).T
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} holds what is no number.") from None
+        raise InvalidDataError(f"{name} holds what is no number.", parameter=name) from None
     _refuse(~np.isin(event, (0.0, 1.0)), event, name, "an event that is neither 0 nor 1")
     return time, event == 1.0
 
@@ -183,7 +192,9 @@ def _columns(y: npt.NDArray[Any], name: str) -> tuple[Array, npt.NDArray[np.bool
 def _refuse(bad: npt.NDArray[np.bool_], values: Array, name: str, what: str) -> None:
     if np.any(bad):
         row = int(np.argmax(bad))
-        raise InvalidInput(f"{name} has {what} in row {row}: {values[row]:g}.")
+        raise InvalidDataError(
+            f"{name} has {what} in row {row}: {values[row]:g}.", f"row {row}", parameter=name
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +231,6 @@ class Survival(Target):
 def cox_target(y: Any, strata: Any = None, ties: str = "breslow", unit: float = 1.0) -> Survival:
     """y as Cox regression reads it."""
     if ties not in TIES:
-        raise InvalidInput(f"ties={ties!r}: use {' or '.join(map(repr, TIES))}.")
+        raise InvalidParameterError.of("ties", ties, f"use {' or '.join(map(repr, TIES))}.")
     loss: Any = PartialLikelihood()
     return Survival(records(y, strata), loss, loss, 1, None, ties=ties, unit=unit)

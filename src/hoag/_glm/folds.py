@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import InvalidDataError, InvalidParameterError, check_given
 from hoag._core.numeric import BLOCK_ENTRIES, Array
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.model import LinearModel
@@ -55,8 +55,10 @@ def linear_folds(
         inside = weights * _times_drawn(train, n)
         outside = weights * _times_drawn(test, n)
         if not np.any(inside > 0):
-            raise InvalidInput(
-                f"Split {len(models) + 1} of cv has no training row with a positive weight."
+            raise InvalidDataError(
+                f"Split {len(models) + 1} of cv has no training row with a positive weight.",
+                f"split {len(models) + 1}",
+                parameter="cv",
             )
         missing = target.missing(inside)
         unseen = target.basis is not None and missing.size > 0
@@ -69,7 +71,7 @@ def linear_folds(
         penalty = of_fold(plain, whole, float(inside.sum()), unseen, own)
         models.append(LinearModel(*terms, penalty, ledger))
     if not models:
-        raise InvalidInput("cv gives no split of the rows.")
+        raise InvalidParameterError("cv gives no split of the rows.", "cv")
     return models
 
 
@@ -116,9 +118,10 @@ def as_penalty(penalties: Penalties | Penalty, design: Predictor, shift: float =
         groups = group_numbers(penalties, design.features, design.outputs, intercepts)
         return Ridge(groups, shift=shift)
     if penalties.size != design.size:
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"The penalty is on {penalties.size} coefficients; this model has {design.size}, "
-            f"{design.size - design.slopes} of them intercepts, which come last."
+            f"{design.size - design.slopes} of them intercepts, which come last.",
+            "penalties",
         )
     return penalties
 
@@ -146,7 +149,9 @@ def check_sparse(A: Any, name: str) -> Any:
                 A.sum_duplicates()
     except ValueError as error:
         why = str(error).rstrip(".")
-        raise InvalidInput(f"{name} is a malformed sparse matrix: {why}.") from error
+        raise InvalidDataError(
+            f"{name} is a malformed sparse matrix: {why}.", parameter=name
+        ) from error
     return A
 
 
@@ -162,7 +167,11 @@ def row_weights(weights: Any, n: int, name: str) -> Array:
     check_given(**{name: weights})
     weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name=name)
     if weights.shape != (n,):
-        raise InvalidInput(f"{name} has shape {weights.shape}; there are {n} rows.")
+        raise InvalidDataError(
+            f"{name} has shape {weights.shape}; there are {n} rows.", parameter=name
+        )
     if np.any(weights < 0) or not np.any(weights > 0):
-        raise InvalidInput(f"{name} must be non-negative, and positive for some row.")
+        raise InvalidDataError(
+            f"{name} must be non-negative, and positive for some row.", parameter=name
+        )
     return np.asarray(weights)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 
 Penalties = str | npt.ArrayLike
@@ -34,30 +34,38 @@ def group_numbers(
             "per-coefficient": feature * outputs + output,
         }
         if penalties not in named:
-            raise InvalidInput(
-                f"penalties = {penalties!r} is not known; use one of {', '.join(NAMES)}, "
-                "or an array of group numbers."
+            raise InvalidParameterError(
+                f"penalties = {penalties!r} is not known.\nUse one of {', '.join(NAMES)}, or an "
+                "array of group numbers.",
+                "penalties",
             )
         groups = named[penalties]
     else:
         groups = np.asarray(penalties)
         if not np.issubdtype(groups.dtype, np.integer):
-            raise InvalidInput(f"Group numbers must be integers, not {groups.dtype}.")
+            raise InvalidParameterError(
+                f"Group numbers must be integers, not {groups.dtype}.", "penalties"
+            )
         if groups.shape == (features,):
             groups = np.repeat(groups[:, None], outputs, axis=1)
         if groups.shape != (features, outputs):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"The array of group numbers has shape {groups.shape}; it needs a number for each "
-                f"feature, shape ({features},), or each coefficient, shape ({features}, {outputs})."
+                f"feature, shape ({features},), or each coefficient, shape ({features}, "
+                f"{outputs}).",
+                "penalties",
             )
         used = np.unique(groups[groups >= 0])
         if groups.min(initial=0) < -1 or not np.array_equal(used, np.arange(used.size)):
-            raise InvalidInput(
-                "Group numbers must run from 0 to s − 1 without a gap (−1: not penalised); "
-                f"found {np.array2string(np.unique(groups), threshold=8)}."
+            raise InvalidParameterError(
+                "Group numbers must run from 0 to s − 1 without a gap (−1: not penalised); found "
+                f"{np.array2string(np.unique(groups), threshold=8)}.",
+                "penalties",
             )
         if used.size == 0:
-            raise InvalidInput("All group numbers are −1: there is no hyperparameter to tune.")
+            raise InvalidParameterError(
+                "All group numbers are −1: there is no hyperparameter to tune.", "penalties"
+            )
     flat = np.asarray(groups, dtype=np.intp).ravel()
     return np.concatenate([flat, np.full(intercepts, -1, dtype=np.intp)])
 

@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag._core import clock
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.kernel import FeatureWidths, Kernel, SharedWidth, columns, exp_of_symmetric
 from hoag._glm.losses import OuterLoss, OuterLossAt, Squared
@@ -54,12 +54,14 @@ class KernelRidgeProblem(Problem):
         n, features = A.shape
         self.ledger = Ledger() if ledger is None else ledger
         if widths not in ("shared", "per-feature"):
-            raise InvalidInput(f"widths={widths!r}: use 'shared' or 'per-feature'.")
+            raise InvalidParameterError.of("widths", widths, "use 'shared' or 'per-feature'.")
         is_sparse = sparse.issparse(A) or sparse.issparse(A_test)
         if widths == "per-feature" and is_sparse:
-            raise InvalidInput(
-                "widths='per-feature' needs dense rows, and these are sparse: it computes with all "
-                "differences between rows. Use widths='shared', or A.toarray() if it fits."
+            raise NotSupportedError(
+                "widths='per-feature' needs dense rows, and these are sparse: it computes with "
+                "all differences between rows.\nUse widths='shared', or A.toarray() if it fits.",
+                "widths",
+                widths,
             )
         if not is_sparse:
             # Distances do not change when both move; far from the origin their computation cancels.

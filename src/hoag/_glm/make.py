@@ -9,7 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import check_cv
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotSupportedError,
+    check_given,
+)
 from hoag._glm.cox import cox_target, records
 from hoag._glm.folds import as_penalty, as_rows, linear_folds, matrix, row_weights
 from hoag._glm.groups import Penalties
@@ -287,7 +292,9 @@ def kernel_ridge(
     """
     y, y_test = numbers(y, "y"), numbers(y_test, "y_test")
     if y.ndim != 1 or y_test.ndim != 1:
-        raise InvalidInput("kernel_ridge takes one target: y and y_test of shape (n,).")
+        raise InvalidDataError(
+            "kernel_ridge takes one target: y and y_test of shape (n,).", parameter="y"
+        )
     A, A_test = matrix(A, "A"), matrix(A_test, "A_test")
     _check_sizes(A, y, A_test, y_test)
     weights = row_weights(sample_weight, A.shape[0], "sample_weight")
@@ -365,8 +372,8 @@ def cox(
     (4, True)
     """
     if isinstance(A, Rows) or isinstance(A_test, Rows):
-        raise InvalidInput(
-            "cox compares held-out rows with training rows, and puts both into one matrix: give "
+        raise NotSupportedError(
+            "cox compares held-out rows with training rows, and puts both into one matrix.\nGive "
             "arrays, or hoag.models.folds(hoag.models.cox, rows, y, cv=[(train, test)])."
         )
     parts = matrix(A, "A"), matrix(A_test, "A_test")
@@ -378,7 +385,7 @@ def cox(
         row_weights(test_weight, n_test, "test_weight"),
     )
     if (strata is None) != (test_strata is None):
-        raise InvalidInput("Give both strata and test_strata, or neither.")
+        raise InvalidParameterError("Give both strata and test_strata, or neither.", "strata")
     every = None if strata is None else np.append(np.asarray(strata), np.asarray(test_strata))
     some_sparse = any(map(sparse.issparse, parts))
     together = sparse.vstack(parts, format="csr") if some_sparse else np.vstack(parts)
@@ -461,7 +468,7 @@ def linear(
     train = _by_loss(y, loss, outer, intercept, offset)
     test = _by_loss(y_test, loss, outer, intercept, test_offset, "y_test")
     if (offset is None) != (test_offset is None):
-        raise InvalidInput("Give both offset and test_offset, or none.")
+        raise InvalidParameterError("Give both offset and test_offset, or none.", "offset")
     return _hold_out((A, train, sample_weight), (A_test, test, test_weight), penalties, unit)
 
 
@@ -611,7 +618,9 @@ def _by_loss(
     if isinstance(loss, LogLink):
         return positive_mean(y, loss, outer, intercept, offset, name)
     if offset is not None:
-        raise InvalidInput("An offset is for losses of positive means: subtract it from y instead.")
+        raise InvalidParameterError(
+            "An offset is for losses of positive means.\nSubtract it from y instead.", "offset"
+        )
     return plain(y, loss, outer, intercept, name)
 
 
@@ -637,16 +646,19 @@ def _hold_out(
     target, target_test = train[1], test[1]
     if target.y.shape[1:] != target_test.y.shape[1:]:
         shapes = target.y.shape, target_test.y.shape
-        raise InvalidInput(f"y has shape {shapes[0]} but y_test {shapes[1]}: other targets.")
+        raise InvalidDataError(
+            f"y has shape {shapes[0]} but y_test {shapes[1]}: other targets.", parameter="y_test"
+        )
     rows, rows_test = as_rows(train[0], "A"), as_rows(test[0], "A_test")
     _check_sizes(rows, target.y, rows_test, target_test.y)
     weights = row_weights(train[2], rows.shape[0], "sample_weight")
     test_weights = row_weights(test[2], rows_test.shape[0], "test_weight")
     if target.basis is not None and target.missing(weights).size:
-        raise InvalidInput(
-            f"The class {target.missing(weights)[0]!r} has no training row with a positive weight, "
-            "so its intercept has no finite value. Use intercept=False, or splits that keep every "
-            "class in training."
+        raise InvalidDataError(
+            f"The class {target.missing(weights)[0]!r} has no training row with a positive "
+            "weight, so its intercept has no finite value.\nUse intercept=False, or splits that "
+            "keep every class in training.",
+            parameter="y",
         )
     ledger = Ledger()
     designs = [target.design(r) for r in (rows, rows_test)]
@@ -662,11 +674,14 @@ def _hold_out(
 
 def _check_sizes(A: Any, y: Any, A_test: Any, y_test: Any) -> None:
     if A.shape[1] != A_test.shape[1]:
-        raise InvalidInput(f"A has {A.shape[1]} columns but A_test has {A_test.shape[1]}.")
+        raise InvalidDataError(
+            f"A has {A.shape[1]} columns but A_test has {A_test.shape[1]}.", parameter="A_test"
+        )
     for rows, target, name in ((A, y, ""), (A_test, y_test, "_test")):
         if rows.shape[0] != len(target):
-            raise InvalidInput(
-                f"A{name} has {rows.shape[0]} rows but y{name} has {len(target)} values."
+            raise InvalidDataError(
+                f"A{name} has {rows.shape[0]} rows but y{name} has {len(target)} values.",
+                parameter=f"y{name}",
             )
 
 
@@ -731,7 +746,9 @@ def folds(
     rows = as_rows(A, "A")
     weights = row_weights(sample_weight, rows.shape[0], "sample_weight")
     if rows.shape[0] != len(y):
-        raise InvalidInput(f"A has {rows.shape[0]} rows but y has {len(y)} values.")
+        raise InvalidDataError(
+            f"A has {rows.shape[0]} rows but y has {len(y)} values.", parameter="y"
+        )
     if make in READERS:
         reader, names = READERS[make]
         target = reader(y, **{name: options.pop(name) for name in names if name in options})
@@ -740,7 +757,9 @@ def folds(
         splits = check_cv(cv, shown, classifier=classes).split(np.zeros(len(y)), shown, groups)
         return list(linear_folds(rows, target, splits, weights, **options))
     if isinstance(A, Rows):
-        raise InvalidInput(f"{make} needs an array or a sparse matrix, not {type(A).__name__}.")
+        raise NotSupportedError(
+            f"{make} needs an array or a sparse matrix, not {type(A).__name__}.", "A"
+        )
     A = matrix(A, "A")
     unit = {"unit": float(A.shape[0]) ** 2} if make is kernel_ridge else {}
     return [

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import Array
 from hoag._glm import bounds
 from hoag._glm.basis import Precondition, Subspace
@@ -157,9 +157,11 @@ class LinearModel(Problem):
         """C = ‖A′‖₂ (Σᵢ s′ᵢ²)^½ · max‖loss′‖, the paper's Lipschitz constant of g."""
         slope = self.test.loss.lipschitz
         if slope is None:
-            raise InvalidInput(
-                "C='data' needs a held-out loss with bounded slope; the squared loss has none, "
-                "so give Adaptive(C=...) a number."
+            raise NotSupportedError(
+                "C='data' needs a held-out loss with bounded slope; the squared loss has none, so "
+                "give Adaptive(C=...) a number.",
+                "C",
+                "data",
             )
         test, design = self.test, self.test.design
         counted = test.weights > 0  # other rows are only there for the training term

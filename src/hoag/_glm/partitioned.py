@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidInputError
 from hoag._core.numeric import Array
 from hoag._data.engine import Engine
 from hoag._data.fold_rule import FoldRule, below
@@ -136,8 +136,8 @@ class ToDesign:
         weights, labels = labelled(self.rule, self.weigh, i, partition)
         try:
             target = self.target(partition.y)
-        except InvalidInput as error:
-            raise InvalidInput(
+        except InvalidInputError as error:
+            raise InvalidInputError(
                 f"In partition {i}, whose rows are counted from 0: {error}"
             ) from None
         kind = standardised if sparse.issparse(partition.X) else StandardisedRows

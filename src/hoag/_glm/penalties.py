@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._glm.groups import by_group, first_places, members
 from hoag._linalg.symmetric import root
@@ -71,7 +71,9 @@ class Penalty(ABC):
 
     def restricted(self, intercepts: int, directions: int) -> Penalty:
         """The same in an orthonormal basis of so many directions, the intercepts before them."""
-        raise InvalidInput("Only a penalty that treats all directions alike can be restricted.")
+        raise NotSupportedError(
+            "Only a penalty that treats all directions alike can be restricted."
+        )
 
 
 class PenaltyAt(ABC):
@@ -126,7 +128,7 @@ class PenaltyAt(ABC):
 
     def prox(self, x: Array, step: float) -> Array:
         """argmin over u of ½‖u − x‖² + step·penalty(u): for penalties that are not smooth."""
-        raise InvalidInput(
+        raise NotSupportedError(
             f"{type(self).__name__} is smooth, and solved with by its derivatives: it offers no "
             "proximal step."
         )
@@ -237,9 +239,10 @@ class Block:
         length = len(range(*some.indices(size)))
         S = np.asarray(S, dtype=float) if isinstance(S, (list, np.ndarray)) else S
         if S.shape not in ((length,), (length, length)):
-            raise InvalidInput(
-                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of "
-                f"{size} coefficients: it should be ({length}, {length}), or ({length},)."
+            raise InvalidParameterError(
+                f"Term {j} of the penalty has a matrix of shape {S.shape} for {length} of {size} "
+                f"coefficients: it should be ({length}, {length}), or ({length},).",
+                where=f"term {j}",
             )
         return Block(some, S)
 
@@ -505,7 +508,7 @@ class Quadratic(QuadraticPenalty):
         aside: Aside | None = None,
     ) -> None:
         if not terms:
-            raise InvalidInput("There is no term, and so no hyperparameter to tune.")
+            raise InvalidParameterError("There is no term, and so no hyperparameter to tune.")
         self.size, self.n_lam, self.shift, self.aside = size, len(terms), shift, aside
         self.terms = [Block.of(term, size, j) for j, term in enumerate(terms)]
         self.fixed = None if fixed is None else Block.of(fixed, size, -1)

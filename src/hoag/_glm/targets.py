@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import InvalidDataError, check_given
 from hoag._core.numeric import Array
 from hoag._glm.losses import (
     ConcomitantHuber,
@@ -113,13 +113,14 @@ def binary(y: Any, classes: Any = None, intercept: bool = False, name: str = "y"
     """Labels as signs; the larger one is the positive class."""
     classes = labels(y, classes)
     if len(classes) != 2:
-        raise InvalidInput(
-            f"The binary model needs two classes; the labels have {len(classes)}. "
-            + (
-                "Use multinomial() for more."
-                if len(classes) > 2
-                else "Name both with classes=[...] if these rows happen to show only one."
-            )
+        hint = (
+            "Use multinomial() for more."
+            if len(classes) > 2
+            else "Name both with classes=[...] if these rows happen to show only one."
+        )
+        raise InvalidDataError(
+            f"The binary model needs two classes; the labels have {len(classes)}.\n{hint}",
+            parameter="y",
         )
     signs = np.asarray(2.0 * _codes(y, classes, name) - 1.0, dtype=np.float64)
     return Target(signs, Logistic(), Logistic(), 1, np.eye(1) if intercept else None, classes)
@@ -130,7 +131,9 @@ def multiclass(y: Any, classes: Any = None, intercept: bool = False, name: str =
     classes = labels(y, classes)
     K = len(classes)
     if K < 2:
-        raise InvalidInput("The multinomial model needs at least two classes; y has one.")
+        raise InvalidDataError(
+            "The multinomial model needs at least two classes; y has one.", parameter="y"
+        )
     basis = summing_to_zero(K) if intercept else None
     return Target(_codes(y, classes, name), Multinomial(), Multinomial(), K, basis, classes)
 
@@ -160,7 +163,9 @@ def positive_mean(
         return Target(y, loss, outer, 1, basis)
     shift = flat(offset, "offset")
     if shift.size != y.size:
-        raise InvalidInput(f"offset has {shift.size} numbers; there are {y.size} rows.")
+        raise InvalidDataError(
+            f"offset has {shift.size} numbers; there are {y.size} rows.", parameter="offset"
+        )
     fits = Offset(loss)
     judges = fits if outer is loss else Offset(cast(Loss, outer))
     return Target(np.column_stack([y, shift]), fits, judges, 1, basis)
@@ -173,8 +178,10 @@ def ordered(y: Any, classes: Any = None, like: Array | None = None, name: str = 
     """
     classes = labels(y, classes)
     if len(classes) < 3:
-        raise InvalidInput(
-            f"Ordered classes are three or more; y has {len(classes)}. Two are logistic regression."
+        raise InvalidDataError(
+            f"Ordered classes are three or more; y has {len(classes)}. Two are logistic "
+            "regression.",
+            parameter="y",
         )
     codes = _codes(y, classes, name)
     if like is None:
@@ -209,8 +216,10 @@ def refuse(y: Array, good: npt.NDArray[np.bool_], name: str, takes: str) -> None
     bad = np.flatnonzero(~good)
     if bad.size:
         more = f" (and {bad.size - 1} more)" if bad.size > 1 else ""
-        raise InvalidInput(
-            f"{name} is {y[bad[0]]:.6g} in row {bad[0]}{more}; this model is for {takes}."
+        raise InvalidDataError(
+            f"{name} is {y[bad[0]]:.6g} in row {bad[0]}{more}; this model is for {takes}.",
+            f"row {bad[0]}",
+            parameter=name,
         )
 
 
@@ -218,7 +227,9 @@ def flat(y: Any, name: str) -> Array:
     """One number for each row."""
     y = numbers(y, name)
     if y.ndim != 1:
-        raise InvalidInput(f"{name} has shape {y.shape}; this loss takes one number for each row.")
+        raise InvalidDataError(
+            f"{name} has shape {y.shape}; this loss takes one number for each row.", parameter=name
+        )
     return np.asarray(y)
 
 
@@ -232,7 +243,7 @@ def labels(y: Any, classes: Any) -> npt.NDArray[Any]:
     """The classes in order: those given, or those that y shows."""
     found = np.asarray(y if classes is None else classes)
     if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
-        raise InvalidInput("The labels hold a NaN or an infinity.")
+        raise InvalidDataError("The labels hold a NaN or an infinity.", parameter="y")
     return np.unique(found)
 
 
@@ -240,12 +251,15 @@ def _codes(y: Any, classes: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]
     check_given(**{name: y})
     y = np.asarray(y)
     if y.ndim != 1:
-        raise InvalidInput(f"{name} has shape {y.shape}; labels are a flat array.")
+        raise InvalidDataError(
+            f"{name} has shape {y.shape}; labels are a flat array.", parameter=name
+        )
     codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     unknown = classes[codes] != y
     if np.any(unknown):
-        raise InvalidInput(
+        raise InvalidDataError(
             f"{name} has the label {y[unknown][0]!r}, which is not among the classes "
-            f"{np.array2string(classes, threshold=6)}."
+            f"{np.array2string(classes, threshold=6)}.",
+            parameter=name,
         )
     return np.asarray(codes)

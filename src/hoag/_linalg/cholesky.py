@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from hoag._core.errors import InnerProblemError
+from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import EXACT, ROUNDING, Array
 
 Inverse = Callable[[Array], Array]
@@ -70,10 +70,10 @@ def solved(inverses: Sequence[Inverse], R: Array) -> Array:
     return np.stack([inverse(r) for inverse, r in zip(inverses, R, strict=True)])
 
 
-def singular_hessian(lam: Array) -> InnerProblemError:
+def singular_hessian(lam: Array) -> SingularProblemError:
     """What is said where no factor of ∇²₁h can be had."""
-    return InnerProblemError(
-        f"∇²₁h is singular to rounding at {named(lam)}: raise the lower bound."
+    return SingularProblemError(
+        f"∇²₁h is singular to rounding at {named(lam)}.\nRaise the lower bound."
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import Array
 from hoag._linalg.cholesky import Factor
 from hoag._linalg.cholesky import Inverse as Inverse
@@ -39,9 +39,9 @@ class Hessian(LinearOperator):  # type: ignore[misc]
         return np.stack([self.product(unit) for unit in np.eye(self.shape[0])], axis=1)
 
     def diagonal(self) -> Array:
-        raise InvalidInput(
-            "The Jacobi preconditioner needs the diagonal of ∇²₁h: give point.hessian as an array, "
-            "or as an operator with a method diagonal()."
+        raise NotSupportedError(
+            "The Jacobi preconditioner needs the diagonal of ∇²₁h.\nGive point.hessian as an "
+            "array, or as an operator with a method diagonal()."
         )
 
     def factor(self) -> Inverse:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 
 Indices = npt.NDArray[np.intp]
 
@@ -79,19 +79,22 @@ class UserData:
         if isinstance(batches, int):
             n = arrays.rows(train)
             if n is None or not 1 <= batches <= n:
-                raise InvalidInput(
-                    f"batches={batches}: train must hold arrays with at least so many rows, all of "
-                    "them the same number."
+                raise InvalidParameterError.of(
+                    "batches",
+                    batches,
+                    "train must hold arrays with at least so many rows, all of them the same "
+                    "number.",
                 )
             return _cut(arrays, train, test, n, batches)
         again = isinstance(batches, Iterable) and isinstance(batches, Sized) and len(batches) > 0
         if train is None and (again or callable(batches)):
             begin = batches if callable(batches) else partial(iter, batches)
             return UserData(arrays, partial(_begun, arrays, begin), True, test)
-        raise InvalidInput(
-            "batches: give a number of blocks into which train is cut; or, without train, a list "
-            "of blocks, or a function that returns an iterator over blocks."
+        hint = (
+            "give a number of blocks into which train is cut; or, without train, a list of blocks, "
+            "or a function that returns an iterator over blocks."
         )
+        raise InvalidParameterError.of("batches", batches, hint)
 
     @property
     def rows(self) -> tuple[int, int] | None:
@@ -130,7 +133,8 @@ def _begun(arrays: Arrays, begin: Callable[[], Iterable[Any]]) -> Iterator[Any]:
         empty = False
         yield arrays.placed(block)
     if empty:
-        raise InvalidInput(
+        raise InvalidParameterError(
             "batches() gave no block. It is called for each pass, and has to return an iterator "
-            "that begins anew."
+            "that begins anew.",
+            "batches",
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._inner import InnerSolver, UserSolver
 from hoag._linalg.operator import Hessian
@@ -62,7 +62,9 @@ class Derived(Problem):
         if callable(mu):
             return lambda lam: float(mu(self.layout.lam.tree(lam)))
         if not (isinstance(mu, (int, float)) and mu > 0):
-            raise InvalidInput(f"mu={mu!r}: give a number above 0, a function of λ, or None.")
+            raise InvalidParameterError.of(
+                "mu", mu, "give a number above 0, a function of λ, or None."
+            )
         return lambda lam: float(mu)
 
     def _solved(self, u: Array, x0: Array) -> Array:
@@ -273,22 +275,25 @@ def checked(problem: Derived, again: Callable[[], tuple[float, float]]) -> Deriv
         if bad.size:
             what = "is" if np.ndim(value) == 0 else f"at entry {bad[0]} is"
             found = np.atleast_1d(value)[bad[0]]
-            raise InvalidInput(
-                f"{name} {what} {found} at x0 and lam0. Start where both functions and their "
-                "derivatives are finite; a square root or a norm has no derivative at 0."
+            raise InvalidParameterError(
+                f"{name} {what} {found} at x0 and lam0.\nStart where both functions and their "
+                "derivatives are finite; a square root or a norm has no derivative at 0.",
+                name,
             )
     if not (np.any(point.h_x) or np.any(product)):
-        raise InvalidInput(
-            "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there. Write h "
-            "as a function of its argument x, or start from another x0."
+        raise InvalidParameterError(
+            "At x0 both ∇₁h and ∇²₁h are zero: h does not depend on x, or is flat there.\nWrite h "
+            "as a function of its argument x, or start from another x0.",
+            "h",
         )
     _check_lam(problem)
     for name, one, other in zip(("h", "g"), (point.h, point.g), again(), strict=True):
         if not np.isclose(one, other, rtol=1e3 * problem.roundoff, atol=0.0, equal_nan=True):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{name} at x0 and lam0 was {one:.17g} when it was first called, and then "
-                f"{other:.17g}: the function changes between calls. Draw random numbers once, "
-                "outside it, and pass them in."
+                f"{other:.17g}: the function changes between calls.\nDraw random numbers once, "
+                "outside it, and pass them in.",
+                name,
             )
     return problem
 
@@ -303,8 +308,9 @@ def _check_lam(problem: Derived) -> None:
     for name, size in zip(layout.lam.names, layout.lam.sizes, strict=True):
         if size and not np.any(felt[start : start + size]):
             which = f"lam, at {name}," if name else "lam"
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"Neither ∇₁h nor g depends on {which} at x0 or near it: a λ that is not used, or "
-                "that was made a plain number on the way (item(), detach(), float())."
+                "that was made a plain number on the way (item(), detach(), float()).",
+                "lam0",
             )
         start += size

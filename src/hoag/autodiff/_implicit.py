@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy
 from sklearn.exceptions import ConvergenceWarning
 
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidParameterError, SingularProblemError
 from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH
 
 Untrusted = Literal["raise", "warn", "correct", "nan", "ignore"]
@@ -106,15 +106,17 @@ class Terms:
         """The relative residual of the linear solve, in an arithmetic with this roundoff."""
         least = 100 * roundoff  # what sums of many products are right to
         if roundoff > 1e-6:
-            raise InvalidInput(
-                f"x is in an arithmetic of {roundoff:.0e}, too coarse for second derivatives: keep "
-                "x and λ in float32 at least."
+            raise InvalidParameterError(
+                f"x is in an arithmetic of {roundoff:.0e}, too coarse for second derivatives.\n"
+                "Keep x and λ in float32 at least.",
+                "x0",
             )
         if self.tol is not None and self.tol < least:
-            raise InvalidInput(
-                f"tol={self.tol:g} is below what the arithmetic of x can give, about {least:.0e}: "
-                "ask for less, or compute in float64 (in JAX by "
-                'jax.config.update("jax_enable_x64", True) before anything else).'
+            raise InvalidParameterError(
+                f"tol={self.tol:g} is below what the arithmetic of x can give, about "
+                f"{least:.0e}.\nAsk for less, or compute in float64 (in JAX by "
+                'jax.config.update("jax_enable_x64", True) before anything else).',
+                "tol",
             )
         return max(1e-6, 10 * least) if self.tol is None else self.tol
 
@@ -127,7 +129,7 @@ class Terms:
         if verdict.trusted or self.untrusted in ("nan", "ignore"):
             return
         if self.untrusted == "raise":
-            raise InnerProblemError(self.sentence(verdict))
+            raise SingularProblemError(f"{self.sentence(verdict)}")
         warnings.warn(self.sentence(verdict), ConvergenceWarning, stacklevel=2)
 
     def sentence(self, verdict: Verdict) -> str:
@@ -331,7 +333,7 @@ def check_leaves(leaves: Sequence[Any], models: Sequence[Any], said: str, like: 
     """A sentence where arrays have other shapes or types than those that they should look like."""
     for leaf, model in zip(leaves, models, strict=True):
         if leaf.shape != model.shape or leaf.dtype != model.dtype:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{said} with a leaf of shape {tuple(leaf.shape)} in {leaf.dtype}, where {like} "
                 f"has {tuple(model.shape)} in {model.dtype}: both must agree, and no precision be "
                 "lost."
@@ -340,8 +342,8 @@ def check_leaves(leaves: Sequence[Any], models: Sequence[Any], said: str, like: 
 
 def check_number(h: Any) -> None:
     if shape := tuple(numpy.shape(h)):
-        raise InvalidInput(
-            f"h(x, lam) has shape {shape}, and must be one number: sum it, or take the mean."
+        raise InvalidParameterError(
+            f"h(x, lam) has shape {shape}, and must be one number.\nSum it, or take the mean.", "h"
         )
 
 
@@ -403,9 +405,10 @@ def _made(
     try:
         from hoag.jax._implicit import JaxEngine
     except ImportError as error:
-        raise InvalidInput(
+        raise InvalidParameterError(
             "hoag.implicit differentiates h by JAX or by PyTorch: λ and x0 hold no torch tensors, "
-            f"and JAX cannot be imported ({error}). Give tensors, or pip install jax."
+            f"and JAX cannot be imported ({error}).\nGive tensors, or pip install jax.",
+            "lam",
         ) from error
     return JaxEngine(solver, h, terms)
 
@@ -481,13 +484,14 @@ def implicit(
     """
     if untrusted not in get_args(Untrusted):
         allowed = ", ".join(map(repr, get_args(Untrusted)))
-        raise InvalidInput(f"untrusted={untrusted!r}: use one of {allowed}.")
+        raise InvalidParameterError.of("untrusted", untrusted, f"use one of {allowed}.")
     for name, value in {"tol": tol, "trust": trust, "max_iter": max_iter}.items():
         if value is not None and not value > 0:
-            raise InvalidInput(f"{name}={value!r} must be positive.")
+            raise InvalidParameterError(f"{name}={value!r} must be positive.", name, value)
     if not callable(solver) or not callable(h):
-        raise InvalidInput(
+        raise InvalidParameterError(
             "hoag.implicit(solver, h) takes two functions: solver(lam, x0, *data), which returns "
-            "x, and h(x, lam, *data), which returns a number."
+            "x, and h(x, lam, *data), which returns a number.",
+            "solver",
         )
     return Argmin(solver, h, Terms(tol, trust, floor, untrusted, max_iter))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._linalg.operator import Hessian, as_hessian
 from hoag.autodiff._derivatives import Derived, checked
@@ -126,11 +126,15 @@ def _flat(value: Any, name: str) -> Array:
     try:
         vector = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name}={value!r} is no flat array of numbers.") from None
+        raise InvalidParameterError(
+            f"{name}={value!r} is no flat array of numbers.", name, value
+        ) from None
     if vector.ndim != 1 or vector.size == 0 or not np.all(np.isfinite(vector)):
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"{name} must be a flat array of finite numbers, with at least one; it has shape "
-            f"{vector.shape}."
+            f"{vector.shape}.",
+            name,
+            value,
         )
     return vector
 
@@ -179,7 +183,7 @@ class _Callables(Functions):
         )
 
     def part(self, train: Any, test: Any, scales: tuple[float, float]) -> Functions:
-        raise InvalidInput("Plain callables have no rows to draw a sample of.")
+        raise NotSupportedError("Plain callables have no rows to draw a sample of.")
 
     def _h_x(self, x: Array, lam: Array) -> Array:
         return self._slopes("h_x", x, lam, x, lambda y: self._h(y, lam))
@@ -212,21 +216,26 @@ class _Callables(Functions):
         refuse_complex(name, matrix)
         if tuple(matrix.shape) != shape:
             found = tuple(matrix.shape)
-            raise InvalidInput(f"{name} has shape {found}; by x0 and lam0 it is {shape}.")
+            raise InvalidParameterError(
+                f"{name} has shape {found}; by x0 and lam0 it is {shape}.", name
+            )
         return matrix
 
     def _number(self, function: Vector, name: str, x: Array, lam: Array) -> float:
         value = as_real(f"{name}(x, lam)", asked_of(name, function, x, lam))
         if value.shape != ():
-            raise InvalidInput(
-                f"{name}(x, lam) has shape {value.shape}; it must be one number. Sum over rows."
+            raise InvalidParameterError(
+                f"{name}(x, lam) has shape {value.shape}; it must be one number.\nSum over rows.",
+                name,
             )
         return float(value)
 
     def _shaped(self, value: Any, name: str, size: int) -> Array:
         array = as_real(name, value)
         if array.shape != (size,):
-            raise InvalidInput(f"{name} has shape {array.shape}; by x0 and lam0 it is ({size},).")
+            raise InvalidParameterError(
+                f"{name} has shape {array.shape}; by x0 and lam0 it is ({size},).", name
+            )
         return array
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from hoag._core.domain import Box, Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidInputError, InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.scaling import Scale, Scales
 from hoag.domains import is_domain, product
@@ -40,7 +40,7 @@ class Tree:
         return arrays[0]
 
     def take(self, tree: Any) -> list[Array]:
-        """The structure → its leaves as arrays; InvalidInput where it is another structure."""
+        """The structure → its leaves as arrays; InvalidInputError where it is another structure."""
         if isinstance(tree, (dict, list, tuple)):
             raise self.refused()
         return [self.numbers_of(tree)]
@@ -49,9 +49,11 @@ class Tree:
         """A structure that stops earlier, what counts as its leaf → one entry for each leaf."""
         return [spec]
 
-    def refused(self, why: Any = "") -> InvalidInput:
+    def refused(self, why: Any = "") -> InvalidInputError:
         more = f": {why}" if why else "."
-        return InvalidInput(f"What was given has another structure than {self.what}{more}")
+        return InvalidParameterError(
+            f"What was given has another structure than {self.what}{more}", self.what
+        )
 
     def numbers_of(self, leaf: Any) -> Array:
         """A leaf as an array of numbers in double precision."""
@@ -60,10 +62,12 @@ class Tree:
                 refuse_complex("A vector of x or λ", np.asarray(leaf))
                 return np.asarray(leaf, dtype=float)
             except (TypeError, ValueError) as error:
-                if isinstance(error, InvalidInput):
+                if isinstance(error, InvalidInputError):
                     raise
-        raise InvalidInput(
-            f"{leaf!r} was given where numbers were expected, as {self.what} has them."
+        raise InvalidParameterError(
+            f"{leaf!r} was given where numbers were expected, as {self.what} has them.",
+            self.what,
+            leaf,
         )
 
     @property
@@ -102,8 +106,9 @@ class Tree:
         for name, leaf, shape in zip(self.names, leaves, self.shapes, strict=True):
             if np.shape(leaf) not in ((), shape):
                 where = f" at {name}" if name else ""
-                raise InvalidInput(
-                    f"{what} has shape {np.shape(leaf)}{where}, where the problem has {shape}."
+                raise InvalidParameterError(
+                    f"{what} has shape {np.shape(leaf)}{where}, where the problem has {shape}.",
+                    what,
                 )
         parts = [
             np.broadcast_to(as_real(what, leaf), shape).ravel()
@@ -185,9 +190,11 @@ class Pytree(Tree, ABC):
         except (ValueError, TypeError, KeyError):
             found = [{}]
         if any(isinstance(one, dict) for one in found):
-            raise InvalidInput(
-                f"{spec!r} has another structure than {self.what}: give one entry for all of it, "
-                "or a structure like it, or like its upper part."
+            raise InvalidParameterError(
+                f"{spec!r} has another structure than {self.what}.\nGive one entry for all of it, "
+                "or a structure like it, or like its upper part.",
+                self.what,
+                spec,
             )
         return [found[k] for k in self.free]
 
@@ -259,22 +266,23 @@ class Layout:
         for read in (self._pair_of_structures, self._structure_of_domains):
             try:
                 readings.append(read(bounds))
-            except InvalidInput as error:
+            except InvalidInputError as error:
                 refused.append(error)
         if not readings:
             pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
             raise refused[0 if pair and not any(map(is_domain, bounds)) else 1]
         one, other = readings[0], readings[-1]
         if one is not other and [*one.lower, *one.upper] != [*other.lower, *other.upper]:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"bounds={bounds!r} may be a pair (lower, upper), and also a pair for each of the "
-                "two parts of lam0. Give a hoag.Box(lower, upper), or lam0 as a dict."
+                "two parts of lam0.\nGive a hoag.Box(lower, upper), or lam0 as a dict.",
+                "bounds",
             )
         return cast(Domain, one)
 
     def _pair_of_structures(self, bounds: Any) -> Domain:
         if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2):
-            raise InvalidInput(f"bounds={bounds!r} is no pair (lower, upper).")
+            raise InvalidParameterError(f"bounds={bounds!r} is no pair (lower, upper).", "bounds")
         return OwnBox(self, *(self._end(end) for end in bounds))
 
     def _structure_of_domains(self, bounds: Any) -> Domain:
@@ -319,9 +327,11 @@ class Layout:
             both = (given.lower, given.upper) if isinstance(given, Box) else given
             lower, upper = (np.broadcast_to(np.asarray(e, dtype=float), shape) for e in both)
         except (TypeError, ValueError):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"bounds hold {given!r}, which is no pair (lower, upper) for hyperparameters of "
-                f"shape {shape}."
+                f"shape {shape}.",
+                "bounds",
+                given,
             ) from None
         own, names = Scales([self.scales.parts[k]]), [self.lam.names[k]] * lower.size
         return own.back(lower.ravel(), names, "a bound"), own.back(upper.ravel(), names, "a bound")
@@ -329,9 +339,11 @@ class Layout:
     def _check_linear(self, domain: Any, leaves: Iterable[int]) -> None:
         for k in leaves:
             if not Scales([self.scales.parts[k]]).linear:
-                raise InvalidInput(
-                    f"{domain!r} is a domain of λ itself: give {self.lam.names[k] or 'lam'} the "
-                    'scale "linear".'
+                raise InvalidParameterError(
+                    f"{domain!r} is a domain of λ itself.\nGive {self.lam.names[k] or 'lam'} the "
+                    'scale "linear".',
+                    "bounds",
+                    domain,
                 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import Array
 from hoag.autodiff._functions import Functions
 
@@ -83,8 +83,9 @@ def _is_sum(name: str, whole: Array, total: Array, count: int, roundoff: float) 
         if name == "h"
         else ""
     )
-    raise InvalidInput(
+    raise NotSupportedError(
         f"{name} is neither a sum nor a mean over the rows of {where}: on {count} parts of some "
-        f"rows it comes to {total[-1]:.6g} in sum, on all of these together to {whole[-1]:.6g}, so "
-        f"that no sample stands for the rest.{penalty} hoag.optimize.Auto() goes by all rows."
+        f"rows it comes to {total[-1]:.6g} in sum, on all of these together to {whole[-1]:.6g}, "
+        f"so that no sample stands for the rest.{penalty} hoag.optimize.Auto() goes by all rows.",
+        name,
     )

@@ -106,6 +106,7 @@ def _row(name: str, entry: Entry) -> dict[str, Any]:
 
 def _fetch(args: argparse.Namespace) -> int:
     from hoag import datasets
+    from hoag.errors import DataNotFoundError
 
     failed = 0
     entries = {name: datasets.describe(name) for name in args.names or datasets.CATALOGUE}
@@ -116,7 +117,7 @@ def _fetch(args: argparse.Namespace) -> int:
         write_over(f"{name}: looking for its files, or downloading them")
         try:
             paths = datasets.fetch(name)
-        except datasets.DataNotFound as error:
+        except DataNotFoundError as error:
             failed = 1
             write_over("")
             print(f"{name}: {error}", file=sys.stderr)
@@ -129,6 +130,7 @@ def _fetch(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     from hoag import datasets
+    from hoag.errors import DataNotFoundError
 
     rows = []
     entries = {name: datasets.describe(name) for name in args.names or datasets.CATALOGUE}
@@ -136,7 +138,7 @@ def _check(args: argparse.Namespace) -> int:
         try:
             wrong = _wrong(name, entry)
             status = "wrong" if wrong else "ok"
-        except datasets.DataNotFound as error:
+        except DataNotFoundError as error:
             wrong, status = [str(error)], "not here"
         rows.append({"name": name, "status": status, "wrong": wrong})
         if not args.json:
@@ -151,6 +153,7 @@ def _check(args: argparse.Namespace) -> int:
 def _wrong(name: str, entry: Entry) -> list[str]:
     """What is wrong with a data set's files, in sentences: checksums, reading, shape."""
     from hoag import datasets
+    from hoag.errors import DataDamagedError
 
     wrong = []
     for file in entry.files:
@@ -159,7 +162,7 @@ def _wrong(name: str, entry: Entry) -> list[str]:
             wrong.append(f"{path} has the wrong checksum: delete it and fetch it again.")
     try:
         X = datasets.load(name, download=False).X
-    except datasets.DataDamaged as error:
+    except DataDamagedError as error:
         return [*wrong, str(error)]
     if X.shape != (entry.rows, entry.columns):
         wrong.append(f"{name} has the shape {X.shape} in place of {(entry.rows, entry.columns)}.")

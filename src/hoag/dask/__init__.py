@@ -10,13 +10,18 @@ array([8., 8., 8.])
 
 from __future__ import annotations
 
+from hoag._core.deprecated import moved
+from hoag._core.errors import MissingPackageError
+
 try:
     import dask as _dask  # noqa: F401
     import distributed as _distributed  # noqa: F401
 except ImportError:
-    raise ImportError("hoag.dask needs dask and distributed: pip install 'hoag[dask]'.") from None
+    raise MissingPackageError.of("hoag.dask", "dask and distributed", "'hoag[dask]'") from None
 
-from hoag.dask._cluster import ClusterLost
 from hoag.dask._engine import engine
 
-__all__ = ["ClusterLost", "engine"]
+__all__ = ["engine"]
+_old = {"ClusterLost": "ClusterLostError"}
+_now = {"ClusterLost": "hoag.errors.ClusterLostError"}
+__getattr__ = moved("hoag.dask", "hoag.errors", _old, instead=_now)

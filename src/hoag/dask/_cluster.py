@@ -15,19 +15,11 @@ from uuid import uuid4
 
 from distributed import Actor, Client
 
+from hoag._core.errors import ClusterLostError, InvalidParameterError
 from hoag.dask._holder import Holder
 
 # What is waited for, made on the event loop.
 Job = Callable[[], Awaitable[Any]]
-
-
-class ClusterLost(RuntimeError):
-    """No worker is left to compute; the search can go on from its checkpoint on another cluster.
-
-    >>> import hoag.dask
-    >>> issubclass(hoag.dask.ClusterLost, RuntimeError)
-    True
-    """
 
 
 class Hand(NamedTuple):
@@ -48,9 +40,10 @@ class Cluster:
 
     def __init__(self, client: Any, patience: float) -> None:
         if client.asynchronous:
-            raise TypeError(
-                "This client is asynchronous, and fit waits for answers: make one by "
-                "distributed.Client(address)."
+            raise InvalidParameterError(
+                "This client is asynchronous, and fit waits for answers.\nMake one by "
+                "distributed.Client(address).",
+                "client",
             )
         self.client, self.patience = client, patience
         self.hands: dict[str, Hand] = {}
@@ -74,11 +67,11 @@ class Cluster:
 
     async def _workers(self) -> dict[str, int]:
         if self.client.scheduler is None:
-            raise ClusterLost(why("The client is closed"))
+            raise lost("The client is closed.")
         try:
             return dict(await asyncio.wait_for(self.client.nthreads(), self.patience))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-            raise ClusterLost(why("The scheduler does not answer")) from error
+            raise lost("The scheduler does not answer.") from error
 
     def hire(self) -> None:
         """A holder on every worker that has none; on hung ones only where there are no others."""
@@ -196,8 +189,9 @@ def directed(client: Any, patience: float) -> Any:
     )
 
 
-def why(what: str) -> str:
-    return (
-        f"{what}. The search is as its checkpoint has it, if one was given: connect to a cluster "
+def lost(what: str) -> ClusterLostError:
+    """The search can go on from its checkpoint on another cluster."""
+    return ClusterLostError(
+        f"{what} The search is as its checkpoint has it, if one was given.\nConnect to a cluster, "
         "and call fit with the same checkpoint to go on."
     )

@@ -22,9 +22,10 @@ import cloudpickle
 import dask
 import distributed
 
+from hoag._core.errors import ClusterLostError
 from hoag._data.engine import Call, Engine, LocalEngine, Prepare, TreeSum
 from hoag._data.source import Partition, Source
-from hoag.dask._cluster import Cluster, ClusterLost, why
+from hoag.dask._cluster import Cluster, lost
 from hoag.dask._holder import Failure, Order
 from hoag.dask._loading import Loader
 from hoag.dask._recipes import Recipes, digest, recipes
@@ -153,7 +154,9 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
     ) -> list[tuple[Any, Any]]:
         """(node, value) of all partitions, in any order."""
         if not self._end.alive:
-            raise RuntimeError("This engine is closed: make another by hoag.dask.engine(X, y).")
+            raise ClusterLostError(
+                "This engine is closed.\nMake another by hoag.dask.engine(X, y)."
+            )
         sent = cloudpickle.dumps(call, protocol=5)
         found: list[tuple[Any, Any]] = []
         with self._lock:
@@ -165,9 +168,7 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
                 if not missing:
                     self.reads += 1.0 if rows else 0.0
                     return found
-        raise ClusterLost(
-            why(f"A round was begun {self.attempts} times, and workers were lost in each of them")
-        )
+        raise lost(f"A round was begun {self.attempts} times, and workers were lost each time.")
 
     def _ask(
         self, call: bytes, missing: set[int], key: int | None, together: bool, found: list[Any]
@@ -181,7 +182,7 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
                     prepare = cloudpickle.dumps(self._prepares[key], protocol=5)
                 orders[address] = Order(call, mine, together, key, prepare, list(self._prepares))
         hands = self.cluster.hands
-        answers, lost = self.cluster.ask(
+        answers, gone = self.cluster.ask(
             {
                 address: partial(hands[address].actor.run, pickle.dumps(order, protocol=5))
                 for address, order in orders.items()
@@ -200,7 +201,7 @@ class Workers(Engine, AbstractContextManager["Workers", None]):
             done += orders[address].partitions
         if failures:
             raise min(failures, key=lambda failure: failure.partition).error
-        self.loader.drop(lost)
+        self.loader.drop(gone)
         return done
 
     def _key(self, prepare: Prepare) -> int:

@@ -19,7 +19,7 @@ import distributed
 from dask.optimization import cull
 
 from hoag._data.memory import plan_memory
-from hoag.dask._cluster import Cluster, ClusterLost, told, value, why
+from hoag.dask._cluster import Cluster, lost, told, value
 from hoag.dask._holder import NotHere, keep
 from hoag.dask._recipes import Recipes
 
@@ -56,9 +56,7 @@ class Loader:
             self._bring(orphans)
             orphans = sorted(every.difference(*self.held.values()))
         if orphans:
-            raise ClusterLost(
-                why(f"Blocks were loaded {attempts} times, and workers were lost each time")
-            )
+            raise lost(f"Blocks were loaded {attempts} times, and workers were lost each time.")
         return first
 
     def _workers(self) -> None:
@@ -67,7 +65,7 @@ class Loader:
         self.cluster.hire()
         while not self.cluster.hands:
             if monotonic() > end:
-                raise ClusterLost(why("No worker of the cluster is left that answers"))
+                raise lost("No worker of the cluster is left that answers.")
             sleep(min(0.2, self.cluster.patience / 10))
             self.cluster.hire()
         self.drop([address for address in self.held if address not in self.cluster.hands])
@@ -108,18 +106,18 @@ class Loader:
         self, shares: Mapping[str, Sequence[int]], loads: Mapping[str, Sequence[Any]]
     ) -> None:
         """Notes who has what, when it is there."""
-        answers, lost = self.cluster.ask({a: partial(came, each) for a, each in loads.items()})
+        answers, gone = self.cluster.ask({a: partial(came, each) for a, each in loads.items()})
         for address, outcomes in answers.items():
             held = self.held.setdefault(address, set())
             for i, (found, error) in zip(shares[address], outcomes):
                 if isinstance(error, NotHere):
-                    lost.add(address)
+                    gone.add(address)
                 elif error is not None:
                     raise explained(i, error)
                 else:
                     self.sizes[i] = float(found)
                     held.add(i)
-        self.drop(lost)
+        self.drop(gone)
 
     def _sent(self, address: str, share: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """Tasks that make these partitions near a worker, and tasks on it that keep them."""
@@ -177,18 +175,14 @@ async def came(futures: Sequence[Any]) -> list[Any]:
 def explained(i: int, error: BaseException) -> BaseException:
     """What is raised where block i could not be had: what its tasks raised, or a sentence."""
     if isinstance(error, distributed.KilledWorker):
-        return ClusterLost(
-            why(
-                f"Workers died one after another while they computed block {i}, most often for "
-                "want of memory: use smaller blocks or larger workers"
-            )
+        return lost(
+            f"Workers died one after another while they computed block {i}, most often for want of "
+            "memory: use smaller blocks or larger workers."
         )
     if isinstance(error, (asyncio.CancelledError, CancelledError)):
-        return ClusterLost(
-            why(
-                f"Block {i} was in the memory of a worker that is gone, and dask does not know how "
-                "to compute it again: make the collection by dask, not by client.scatter"
-            )
+        return lost(
+            f"Block {i} was in the memory of a worker that is gone, and dask does not know how to "
+            "compute it again: make the collection by dask, not by client.scatter."
         )
     error.add_note(f"While block {i} was computed on a worker.")
     return error

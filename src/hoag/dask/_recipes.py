@@ -14,7 +14,7 @@ import numpy.typing as npt
 from distributed import futures_of
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput, check_given
+from hoag._core.errors import InvalidDataError, check_given
 from hoag._data.files import check_distinct
 from hoag._data.source import Partition
 
@@ -47,8 +47,9 @@ def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
     names, dense = None, False
     if isinstance(X, da.Array):
         if X.ndim != 2 or math.isnan(X.shape[1]):
-            raise InvalidInput(
-                f"X has shape {X.shape}; needed are rows and a known number of columns."
+            raise InvalidDataError(
+                f"X has shape {X.shape}; needed are rows and a known number of columns.",
+                parameter="X",
             )
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         features, rows = X.shape[1], known(X)
@@ -61,8 +62,9 @@ def recipes(X: Any, y: Any, weight: Any, compute: Compute) -> Recipes:
         features, rows, dense = len(names), None, True
         blocks = list(X.to_delayed())
     else:
-        raise InvalidInput(
-            f"X is a {type(X).__name__}; hoag.dask takes dask arrays and dask dataframes."
+        raise InvalidDataError(
+            f"X is a {type(X).__name__}; hoag.dask takes dask arrays and dask dataframes.",
+            parameter="X",
         )
     mine = BlockRows(blocks, rows, compute)
     ys = None if y is None else aligned(y, "y", mine)
@@ -97,9 +99,10 @@ def aligned(y: Any, name: str, rows: BlockRows) -> list[Any]:
         if y.numblocks[0] == len(rows.blocks) and (mine is None or rows.known is None):
             return delayed_blocks(y)
         if mine is None:
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"{name} has {y.numblocks[0]} blocks of unknown sizes and X has "
-                f"{len(rows.blocks)}: call {name}.compute_chunk_sizes() first."
+                f"{len(rows.blocks)}.\nCall {name}.compute_chunk_sizes() first.",
+                parameter=name,
             )
         same_rows(name, sum(mine), rows)
         y = y if mine == rows.counted else y.rechunk({0: tuple(rows.counted)})
@@ -112,7 +115,9 @@ def aligned(y: Any, name: str, rows: BlockRows) -> list[Any]:
 
 def same_rows(name: str, n: int, rows: BlockRows) -> None:
     if n != sum(rows.counted):
-        raise InvalidInput(f"{name} has {n} rows and X has {sum(rows.counted)}.")
+        raise InvalidDataError(
+            f"{name} has {n} rows and X has {sum(rows.counted)}.", parameter=name
+        )
 
 
 def known(a: Any) -> list[int] | None:
@@ -144,9 +149,10 @@ def numeric(X: Any) -> None:
         if is_complex_dtype(kind) or not (is_numeric_dtype(kind) or is_bool_dtype(kind))
     ]
     if wrong:
-        raise InvalidInput(
-            f"Columns {', '.join(wrong[:5])} of X are no numbers. Encode them first: "
-            "dask.dataframe.get_dummies(X.categorize()) makes columns of categories."
+        raise InvalidDataError(
+            f"Columns {', '.join(wrong[:5])} of X are no numbers.\nEncode them first: "
+            "dask.dataframe.get_dummies(X.categorize()) makes columns of categories.",
+            parameter="X",
         )
 
 
@@ -171,9 +177,11 @@ def made(i: int, X: Any, y: Any, weight: Any, features: int) -> Partition:
     )
     for name, block in (("X", found.X), ("sample_weight", found.weight)):
         if block is not None and block.shape[0] != len(target):
-            raise InvalidInput(
+            raise InvalidDataError(
                 f"Block {i} of {name} has {block.shape[0]} rows and block {i} of y has "
-                f"{len(target)}: give both the same blocks, by y.rechunk(X.chunks[0])."
+                f"{len(target)}.\nGive both the same blocks, by y.rechunk(X.chunks[0]).",
+                f"block {i}",
+                parameter=name,
             )
     return found
 
@@ -190,7 +198,11 @@ def rows(i: int, X: Any, features: int) -> Any:
             X = X.to_numpy(dtype=np.float64, na_value=np.nan)
         X = own(np.ascontiguousarray(X, dtype=np.float64))
     if X.shape[1:] != (features,):
-        raise InvalidInput(f"Block {i} of X is {X.shape}, where X has {features} columns.")
+        raise InvalidDataError(
+            f"Block {i} of X is {X.shape}, where X has {features} columns.",
+            f"block {i}",
+            parameter="X",
+        )
     return X
 
 

@@ -21,10 +21,12 @@
 
 from __future__ import annotations
 
+from hoag._core.errors import MissingPackageError
+
 try:
     import jax as _jax  # noqa: F401
 except ImportError:
-    raise ImportError("hoag.jax needs JAX: pip install 'hoag[jax]'.") from None
+    raise MissingPackageError.of("hoag.jax", "JAX", "'hoag[jax]'") from None
 
 from hoag.jax._problem import problem
 

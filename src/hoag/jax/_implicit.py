@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag.autodiff._implicit import (
     AutodiffEngine,
     Solved,
@@ -50,9 +50,10 @@ def taken(tree: Any, what: str) -> tuple[Spec, list[Any], list[Any]]:
             kept = jnp.asarray(leaf)
             kind = "float" if jnp.issubdtype(kept.dtype, jnp.floating) else "other"
             if jnp.issubdtype(kept.dtype, jnp.complexfloating):
-                raise InvalidInput(
-                    f"{what} has a complex leaf: hoag.implicit differentiates real numbers; give "
-                    "real and imaginary parts as two arrays."
+                raise InvalidParameterError(
+                    f"{what} has a complex leaf: hoag.implicit differentiates real numbers.\nGive "
+                    "real and imaginary parts as two arrays.",
+                    what,
                 )
         kinds.append(kind)
         found[kind].append(kept)
@@ -256,7 +257,9 @@ class JaxEngine(AutodiffEngine):
         )
         for what, found in (("x0", begin), ("λ", lams)):
             if not found:
-                raise InvalidInput(f"{what} has no floating-point leaf: give 1.0, and not 1.")
+                raise InvalidParameterError(
+                    f"{what} has no floating-point leaf.\nGive 1.0, and not 1.", what
+                )
         still = [[jax.lax.stop_gradient(leaf) for leaf in each] for each in (lams, begin, floats)]
         x = self.solver(
             lam_spec.built(still[0], lam_rest),
@@ -274,7 +277,9 @@ class JaxEngine(AutodiffEngine):
         like = "λ" if what == "along" else "x0"
         found, floats, _ = taken(tree, what)
         if found.tree != spec.tree or found.kinds != spec.kinds:
-            raise InvalidInput(f"{said} of structure {found.tree}, and {like} is {spec.tree}.")
+            raise InvalidParameterError(
+                f"{said} of structure {found.tree}, and {like} is {spec.tree}."
+            )
         check_leaves(floats, models, said, like)
         return floats
 
@@ -287,10 +292,11 @@ class JaxEngine(AutodiffEngine):
 
         def forward(*primals: Any) -> Any:
             if any(leaf.perturbed for leaf in primals[0]):
-                raise InvalidInput(
+                raise InvalidParameterError(
                     "The solver's x depends on what is differentiated by another way than lam and "
-                    "data, and that part would be lost: give to X, as λ or as data, whatever the "
-                    "solver or h take from outside."
+                    "data, and that part would be lost.\nGive to X, as λ or as data, whatever the "
+                    "solver or h take from outside.",
+                    "solver",
                 )
             values = jax.tree.map(lambda leaf: leaf.value, primals)
             return values[0], (*values, [0.0 if leaf.perturbed else None for leaf in primals[1]])

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag.autodiff._data import UserData
 from hoag.autodiff._derivatives import Derived, checked
 from hoag.autodiff._functions import Summed
@@ -93,10 +93,10 @@ def problem(
     """
     begun = time.perf_counter()
     if not jax.config.jax_enable_x64:
-        raise InvalidInput(
+        raise NotSupportedError(
             "JAX computes in single precision here, in which the error of a gradient cannot be "
-            "told from rounding. Before anything else, write "
-            'jax.config.update("jax_enable_x64", True), or set JAX_ENABLE_X64=1.'
+            'told from rounding. Before anything else, write jax.config.update("jax_enable_x64", '
+            "True), or set JAX_ENABLE_X64=1."
         )
     x, lam = JaxTree(x0, "x0"), JaxTree(lam0, "lam0")
     start, lams = x.flat(x0, "x0"), lam.flat(lam0, "lam0")

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
+from hoag._core.words import one_line
 from hoag.jax._pytree import JaxTree, widened
 from hoag.jax._trace import constants_of, narrowed, run
 
@@ -22,7 +23,7 @@ class JaxFunction:
 
     def __init__(self, fn: Callable[..., Any], name: str, x: JaxTree, lam: JaxTree) -> None:
         if not callable(fn):
-            raise InvalidInput(f"{name}={fn!r}: give a function of x and lam.")
+            raise InvalidParameterError.of(name, fn, "give a function of x and lam.")
         self._fn, self._name, self._x, self._lam = fn, name, x, lam
         self._known: dict[Any, Program] = {}
 
@@ -49,25 +50,29 @@ class JaxFunction:
         try:
             closed = jax.make_jaxpr(self._on_flat)(x, lam, data)
         except jax.errors.JAXTypeError as error:  # a value was asked of a tracer
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{call} cannot be traced: it makes a Python number or a NumPy array of something "
-                "that depends on x or lam. Write it with jax.numpy, and jax.lax.cond or "
-                f"jnp.where in place of if. {type(error).__name__}: {error}"
+                "that depends on x or lam.\nWrite it with jax.numpy, and jax.lax.cond or "
+                f"jnp.where in place of if. {one_line(error)}",
+                self._name,
             ) from error
         except Exception as error:
-            raise InvalidInput(
-                f"{call} cannot be called with x like x0 and lam like lam0: "
-                f"{type(error).__name__}: {error}"
+            raise InvalidParameterError(
+                f"{call} cannot be called with x like x0 and lam like lam0: {one_line(error)}",
+                self._name,
             ) from error
         shapes = [aval.shape for aval in closed.out_avals]
         if shapes != [()]:
             what = f"shape {shapes[0]}" if len(shapes) == 1 else f"{len(shapes) or 'no'} arrays"
-            raise InvalidInput(f"{call} returns {what}; it must be one number. Sum over rows.")
+            raise InvalidParameterError(
+                f"{call} returns {what}; it must be one number.\nSum over rows.", self._name
+            )
         kind = next(narrowed(closed.jaxpr), closed.out_avals[0].dtype)
         if kind != jnp.float64:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{call} computes or returns {kind}; it must compute in float64, whose rounding "
-                "the errors of values and gradients are told from: look for a cast in it."
+                "the errors of values and gradients are told from.\nLook for a cast in it.",
+                self._name,
             )
         return Program(closed)
 

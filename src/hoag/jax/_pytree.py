@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag.autodiff._data import Arrays
 from hoag.autodiff._pytree import Pytree
@@ -27,8 +27,8 @@ class JaxTree(Pytree):
     def __init__(self, given: Any, what: str) -> None:
         super().__init__(given, what)
         if not self.size:
-            raise InvalidInput(
-                f"{what} has no number in it: give an array, or a structure of them."
+            raise InvalidParameterError(
+                f"{what} has no number in it.\nGive an array, or a structure of them.", what
             )
         self._given = given
         self._dtypes = [jnp.result_type(leaf) for leaf in self.leaves]
@@ -52,15 +52,19 @@ class JaxTree(Pytree):
     def checked(self, leaf: Any, where: str) -> Any:
         free = self.is_free(leaf)
         if isinstance(leaf, (str, bytes)):
-            raise InvalidInput(f"{where} is the text {leaf!r}: let the functions close over it.")
+            raise InvalidParameterError(
+                f"{where} is the text {leaf!r}.\nLet the functions close over it.", where, leaf
+            )
         if isinstance(leaf, (jax.Array, np.ndarray, np.generic, int)) and not free:
             kind = jnp.result_type(leaf)
-            raise InvalidInput(
-                f"{where} is of type {kind}, and has no gradient: make it floating point if it is "
-                "to be tuned or fitted; else let the functions close over it."
+            raise InvalidParameterError(
+                f"{where} is of type {kind}, and has no gradient.\nMake it floating point if it "
+                "is to be tuned or fitted; else let the functions close over it.",
+                where,
+                leaf,
             )
         if free and not np.all(np.isfinite(np.asarray(leaf))):
-            raise InvalidInput(f"{where} holds a NaN or an infinity.")
+            raise InvalidParameterError(f"{where} holds a NaN or an infinity.", where, leaf)
         return leaf
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Evaluation, Status
 
@@ -146,5 +146,5 @@ def abreast(searches: Sequence[Asking[T]]) -> Asking[list[T]]:
 def whole_number(name: str, value: float) -> int:
     """The setting of this name, which counts something."""
     if not (np.isfinite(value) and int(value) == value and value >= 1):
-        raise InvalidInput(f"{name}={value}: give a whole number, at least one.")
+        raise InvalidParameterError.of(name, value, "give a whole number, at least one.")
     return int(value)

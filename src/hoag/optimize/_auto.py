@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hoag._core.domain import Box, Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Evaluation, Result
 from hoag._criteria.base import Criterion, Traits
@@ -36,7 +36,9 @@ from hoag.optimize._survey import lowest_of, survey
 
 def check_starts(starts: Any) -> None:
     if starts != "auto" and not (isinstance(starts, Integral) and int(starts) >= 1):
-        raise InvalidInput(f"starts={starts!r}: give a whole number, at least one, or 'auto'.")
+        raise InvalidParameterError.of(
+            "starts", starts, "give a whole number, at least one, or 'auto'."
+        )
 
 
 class Auto(Search):
@@ -86,7 +88,7 @@ class Auto(Search):
         whole_number("max_iter", max_iter)
         check_starts(starts)
         if not tol > 0:
-            raise InvalidInput(f"tol={tol}: it must be a positive number.")
+            raise InvalidParameterError.of("tol", tol, "it must be a positive number.")
         self.tol = self.accuracy = tol
         self.max_iter, self.time_budget, self.starts = max_iter, time_budget, starts
         self.certificate = certificate

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hoag._core.domain import Box
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, MissingPackageError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Reason, Status
 from hoag._criteria.base import Traits
@@ -82,9 +82,11 @@ class Grid(BlackBox):
     def proposals(self, domain: Box) -> Proposals:
         """The points of the grid, one after another."""
         if domain.size * np.log(self.per_axis) > np.log(MOST_POINTS):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"A grid of {self.per_axis} values for each of {domain.size} hyperparameters has "
-                f"more than {MOST_POINTS} points: use Random(), or a search by gradient."
+                f"more than {MOST_POINTS} points.\nUse Random(), or a search by gradient.",
+                "per_axis",
+                self.per_axis,
             )
         yield from domain.grid(self.per_axis)
 
@@ -242,6 +244,5 @@ def _package(search: str, module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise ImportError(
-            f"hoag.optimize.{search} needs {package}: pip install 'hoag[reproduce]'."
-        ) from None
+        needed = "'hoag[reproduce]'"
+        raise MissingPackageError.of(f"hoag.optimize.{search}", package, needed) from None

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import CheckpointMismatchError, InvalidInputError, InvalidParameterError
 from hoag._core.result import Reason, Result, Status
 from hoag._core.writing import destination, write_atomically
 from hoag.optimize import _storage as storage
@@ -100,7 +100,7 @@ class Slot:
         start = time.perf_counter()
         try:
             self.packed = storage.pack({"run": run, "about": self._about})
-        except storage.Unstorable as kind:
+        except storage.UnstorableError as kind:
             self.packed = None
             self.checkpoint.warn(
                 f"{self.checkpoint.path} cannot keep what this search goes on from: {kind} is no "
@@ -127,7 +127,9 @@ class Checkpoint:
         try:
             self.path = Path(os.fspath(path))
         except TypeError:
-            raise InvalidInput(f"checkpoint={path!r}: give the path of a file, or None.") from None
+            raise InvalidParameterError.of(
+                "checkpoint", path, "give the path of a file, or None."
+            ) from None
         self.fingerprint = fingerprint | {"hoag": {"version": (__version__, __version__)}}
         self.interrupted, self.next_write = False, 0.0
         self._slots, self._taken = [Slot(self, known) for known in self._read()], 0
@@ -163,21 +165,21 @@ class Checkpoint:
     # ---- reading
 
     def refuse(self, why: str) -> NoReturn:
-        raise InvalidInput(
-            f"{self.path} {why}. Give another path, or delete it to start afresh."
+        raise CheckpointMismatchError(
+            f"{self.path} {why}.\nGive another path, or delete it to start afresh."
         ) from None
 
     def _read(self) -> list[storage.Stored]:
         target = destination(self.path)
         if not target.parent.is_dir():
-            raise InvalidInput(
-                f"checkpoint={str(self.path)!r}: there is no folder {str(target.parent)!r}."
+            raise InvalidParameterError.of(
+                "checkpoint", str(self.path), f"there is no folder {str(target.parent)!r}."
             )
         if not target.exists():
             return []
         try:
             head, values = storage.opened(target.read_bytes())
-        except storage.Damaged:
+        except storage.DamagedError:
             self.refuse(
                 "is no checkpoint, or a damaged one: some of its bytes are missing or are not "
                 "those that were written"
@@ -221,7 +223,7 @@ class Checkpoint:
             try:
                 whole = storage.archive(head, runs)
                 write_atomically(self.path, whole)
-            except (OSError, InvalidInput) as error:  # full, or somebody else's by now
+            except (OSError, InvalidInputError) as error:  # full, or somebody else's by now
                 self.warn(f"The checkpoint: {error} The search goes on, and tries again later.")
             now = time.perf_counter()
             self.next_write = now + (now - start) * (1 / self.share - 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hoag._core.domain import Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Evaluation
 from hoag._criteria.base import Traits
@@ -64,9 +64,13 @@ class Growing(Auto):
     ) -> None:
         super().__init__(tol, max_iter, time_budget)
         if first is not None and not first >= 4:
-            raise InvalidInput(f"first={first}: give a number of rows, at least four, or None.")
+            raise InvalidParameterError.of(
+                "first", first, "give a number of rows, at least four, or None."
+            )
         if not factor > 1:
-            raise InvalidInput(f"factor={factor}: samples must grow; give a number above 1.")
+            raise InvalidParameterError.of(
+                "factor", factor, "samples must grow; give a number above 1."
+            )
         self.first, self.factor, self.seed = first, factor, seed
 
     def steps(self, domain: Domain, lam0: Array, traits: Traits) -> Steps:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoag._core.domain import Domain
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Evaluation, Reason, Status
 from hoag._core.settings import Settings
@@ -58,7 +58,7 @@ class Constant(StepRule):
 
     def __init__(self, L: float) -> None:
         if not (np.isfinite(L) and L > 0):
-            raise InvalidInput(f"Constant(L={L}): L must be a positive number.")
+            raise InvalidParameterError.of("L", L, "L must be a positive number.")
         self.L = float(L)
 
     def first(self, p: Array) -> float:
@@ -125,13 +125,15 @@ class Adaptive(StepRule):
         safeguards: bool = True,
     ) -> None:
         if C != "data" and (isinstance(C, str) or not (np.isfinite(C) and C >= 0)):
-            raise InvalidInput(f"Adaptive(C={C!r}): give a number ≥ 0, or 'data'.")
+            raise InvalidParameterError.of("C", C, "give a number ≥ 0, or 'data'.")
         if descent not in ("proved", "displayed"):
-            raise InvalidInput(f"descent={descent!r}: use 'proved' (L/2 Δ²) or 'displayed' (LΔ²).")
+            raise InvalidParameterError.of(
+                "descent", descent, "use 'proved' (L/2 Δ²) or 'displayed' (LΔ²)."
+            )
         if not (np.isfinite(grow) and grow > 1):
-            raise InvalidInput(f"Adaptive(grow={grow!r}): give a number above 1.")
+            raise InvalidParameterError.of("grow", grow, "give a number above 1.")
         if not longest > 0:
-            raise InvalidInput(f"Adaptive(longest={longest!r}): give a positive number.")
+            raise InvalidParameterError.of("longest", longest, "give a positive number.")
         self.C, self.needs_lipschitz = C, C == "data"
         self.descent, self.grow = descent, grow
         self.longest, self.safeguards = longest, safeguards
@@ -223,17 +225,19 @@ class Hoag(Search):
         whole_number("max_iter", max_iter)
         for name, value in (("schedule", schedule), ("step", step)):
             if isinstance(value, type):
-                raise InvalidInput(f"{name}={value.__name__} is a class: write {value.__name__}().")
+                raise InvalidParameterError(
+                    f"{name}={value.__name__} is a class.\nWrite {value.__name__}().", name, value
+                )
         if schedule is not None and not callable(schedule):
-            raise InvalidInput(f"schedule={schedule!r}: give a function k ↦ ε_k.")
+            raise InvalidParameterError.of("schedule", schedule, "give a function k ↦ ε_k.")
         if step is not None and not isinstance(step, StepRule):
-            raise InvalidInput(f"step={step!r}: give Adaptive() or Constant(L).")
+            raise InvalidParameterError.of("step", step, "give Adaptive() or Constant(L).")
         if not tol >= 0:
-            raise InvalidInput(f"tol={tol}: it must be a number ≥ 0.")
+            raise InvalidParameterError.of("tol", tol, "it must be a number ≥ 0.")
         self.schedule = schedule or ExponentialDecay()
         self.step = step or Adaptive()
         if not gain >= 0:
-            raise InvalidInput(f"gain={gain}: it must be a number ≥ 0.")
+            raise InvalidParameterError.of("gain", gain, "it must be a number ≥ 0.")
         self.tol = tol
         self.gain = gain
         self.max_iter, self.time_budget = max_iter, time_budget
@@ -286,7 +290,9 @@ class Hoag(Search):
     def _tolerance(self, k: int) -> float:
         eps = float(self.schedule(k))
         if not (np.isfinite(eps) and eps >= 0):
-            raise InvalidInput(f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.")
+            raise InvalidParameterError(
+                f"The schedule gave ε_{k} = {eps}; it must be a number ≥ 0.", "schedule", eps
+            )
         return eps
 
     def _stationary(

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import CheckpointMismatchError
 from hoag._core.numeric import Array
 from hoag._core.result import Ask, Cost, Evaluation, Reason, Result, Status
 from hoag._core.storable import storable
@@ -131,10 +131,10 @@ class Record:
         elif lam is None or (entry.lam is not None and np.array_equal(lam, entry.lam)):
             found = entry.answer
         else:
-            raise InvalidInput(
-                f"Entry {number + 1} of the journal is at another λ than this search asks for: "
-                "it goes on only where all is as it was, the data, the settings, the versions "
-                "of NumPy, SciPy and BLAS, and the number of threads."
+            raise CheckpointMismatchError(
+                f"Entry {number + 1} of the journal is at another λ than this search asks for: it "
+                "goes on only where all is as it was, the data, the settings, the versions of "
+                "NumPy, SciPy and BLAS, and the number of threads."
             )
         found = self.issue(number, found)
         self.cost = self.cost + found.cost
@@ -196,9 +196,9 @@ class Record:
             self.end(entry.answer)
             raise Stopped(entry.answer)
         if entry.what != what:
-            raise InvalidInput(
-                f"Entry {number + 1} of the journal is of another search: it has "
-                f"'{entry.what}' where this one asks for '{what}'."
+            raise CheckpointMismatchError(
+                f"Entry {number + 1} of the journal is of another search: it has '{entry.what}' "
+                f"where this one asks for '{what}'."
             )
         self._earlier = entry.seconds
         return entry

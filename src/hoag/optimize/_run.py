@@ -12,7 +12,7 @@ import numpy as np
 
 from hoag._core import clock
 from hoag._core.domain import Box, Domain
-from hoag._core.errors import InnerProblemError, InvalidInput
+from hoag._core.errors import InvalidParameterError, SingularProblemError
 from hoag._core.numeric import FALLEN, Array
 from hoag._core.result import Ask, Cost, Evaluation, Reason, Result, Status, Step
 from hoag._core.settings import Settings
@@ -217,10 +217,12 @@ class Run:
     def drive(self, search: Search, domain: Domain, lam0: Array) -> Result:
         """Run the search to its end; whatever ends it, what was found is not lost."""
         if not isinstance(domain, search.domains):
-            raise InvalidInput(
-                f"{search!r} searches boxes, and {domain!r} is none: use "
-                "hoag.optimize.Auto() or hoag.optimize.Hoag(), which need no more than its "
-                "projection, or bounds=(lower, upper)."
+            raise InvalidParameterError(
+                f"{search!r} searches boxes, and {domain!r} is none.\nUse hoag.optimize.Auto() or "
+                "hoag.optimize.Hoag(), which need no more than its projection, or bounds=(lower, "
+                "upper).",
+                "bounds",
+                domain,
             )
         self.sides = np.column_stack(domain.sides(lam0.size))
         with alone():
@@ -260,11 +262,13 @@ class Run:
         except clock.TimeUp:
             if self.record.budget == np.inf:  # the deadline is somebody else's
                 raise
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"time_budget={self.record.budget:g} s is not enough to compute the loss once, "
-                "where the search begins: give more time, or fewer rows."
+                "where the search begins.\nGive more time, or fewer rows.",
+                "time_budget",
+                self.record.budget,
             ) from None
-        except InnerProblemError as error:
+        except SingularProblemError as error:
             if not self.trace:
                 raise
             told = f"Stopped after {len(self.trace)} evaluations, the best of which is returned"
@@ -273,7 +277,9 @@ class Run:
             self._attach(error)
             raise
         if not self.trace:
-            raise InvalidInput(f"{search!r} ended without an evaluation: {status}")
+            raise InvalidParameterError(
+                f"{search!r} ended without an evaluation: {status}", "search", search
+            )
         return self._verified(status)
 
     def _verified(self, status: Status) -> Result:
@@ -286,7 +292,7 @@ class Run:
             why = f"{status.ended} There was no time to compute its loss once more."
             return unverified(replace(status, reason=Reason.TIME_BUDGET, why=why), with_x=True)
         except Exception as error:
-            if status.reason is not Reason.FAILED and not isinstance(error, InnerProblemError):
+            if status.reason is not Reason.FAILED and not isinstance(error, SingularProblemError):
                 self._attach(error)
                 raise
             why = f"{status.ended} Its loss could not be computed again: {error}"
@@ -378,7 +384,7 @@ class Run:
         if len(asks) == 1 and (ask := asks.pop()) is not None:
             try:
                 return self.criterion.values([one.lam for one in asked], ask)
-            except InnerProblemError:
+            except SingularProblemError:
                 return None
         if self.criterion.at_once is None:
             return None
@@ -396,7 +402,7 @@ class Run:
             if ask.whole or not overflow(ask, found):
                 return found
             cost = found.cost
-        except InnerProblemError:
+        except SingularProblemError:
             if ask.whole:
                 raise
         nothing = np.full(asked.lam.size, np.nan)

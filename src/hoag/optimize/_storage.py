@@ -26,11 +26,11 @@ import numpy.typing as npt
 from hoag._core.storable import NAMES, STORABLE
 
 
-class Unstorable(TypeError):
+class UnstorableError(TypeError):
     """A value that is no array, number, text, nor of a class that is storable."""
 
 
-class Damaged(ValueError):
+class DamagedError(ValueError):
     """Bytes that are not an archive, or not as they were written."""
 
 
@@ -82,7 +82,7 @@ class _Packer:
             return _short(value) or self._once(value, self._array)
         if kind in NAMES:
             return self._once(value, self._object)
-        raise Unstorable(f"{kind.__module__}.{kind.__qualname__}")
+        raise UnstorableError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _once(self, value: Any, how: Callable[[Any], dict[str, Any]]) -> Any:
         known = self._numbers.get(id(value))
@@ -105,7 +105,7 @@ class _Packer:
 
     def _kept(self, array: npt.NDArray[Any]) -> int:
         if array.dtype.hasobject:
-            raise Unstorable("an array of objects")
+            raise UnstorableError("an array of objects")
         self.arrays.append(array)
         return len(self.arrays) - 1
 
@@ -193,7 +193,7 @@ def opened(data: bytes) -> tuple[dict[str, Any], list[Stored]]:
     size = len(_digest(b""))
     body, written = data[:-size], data[-size:]
     if not body.startswith(b"PK") or _digest(body) != written:
-        raise Damaged("its digest is another one")
+        raise DamagedError("its digest is another one")
     values: list[Stored] = []
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         head, names = json.loads(file.read("head.json")), set(file.namelist())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag.linear_model._path import Path
 from hoag.plot import _style as style
@@ -73,7 +73,9 @@ class CoefficientPathDisplay(Display):
         sign: float | None = None,
     ) -> None:
         if path.coef is None:
-            raise InvalidInput("This model has no coef_: there is no path of coefficients to draw.")
+            raise NotSupportedError(
+                "This model has no coef_: there is no path of coefficients to draw."
+            )
         self.path, self.names, self.scale, self.top = path, names, scale, top
         self.at, self.name, self.sign = at, name, sign
 
@@ -116,7 +118,9 @@ class CoefficientPathDisplay(Display):
         estimator = style.checked(estimator)
         if path is None:
             if X is None:
-                raise InvalidInput("Give X and y, or a path: coefficients have to be solved for.")
+                raise InvalidParameterError(
+                    "Give X and y, or a path: coefficients have to be solved for.", "X"
+                )
             path = estimator.path(X, y, around=around, points=points, **params)
         moved, name, sign = moving(estimator)
         display = cls(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag.plot import _style as style
@@ -63,8 +63,8 @@ class ContourDisplay(Display):
     ) -> None:
         size = result.evaluation.lam.size
         if size != 2:
-            raise InvalidInput(
-                f"Contours are of two hyperparameters, and there are {size}: use TuningDisplay."
+            raise NotSupportedError(
+                f"Contours are of two hyperparameters, and there are {size}.\nUse TuningDisplay."
             )
         self.result, self.names = result, names or style.moved_names(result)
         self.surface, self.loss, self.sign = surface, loss, sign

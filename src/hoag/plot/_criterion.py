@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag.linear_model._path import Path
@@ -108,9 +108,10 @@ class CriterionDisplay(Display):
             path = estimator.path(X, y, around=around, points=points, **params)
         moved, name, sign = moving(estimator)
         if path is None and moved is None:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{estimator.lam_.size} hyperparameters are moved together, and the search did "
-                "not: give X and y, or a path, to measure the criterion there."
+                "not.\nGive X and y, or a path, to measure the criterion there.",
+                "X",
             )
         result = estimator.result_
         if path is None:

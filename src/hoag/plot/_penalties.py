@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag.plot import _style as style
 from hoag.plot._display import Display
@@ -248,8 +248,10 @@ def _tiled(images: Any, blank: Any) -> Any:
 def _check_image(estimator: Any, lam: Array, shape: tuple[int, int]) -> None:
     pixels = int(np.prod(shape))
     if lam.size % pixels or estimator.n_features_in_ != pixels:
-        raise InvalidInput(
+        raise InvalidParameterError(
             f"image_shape={shape} has {pixels} pixels; the model has {estimator.n_features_in_} "
             f"features and {lam.size} hyperparameters. It needs one for each feature or each "
-            "coefficient."
+            "coefficient.",
+            "image_shape",
+            shape,
         )

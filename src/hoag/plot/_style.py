@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, MissingPackageError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
 from hoag.linear_model._base import TunedEstimator
@@ -60,7 +60,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError("hoag.plot needs matplotlib: pip install 'hoag[plot]'.") from None
+        raise MissingPackageError.of("hoag.plot", "matplotlib", "'hoag[plot]'") from None
     return plt
 
 
@@ -78,9 +78,10 @@ def looks(many: int) -> list[tuple[str, str]]:
 def checked(estimator: Any) -> TunedEstimator:
     """The estimator, which has to be fitted, and one of this library."""
     if not isinstance(estimator, TunedEstimator) or "result_" not in vars(estimator):
-        raise InvalidInput(
-            f"This {type(estimator).__name__} has no result_: fit it first, with an estimator "
-            "of hoag."
+        raise InvalidParameterError(
+            f"This {type(estimator).__name__} has no result_.\nFit it first, with an estimator of "
+            "hoag.",
+            "estimator",
         )
     return estimator
 
@@ -89,9 +90,13 @@ def rows(estimator: Any, kind: type, X: Any, y: Any) -> Any:
     """The estimator, fitted and of a kind that says what is drawn, for rows that are given."""
     if not isinstance(checked(estimator), kind):
         name, other = kind.__name__, type(estimator).__name__
-        raise InvalidInput(f"This picture is for {name} and its like, and this is a {other}.")
+        raise InvalidParameterError(
+            f"This picture is for {name} and its like, and this is a {other}.", "estimator"
+        )
     if X is None or y is None:
-        raise InvalidInput("Give X and y, best of rows that the model was not fitted to.")
+        raise InvalidParameterError(
+            "Give X and y, best of rows that the model was not fitted to.", "X"
+        )
     return estimator
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag.gam._columns import ModelFrame
 from hoag.plot import _style as style
@@ -143,11 +143,17 @@ class TermsDisplay:
         """
         model = _checked(estimator)
         if interval is not None and not 0 < interval < 1:
-            raise InvalidInput(f"interval={interval!r}: give a probability, such as 0.95, or None.")
+            raise InvalidParameterError.of(
+                "interval", interval, "give a probability, such as 0.95, or None."
+            )
         if residuals and (X is None or y is None):
-            raise InvalidInput("residuals=True is about rows: give X and y.")
+            raise InvalidParameterError(
+                "residuals=True is about rows.\nGive X and y.", "residuals", residuals
+            )
         if params and not residuals:
-            raise InvalidInput(f"{', '.join(params)} only matter for residuals=True.")
+            raise InvalidParameterError(
+                f"{', '.join(params)} only matter for residuals=True.", "residuals", residuals
+            )
         if model._outputs > 1 or not model._posterior.likely:
             interval = None  # no band is known there
         seen = model._seen
@@ -199,7 +205,9 @@ class TermsDisplay:
         if axes is not None:
             given = np.ravel(np.asarray(axes, dtype=object)).tolist()
             if len(given) < many:
-                raise InvalidInput(f"There are {many} panels, and axes for {len(given)} of them.")
+                raise InvalidParameterError(
+                    f"There are {many} panels, and axes for {len(given)} of them.", "ax"
+                )
             return [*given[:many]]
         rows, columns = _grid(many)
         wide, high = (WIDTH * columns, HEIGHT * rows) if many > 1 else style.SIZE
@@ -255,9 +263,13 @@ def _checked(estimator: Any) -> Any:
 
     name = type(estimator).__name__
     if "result_" not in vars(estimator):
-        raise InvalidInput(f"This {name} has no terms: fit it first, with an additive model.")
+        raise InvalidParameterError(
+            f"This {name} has no terms.\nFit it first, with an additive model.", "estimator"
+        )
     if not isinstance(estimator, AdditiveModel):
-        raise InvalidInput(f"Terms are those of an additive model, and this is a {name}.")
+        raise InvalidParameterError(
+            f"Terms are those of an additive model, and this is a {name}.", "estimator"
+        )
     return estimator
 
 
@@ -276,9 +288,11 @@ def _chosen(model: Any, terms: Any) -> tuple[list[int], list[str]]:
             found.append(labels.index(term))
         else:
             told = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
-            raise InvalidInput(f"There is no term {term!r}: the model has {told}.")
+            raise InvalidParameterError(
+                f"There is no term {term!r}: the model has {told}.", "terms", term
+            )
     if not found:
-        raise InvalidInput("terms is empty: name one, or leave it out for all.")
+        raise InvalidParameterError("terms is empty.\nName one, or leave it out for all.", "terms")
     return found, []
 
 
@@ -293,7 +307,11 @@ def _adds(model: Any) -> str:
 def _working(model: Any, X: Any, y: Any, params: dict[str, Any]) -> Array:
     """(y − μ) dη/dμ, what is left of y on the scale of the terms."""
     if model._outputs > 1:
-        raise InvalidInput("Residuals are for one linear predictor, not for several classes.")
+        raise NotSupportedError(
+            "Residuals are for one linear predictor, not for several classes.",
+            "residuals",
+            True,
+        )
     y = np.asarray(y)
     if is_classifier(model):
         mean = model.predict_proba(X)[:, 1]

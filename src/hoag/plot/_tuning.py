@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag.linear_model._path import Path
 from hoag.plot import _style as style
 from hoag.plot._coefficients import CoefficientPathDisplay
@@ -134,5 +134,7 @@ def _three(axes: Any, stacked: bool) -> Any:
             axes = plt.subplots(1, 3, figsize=(14.5, 4.4), layout="constrained")[1]
     axes = np.ravel(axes)
     if axes.size != 3:
-        raise InvalidInput(f"The overview is drawn on three axes; {axes.size} were given.")
+        raise InvalidParameterError(
+            f"The overview is drawn on three axes; {axes.size} were given.", "axes"
+        )
     return axes

@@ -22,10 +22,12 @@
 
 from __future__ import annotations
 
+from hoag._core.errors import MissingPackageError
+
 try:
     import torch as _torch  # noqa: F401
 except ImportError:
-    raise ImportError("hoag.torch needs PyTorch: pip install 'hoag[torch]'.") from None
+    raise MissingPackageError.of("hoag.torch", "PyTorch", "'hoag[torch]'") from None
 
 from hoag.torch._problem import problem
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
+from hoag._core.words import one_line
 from hoag.autodiff._functions import Product
 from hoag.torch._pytree import TorchTree, recording
 
@@ -33,7 +34,7 @@ class TorchFunction:
         self, fn: Callable[..., Any], name: str, x: TorchTree, lam: TorchTree, data: Any = None
     ) -> None:
         if not callable(fn):
-            raise InvalidInput(f"{name}={fn!r}: give a function of x and lam.")
+            raise InvalidParameterError.of(name, fn, "give a function of x and lam.")
         self._fn, self._name, self._x, self._lam, self._data = fn, name, x, lam, data
 
     def at(self, data: Any) -> TorchFunction:
@@ -61,32 +62,37 @@ class TorchFunction:
         try:
             value, xs, _ = self._graph(x, lam)
         except Exception as error:
-            raise InvalidInput(
-                f"{call} cannot be called with x like x0 and lam like lam0: "
-                f"{type(error).__name__}: {error}"
+            raise InvalidParameterError(
+                f"{call} cannot be called with x like x0 and lam like lam0: {one_line(error)}",
+                self._name,
             ) from error
         if not isinstance(value, torch.Tensor):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{call} returns a {type(value).__name__}; it must be a tensor, which PyTorch has "
-                "computed from x and lam."
+                "computed from x and lam.",
+                self._name,
             )
         if value.shape != ():
-            raise InvalidInput(
-                f"{call} returns shape {tuple(value.shape)}; it must be one number. Sum over rows."
+            raise InvalidParameterError(
+                f"{call} returns shape {tuple(value.shape)}; it must be one number.\nSum over "
+                "rows.",
+                self._name,
             )
         coarsest = max(self._x.roundoff, self._lam.roundoff)
         if not value.is_floating_point() or torch.finfo(value.dtype).eps > coarsest:
-            raise InvalidInput(
-                f"{call} returns {str(value.dtype).removeprefix('torch.')}; it must compute in the "
-                "dtype of x0 and lam0: look for a cast in it."
+            raise InvalidParameterError(
+                f"{call} returns {str(value.dtype).removeprefix('torch.')}; it must compute in "
+                "the dtype of x0 and lam0.\nLook for a cast in it.",
+                self._name,
             )
         unseen = not value.requires_grad or all(
             slope is None for slope in torch.autograd.grad(value, xs, allow_unused=True)
         )
         if self._name == "h" and unseen:
-            raise InvalidInput(
-                f"{call} does not depend on x, as far as PyTorch can see: look for detach(), "
-                "no_grad(), item() or NumPy in it."
+            raise InvalidParameterError(
+                f"{call} does not depend on x, as far as PyTorch can see.\nLook for detach(), "
+                "no_grad(), item() or NumPy in it.",
+                self._name,
             )
 
     def value(self, x: Array, lam: Array) -> float:

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator
 from torch.autograd.function import once_differentiable
 from torch.utils import _pytree as pytree
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag._linear import CG
 from hoag.autodiff._implicit import AutodiffEngine, Solved, System, check_leaves, check_number
@@ -134,9 +134,10 @@ class TorchEngine(AutodiffEngine):
 
     def solution(self, lam: Any, x0: Any, data: tuple[Any, ...], warm: Any) -> Any:
         if warm is not None:
-            raise InvalidInput(
+            raise NotSupportedError(
                 "warm= is for JAX, where compiled code keeps nothing: in PyTorch X keeps the last "
-                "q by itself. Leave it out."
+                "q by itself.\nLeave it out.",
+                "warm",
             )
         x, theta, structure, value = self._solved(lam, x0, data)
         return structure.unflatten(Attach.apply(self, value, len(x), *x, *theta))
@@ -156,11 +157,14 @@ class TorchEngine(AutodiffEngine):
     def _solved(self, lam: Any, x0: Any, data: tuple[Any, ...]) -> tuple[Any, ...]:
         """The solver's x; the floating-point tensors of λ and data; x's structure; h of both."""
         if not any(map(is_float, pytree.tree_leaves(lam))):
-            raise InvalidInput("λ has no floating-point tensor: give torch.tensor(1.0), and not 1.")
+            raise InvalidParameterError(
+                "λ has no floating-point tensor.\nGive torch.tensor(1.0), and not 1.", "lam"
+            )
         if not all(map(is_float, pytree.tree_leaves(x0))):
-            raise InvalidInput(
-                "x0 has a leaf that is no floating-point tensor: give what does not belong to x "
-                "to h as data, or let h hold it."
+            raise InvalidParameterError(
+                "x0 has a leaf that is no floating-point tensor.\nGive what does not belong to x "
+                "to h as data, or let h hold it.",
+                "x0",
             )
         given, spec = pytree.tree_flatten((lam, data))
         with torch.enable_grad():
@@ -209,9 +213,11 @@ def like(tree: Any, model: Any, said: str, what: str) -> list[Any]:
     leaves: list[Any]
     leaves, found = pytree.tree_flatten(tree)
     if found != structure:
-        raise InvalidInput(f"{said} of structure {found}, and {what} is {structure}.")
+        raise InvalidParameterError(f"{said} of structure {found}, and {what} is {structure}.")
     for leaf in leaves:
         if not is_tensor(leaf):
-            raise InvalidInput(f"{said} with a leaf of {leaf!r}, where {what} has a tensor.")
+            raise InvalidParameterError(
+                f"{said} with a leaf of {leaf!r}, where {what} has a tensor."
+            )
     check_leaves(leaves, wanted, said, what)
     return leaves

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
+from hoag._core.words import one_line
 from hoag.torch._pytree import TorchTree
 
 
@@ -27,10 +28,14 @@ class ModuleTree(TorchTree):
         try:
             self._module = copy.deepcopy(module)
         except RuntimeError as error:
-            raise InvalidInput(f"{what} cannot be copied: {error}") from error
+            raise InvalidParameterError(
+                f"{what} cannot be copied: {one_line(error)}", what
+            ) from error
         free = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
         if not free:
-            raise InvalidInput(f"{what} is a module without a parameter that needs a gradient.")
+            raise InvalidParameterError(
+                f"{what} is a module without a parameter that needs a gradient.", what
+            )
         super().__init__(free, what, like)
         self._parameters = list(free)
         self._buffers = {name: b.clone() for name, b in self._module.named_buffers()}
@@ -46,10 +51,11 @@ class ModuleTree(TorchTree):
     def check_unchanged(self) -> None:
         for name, now in self._module.named_buffers():
             if not torch.equal(now, self._buffers[name]):
-                raise InvalidInput(
+                raise InvalidParameterError(
                     f"{self.what}: the buffer {name} changes when the module is called, so that "
-                    "the functions depend on what was called before. Call eval() on the module "
-                    "first, or take out what changes it."
+                    "the functions depend on what was called before.\nCall eval() on the module "
+                    "first, or take out what changes it.",
+                    self.what,
                 )
 
     def rebuild(self, arrays: Sequence[Array]) -> Any:
@@ -63,9 +69,10 @@ class ModuleTree(TorchTree):
         named = tree.state_dict() if isinstance(tree, nn.Module) else tree
         missing = [n for n in self._parameters if not isinstance(named, dict) or n not in named]
         if missing:
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"What was given has another structure than {self.what}: it must be such a "
-                f"module, or a dict like its state_dict(), and has no {missing[0]}."
+                f"module, or a dict like its state_dict(), and has no {missing[0]}.",
+                self.what,
             )
         return [self.numbers_of(named[name]) for name in self._parameters]
 
@@ -85,21 +92,23 @@ def _check(module: nn.Module, what: str) -> None:
     """Refuses what is not the same function at every call, or not a function yet."""
     for name, parameter in module.named_parameters():
         if nn.parameter.is_lazy(parameter):
-            raise InvalidInput(
-                f"{what}: {name} has no shape yet: call the module once on some data first."
+            raise InvalidParameterError(
+                f"{what}: {name} has no shape yet.\nCall the module once on some data first.", what
             )
     for name, part in module.named_modules():
         where = f"{what}: {name or 'the module'}, {type(part).__name__},"
         if part.training and _dropped(part) > 0:
-            raise InvalidInput(
-                f"{where} drops entries at random, so that h is another function at every call. "
-                "Call eval() on the module first, or set its p to 0."
+            raise InvalidParameterError(
+                f"{where} drops entries at random, so that h is another function at every call.\n"
+                "Call eval() on the module first, or set its p to 0.",
+                what,
             )
         if part.training and _follows(part):
-            raise InvalidInput(
+            raise InvalidParameterError(
                 f"{where} changes its running statistics at every call, so that h depends on what "
-                "was called before. Call eval() on the module first, which keeps them, or use "
-                "another normalisation, such as LayerNorm."
+                "was called before.\nCall eval() on the module first, which keeps them, or use "
+                "another normalisation, such as LayerNorm.",
+                what,
             )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import ROUNDOFF
 from hoag.autodiff._data import UserData
 from hoag.autodiff._derivatives import Derived, checked
@@ -135,10 +135,11 @@ def problem(
     try:
         checked(made, lambda: functions.called(start, lams))
     except RuntimeError as error:
-        raise InvalidInput(
+        raise NotSupportedError(
             "h must be differentiable twice in PyTorch, and g once, and they are not: "
             f"{str(error).rstrip('.')}. Attention has a second derivative under "
-            "torch.nn.attention.sdpa_kernel(SDPBackend.MATH); what is compiled has none."
+            "torch.nn.attention.sdpa_kernel(SDPBackend.MATH); what is compiled has none.",
+            "h",
         ) from error
     _compare(made)
     made.compile_seconds = time.perf_counter() - begun

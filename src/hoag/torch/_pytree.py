@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag.autodiff._data import Arrays
 from hoag.autodiff._pytree import Pytree
@@ -36,7 +36,7 @@ class TorchTree(Pytree):
         self._like = like
         super().__init__(given, what)
         if not self.size:
-            raise InvalidInput(f"{what} has no tensor of numbers in it.")
+            raise InvalidParameterError(f"{what} has no tensor of numbers in it.", what)
 
     @property
     def start(self) -> Array:
@@ -91,35 +91,39 @@ class TorchTree(Pytree):
 
     def checked(self, leaf: Any, where: str) -> torch.Tensor:
         if isinstance(leaf, torch.nn.Module):
-            raise InvalidInput(
-                f"{where} is a module among other leaves: give one module that holds them all, "
-                "such as torch.nn.ModuleDict, or tensors alone."
+            raise InvalidParameterError(
+                f"{where} is a module among other leaves.\nGive one module that holds them all, "
+                "such as torch.nn.ModuleDict, or tensors alone.",
+                where,
             )
         if not isinstance(leaf, (torch.Tensor, np.ndarray, np.generic, float, int, complex)):
-            raise InvalidInput(
-                f"{where} is a {type(leaf).__name__}, and must be a tensor: let the functions "
-                "close over what is neither tuned nor fitted."
+            raise InvalidParameterError(
+                f"{where} is a {type(leaf).__name__}, and must be a tensor.\nLet the functions "
+                "close over what is neither tuned nor fitted.",
+                where,
             )
         tensor = leaf.detach() if isinstance(leaf, torch.Tensor) else as_tensor(leaf, self._like)
         kind = str(tensor.dtype).removeprefix("torch.")
         if tensor.is_complex():
-            raise InvalidInput(
-                f"{where} is of type {kind}: give real and imaginary part as two leaves."
+            raise InvalidParameterError(
+                f"{where} is of type {kind}.\nGive real and imaginary part as two leaves.", where
             )
         if not tensor.is_floating_point():
-            raise InvalidInput(
-                f"{where} is of type {kind}, and has no gradient: make it floating point if it is "
-                "to be tuned or fitted; else let the functions close over it."
+            raise InvalidParameterError(
+                f"{where} is of type {kind}, and has no gradient.\nMake it floating point if it "
+                "is to be tuned or fitted; else let the functions close over it.",
+                where,
             )
         if tensor.dtype not in (torch.float32, torch.float64):
-            raise InvalidInput(
-                f"{where} is of type {kind}, in which a gradient cannot be told from rounding: use "
-                "float64, or float32."
+            raise InvalidParameterError(
+                f"{where} is of type {kind}, in which a gradient cannot be told from rounding.\n"
+                "Use float64, or float32.",
+                where,
             )
         if tensor.layout is not torch.strided:
-            raise InvalidInput(f"{where} is a sparse tensor: give a dense one.")
+            raise InvalidParameterError(f"{where} is a sparse tensor.\nGive a dense one.", where)
         if not bool(torch.all(torch.isfinite(tensor))):
-            raise InvalidInput(f"{where} holds a NaN or an infinity.")
+            raise InvalidParameterError(f"{where} holds a NaN or an infinity.", where)
         return tensor.clone()
 
 

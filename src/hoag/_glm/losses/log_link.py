@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._glm.losses.base import Loss, LossAt, ScalarAt
 
@@ -164,7 +164,7 @@ class Tweedie(LogLink):
     def __init__(self, power: float, scale: float = 0.5) -> None:
         super().__init__(scale)
         if not 1 < power < 2:
-            raise InvalidInput(f"power={power}: it lies between 1 and 2 for this loss.")
+            raise InvalidParameterError.of("power", power, "it lies between 1 and 2 for this loss.")
         self.power = float(power)
 
     def half_deviance(self, y: Array, z: Array, rising: Any, falling: Any) -> Array:
