@@ -46,15 +46,6 @@ class Column(ABC):
     @abstractmethod
     def encoded(self, encode: OfRows | None, weigh: Weigh | None) -> Column: ...
 
-    # Until nobody asks by these names.
-    nothing = property(lambda self: self.empty)
-
-    def some(self) -> tuple[npt.NDArray[Any], Array]:
-        return self.sample()
-
-    def seen(self, encode: OfRows | None, weigh: Weigh | None) -> Column:
-        return self.encoded(encode, weigh)
-
     @abstractmethod
     def sum(self, f: Summand) -> Any:
         """Σ over partitions of f(y, weights)."""

@@ -34,8 +34,8 @@ from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
 from hoag._data.checks import not_a_number
 from hoag._data.engine import Engine
+from hoag._data.fold_rule import FoldRule
 from hoag._data.out_of_core import adopt, is_out_of_core
-from hoag._glm.fold_rule import FoldRule
 from hoag._glm.folds import check_sparse
 from hoag.linear_model._accepted import Accepted
 from hoag.linear_model._beyond import search_beyond

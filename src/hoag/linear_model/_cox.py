@@ -12,9 +12,9 @@ from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag._data.engine import Engine
+from hoag._data.fold_rule import FoldRule
 from hoag._data.out_of_core import with_own_y
 from hoag._glm.cox import cox_target, records
-from hoag._glm.fold_rule import FoldRule
 from hoag._glm.risk_sets import TIES
 from hoag._glm.targets import Target
 from hoag._glm.units import WEIGHT, Units, units

@@ -85,7 +85,7 @@ def moments(model: Any, column: Column) -> Standard:
     """y in units of its spread about its mean, or about 0; several targets share the spread."""
     _check_squares(column)
     biggest = column.largest or 1.0
-    mean = 0.0 * np.zeros(column.nothing.shape[1:])
+    mean = 0.0 * np.zeros(column.empty.shape[1:])
     if model.fit_intercept:
         mean = biggest * column.average(partial(np.multiply, 1.0 / biggest))
     about = Standard(mean, biggest)
@@ -99,7 +99,7 @@ def quantiles(model: Any, column: Column, level: float = 0.5) -> Standard:
     For losses that grow like |y|: with y = m + cy′ they are c times what they are in those units.
     """
     _check_squares(column)
-    y, weights = column.some()
+    y, weights = column.sample()
     share, centre = weights / weights.sum(), bool(model.fit_intercept)
     away = np.abs(y - (_quantile(y, share, 0.5) if centre else 0.0))
     spread = NORMAL_MAD * _quantile(away, share, 0.5) or float(share @ away) or 1.0
@@ -312,7 +312,7 @@ class Family:
             target = self.target(model, units, offset)
         else:
             loss = self.loss(model)
-            outer = loss if self.outer is None else self.outer(model, units(column.some()[0]))
+            outer = loss if self.outer is None else self.outer(model, units(column.sample()[0]))
             own: Any = {"units": units, "loss": loss, "outer": outer, "intercept": intercept}
             target = partial(numbers, **own)
         shift = float(np.log(column.total)) if self.of_mean else 0.0

@@ -25,11 +25,10 @@ from hoag._criteria.base import Criterion
 from hoag._criteria.without_folds import without_folds
 from hoag._criteria.wrapped import Loads
 from hoag._data.engine import Engine
-from hoag._data.fold_rule import rule_of
+from hoag._data.fold_rule import FoldRule, rule_of
 from hoag._data.out_of_core import adopt, predicted
 from hoag._data.target import ArrayColumn, Column, PartitionedColumn, Weigh
 from hoag._glm.first_pass import first_pass
-from hoag._glm.fold_rule import FoldRule
 from hoag._glm.folds import linear_folds
 from hoag._glm.model import LinearModel
 from hoag._glm.targets import Target
@@ -193,7 +192,7 @@ class LinearEstimator(TunedEstimator):
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
         """What `_read` keeps of the data, for partitions."""
-        if column.nothing.ndim > 1:
+        if column.empty.ndim > 1:
             raise InvalidDataError(
                 "y has several columns: give one number or label for each row.", parameter="y"
             )
@@ -225,7 +224,7 @@ class LinearEstimator(TunedEstimator):
         self._know_partitions(engine, column)
         self._check_out_of_core(params)
         reading = self._reading(column)
-        stratified = self._split_by(column.nothing)[1]
+        stratified = self._split_by(column.empty)[1]
         rule = rule_of(self.cv, column, stratified, params.get("groups"))
         about = (reading.target, reading.weigh, reading.centre, self.standardize)
         data = first_pass(engine, column, rule, *about)

@@ -166,7 +166,7 @@ class LogLinkRegressor(RegressorCV):
     def _reading(self, column: Column, offset: Array | None = None) -> Reading:  # type: ignore[override]
         self._usual = 0.0
         if offset is not None and self.fit_intercept:
-            self._usual = float(logsumexp(offset, b=column.some()[1] / column.total))
+            self._usual = float(logsumexp(offset, b=column.sample()[1] / column.total))
             offset = offset - self._usual
         return super()._reading(column, offset=offset)
 

@@ -120,7 +120,7 @@ class RidgeEstimator(LinearEstimator):
     def _reading(self, column: Column, **given: Any) -> Reading:
         weigh = self._class_weights(column)
         encode = partial(_encoded, encode=self._numbers, flat=self._flat)
-        numbers = column.seen(encode, weigh)
+        numbers = column.encoded(encode, weigh)
         if numbers.positive < 2:
             raise InvalidDataError(
                 "Only one sample has a positive weight; two are needed.", parameter="sample_weight"
@@ -222,7 +222,7 @@ class RidgeEstimator(LinearEstimator):
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
         self._know_features(engine)
-        shape = column.nothing.shape
+        shape = column.empty.shape
         self._flat, self._column = len(shape) == 1 or shape[1] == 1, len(shape) == 2
 
     @property
@@ -431,7 +431,7 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
 
     def _know_partitions(self, engine: Engine, column: PartitionedColumn) -> None:
         self._know_features(engine)
-        if column.nothing.ndim > 1:
+        if column.empty.ndim > 1:
             raise NotSupportedError(
                 "Several labels for each row need the rows in memory.", parameter="y"
             )

@@ -1,3 +1,0 @@
-"""Moved to hoag._data.fold_rule."""
-
-from hoag._data.fold_rule import FoldRule as FoldRule
