@@ -246,7 +246,7 @@ def test_the_public_names_are_few_and_listed_once():
 
 
 def test_every_module_says_what_it_offers_and_modules_without_underscore_are_public():
-    deprecated = {"estimators", "far", "search"}
+    deprecated = {*hoag._OLD_MODULES}
     inside = {"autodiff", "cli"}  # what is public of them is `hoag.problem`, and the command
     public = {unit for unit in UNITS if not unit.startswith("_")}
     assert public - deprecated - inside == set(MODULES)

@@ -126,7 +126,14 @@ LAYERS = (
     *("data", "dask"),
     *("optimize", "autodiff", "_minimize", "jax", "torch", "testing"),
     "linear_model penalties",  # what penalties= takes is made for estimators, and made by some
-    *("gam", "_explain", "plot", "cli", "estimators", "search", "far", "__main__"),
+    *(
+        "gam",
+        "_explain",
+        "plot",
+        "cli",
+        "estimators search far inner linear schedules unrolled",
+        "__main__",
+    ),
 )
 
 

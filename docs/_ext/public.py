@@ -1,85 +1,91 @@
 """The public names of hoag, read from the package itself, and the reference pages made of them."""
 
-import importlib
+import fnmatch
 import inspect
 import types
 from pathlib import Path
 
 import hoag
 
+# What readers do, and what they do it with: names, or modules of which everything public is meant
+# that stands in no other group.
+GROUPS = {
+    "Estimators": (
+        "Models whose penalties are tuned as they are fitted.",
+        "hoag.*CV hoag.linear_model.*",
+    ),
+    "Penalties and terms": (
+        "What `penalties=` takes, and terms of additive models.",
+        "hoag.penalties.* hoag.gam.*",
+    ),
+    "Criteria and rules": (
+        "What is minimised, which of them is chosen for what, and why.",
+        "hoag.plan hoag.explain hoag.criteria.Explanation hoag.criteria.without_folds "
+        "hoag.criteria.Implicit hoag.criteria.Sum hoag.criteria.Unrolled*",
+    ),
+    "Own problems": (
+        "Two functions, or a class, as a problem; linear models as problems; X(λ) by itself.",
+        "hoag.problem hoag.jax.problem hoag.torch.problem hoag.implicit hoag.problems.* "
+        "hoag.testing.check_problem hoag.models.*",
+    ),
+    "Searches": (
+        "Where the loss is least: searches, domains, solvers, and what comes out.",
+        "hoag.minimize hoag.Result hoag.Status hoag.optimize.Auto hoag.optimize.Hoag "
+        "hoag.optimize.Adaptive hoag.optimize.Constant hoag.optimize.Growing hoag.optimize.Grid "
+        "hoag.optimize.Random hoag.optimize.Bayes hoag.optimize.TPE hoag.optimize.Reason "
+        "hoag.optimize.Step hoag.track.* hoag.Box hoag.domains.* hoag.solvers.*",
+    ),
+    "Pictures": ("Of a search, and of what it found.", "hoag.plot.*"),
+    "Data": (
+        "Rows out of core, rows on a cluster, and data sets to try things on.",
+        "hoag.partitions hoag.data.* hoag.dask.* hoag.datasets.*",
+    ),
+    "Extending": (
+        "Losses, penalties, rows, curvatures, risks, criteria and searches of one's own.",
+        "hoag.glm.* hoag.criteria.* hoag.optimize.* hoag.testing.*",
+    ),
+    "Errors": ("What is raised.", "hoag.HoagError hoag.errors.*"),
+}
 
-def members(module):
-    """(name, object) for what a module offers: its __all__, or what is defined in it."""
-    names = vars(module).get("__all__")
-    if names is None:
-        names = [
-            name
-            for name, thing in vars(module).items()
-            if not name.startswith("_") and vars_module(thing) == module.__name__
-        ]
-    things = [(name, getattr(module, name)) for name in names]
-    return [(n, t) for n, t in things if inspect.isclass(t) or inspect.isfunction(t)]
 
-
-def vars_module(thing):
-    return thing.__module__ if inspect.isclass(thing) or inspect.isfunction(thing) else None
-
-
-def is_protocol(thing):
-    return inspect.isclass(thing) and thing.__dict__.get("_is_protocol", False)
-
-
-def installed(name):
-    """hoag.dask, hoag.jax or hoag.torch, where what it needs is installed."""
-    try:
-        return importlib.import_module(f"hoag.{name}")
-    except ImportError:
-        return None
+def named():
+    """{dotted name: object} for everything public, each under the shortest of its names."""
+    found, shortest = {}, {}
+    for name in dir(hoag):
+        try:
+            thing = getattr(hoag, name)
+        except ImportError:  # hoag.dask, hoag.jax or hoag.torch, without what it needs
+            continue
+        inside = {f"hoag.{name}.{n}": getattr(thing, n) for n in getattr(thing, "__all__", ())}
+        found |= inside if isinstance(thing, types.ModuleType) else {f"hoag.{name}": thing}
+    for name in sorted(found, key=lambda name: (-name.count("."), name)):
+        if inspect.isclass(found[name]) or inspect.isfunction(found[name]):
+            shortest[id(found[name])] = name
+    return {name: found[name] for name in sorted(shortest.values())}
 
 
 def public():
-    """Sections of the reference: {title: (module or None, {dotted name: object})}.
-
-    An object is told once, under the shortest of its names.
-    """
-    from sklearn.base import BaseEstimator
-
-    top = {name: getattr(hoag, name) for name in hoag.__all__}
-    optional = ("dask", "jax", "torch")
-    top |= {name: module for name in optional if (module := installed(name)) is not None}
-    modules = {name: t for name, t in top.items() if isinstance(t, types.ModuleType)}
-    things = {f"hoag.{name}": t for name, t in top.items() if name not in modules}
-    kinds = {
-        "Estimators": lambda t: inspect.isclass(t) and issubclass(t, BaseEstimator),
-        "Functions": inspect.isfunction,
-        "Criteria": lambda t: issubclass(t, (hoag.criteria.Criterion, hoag.criteria.Traits)),
-        "Values and errors": lambda t: True,
-    }
-    sections, told = {}, set()
-    for title, belongs in kinds.items():
-        own = {n: t for n, t in things.items() if id(t) not in told and belongs(t)}
-        told |= {id(t) for t in own.values()}
-        sections[title] = (None, own)
-    for name, module in modules.items():
-        found = members(module)
-        own = {n: t for n, t in found if id(t) not in told and not is_protocol(t)}
-        sections[f"hoag.{name}"] = (module, {f"{module.__name__}.{n}": t for n, t in own.items()})
-        told |= {id(t) for t in own.values()}
-    return sections
+    """Groups of the reference: {title: (a sentence, {dotted name: object})}."""
+    things = named()
+    exact = {name for _, entries in GROUPS.values() for name in entries.split() if "*" not in name}
+    groups = {}
+    for title, (sentence, entries) in GROUPS.items():
+        own = {}
+        for entry in entries.split():
+            some = [n for n in fnmatch.filter(things, entry) if n.count(".") == entry.count(".")]
+            own |= {name: things.pop(name) for name in some if name not in exact - {entry}}
+        groups[title] = (sentence, own)
+    return groups
 
 
 def write(folder: Path):
     """One page that lists everything; autosummary makes one for each object."""
     lines = ["Reference", "=========", ""]
     lines += ["Every example below is run when the library is tested.", ""]
-    for title, (module, things) in public().items():
-        lines += [title, "-" * len(title), ""]
-        if module is not None:
-            lines += [f".. automodule:: {module.__name__}", "   :no-members:", "   :no-index:", ""]
-        if things:
-            lines += [".. autosummary::", "   :toctree: .", "   :nosignatures:", ""]
-            inside = "" if module is None else f"{module.__name__}."  # the module is current
-            lines += [f"   {name.removeprefix(inside)}" for name in things] + [""]
+    for title, (sentence, things) in public().items():
+        lines += [title, "-" * len(title), "", sentence.replace("`", "``"), ""]
+        lines += [".. autosummary::", "   :toctree: .", "   :nosignatures:", ""]
+        lines += [f"   {name}" for name in things] + [""]
     folder.mkdir(exist_ok=True)
     page, text = folder / "index.rst", "\n".join(lines)
     if not page.exists() or page.read_text(encoding="utf-8") != text:

@@ -14,7 +14,7 @@ _find, __dir__, _public = _attach("hoag")
 # Without those that need what may not be installed: `from hoag import *` imports the others.
 __all__ = [name for name in _public if name not in ("dask", "jax", "torch")]
 
-_OLD_MODULES = ("estimators", "far", "search")
+_OLD_MODULES = ("estimators", "far", "inner", "linear", "schedules", "search", "unrolled")
 _MOVED = {
     "hoag.criteria": "Ask Cost Criterion Evaluation Implicit Sum Traits Unrolled without_folds",
     "hoag.data": "MemoryPlan plan_memory",

@@ -37,7 +37,7 @@ from hoag._core.writing import cache_folder
 from hoag._data.files import PACKED
 
 __all__ = [
-    *("Dataset", "Entry", "describe", "fetch", "folders", "load", "present"),
+    *("Dataset", "Entry", "describe", "fetch", "load"),
 ]
 
 Kind = Literal["binary", "multiclass", "regression"]
