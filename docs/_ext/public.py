@@ -12,7 +12,7 @@ import hoag
 GROUPS = {
     "Estimators": (
         "Models whose penalties are tuned as they are fitted.",
-        "hoag.*CV hoag.linear_model.*",
+        "hoag.*CV",
     ),
     "Penalties and terms": (
         "What `penalties=` takes, and terms of additive models.",
@@ -41,8 +41,8 @@ GROUPS = {
         "hoag.partitions hoag.data.* hoag.dask.* hoag.datasets.*",
     ),
     "Extending": (
-        "Losses, penalties, rows, curvatures, risks, criteria and searches of one's own.",
-        "hoag.glm.* hoag.criteria.* hoag.optimize.* hoag.testing.*",
+        "Families, losses, penalties, rows, curvatures, risks, criteria and searches of one's own.",
+        "hoag.linear_model.* hoag.glm.* hoag.criteria.* hoag.optimize.* hoag.testing.*",
     ),
     "Errors": ("What is raised.", "hoag.HoagError hoag.errors.*"),
 }
