@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: setup demo test test-all rivals lint types docs docs-check reproduce torture test-oldest bench check-all check-public clean
+.PHONY: setup demo messages test test-all rivals lint types docs docs-check reproduce torture test-oldest bench check-all check-public clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,10 @@ test-all: .venv/ready
 # The paper's experiments on small data; in full: benchmarks/paper --data paper --seeds 5
 reproduce: .venv/ready
 	$(BIN)/python benchmarks/paper
+
+# tests/messages.txt, every sentence that the library may say: look at what changes in it.
+messages: .venv/ready
+	$(BIN)/python tests/messages.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -313,7 +313,7 @@ WRONG = {
     "gaps": ("x,e,y\n1,2,0\n2,,3\n", "poisson --exposure e", "has missing values in 'e' (1): fill"),
     "event": ("x,e,y\n1,1,5\n2,dead,3\n", "cox --event e", "--event needs numbers; row 2"),
     "times": ("x,e,y\n1,1,5\n2,0,-3\n", "cox --event e", "needs times from 0 on as its target"),
-    "score": ("x,e,y\n1,1,5\n2,1,3\n", "cox --event e --scoring r2", "told by its concordance"),
+    "score": ("x,e,y\n1,1,5\n2,1,3\n", "cox --event e --scoring r2", "judged by its concordance"),
     "alive": ("x,e,y\n1,0,5\n2,0,3\n", "cox --event e", "every row is censored"),
 }
 

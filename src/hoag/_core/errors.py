@@ -56,6 +56,7 @@ class HoagError(Exception):
 def _again(kind: type[HoagError], known: dict[str, Any], args: tuple[str, ...]) -> HoagError:
     error = kind.__new__(kind, *args)
     vars(error).update(known)
+    error.args = args
     return error
 
 

@@ -117,8 +117,8 @@ def check_names(given: str | None, family: Family, y: Any) -> list[str]:
         return [] if family.score == "d2" else [family.score]
     if family.score == "concordance":
         raise ValueError(
-            "--scoring is for scikit-learn's scores, which know of no censored times; cox is told "
-            "by its concordance."
+            "--scoring is for scikit-learn's scores, which know of no censored times; cox is "
+            "judged by its concordance."
         )
     names = [name.strip() for name in given.split(",") if name.strip()]
     known, outputs = get_scorer_names(), len(np.unique(y)) if family.classifies else 1

@@ -279,7 +279,7 @@ class Family:
     curvature : float, default=1.0
         The second derivative of the loss at z = 0, about.
     per_row : float, default=1.0
-        What is told of a held-out row, over its loss: 2 for a deviance of which h has half.
+        What is reported of a held-out row, over its loss: 2 for a deviance of which h has half.
     of_mean : bool, default=False
         Whether α stands beside the mean of the losses, not their sum.
     criteria : tuple of str, default=("alo", "gcv", "aic", "bic", "reml")
