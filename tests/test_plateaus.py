@@ -16,8 +16,8 @@ from sklearn.preprocessing import scale
 
 from hoag import Box, LogisticRegressionCV, RidgeCV
 from hoag.criteria import Evaluation
-from hoag.linear_model._plateaus import plateaus
-from hoag.linear_model._sharing import Groups
+from hoag.linear_model._interval import plateaus
+from hoag.linear_model._penalties import Groups
 from hoag.optimize import Auto
 
 GROUPS = np.repeat([0, 1], 3)

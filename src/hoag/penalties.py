@@ -19,8 +19,7 @@ from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._linalg.orthogonal import independent
 from hoag._linalg.symmetric import eigenvectors
-from hoag.linear_model._loadings import LEVEL, FromFeatures
-from hoag.linear_model._sharing import Quadratics, Structure, dense
+from hoag.linear_model._penalties import LEVEL, FromFeatures, Quadratics, Structure, dense
 
 __all__ = ["Structure", "from_features", "quadratic"]
 

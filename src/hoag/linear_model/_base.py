@@ -46,7 +46,6 @@ from hoag.linear_model._compat import (
     with_callbacks,
 )
 from hoag.linear_model._interval import interval
-from hoag.linear_model._names import table
 from hoag.linear_model._parameters import fitted, inherit_docs, parameters
 from hoag.linear_model._path import (
     Path,
@@ -57,6 +56,7 @@ from hoag.linear_model._path import (
     path,
     standard_error,
 )
+from hoag.linear_model._penalties import table
 from hoag.linear_model._scoring import Judge
 from hoag.linear_model._splits import asks_for_routing, checked, routed, splitter
 from hoag.linear_model._tuning import Attributes, Grid, Tuning

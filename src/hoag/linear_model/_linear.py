@@ -36,10 +36,9 @@ from hoag._glm.units import Units, units, warn_hidden
 from hoag.linear_model._base import FitData, TunedEstimator, with_features
 from hoag.linear_model._families import Family, Reading
 from hoag.linear_model._fits import FoldFits, OneFit
-from hoag.linear_model._names import numbered
+from hoag.linear_model._interval import plateaus
 from hoag.linear_model._parameters import fitted, parameters
-from hoag.linear_model._plateaus import plateaus
-from hoag.linear_model._sharing import Groups, Moved, Quadratics, Shares, Structure
+from hoag.linear_model._penalties import Groups, Moved, Quadratics, Shares, Structure, numbered
 from hoag.linear_model._shrinkage import Part, Shared, Shrinkage, check_shrink, put_aside
 from hoag.linear_model._tuning import Attributes, Fits, Grid, Reported, Tuning
 from hoag.optimize import Auto, Search

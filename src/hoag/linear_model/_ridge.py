@@ -34,8 +34,8 @@ from hoag.linear_model._families import RIDGE, Reading
 from hoag.linear_model._fits import LeaveOneOutFits
 from hoag.linear_model._linear import LinearEstimator, alpha_grid
 from hoag.linear_model._parameters import fitted, parameters
+from hoag.linear_model._penalties import Groups, Shares
 from hoag.linear_model._scoring import Classifier, Judge, Regressor
-from hoag.linear_model._sharing import Groups, Shares
 from hoag.linear_model._tuning import Attributes, Grid, Reported, Tuning
 
 

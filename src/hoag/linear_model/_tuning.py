@@ -19,7 +19,7 @@ from hoag._core.result import Cost, Evaluation, Result, Step
 from hoag._criteria.base import Criterion
 from hoag._criteria.marginal import Link
 from hoag._criteria.wrapped import Shrunk
-from hoag.linear_model._sharing import Shares
+from hoag.linear_model._penalties import Shares
 
 # Attributes of a fitted model, by name.
 Attributes = dict[str, Any]

@@ -8,7 +8,7 @@ nothing. For a ridge penalty on a group these are the energies of its columns, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,10 +19,10 @@ from scipy import sparse
 from scipy.special import expit
 
 from hoag._core.domain import Box
-from hoag._core.errors import InvalidInput
+from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._criteria.base import Criterion
-from hoag._criteria.wrapped import Loads
+from hoag._criteria.wrapped import Affine, Loads
 from hoag._glm.folds import FREE
 from hoag._glm.groups import Penalties, group_numbers
 from hoag._glm.losses import Multinomial
@@ -177,17 +177,15 @@ class Quadratics(Structure):
 
     def shares(self, u: Units, target: Target, curvature: float) -> Forms:
         features = u.mean.size
-        for (some, _), name in zip(self.forms, self.names, strict=True):
+        columns = [some for some, _ in self.forms]
+        named = [f"The penalty {name!r} is for" for name in self.names]
+        named += ["`centred` has"] * len(self.centred)
+        for some, what in zip([*columns, *self.centred], named, strict=True):
             if some.stop > features:
-                raise InvalidInput(
-                    f"The penalty {name!r} is for columns {some.start} to {some.stop - 1}; X has "
-                    f"{features}, counted from 0."
-                )
-        for some in self.centred:
-            if some.stop > features:
-                raise InvalidInput(
-                    f"`centred` has columns {some.start} to {some.stop - 1}; X has {features}, "
-                    "counted from 0."
+                raise InvalidParameterError(
+                    f"{what} columns {some.start} to {some.stop - 1}; X has {features}, counted "
+                    "from 0.",
+                    parameter="penalties",
                 )
         return Forms(self, u, target, curvature)
 
@@ -313,3 +311,141 @@ def dense(S: Any) -> Array:
     """As a square array; a flat one is a diagonal."""
     S = S.toarray() if sparse.issparse(S) else np.asarray(S, dtype=float)
     return np.diag(S) if S.ndim == 1 else S
+
+
+# ---- by name
+
+UNPENALISED, OTHERS = (
+    "free",
+    "others",
+)  # a label for columns without a penalty; the name of the rest
+
+
+def numbered(
+    penalties: Mapping[Any, Any], names: Sequence[Any] | None, features: int
+) -> tuple[npt.NDArray[np.intp], list[str]]:
+    """The group number of every column, (features,), and the groups' labels, from {column: label}.
+
+    "free" is −1, not penalised; columns that are not named share a penalty of their own, the last.
+    A column is its name, if X has such, or its number.
+    """
+    columns: list[Any] = [] if names is None else [str(name) for name in names]
+    place = dict(enumerate(range(features))) | {name: j for j, name in enumerate(columns)}
+    unknown = [key for key in penalties if key not in place]
+    if unknown:
+        known = columns or list(range(features))
+        told = ", ".join(map(str, known[:6])) + (", …" if features > 6 else "")
+        hint = "" if columns else "; X has no column names, so give their numbers"
+        raise InvalidParameterError(
+            f"penalties names {unknown[0]!r}, which is no column of X ({told}){hint}.",
+            parameter="penalties",
+            value=unknown[0],
+        )
+    labels = list(dict.fromkeys(str(label) for label in penalties.values() if label != UNPENALISED))
+    if OTHERS in labels:
+        raise InvalidParameterError(
+            f"penalties: {OTHERS!r} is what columns that are not named share;",
+            parameter="penalties",
+            hint="use another label.",
+        )
+    number = {label: k for k, label in enumerate(labels)}
+    rest = len(labels)
+    groups = np.full(features, rest, dtype=np.intp)
+    for key, label in penalties.items():
+        groups[place[key]] = -1 if label == UNPENALISED else number[str(label)]
+    return groups, [*labels, OTHERS] if np.any(groups == rest) else labels
+
+
+def table(names: Sequence[str], lam: Array, interval: Array, plateaus: Any) -> npt.NDArray[Any]:
+    """One record for each hyperparameter; pandas.DataFrame(...) makes a frame of it.
+
+    name, lam and its exponential as `value`, the interval's ends as lower and upper, and plateau.
+    """
+    width = max((len(name) for name in names), default=1) or 1
+    kinds = [("name", f"U{width}"), ("lam", float), ("value", float), ("lower", float)]
+    found = np.empty(lam.size, dtype=[*kinds, ("upper", float), ("plateau", "U12")])
+    found["name"], found["lam"], found["plateau"] = list(names), lam, plateaus
+    found["lower"], found["upper"] = interval.T
+    with np.errstate(over="ignore"):
+        found["value"] = np.exp(lam)
+    return found
+
+
+# ---- by side information
+
+LEVEL = "level"  # the name of what all penalties have in common
+
+
+class FromFeatures(Structure):
+    """λ = α₀ + Zα with a row of Z for each penalty; made by hoag.penalties.from_features.
+
+    Z          (s, r), of mean 0 and mean square 1 in every column
+    groups     the number of the penalty of every feature, or coefficient; None: one each
+    """
+
+    def __init__(
+        self, Z: Array, columns: Sequence[str], groups: npt.NDArray[np.intp] | None
+    ) -> None:
+        self.Z, self.columns, self.groups = Z, list(columns), groups
+
+    def __repr__(self) -> str:
+        told = ", ".join(self.names)
+        return f"hoag.penalties.from_features({len(self.Z)} penalties: {told})"
+
+    @property
+    def names(self) -> list[str]:  # type: ignore[override]
+        return [LEVEL, *self.columns]
+
+    def shares(self, u: Units, target: Target, curvature: float) -> Loadings:
+        features = u.mean.size
+        if self.groups is None and len(self.Z) != features:
+            raise InvalidParameterError(
+                f"from_features got {len(self.Z)} rows of side information, and X has {features} "
+                "features:",
+                parameter="penalties",
+                hint="give one row for each, or groups=… and a row for each group.",
+            )
+        given = "per-feature" if self.groups is None else self.groups
+        return Loadings(self, Groups.of(given, u, target, curvature))
+
+
+class Loadings(Shares):
+    """The penalties of groups, moved by a few α."""
+
+    def __init__(self, given: FromFeatures, groups: Groups) -> None:
+        self._given, self._groups = given, groups
+        self.log_shift = groups.log_shift
+
+    @property
+    def groups(self) -> Groups:
+        return self._groups
+
+    @property
+    def penalties(self) -> Penalties:
+        return self._groups.penalties
+
+    @property
+    def sizes(self) -> Sizes:
+        return self._groups.sizes
+
+    def parts(self, coef: Array) -> tuple[Array, float]:
+        return self._groups.parts(coef)
+
+    def left(self, coef: Array, lam: Array) -> Array:
+        """α are no penalties: none is switched off by itself."""
+        return np.ones(lam.size)
+
+    def beside_data(self, lam: Array) -> Array:
+        """And none is free."""
+        return np.zeros(lam.size)
+
+    def over(self, criterion: Criterion, box: Box, start: Array) -> Moved:
+        """α₀ anywhere in the box of λ; others as far as a step of one in z crosses half of it."""
+        Z = np.column_stack([np.ones(len(self._given.Z)), self._given.Z])
+        loads, others = Loads(Z, box.lower, box.upper), Z.shape[1] - 1
+        half = float(np.max(box.upper - box.lower)) / 2
+        lower = np.r_[box.lower.min(), np.full(others, -half)]
+        upper = np.r_[box.upper.max(), np.full(others, half)]
+        at = np.r_[start.mean(), np.zeros(others)]
+        level = (np.arange(others + 1) == 0).astype(float)
+        return Moved(Affine(criterion, loads), Box(lower, upper), at, level, loads)
