@@ -127,7 +127,7 @@ def test_mapped_partitions_are_fitted_as_arrays_are(mapped, kind, penalties):
 def test_hypergradients_on_mapped_partitions_are_those_of_differences(mapped):
     _, _, parts, labelled = mapped
     estimator = (hoag.LogisticRegressionCV if labelled else hoag.RidgeCV)(cv=KFold(3))
-    criterion = estimator._task_of(MappedSource(parts), None, None, {}).criterion
+    criterion = estimator._tuning_for(MappedSource(parts), None, None, {}).criterion
     testing.check_criterion(criterion, np.full(1, 1.5))
     for model in criterion.models:
         testing.check_problem(model, 0.1 * np.ones(model.x0.size), np.full(1, 0.5))

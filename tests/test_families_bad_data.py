@@ -255,7 +255,7 @@ def test_y_so_far_apart_that_no_mean_is_in_reach_is_refused():
     y[5] *= 1e-200
     with pytest.raises(InvalidInputError, match="in row 5; this model is for numbers within"):
         hoag.GammaRegressorCV().fit(X, y)
-    with pytest.raises(InvalidInputError, match="has lost digits: rescale y"):
+    with pytest.raises(InvalidInputError, match=r"has lost digits\. Rescale y"):
         hoag.PoissonRegressorCV().fit(X, np.full(len(X), 1e-310))
 
 

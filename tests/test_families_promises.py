@@ -55,7 +55,7 @@ def quiet(model, X, y, weights=None, **given):
 
 
 def box(model, X, y, weights):
-    return model._task_of(X, y, weights, {}).box
+    return model._tuning_for(X, y, weights, {}).box
 
 
 SHAPES = ["tall", "collinear", "scales", "few", "sparse", "wide"]

@@ -493,18 +493,18 @@ def test_nothing_is_lower_nearby_or_on_a_fine_grid(make, seed):
     y = families(rng, A)[make]
     one = make(cv="reml").fit(A, y)
     assert one.result_.converged
-    task = one._task_of(A, y, None, {})
+    task = one._tuning_for(A, y, None, {})
     grid = np.linspace(task.box.lower[0], task.box.upper[0], 60)
-    values = [task.told(task.criterion.value(np.array([lam])).value) for lam in grid]
+    values = [task.reported.value(task.criterion.value(np.array([lam])).value) for lam in grid]
     assert min(values) >= one.criterion_ - 2e-4 * 70
     own = make(cv="reml", penalties="per-feature").fit(A, y)
     assert own.result_.converged
     assert own.criterion_ <= one.criterion_ + 1e-4 * 70
-    task = own._task_of(A, y, None, {})
+    task = own._tuning_for(A, y, None, {})
     for away in rng.normal(size=(10, 4)) * rng.choice([0.3, 1.0, 3.0], size=(10, 1)):
         lam = task.box.project(own.lam_ + away)
         there = task.criterion.value(lam)
-        assert task.told(there.value) >= own.criterion_ - 3e-4 * 70
+        assert task.reported.value(there.value) >= own.criterion_ - 3e-4 * 70
 
 
 def test_it_finds_the_variances_that_rows_were_drawn_with():

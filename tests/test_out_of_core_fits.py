@@ -279,7 +279,7 @@ def test_tall_data_have_the_criterion_for_tall_data():
     estimator, X, y = tall("logistic")
     seen = []
     for args in ((X, y), (Cut(X, y, (1000, 20_000, 45_000)),)):
-        task = estimator._task_of(*args, *[None] * (3 - len(args)), {})
+        task = estimator._tuning_for(*args, *[None] * (3 - len(args)), {})
         assert isinstance(task.criterion, SharedCurvature)
         assert not isinstance(task.criterion, FoldedFits)
         seen.append(task.criterion.design.sampled(5000, 0))
@@ -343,7 +343,7 @@ def test_a_fold_of_partitions_answers_all_that_one_in_memory_does(case):
     X, y, weight = data(kind, n=120)
     X, weight = sparse.csr_array(X) if is_sparse else X, weight if weighted else None
     models = (
-        estimator._task_of(*rows, {}).criterion.models
+        estimator._tuning_for(*rows, {}).criterion.models
         for rows in ((X, y, weight), (Cut(X, y, (7, 7, 60), weight), None, None))
     )
     rng = np.random.default_rng(0)

@@ -159,7 +159,7 @@ def test_classes_and_curves_have_the_right_slope():
     rng, X, z = curves(120, 3, 4)
     size, y = X.shape[1] // 2, np.digitize(z + 0.5 * rng.logistic(size=120), [0.5, 1.5])
     fit = hoag.LogisticRegressionCV(cv="reml", penalties=smooth(size)).fit(X, y)
-    criterion = fit._task_of(X, y, None, {}).criterion
+    criterion = fit._tuning_for(X, y, None, {}).criterion
     for lam in (fit.lam_ - 1.0, fit.lam_ + np.array([2.0, -3.0])):
         here = criterion.evaluate(lam)
         for j, e in enumerate(1e-4 * np.eye(2)):
@@ -180,7 +180,7 @@ def test_more_columns_than_rows_and_columns_of_zeros():
     third = np.array([0.0, 0.0, 1.0])
     values = [fit.criterion_at(fit.lam_ + away * third, X, y) for away in (-5.0, 0.0, 3.0)]
     np.testing.assert_allclose(values, values[0], atol=1e-3)  # nothing is known of columns of zeros
-    problem = fit._task_of(X, y, None, {}).criterion.stands_on
+    problem = fit._tuning_for(X, y, None, {}).criterion.stands_on
     assert without_folds(problem, "reml").risk.free == 3  # a line for each curve, and a level
 
 

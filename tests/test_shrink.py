@@ -46,7 +46,7 @@ CASES = {
 
 def criterion_of(estimator, y, penalties="per-feature", A=X):
     estimator = clone(estimator).set_params(penalties=penalties)
-    task = estimator._task_of(A, y, None, {})
+    task = estimator._tuning_for(A, y, None, {})
     return task.criterion, task
 
 
@@ -146,11 +146,14 @@ def test_criterion_is_the_loss_alone_and_converged_holds_for_what_was_minimised(
     assert model.criterion_ == pytest.approx(model.criterion_at(model.lam_, X, Y), rel=1e-8)
     inner, task = criterion_of(hoag.RidgeCV(cv=3), Y)
     one = hoag.RidgeCV(cv=3, tol=1e-6).fit(X, Y)
-    strength = 0.3 * one.criterion_ / task.per_row / n
+    strength = 0.3 * one.criterion_ / task.reported.per_row / n
     there = Shrunk(inner, strength).evaluate(model.lam_)
     free = (model.lam_ > task.box.lower) & (model.lam_ < task.box.upper)
     assert np.abs(there.grad[free]).max() < 1e-3 * there.value
-    assert np.abs(there.grad[free]).max() < 0.1 * np.abs(model.result_.grad).max() / task.per_row
+    assert (
+        np.abs(there.grad[free]).max()
+        < 0.1 * np.abs(model.result_.grad).max() / task.reported.per_row
+    )
 
 
 def test_auto_says_what_it_chose_and_is_lower_on_unseen_rows():

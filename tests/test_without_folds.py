@@ -371,9 +371,9 @@ def test_weak_penalties_do_not_mislead_a_look():
     y = (A @ (2 * rng.normal(size=1100) * (rng.random(1100) < 0.1)) > 0).astype(int)
     fit = hoag.LogisticRegressionCV(cv="alo").fit(A, y)
     assert fit.result_.converged
-    task = fit._task_of(A, y, None, {})
+    task = fit._tuning_for(A, y, None, {})
     grid = np.linspace(task.box.lower[0], task.box.upper[0], 40)
-    values = [task.told(task.criterion.value(np.array([lam])).value) for lam in grid]
+    values = [task.reported.value(task.criterion.value(np.array([lam])).value) for lam in grid]
     assert min(values) >= fit.criterion_ * (1 - 2e-4)
 
 
@@ -432,9 +432,9 @@ def test_a_fine_grid_finds_nothing_lower(word, seed):
     X, y = make_classification(120, 8, flip_y=0.2, random_state=seed)
     fit = hoag.LogisticRegressionCV(cv=word).fit(X, y)
     assert fit.result_.converged
-    task = fit._task_of(X, y, None, {})
+    task = fit._tuning_for(X, y, None, {})
     grid = np.linspace(task.box.lower[0], task.box.upper[0], 100)
-    values = [task.told(task.criterion.value(np.array([lam])).value) for lam in grid]
+    values = [task.reported.value(task.criterion.value(np.array([lam])).value) for lam in grid]
     assert min(values) >= fit.criterion_ * (1 - 2e-4)
 
 
@@ -489,7 +489,7 @@ def test_words_that_say_nothing_get_a_sentence():
             hoag.LogisticRegressionCV(cv="aic", **asked).fit(X, y)
     with say(InvalidInputError, match="judges by the loss that is fitted"):
         hoag.LogisticRegressionCV(cv="bic", criterion="brier").fit(X, y)
-    with say(InvalidInputError, match="noise=2.0 is for cv='sure'"):
+    with say(InvalidInputError, match="noise=2.0: it is for cv='sure'"):
         hoag.RidgeCV(noise=2.0).fit(X, y)
     with say(InvalidInputError, match="'mallows' is not known"):
         without_folds(hoag.models.ridge(X, y, X, y), "mallows")

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hoag._core.deprecated import sentence
 from hoag._core.domain import Box
 from hoag._core.errors import (
     InvalidDataError,
@@ -77,7 +78,7 @@ MAY_BE_ARRAYS = {"Cs", "alpha", "alphas", "bounds", "cv", "gamma", "l1_ratios", 
 # Parameters that change nothing of the way that a search goes, but when it ends and who is told.
 _NO_MATTER = (
     *("callback", "checkpoint", "verbose", "n_jobs", "time_budget", "random_state"),
-    *("scoring", "select", "rule", "refit"),
+    *("scoring", "select", "rule", "refit", "starts", "certificate"),  # the search has the last two
 )
 
 
@@ -373,7 +374,8 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         settings = self.get_params(deep=False)
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
         own = {name: value for name, value in settings.items() if name not in (*_NO_MATTER, "cv")}
-        own |= {"search": None if self.search is None else search}
+        own["search"] = untimed = copy(search)
+        untimed.time_budget = None
         given = {"X": data.X, "y": data.y, "weights": data.weights, **data.given}
         splits = data.splits
         if data.partitions is not None:
@@ -514,7 +516,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
 
         Give sample_weight and groups as they were given to fit.
         """
-        tuning = self._again(X, y, sample_weight, params)
+        tuning = self._tuning_for(X, y, sample_weight, params)
         found = tuning.criterion.value(np.atleast_1d(np.asarray(lam, dtype=float)), TIGHT)
         known = tuning.criterion.verify(found, TIGHT * abs(found.value))
         return float(tuning.reported.value(known.value))
@@ -542,12 +544,12 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
                 value=points,
                 hint="give a width above 0 and three points or more.",
             )
-        tuning = self._again(X, y, sample_weight, params)
+        tuning = self._tuning_for(X, y, sample_weight, params)
         tol = ACCURACY * abs(self.criterion_) / tuning.reported.per_row
         begin = tuning.criterion.value(self.lam_, tol)
         return path(tuning, begin, np.linspace(-around, around, points))
 
-    def _again(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Tuning:
+    def _tuning_for(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Tuning:
         """What `fit` would search, for data that are given again."""
         data, tuning = self._reader()._prepare(X, y, sample_weight, params)
         features = vars(self).get("n_features_in_")
@@ -568,7 +570,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
     ) -> Explanation | None:
         """What would compute the loss if these were fitted."""
         self._reader()._check_parameters()
-        return self._again(X, y, sample_weight, params).criterion.chosen
+        return self._tuning_for(X, y, sample_weight, params).criterion.chosen
 
     # ---- scores and splits
 
@@ -767,11 +769,9 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
                 raise InvalidParameterError.of(name, given[name], hint)
         for name, usual in DEPRECATED.items():
             if name in given and given[name] not in (usual, "deprecated"):
-                warn(
-                    f"{name}={given[name]!r} is deprecated since hoag 0.2 and goes in 0.4: use "
-                    f"search=hoag.optimize.Auto({name}={given[name]!r}).",
-                    DeprecationWarning,
-                )
+                value = f"{name}={given[name]!r}"
+                told = sentence(value, f"search=hoag.optimize.Auto({value})")
+                warn(told, DeprecationWarning)
 
     def _check_word(self) -> None:
         """Whether cv is a word that says something here, and what else is asked goes with it."""

@@ -138,9 +138,9 @@ class CoxRegressionCV(LinearEstimator):
         # rows are compared with each other
         return TunedEstimator._tuning_out_of_core(self, engine, params)
 
-    def _again(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Tuning:
+    def _tuning_for(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Tuning:
         strata = params.pop("strata", None)
-        return super()._again(X, _with_strata(y, strata), sample_weight, params)
+        return super()._tuning_for(X, _with_strata(y, strata), sample_weight, params)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         X, y = self._validate(X, ensure_min_samples=2), np.asarray(y)

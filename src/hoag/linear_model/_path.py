@@ -135,7 +135,9 @@ def one_standard_error(
         middle = 0.5 * (low + high)
         low, high = (middle, high) if walk.at(middle).value <= limit else (low, middle)
     share = f" ({error / begun.value:.1%})" if begun.value else ""
-    moved = f"the penalties are {np.exp(low):.3g} times as strong" if low > 0 else "nothing moves"
+    moved = "nothing is moved"
+    if low > 0:
+        moved = f"the penalties are {np.exp(low):.3g} times as strong"
     why = (
         f"By rule='1se' {moved}: the strongest within the bounds whose loss is within one standard "
         f"error over the folds{share} of the least, at lam_min_."

@@ -228,8 +228,9 @@ class LogLinkRegressor(RegressorCV):
 
 def _check_means(y: Array, weights: Array, splits: Any) -> None:
     """Where all y that a fold trains on are 0, no finite intercept fits them."""
-    for k, (train, _) in enumerate(splits or (), start=1):
-        if not np.any((weights[train] > 0) & (y[train] > 0)):
+    seen = (weights > 0) & (y > 0)
+    for k, (train, _) in enumerate(splits or () if np.any(seen) else (), start=1):
+        if not np.any(seen[train]):
             raise InvalidDataError(
                 f"Split {k} of cv trains on rows whose y is 0, all of them, and no finite "
                 "intercept fits these:",
