@@ -499,7 +499,7 @@ def test_spreads_of_pieces_are_those_of_all_rows(form, absorbed, away):
 def test_what_cannot_be_standardised_is_refused():
     X, y, _ = table()
     some = hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])
-    with pytest.raises(InvalidInputError, match="standardize=True: it is for penalties on single coef"):
+    with pytest.raises(InvalidInputError, match="standardize=True: it is for penalties on single"):
         hoag.RidgeCV(cv=3, standardize=True, penalties=some).fit(X, y)
     with pytest.raises(InvalidInputError, match="standardize='yes'"):
         hoag.RidgeCV(cv=3, standardize="yes").fit(X, y)
