@@ -450,3 +450,8 @@ def test_nodes_of_the_tree_arrive_in_any_order():
         for node, value in part.nodes.items():
             split.add(node, value)
     assert whole.total == split.total
+
+
+def test_the_old_name_of_a_lost_cluster_is_deprecated():
+    with pytest.warns(DeprecationWarning, match=r"use hoag\.errors\.ClusterLostError"):
+        assert hoag.dask.ClusterLost is ClusterLostError

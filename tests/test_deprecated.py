@@ -34,6 +34,8 @@ GOES = r"is deprecated since hoag 0\.2 and goes in 0\.4: use"
         ("unrolled", "LBFGS", hoag.criteria.UnrolledLBFGS),
         ("data", "Blocks", hoag.data.Partitions),
         ("data", "blocks", hoag.partitions),
+        ("datasets", "DataNotFound", hoag.errors.DataNotFoundError),
+        ("datasets", "DataDamaged", hoag.errors.DataDamagedError),
     ],
 )
 def test_an_old_name_is_the_new_one_and_says_so(module, name, now):

@@ -12,9 +12,9 @@ from _data import centred_by, standardised_by, thirds
 
 from hoag import criteria, datasets, models, solvers
 from hoag._core.domain import Box
-from hoag._core.errors import InvalidInput
 from hoag._core.numeric import Array
 from hoag._glm.penalties import Ridge
+from hoag.errors import InvalidParameterError
 from paper.truth import Curve, Solved
 
 # The paper's binary model has exp(λ)‖x‖², ours ½ exp(λ)‖x‖².
@@ -187,5 +187,5 @@ PAPER = ("20news", "real-sim", "parkinsons", "mnist")
 
 def case(name: str) -> Case:
     if name not in CASES:
-        raise InvalidInput(f"There is no case {name!r}: choose from {', '.join(CASES)}.")
+        raise InvalidParameterError(f"There is no case {name!r}: choose from {', '.join(CASES)}.")
     return CASES[name]

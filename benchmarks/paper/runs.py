@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag._core.errors import InnerProblemError
 from hoag._core.numeric import Array
 from hoag._core.result import Step
 from hoag._core.writing import write_atomically
 from hoag._criteria.base import Criterion
 from hoag._minimize import minimize
+from hoag.errors import SingularProblemError
 from paper import methods
 from paper.cases import Setting, case
 from paper.rows import DRAWN
@@ -141,7 +141,7 @@ def run(
         try:
             with threadpool_limits(1):
                 store.save(job, _rows(job, store, budget))
-        except InnerProblemError as error:
+        except SingularProblemError as error:
             failed[job] = str(error)
         progress(job)
     return failed
@@ -176,7 +176,7 @@ def _searched(job: Job, setting: Setting, budget: float) -> Any:
     watch = _Watch(setting, criterion, budget, target, c.evaluations.get(job.method))
     result = minimize(criterion, lam0, setting.domain, search, watch)
     if not watch.rows:
-        raise InnerProblemError(f"{job.stem}: {result.status}")
+        raise SingularProblemError(f"{job.stem}: {result.status}")
     rows = pd.DataFrame(watch.rows)
     rows["f"] = np.nan
     if setting.truth is not None:

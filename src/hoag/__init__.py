@@ -24,17 +24,14 @@ _MOVED = {
     "hoag.testing": "check_problem",
 }
 _HOMES = {name: f"{home}.{name}" for home, names in _MOVED.items() for name in names.split()}
-_HOMES["blocks"] = "hoag.partitions"
-# Until their last uses are gone.
-_ERRORS = (
-    *("CheckpointMismatchError", "ClusterLostError", "InnerProblemError", "InvalidDataError"),
-    *("InvalidInput", "InvalidParameterError", "NotSupportedError", "SingularProblemError"),
-)
+_HOMES |= {
+    "blocks": "hoag.partitions",
+    "InvalidInput": "hoag.errors.InvalidInputError",
+    "InnerProblemError": "hoag.errors.SingularProblemError",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in _ERRORS:
-        return getattr(_import("hoag._core.errors"), name)
     if name in _OLD_MODULES:
         return _import(f"hoag.{name}")
     if name in _HOMES:
