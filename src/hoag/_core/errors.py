@@ -71,9 +71,6 @@ class InvalidInputError(HoagError, ValueError):
     """
 
 
-InvalidInput = InvalidInputError  # until nobody asks for it
-
-
 class InvalidParameterError(InvalidInputError):
     """A parameter has a value that it cannot have, or does not go with another.
 
@@ -136,9 +133,6 @@ class SingularProblemError(HoagError, ArithmeticError):
     >>> issubclass(SingularProblemError, ArithmeticError)
     True
     """
-
-
-InnerProblemError = SingularProblemError  # until nobody asks for it
 
 
 class CheckpointMismatchError(InvalidInputError):
